@@ -1,0 +1,1 @@
+"""Widgets that know nothing of training: they are handed arrays and emit signals."""

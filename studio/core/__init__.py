@@ -1,0 +1,1 @@
+"""Plain Python that every layer may use: settings, events, errors, files. No torch, no Qt."""

@@ -1,0 +1,202 @@
+"""Settings as frozen dataclasses: each field is declared once, and forms, flags and JSON are made from it.
+
+@dataclass(frozen=True)
+class Config(TrainingConfig):
+    width: int = setting(64, "Channels of the first level.", low=16, high=512)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from studio.core.errors import UsageError
+
+Value = int | float | bool | str
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One field of a config, as a form or a parser needs it. `low` and `high` are inclusive."""
+
+    name: str
+    kind: type  # int, float, bool or str
+    default: Value
+    help: str
+    label: str
+    unit: str
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...]
+    advanced: bool
+
+    def check(self, value: object) -> Value:
+        """Return `value` as this setting's type. Raises UsageError when it has another type or is out of bounds."""
+        if self.kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if type(value) is not self.kind:
+            raise UsageError(f"{self.label}: {value!r} is not {_KIND_NAMES[self.kind]}.", self.help)
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{self.label} must be a finite number.", self.help)
+        if self.choices and value not in self.choices:
+            raise UsageError(f"{self.label}: there is no {value!r}.", f"Choose one of: {', '.join(self.choices)}.")
+        if isinstance(value, int | float) and self._out_of_bounds(value):
+            raise UsageError(f"{self.label} must be {self.bounds()}, not {value:g}.", self.help)
+        return typing.cast(Value, value)
+
+    def parse(self, text: str) -> Value:
+        """Return the value that `text` spells, checked. Raises UsageError."""
+        try:
+            value: Value = _PARSERS[self.kind](text.strip())
+        except (ValueError, KeyError):
+            raise UsageError(f"{self.label}: {text!r} is not {_KIND_NAMES[self.kind]}.", self.help) from None
+        return self.check(value)
+
+    def bounds(self) -> str:
+        """The bounds in words: 'from 1 to 512', 'at least 0', or an empty text."""
+        if self.low is not None and self.high is not None:
+            return f"from {self.low:g} to {self.high:g}"
+        if self.low is not None:
+            return f"at least {self.low:g}"
+        return f"at most {self.high:g}" if self.high is not None else ""
+
+    def _out_of_bounds(self, value: float) -> bool:
+        return (self.low is not None and value < self.low) or (self.high is not None and value > self.high)
+
+
+_KIND_NAMES = {int: "a whole number", float: "a number", bool: "yes or no", str: "a text"}
+_TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_PARSERS: dict[type, typing.Callable[[str], Value]] = {
+    int: int,
+    float: float,
+    str: str,
+    bool: lambda text: _TRUTHS[text.lower()],
+}
+
+
+def setting(
+    default: Value,
+    help: str,  # noqa: A002 - the word that forms and parsers use for it
+    *,
+    label: str = "",
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    advanced: bool = False,
+) -> Any:
+    """Declare a config field: its default, one sentence of help, and what values it takes."""
+    extra = {"help": help, "label": label, "unit": unit, "low": low, "high": high}
+    return dataclasses.field(default=default, metadata={**extra, "choices": choices, "advanced": advanced})
+
+
+@dataclass(frozen=True)
+class Config:
+    """Base of every config: checks its values when made, and goes to JSON and back."""
+
+    def __post_init__(self) -> None:
+        for item in settings_of(type(self)):
+            object.__setattr__(self, item.name, item.check(getattr(self, item.name)))
+
+    def to_json(self) -> dict[str, Value]:
+        """Every setting by name."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """Make a config from what `to_json` gave. Raises UsageError for an unknown name or a bad value."""
+        unknown = sorted(set(values) - {item.name for item in settings_of(cls)})
+        if unknown:
+            raise UsageError(
+                f"There is no setting named {', '.join(unknown)}.",
+                "A file made by a newer version of the studio may hold settings that this one does not know.",
+            )
+        return cls(**values)
+
+    def replace(self, **changes: Value) -> Self:
+        """A copy with some settings changed, checked anew."""
+        return dataclasses.replace(self, **changes)
+
+
+def settings_of(config_type: type[Config]) -> tuple[Setting, ...]:
+    """The settings of a config class, in the order of their declaration."""
+    kinds = typing.get_type_hints(config_type)
+    found = []
+    for field in dataclasses.fields(config_type):
+        about = dict(field.metadata)
+        about["label"] = about["label"] or field.name.replace("_", " ").capitalize()
+        default = typing.cast(Value, field.default)
+        found.append(Setting(name=field.name, kind=kinds[field.name], default=default, **about))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class TrainingConfig(Config):
+    """What every recipe trains with; a recipe's own config adds to it and may change the defaults."""
+
+    minutes: float = setting(
+        10.0, "How long to train. Time spent paused does not count.", unit="min", low=0.05, high=100_000.0
+    )
+    steps: int = setting(
+        0, "Train for this many steps instead of the minutes; 0 lets the minutes decide.", low=0, high=1_000_000_000
+    )
+    batch_size: int = setting(64, "Sprites per training step.", unit="sprites", low=1, high=65_536)
+    learning_rate: float = setting(1e-3, "Size of the optimizer's steps at its peak.", low=1e-7, high=1.0)
+    precision: str = setting(
+        "auto",
+        "Number format of the heavy arithmetic: auto takes bf16 where it is faster on the chosen device.",
+        choices=("auto", "fp32", "bf16"),
+    )
+    flip: bool = setting(
+        False,
+        "Also learn from mirrored sprites. Leave off where left and right mean something.",
+        label="Mirror sprites",
+    )
+    shift_px: int = setting(0, "Also learn from sprites moved by up to this many pixels.", unit="px", low=0, high=16)
+    seed: int = setting(0, "The same seed, data and settings give the same run on a CPU.", low=0, high=2**31 - 1)
+    holdout: float = setting(
+        0.05, "Share of the sprites kept aside to check on what the model has not seen.", low=0.0, high=0.5
+    )
+    lr_warmup_steps: int = setting(
+        100, "Steps over which the learning rate rises to its peak.", unit="steps", low=0, high=1_000_000, advanced=True
+    )
+    lr_decay_share: float = setting(
+        0.4, "Last share of the budget over which the learning rate falls to zero.", low=0.0, high=1.0, advanced=True
+    )
+    weight_decay: float = setting(0.01, "Pull of the weights towards zero (AdamW).", low=0.0, high=1.0, advanced=True)
+    clip_grad_norm: float = setting(
+        1.0, "Longest gradient that is applied as it is; longer ones are shortened.", low=0.001, high=1e6, advanced=True
+    )
+    ema_halflife_sprites: int = setting(
+        20_000,
+        "Sprites after which a weight's share in the averaged model has halved.",
+        unit="sprites",
+        low=0,
+        high=1_000_000_000,
+        advanced=True,
+    )
+    threads: int = setting(
+        0, "CPU threads for training on the CPU; 0 takes one per core.", low=0, high=1024, advanced=True
+    )
+    sample_every_s: float = setting(
+        10.0,
+        "Shortest time between live samples.",
+        label="Sample every",
+        unit="s",
+        low=0.1,
+        high=86_400.0,
+        advanced=True,
+    )
+    checkpoint_every_s: float = setting(
+        60.0,
+        "Longest time of work that a crash can cost.",
+        label="Checkpoint every",
+        unit="s",
+        low=1.0,
+        high=86_400.0,
+        advanced=True,
+    )

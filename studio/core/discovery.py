@@ -1,0 +1,52 @@
+"""Finding plug-ins: the modules of a package and what other packages offer through an entry-point group."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import Protocol, TypeVar
+
+from studio.core.errors import StudioError, UsageError
+
+
+class Plugin(Protocol):
+    """A plug-in class: made without arguments, known by `name`."""
+
+    name: str
+
+
+P = TypeVar("P", bound=Plugin)
+
+
+def discover(package: ModuleType, base: type[P]) -> dict[str, P]:
+    """One instance of every concrete subclass of `base` by its name, sorted.
+
+    Looks in every module of `package` and in the entry-point group of the package's name ('studio.recipes'), where
+    third parties name a module of theirs. Raises StudioError when two plug-ins share a name.
+    """
+    modules = [
+        importlib.import_module(f"{package.__name__}.{info.name}") for info in pkgutil.iter_modules(package.__path__)
+    ]
+    modules += [entry.load() for entry in entry_points(group=package.__name__)]
+    found: dict[str, P] = {}
+    for module in modules:
+        for _, kind in inspect.getmembers(module, inspect.isclass):
+            if not issubclass(kind, base) or inspect.isabstract(kind) or kind.__module__ != module.__name__:
+                continue
+            plugin = kind()
+            if plugin.name in found:
+                raise StudioError(
+                    f"Two plug-ins are named {plugin.name!r}.", f"Remove or rename the one in {module.__name__}."
+                )
+            found[plugin.name] = plugin
+    return dict(sorted(found.items()))
+
+
+def pick(plugins: dict[str, P], name: str, what: str) -> P:
+    """The plug-in of that name. Raises UsageError that lists the names there are; `what` is the word for the kind."""
+    if name not in plugins:
+        raise UsageError(f"There is no {what} named {name!r}.", f"Choose one of: {', '.join(plugins)}.")
+    return plugins[name]

@@ -1,0 +1,41 @@
+"""What can go wrong, in words for the person in front of the screen.
+
+Every error that a user may see is a `StudioError`: a title that says what happened and a hint that says what to do. The
+command line prints the two, the window shows them in a notice; anything else that escapes is a bug and shown as one.
+"""
+
+
+class StudioError(Exception):
+    """A fault that a user can understand. `title` is one sentence, `hint` says what to do next (may be empty)."""
+
+    def __init__(self, title: str, hint: str = "") -> None:
+        super().__init__(title)
+        self.title = title
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.title} {self.hint}".strip()
+
+
+class UsageError(StudioError):
+    """The request itself is wrong: a setting out of bounds, a name that does not exist. Exit code 2."""
+
+
+class BadInputError(StudioError):
+    """Files that can't be used: nothing readable, too few sprites, a damaged file."""
+
+
+class DeviceError(StudioError):
+    """A device that is missing, failed its probe, or gave up."""
+
+
+class RunError(StudioError):
+    """A run folder that is busy, damaged, from a newer version, or can't be written."""
+
+
+class ExportError(StudioError):
+    """An export that could not be written or does not match its model when read back."""
+
+
+class TrainingError(StudioError):
+    """Training that can't go on: a loss that is no longer a number, data that a recipe can't learn from."""

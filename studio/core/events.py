@@ -1,0 +1,142 @@
+"""What jobs say while they run: frozen dataclasses, yielded by generators and handed on unchanged.
+
+Arrays in an event are CPU copies that nobody changes afterwards. Sprites are uint8 [N, H, W, 4], RGBA, straight alpha.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rgba = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Base of all events."""
+
+
+@dataclass(frozen=True)
+class Notice(Event):
+    """Something that the user should know and that stops nothing."""
+
+    level: Literal["info", "warning", "error"]
+    title: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class JobFailed(Event):
+    """A job ended with an error. Made only where a job is driven; `details` is the traceback of a bug, else empty."""
+
+    title: str
+    hint: str = ""
+    details: str = ""
+
+
+@dataclass(frozen=True)
+class Progress(Event):
+    """`done` of `total` units of `what` ('sprites read'); `total` 0 means unknown."""
+
+    done: int
+    total: int
+    what: str
+
+
+@dataclass(frozen=True, eq=False)
+class RunStarted(Event):
+    """Training is about to take its first step, or its first after a resume (`first_step` > 0)."""
+
+    path: Path
+    recipe: str
+    device: str
+    precision: str
+    parameters: int
+    train_count: int
+    heldout_count: int
+    first_step: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True, eq=False)
+class LossChunk(Event):
+    """The steps of one tick: `losses` and `grad_norms` are float32 [n], for steps first_step .. first_step + n - 1."""
+
+    first_step: int
+    losses: NDArray[np.float32]
+    grad_norms: NDArray[np.float32]
+    lr: float
+    sprites_per_s: float
+    elapsed_s: float  # training time, pauses not counted
+    eta_s: float  # infinite while unknown
+    epoch: float
+    memory_bytes: int  # in use on the device; the process's own on a CPU
+
+
+@dataclass(frozen=True, eq=False)
+class SamplesReady(Event):
+    """Live samples of the fixed seed after `step` steps; `captions` is one short text for each, or empty."""
+
+    step: int
+    sprites: Rgba
+    captions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Validated(Event):
+    """Figures on the held-out sprites after `step` steps; 'loss' is always among them.
+
+    `confusion` counts sprites as int64 [true class, predicted class]; None for recipes that predict no class.
+    """
+
+    step: int
+    metrics: Mapping[str, float]
+    confusion: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class CheckpointSaved(Event):
+    step: int
+    path: Path
+
+
+@dataclass(frozen=True)
+class RunFinished(Event):
+    """Training has ended and its work is on disk. 'finished': the budget is used up; 'stopped': on request."""
+
+    reason: Literal["finished", "stopped"]
+    step: int
+    elapsed_s: float
+    path: Path
+
+
+@dataclass(frozen=True, eq=False)
+class SpritesGenerated(Event):
+    """New sprites and the class index of each: int64 [N]; -1 where no class was asked for."""
+
+    sprites: Rgba
+    labels: NDArray[np.int64]
+    model: str
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Classified(Event):
+    """Probabilities float32 [N, K] of the classes for each sprite, in the order given."""
+
+    probabilities: NDArray[np.float32]
+    class_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Exported(Event):
+    """A model is on disk and was read back. `difference` is the largest absolute difference from the live model."""
+
+    paths: tuple[Path, ...]
+    difference: float
+    snippet: str

@@ -1,0 +1,82 @@
+"""Writing so that a crash leaves the old file or the new one, and names that every file system takes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+_TEMPORARY = ".tmp-"
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
+
+
+@contextlib.contextmanager
+def atomic_path(target: Path) -> Iterator[Path]:
+    """Give a temporary path beside `target`; the file or folder written there takes its place when the block ends well.
+
+    The data are flushed to the disk before the rename and the folder after it. On an error the temporary is removed and
+    `target` is as it was. A folder as target must not exist yet. Raises OSError.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f"{_TEMPORARY}{uuid.uuid4().hex[:12]}{target.suffix}")
+    try:
+        yield temporary
+        for path in sorted(temporary.rglob("*")) if temporary.is_dir() else [temporary]:
+            _flush(path)
+        temporary.replace(target)
+        _flush(target.parent)
+    except BaseException:
+        remove(temporary)
+        raise
+
+
+def write_atomic(target: Path, data: bytes) -> None:
+    """Write `data` to `target` through a temporary file. Raises OSError; `target` is then as it was."""
+    with atomic_path(target) as temporary:
+        temporary.write_bytes(data)
+
+
+def sweep_temporaries(folder: Path) -> None:
+    """Remove what a crash left half-written directly inside `folder`."""
+    for path in folder.glob(f"{_TEMPORARY}*"):
+        remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder; nothing happens when it does not exist."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def safe_name(text: str, fallback: str = "unnamed") -> str:
+    """A file name of at most 80 characters that every system takes and that can't leave its folder."""
+    name = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*\ud800-\udfff]+', "_", text).strip(" .")[:80].strip(" .")
+    if _RESERVED.match(name):
+        name = f"_{name}"
+    return name or fallback
+
+
+def free_path(path: Path) -> Path:
+    """`path` when nothing is there, else the first of 'name 2.ext', 'name 3.ext', ... that is free."""
+    candidate, number = path, 2
+    while os.path.lexists(candidate):
+        candidate = path.with_name(f"{path.stem} {number}{path.suffix}")
+        number += 1
+    return candidate
+
+
+def _flush(path: Path) -> None:
+    """Wait until `path` is on the disk. Windows has no handle for folders, and needs none."""
+    if os.name == "nt" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""Pixels in: numpy and Pillow. No torch, no Qt."""

@@ -1,0 +1,1 @@
+"""One file per kind of input; `base` says what a source is."""

@@ -1,0 +1,62 @@
+"""`Sprites`: what the studio learns from, in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Rgba
+
+
+@dataclass(frozen=True, eq=False)
+class Sprites:
+    """Sprites of one square size with their classes.
+
+    rgba: uint8 [N, S, S, 4], straight alpha, colour 0 wherever alpha is 0.
+    labels: int64 [N], index into `class_names`.
+    names: where each sprite came from, for people ('item/potion/ruby.png').
+    title: what the set is called ('dcss').
+    """
+
+    rgba: Rgba
+    labels: NDArray[np.int64]
+    class_names: tuple[str, ...]
+    names: tuple[str, ...]
+    title: str
+
+    def __post_init__(self) -> None:
+        count, height, width, channels = self.rgba.shape
+        assert self.rgba.dtype == np.uint8 and height == width and channels == 4, self.rgba.shape
+        assert self.labels.shape == (count,) and self.labels.dtype == np.int64 and len(self.names) == count
+        assert count == 0 or 0 <= self.labels.min() <= self.labels.max() < len(self.class_names)
+
+    def __len__(self) -> int:
+        return len(self.rgba)
+
+    @property
+    def size(self) -> int:
+        """Width and height in pixels."""
+        return int(self.rgba.shape[1])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the pixels, labels and class names: two imports that give the same training data share it."""
+        digest = hashlib.sha256(repr((self.rgba.shape, self.class_names)).encode())
+        digest.update(np.ascontiguousarray(self.rgba).data)
+        digest.update(np.ascontiguousarray(self.labels).data)
+        return digest.hexdigest()[:32]
+
+    def class_counts(self) -> NDArray[np.int64]:
+        """Sprites in each class: int64 [number of classes]."""
+        return np.bincount(self.labels, minlength=len(self.class_names)).astype(np.int64)
+
+    def take(self, indices: NDArray[np.int64] | Sequence[int]) -> Sprites:
+        """The sprites at `indices`, with the same classes."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        names = tuple(self.names[i] for i in chosen)
+        return Sprites(self.rgba[chosen], self.labels[chosen], self.class_names, names, self.title)

@@ -1,0 +1,1 @@
+"""Everything that trains and samples: torch, no Qt."""

@@ -1,0 +1,1 @@
+"""One file per output format; `base` says what an export is."""

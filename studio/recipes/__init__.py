@@ -1,0 +1,1 @@
+"""One file per kind of model; `base` says what a recipe is."""

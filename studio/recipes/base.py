@@ -1,0 +1,110 @@
+"""What a recipe is: a kind of model, how it is built, what it minimises and what it is good for once trained.
+
+A new recipe is one new file in this folder (or in a package that names its module in the entry-point group
+'studio.recipes'): a subclass of `Recipe` with a `Config`. Forms, flags, JSON, runs and exports come from there.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from studio.core.config import TrainingConfig, Value
+from studio.data.sprites import Sprites
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sprites on the training device.
+
+    x: float32 [B, 4, S, S], premultiplied RGBA in [-1, 1].
+    y: int64 [B], class indices.
+    flipped: bool [B], true where augmentation mirrored the sprite.
+    """
+
+    x: Tensor
+    y: Tensor
+    flipped: Tensor
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What a network must know of its data: the side of a sprite in pixels and the names of the classes."""
+
+    size: int
+    class_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings that belong together, offered by one name ('Quick')."""
+
+    title: str
+    help: str
+    changes: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Figures on held-out sprites: `metrics` always holds 'loss'. `confusion` is int64 [K, K] on the CPU, or None."""
+
+    metrics: Mapping[str, float]
+    confusion: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class SampleSettings:
+    """How to sample: classes int64 [N] (-1: any), guidance scale (1: none), solver steps, and the seed of the noise."""
+
+    labels: Tensor
+    guidance: float
+    steps: int
+    seed: int
+
+
+class Recipe(ABC):
+    """One kind of model. Stateless: everything that is learnt lives in the network that `build` makes."""
+
+    name: str = ""
+    title: ClassVar[str] = ""
+    summary: ClassVar[str] = ""  # one sentence, shown beside the title
+    makes: ClassVar[Literal["sprites", "labels"]] = "sprites"
+    Config: ClassVar[type[TrainingConfig]] = TrainingConfig
+    presets: ClassVar[tuple[Preset, ...]] = ()
+    headline: ClassVar[str] = "loss"  # the metric that tells a better checkpoint from a worse one
+    headline_is_better: ClassVar[Literal["low", "high"]] = "low"
+    # Classes and functions, in order, whose sources rebuild the network from torch alone; see exports/state_dict.py.
+    portable: ClassVar[tuple[Any, ...]] = ()
+
+    def select(self, sprites: Sprites) -> tuple[Sprites, list[str]]:
+        """The sprites that this recipe can learn from, and a sentence for each thing left out. Raises TrainingError."""
+        return sprites, []
+
+    @abstractmethod
+    def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
+        """A new network on the CPU, its weights drawn from torch's global generator."""
+
+    @abstractmethod
+    def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
+        """Name of the network's class under 'class', and its plain keyword arguments under 'arguments'."""
+
+    @abstractmethod
+    def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
+        """The scalar to minimise, on the device. All randomness comes from `rng`, which lives on the device."""
+
+    @abstractmethod
+    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig) -> Evaluation:
+        """Figures over held-out batches, the same for the same network. Called without gradients, in eval mode."""
+
+    def sample(self, network: nn.Module, spec: Spec, settings: SampleSettings) -> Iterator[Tensor | None]:
+        """Yield None after each solver step, then x float32 [N, 4, S, S] as in `Batch`. For makes='sprites'."""
+        raise NotImplementedError(f"{self.name} makes no sprites")
+
+    def predict(self, network: nn.Module, x: Tensor) -> Tensor:
+        """Class probabilities float32 [B, K] of x [B, 4, S, S]. For makes='labels'."""
+        raise NotImplementedError(f"{self.name} predicts no labels")
