@@ -1,0 +1,94 @@
+"""What an import is asked for and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.core.config import Config, setting
+from studio.core.events import Event
+from studio.data.sprites import Sprites
+
+LARGEST_CANVAS = 256
+
+
+@dataclass(frozen=True)
+class ImportOptions(Config):
+    """How dropped files become sprites of one size, in classes."""
+
+    size: int = setting(
+        0,
+        "Side of the canvas in pixels; 0 takes the size that fits most sprites.",
+        label="Canvas size",
+        unit="px",
+        low=0,
+        high=LARGEST_CANVAS,
+    )
+    class_levels: int = setting(2, "How many levels of sub-folders make a class name.", low=1, high=8)
+    other_sizes: str = setting(
+        "pad",
+        "Sprites of another size than the canvas: pad smaller ones with transparency and cut transparent borders off "
+        "larger ones, or leave all of them out.",
+        choices=("pad", "leave out"),
+    )
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """A file (or a sprite of a sheet) that was left out, or that was kept and deserves a look.
+
+    name: as in `Sprites.names` ('item/potion/ruby.png', 'potions.png#ruby'), for people.
+    reason: one plain sentence without the name ('cut off: the file ends too early').
+    group: one of QUARANTINE_GROUPS or NOTE_GROUPS.
+    path: the file itself, so that it can be shown; None when there is none.
+    """
+
+    name: str
+    reason: str
+    group: str
+    path: Path | None = None
+
+
+# Left out.
+QUARANTINE_GROUPS = (
+    "unreadable",  # damaged, cut off, empty, or not a picture at all
+    "unsupported",  # a kind of picture that the studio does not read
+    "refused",  # too large, or nothing that should be opened: pipes, devices, links
+    "no access",  # not allowed, gone, or the drive failed
+    "duplicate",
+    "wrong size",
+    "looks like a sheet",
+    "empty",  # no visible pixel
+)
+
+# Kept.
+NOTE_GROUPS = (
+    "jpeg",
+    "misnamed",  # another kind than its name says
+    "converted",  # 16 bits, CMYK, LAB, ...: colours are not bit for bit those of the file
+    "animation",  # only the first frame was taken
+    "turned",  # by its EXIF entry
+    "soft alpha",  # half-transparent pixels
+    "upscaled",  # every pixel is a block of pixels
+    "smooth",  # like a photo or a smoothed enlargement
+    "odd shape",  # 1 x 1, or one pixel thin
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SpritesImported(Event):
+    """The import is done.
+
+    quarantine: what was left out and why. notes: what was kept and deserves a look. Both sorted by name.
+    sizes: pictures that could be read, by (width, height) in pixels.
+    proposed_size: the canvas that fits most sprites, whatever size was asked for.
+    """
+
+    sprites: Sprites
+    quarantine: tuple[Quarantined, ...]
+    notes: tuple[Quarantined, ...]
+    sizes: Mapping[tuple[int, int], int]
+    proposed_size: int
+    elapsed_s: float
+    from_cache: bool
