@@ -1,16 +1,25 @@
-"""Colours, type and icons of the window, light and dark."""
+"""Colours, type and icons of the window, light and dark.
+
+Widgets that draw for themselves ask `colours()` when they paint; those that hold colours restyle on
+`QEvent.Type.PaletteChange` or on `Theme.changed`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import string
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Literal
 
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPalette
+from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
+
+from studio.app.widgets.icons import SvgIconEngine
+from studio.core import places
 
 Scheme = Literal["system", "light", "dark"]
-Role = Literal["title", "heading", "muted", "primary", "danger", "flat", "card", "error", "warning", "badge"]
+Role = Literal["title", "heading", "muted", "primary", "danger", "flat", "card", "error", "warning", "badge", ""]
 
 
 @dataclass(frozen=True)
@@ -19,10 +28,10 @@ class Colours:
 
     dark: bool
     window: str
-    surface: str
+    surface: str  # where content lies: fields, lists, plots
     border: str
     text: str
-    muted: str
+    muted: str  # captions and axes; 4.5:1 against window and surface
     accent: str
     on_accent: str
     warn: str
@@ -30,7 +39,41 @@ class Colours:
     good: str
     checker_a: str
     checker_b: str
-    curves: tuple[str, ...]
+    curves: tuple[str, ...]  # for curves over one another; the first is the accent
+
+
+LIGHT = Colours(
+    dark=False,
+    window="#f7f7f9",
+    surface="#ffffff",
+    border="#e1e3e8",
+    text="#1b1e24",
+    muted="#616874",
+    accent="#4f5bd5",
+    on_accent="#ffffff",
+    warn="#96600a",
+    error="#c03434",
+    good="#23784a",
+    checker_a="#f4f5f7",
+    checker_b="#e6e8ec",
+    curves=("#4f5bd5", "#c9762b", "#2b8f83", "#b84a7d", "#7a8a1f", "#2f86c1", "#8a5a44", "#6d6d78"),
+)
+DARK = Colours(
+    dark=True,
+    window="#17191d",
+    surface="#1e2126",
+    border="#31353d",
+    text="#e6e8ec",
+    muted="#9aa1ad",
+    accent="#8790f5",
+    on_accent="#14161b",
+    warn="#dba94a",
+    error="#ef7b74",
+    good="#62bd84",
+    checker_a="#3a3e47",
+    checker_b="#32363e",
+    curves=("#8790f5", "#e0a05e", "#5cbfb2", "#e088b2", "#b5c45a", "#6fb6e8", "#c99a82", "#a5a5b2"),
+)
 
 
 class Theme(QObject):
@@ -38,28 +81,119 @@ class Theme(QObject):
 
     changed = Signal()
 
+    def __init__(self, app: QApplication) -> None:
+        super().__init__(app)
+        self.setObjectName("studio-theme")
+        self._app = app
+        self._scheme: Scheme = "system"
+        self._shown: Colours | None = None
+        self._native_dark = app.palette().color(QPalette.ColorRole.Window).lightness() < 128
+        app.setStyle(QStyleFactory.create("Fusion"))
+        app.styleHints().colorSchemeChanged.connect(self._follow_system)
+
     def scheme(self) -> Scheme:
         """What was asked for: 'system' follows the desktop."""
-        return "system"
+        return self._scheme
 
     def set_scheme(self, scheme: Scheme) -> None:
         """Switch to light, dark, or whatever the desktop says."""
+        self._scheme = scheme
+        wanted = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}.get(scheme, Qt.ColorScheme.Unknown)
+        self._app.styleHints().setColorScheme(wanted)  # title bars and system dialogs; nothing happens offscreen
+        self._show(DARK if self._wants_dark() else LIGHT)
+
+    def _wants_dark(self) -> bool:
+        if self._scheme != "system":
+            return self._scheme == "dark"
+        hint = self._app.styleHints().colorScheme()
+        return self._native_dark if hint == Qt.ColorScheme.Unknown else hint == Qt.ColorScheme.Dark
+
+    @Slot()
+    def _follow_system(self) -> None:
+        self._show(DARK if self._wants_dark() else LIGHT)
+
+    def _show(self, chosen: Colours) -> None:
+        if chosen is self._shown:
+            return
+        self._shown = chosen
+        self._app.setPalette(_palette(chosen))
+        self._app.setStyleSheet(_stylesheet(chosen, self._app.font().pointSizeF()))
+        self.changed.emit()
 
 
 def apply(app: QApplication, scheme: Scheme = "system") -> Theme:
     """Give `app` the studio's look and return its theme; later calls switch the scheme of the same theme."""
-    return Theme(app)
+    theme = app.findChild(Theme, "studio-theme") or Theme(app)
+    theme.set_scheme(scheme)
+    return theme
 
 
 def colours() -> Colours:
     """The colours in use now."""
-    raise NotImplementedError
+    window = QGuiApplication.palette().color(QPalette.ColorRole.Window)
+    return DARK if window.lightness() < 128 else LIGHT
 
 
 def icon(name: str, colour: str = "") -> QIcon:
     """An icon of the set, in the text colour of the moment (it follows a change of scheme) or in a fixed `colour`."""
-    return QIcon()
+    return QIcon(SvgIconEngine(places.assets() / "icons" / f"{name}.svg", colour))
 
 
 def set_role(widget: QWidget, role: Role) -> None:
     """Give a label, button or frame its part in the hierarchy of the page."""
+    widget.setProperty("role", role)
+    style = widget.style()
+    style.unpolish(widget)
+    style.polish(widget)
+
+
+def mix(first: str, second: str, share: float) -> str:
+    """The colour between two: 0 is the first, 1 the second."""
+    one, two = QColor(first), QColor(second)
+    pairs = ((one.red(), two.red()), (one.green(), two.green()), (one.blue(), two.blue()))
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+
+
+def _palette(c: Colours) -> QPalette:
+    """All roles: what the stylesheet does not reach (dialogs, item views of the system) takes its colours from here."""
+    role, disabled = QPalette.ColorRole, QPalette.ColorGroup.Disabled
+    roles = {
+        role.Window: c.window, role.WindowText: c.text, role.Base: c.surface, role.AlternateBase: c.window,
+        role.Text: c.text, role.Button: c.surface, role.ButtonText: c.text, role.BrightText: c.error,
+        role.Highlight: c.accent, role.HighlightedText: c.on_accent, role.Accent: c.accent, role.Link: c.accent,
+        role.LinkVisited: c.accent, role.ToolTipBase: c.surface, role.ToolTipText: c.text,
+        role.PlaceholderText: c.muted, role.Light: mix(c.surface, c.text, 0.04), role.Midlight: c.border,
+        role.Mid: mix(c.border, c.text, 0.15), role.Dark: mix(c.border, c.text, 0.3), role.Shadow: "#000000",
+    }  # fmt: skip
+    palette = QPalette()
+    for name, colour in roles.items():
+        palette.setColor(name, QColor(colour))
+    for name in (role.WindowText, role.Text, role.ButtonText, role.HighlightedText):
+        palette.setColor(disabled, name, QColor(mix(c.muted, c.window, 0.4)))
+    palette.setColor(disabled, role.Highlight, QColor(mix(c.muted, c.window, 0.6)))
+    return palette
+
+
+def _stylesheet(c: Colours, points: float) -> str:
+    """The stylesheet of one scheme. `points` is the size of the system's font, which sets the scale of type."""
+    folder = Path(__file__).parent / "widgets" / "style"
+    derived = {
+        "raised": mix(c.surface, c.text, 0.04) if c.dark else c.surface,
+        "border_strong": mix(c.border, c.text, 0.18),
+        "hover": mix(c.window, c.text, 0.06),
+        "pressed": mix(c.window, c.text, 0.11),
+        "track": mix(c.window, c.text, 0.12),
+        "handle": mix(c.surface, "#ffffff", 0.75) if c.dark else c.surface,
+        "scroll": mix(c.window, c.text, 0.25),
+        "disabled": mix(c.muted, c.window, 0.4),
+        "selection": mix(c.surface, c.accent, 0.28 if c.dark else 0.16),
+        "accent_fill": mix(c.accent, "#2a2f8f", 0.35) if c.dark else c.accent,  # a white check mark lies on it
+        "accent_hover": mix(c.accent, "#ffffff", 0.12),
+        "accent_pressed": mix(c.accent, "#000000", 0.12),
+        "size_title": f"{points * 1.6:.1f}",
+        "size_heading": f"{points * 1.08:.1f}",
+        "size_small": f"{points * 0.9:.1f}",
+        "glyphs": folder.as_posix(),
+    }
+    template = string.Template((folder / "studio.qss").read_text(encoding="utf-8"))
+    return template.substitute({**asdict(c), **derived})

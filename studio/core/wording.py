@@ -1,6 +1,10 @@
-"""Numbers for people."""
+"""Numbers for people: the same words in the window and on a terminal."""
 
 from __future__ import annotations
+
+import math
+
+_DASH = "\u2013"
 
 
 def number(value: int) -> str:
@@ -14,30 +18,69 @@ def count(value: int, noun: str, plural: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """200.0 -> '3 min 20 s'."""
-    raise NotImplementedError
+    """200.0 -> '3 min 20 s'. The two largest units; a dash for what is not finite."""
+    if not math.isfinite(seconds):
+        return _DASH
+    if 0 < seconds < 9.95:
+        return f"{max(seconds, 0.1):.1f}".removesuffix(".0") + " s"
+    whole = round(max(seconds, 0.0))
+    for size, unit, smaller_size, smaller_unit in (
+        (86_400, "d", 3600, "h"),
+        (3600, "h", 60, "min"),
+        (60, "min", 1, "s"),
+    ):
+        if whole < size:
+            continue
+        large, rest = divmod(whole, size)
+        small = rest // smaller_size
+        return f"{large:,} {unit} {small} {smaller_unit}" if small else f"{large:,} {unit}"
+    return f"{whole} s"
 
 
 def time_left(seconds: float) -> str:
     """200.0 -> '3 min 20 s left'; empty while unknown (infinite)."""
-    raise NotImplementedError
+    return f"{duration(seconds)} left" if math.isfinite(seconds) else ""
 
 
 def memory(used_bytes: int, total_bytes: int = 0) -> str:
-    """'1.2 of 8 GB', or '1.2 GB' without a total."""
-    raise NotImplementedError
+    """'1.2 of 8 GB', or '1.2 GB' without a total. A GB is 1024 MB, as on a graphics card's box."""
+    unit, size = _memory_unit(total_bytes or used_bytes)
+    used = _short(used_bytes / size)
+    return f"{used} of {_short(total_bytes / size)} {unit}" if total_bytes else f"{used} {unit}"
 
 
 def rate(per_second: float, noun: str = "sprites") -> str:
-    """182.3 -> '182 sprites/s'."""
-    raise NotImplementedError
+    """182.3 -> '182 sprites/s', 5.83 -> '5.8 sprites/s'."""
+    if not math.isfinite(per_second):
+        return _DASH
+    text = f"{per_second:.2g}" if 0 < per_second < 1 else _short(per_second)
+    return f"{text} {noun}/s"
 
 
 def percent(share: float) -> str:
-    """0.123 -> '12.3 %'."""
-    raise NotImplementedError
+    """0.123 -> '12.3 %', 1.0 -> '100 %'."""
+    if not math.isfinite(share):
+        return _DASH
+    return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
 def decimal(value: float) -> str:
-    """A loss or another measure with four significant digits: '0.08124', '1.2e-05'."""
-    raise NotImplementedError
+    """A loss or another measure with four significant digits: '0.08124', '12,346', '1.2e-05'."""
+    if math.isnan(value):
+        return "not a number"
+    if not math.isfinite(value):
+        return "infinite"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _memory_unit(size_bytes: int) -> tuple[str, int]:
+    """The unit that gives `size_bytes` one to four digits, and its bytes."""
+    for unit, size in (("TB", 2**40), ("GB", 2**30), ("MB", 2**20)):
+        if size_bytes >= size:
+            return unit, size
+    return "KB", 2**10
+
+
+def _short(value: float) -> str:
+    """One decimal below ten, none above: '1.2', '8', '1,234'."""
+    return f"{value:,.0f}" if abs(value) >= 9.95 else f"{value:.1f}".removesuffix(".0")

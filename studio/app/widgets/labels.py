@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QLabel
 
+from studio.app import theme
+
 
 def title(text: str) -> QLabel:
     """The name of a page."""
-    return QLabel(text)
+    return _label(text, "title")
 
 
 def heading(text: str) -> QLabel:
     """The name of a section."""
-    return QLabel(text)
+    return _label(text, "heading")
 
 
 def caption(text: str) -> QLabel:
     """A quiet line of explanation; it wraps."""
-    return QLabel(text)
+    label = _label(text, "muted")
+    label.setWordWrap(True)
+    return label
+
+
+def badge(text: str) -> QLabel:
+    """A short fact on a quiet ground."""
+    return _label(text, "badge")
+
+
+def _label(text: str, role: theme.Role) -> QLabel:
+    label = QLabel(text)
+    theme.set_role(label, role)
+    return label
