@@ -1,28 +1,173 @@
-"""Dropped files and folders -> `Sprites`, as a generator of events."""
+"""Dropped files and folders -> `Sprites`, as a generator of events.
+
+files are listed -> sources read them on threads -> they are arranged on one canvas -> the result is cached.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
-from studio.core.events import Event
-from studio.data.imported import (
-    NOTE_GROUPS,
-    QUARANTINE_GROUPS,
-    ImportOptions,
-    Quarantined,
-    SpritesImported,
-)
+import studio.data.sources
+from studio.core.discovery import discover
+from studio.core.errors import BadInputError
+from studio.core.events import Event, Notice, Progress
+from studio.data import caching
+from studio.data.arranging import Arranged, arrange, commonest
+from studio.data.background import in_threads
+from studio.data.imported import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, Quarantined, SpritesImported
+from studio.data.listing import MOST_FILES, Root, files_under, roots_of, title_of
+from studio.data.reading import Reading, read_all
+from studio.data.sources.base import Found, Source
 
 __all__ = ["NOTE_GROUPS", "QUARANTINE_GROUPS", "ImportOptions", "Quarantined", "SpritesImported", "import_sprites"]
 
+_CHUNK = 32  # files for one thread at a time
+_MOST_BYTES = 4 << 30  # pixels in memory before they are arranged
+_LOPSIDED = 100
+_READ = (
+    "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures, in folders and sub-folders, and sheets with a JSON beside them"
+)
 
-def import_sprites(paths: Sequence[Path], options: ImportOptions, cache_dir: Path | None = None) -> Iterator[Event]:
+
+def import_sprites(
+    paths: Sequence[Path], options: ImportOptions, cache_dir: Path | None = None
+) -> Generator[Event, None, None]:
     """Read every sprite under `paths`: Progress at least every 50 ms, Notice where useful, SpritesImported last.
 
     Closing the generator stops the import within 200 ms, also while a file hangs. Files on disk are never changed.
     With `cache_dir`, unchanged files are not read again. Raises BadInputError when a path does not exist or nothing
     usable was found.
     """
-    raise NotImplementedError
-    yield Event()
+    started = time.perf_counter()
+    yield Progress(0, 0, "files found")
+    roots = roots_of(paths)
+    sources = all_sources()
+    files, problems = yield from _list_files(roots)
+    entry = None
+    if cache_dir is not None:
+        names = [source.name for source in sources]
+        entry = caching.entry_for(cache_dir, roots, files, problems, options, names)
+        recalled = yield from _recall(entry)
+        if recalled is not None:
+            yield _imported(recalled, started, from_cache=True)
+            return
+    readings = yield from _read_files(files, sources)
+    arranged = yield from arrange(readings, options, title_of(roots), problems)
+    if not len(arranged.sprites):
+        raise _nothing_usable(roots, arranged.quarantine)
+    yield from _notices(arranged)
+    if entry is not None and all(item.group != "no access" for item in arranged.quarantine):
+        yield from _store(entry, arranged)
+    yield _imported(arranged, started, from_cache=False)
+
+
+def all_sources() -> list[Source]:
+    """Every kind of input there is, in the order in which they are asked."""
+    found = discover(studio.data.sources, Source)  # type: ignore[type-abstract]
+    return sorted(found.values(), key=lambda source: (-source.priority, source.name))
+
+
+def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[list[Found], list[Quarantined]]]:
+    """Every file, sorted by name, and what could not be looked at."""
+    files: list[Found] = []
+    problems: list[Quarantined] = []
+    with closing(in_threads(files_under, roots, threads=1)) as batches:
+        for batch in batches:
+            for item in batch:
+                if isinstance(item, Found):
+                    files.append(item)
+                else:
+                    problems.append(item)
+            yield Progress(len(files), 0, "files found")
+            if len(files) >= MOST_FILES:
+                title = f"Only the first {MOST_FILES:,} files found are looked at."
+                yield Notice("warning", title, "Import a smaller folder to choose which.")
+                break
+    files.sort(key=lambda file: (file.name, file.where))
+    problems.sort(key=lambda item: (item.name, item.reason))
+    return files[:MOST_FILES], problems
+
+
+def _read_files(files: list[Found], sources: list[Source]) -> Generator[Event, None, list[Reading]]:
+    """What came of each file that was for the studio, in no fixed order."""
+    chunks = [files[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)]
+    readings: list[Reading] = []
+    done = size = 0
+    with closing(in_threads(partial(read_all, sources=sources), chunks, threads=_threads())) as batches:
+        for batch in batches:
+            done += len(batch)
+            size += sum(reading.bytes for reading in batch)
+            if size > _MOST_BYTES:
+                title = f"These pictures take more than {_MOST_BYTES >> 30} GB of memory."
+                raise BadInputError(title, "Import a smaller folder, or fewer large pictures.")
+            readings += [reading for reading in batch if not reading.is_nothing]
+            yield Progress(done, len(files), "files read")
+    return readings
+
+
+def _threads() -> int:
+    return min(4, os.cpu_count() or 1)
+
+
+def _recall(entry: Path) -> Generator[Event, None, Arranged | None]:
+    recalled: list[Arranged] = []
+    with closing(in_threads(caching.recall, [entry], threads=1)) as batches:
+        for batch in batches:
+            recalled += batch
+            yield Progress(0, 0, "sprites loaded")
+    return recalled[0] if recalled else None
+
+
+def _store(entry: Path, arranged: Arranged) -> Generator[Event, None, None]:
+    """Keep the import for the next time. A cache that can't be written is said and stops nothing."""
+
+    def work(target: Path) -> Iterator[None]:
+        caching.store(target, arranged)
+        yield
+
+    try:
+        with closing(in_threads(work, [entry], threads=1)) as batches:
+            for _ in batches:
+                yield Progress(len(arranged.sprites), len(arranged.sprites), "sprites kept for the next time")
+    except OSError as error:
+        reason = error.strerror or error
+        yield Notice(
+            "info", f"The import could not be kept for the next time: {reason}.", f"It goes to {entry.parent}."
+        )
+
+
+def _notices(arranged: Arranged) -> Iterator[Event]:
+    counts = arranged.sprites.class_counts()
+    if counts.max() >= _LOPSIDED * counts.min():
+        large, small = (arranged.sprites.class_names[i] for i in (int(counts.argmax()), int(counts.argmin())))
+        title = f"Class {large!r} has {counts.max():,} sprites and {small!r} only {counts.min():,}."
+        yield Notice("warning", title, f"A model will hardly learn {small!r}: merge small classes or add sprites.")
+
+
+def _imported(arranged: Arranged, started: float, *, from_cache: bool) -> SpritesImported:
+    return SpritesImported(
+        sprites=arranged.sprites,
+        quarantine=arranged.quarantine,
+        notes=arranged.notes,
+        sizes=arranged.sizes,
+        proposed_size=arranged.proposed_size,
+        elapsed_s=time.perf_counter() - started,
+        from_cache=from_cache,
+    )
+
+
+def _nothing_usable(roots: Sequence[Root], quarantine: Sequence[Quarantined]) -> BadInputError:
+    where = title_of(roots)
+    if not quarantine:
+        return BadInputError(f"There are no pictures in {where!r}.", f"The studio reads {_READ}.")
+    if len(quarantine) == 1:
+        return BadInputError(
+            f"{quarantine[0].name!r} can't be used: {quarantine[0].reason}.", f"The studio reads {_READ}."
+        )
+    title = f"None of the {len(quarantine):,} pictures in {where!r} can be used."
+    return BadInputError(title, f"Most often: {commonest(quarantine)}. The studio reads {_READ}.")

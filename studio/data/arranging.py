@@ -1,0 +1,156 @@
+"""Pictures of all sizes -> `Sprites`: one canvas, classes from folders, each sprite once."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from studio.core.events import Event, Progress, Rgba
+from studio.data.canvas import fit_into, propose_size, visible_box
+from studio.data.imported import ImportOptions, Quarantined
+from studio.data.reading import Reading, Shape
+from studio.data.sources.base import Found, Remark
+from studio.data.sprites import Sprites
+
+_TICK_S = 0.04
+_SHEET_CELLS = 4  # canvases that a picture has to hold, at the least, to be taken for a sheet
+
+
+@dataclass(frozen=True, eq=False)
+class Arranged:
+    """As in SpritesImported; `sprites` may be empty."""
+
+    sprites: Sprites
+    quarantine: tuple[Quarantined, ...]
+    notes: tuple[Quarantined, ...]
+    sizes: Mapping[tuple[int, int], int]
+    proposed_size: int
+
+
+@dataclass(eq=False)
+class _Table:
+    """What has been kept and left out so far."""
+
+    options: ImportOptions
+    size: int
+    rgba: Rgba
+    names: list[str] = field(default_factory=list)
+    classes: list[str] = field(default_factory=list)
+    places: dict[bytes, int] = field(default_factory=dict)  # digest of the pixels -> index of the sprite
+    quarantine: list[Quarantined] = field(default_factory=list)
+    notes: list[Quarantined] = field(default_factory=list)
+
+
+def arrange(
+    readings: list[Reading], options: ImportOptions, title: str, problems: Sequence[Quarantined] = ()
+) -> Generator[Event, None, Arranged]:
+    """Yields Progress and returns Arranged, with what could not even be looked at (`problems`) in its quarantine.
+
+    `readings` is emptied, so that its memory comes free on the way.
+    """
+    readings.sort(key=lambda reading: (reading.file.name, reading.file.where), reverse=True)
+    sizes = Counter(shape.size for reading in readings for shape in reading.shapes if shape.visible != (0, 0))
+    proposed = propose_size(sizes)
+    size = options.size or proposed
+    room = sum(_fits(shape, size, options) for reading in readings for shape in reading.shapes)
+    table = _Table(options, size, np.zeros((room, size, size, 4), np.uint8))
+    total, told = len(readings), time.perf_counter()
+    while readings:
+        _add(table, readings.pop())
+        if time.perf_counter() - told > _TICK_S:
+            yield Progress(total - len(readings), total, "sprites arranged")
+            told = time.perf_counter()
+    class_names = tuple(sorted(set(table.classes)))
+    index = {name: label for label, name in enumerate(class_names)}
+    labels = np.array([index[name] for name in table.classes], dtype=np.int64)
+    sprites = Sprites(table.rgba[: len(labels)], labels, class_names, tuple(table.names), title)
+    quarantine = sorted([*problems, *table.quarantine], key=lambda item: item.name)
+    return Arranged(sprites, tuple(quarantine), tuple(table.notes), dict(sizes), proposed)
+
+
+def _fits(shape: Shape, size: int, options: ImportOptions) -> bool:
+    if shape.rgba is None:
+        return False
+    return shape.size == (size, size) if options.other_sizes == "leave out" else max(shape.visible) <= size
+
+
+def _add(table: _Table, reading: Reading) -> None:
+    """Put every shape of a file on the canvas or in quarantine, with the file's remarks if any was kept."""
+    table.quarantine += [_quarantined(reading.file, remark) for remark in reading.left_out]
+    before = len(table.names)
+    for shape in reading.shapes:
+        problem = _place(table, reading.file, shape)
+        if problem is None:
+            table.notes += [_quarantined(reading.file, remark) for remark in shape.remarks]
+        else:
+            table.quarantine.append(_quarantined(reading.file, problem))
+    if len(table.names) > before:
+        table.notes += [_quarantined(reading.file, remark) for remark in reading.remarks]
+
+
+def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:
+    """Put a shape at the end of the table. The reason where it can't be."""
+    if not _fits(shape, table.size, table.options):
+        return _misfit(shape, table.size, table.options)
+    assert shape.rgba is not None
+    place = len(table.names)
+    canvas = table.rgba[place]
+    _fit(shape.rgba, canvas)
+    class_name = "/".join((*file.folders, *shape.folders)[: table.options.class_levels]) or file.home
+    first = table.places.setdefault(hashlib.blake2b(canvas, digest_size=16).digest(), place)
+    if first != place:
+        canvas[:] = 0
+        other = table.classes[first]
+        conflict = "" if other == class_name else f", which is in class {other!r} and not in {class_name!r}"
+        return Remark("duplicate", f"the same pixels as {table.names[first]}{conflict}", shape.part)
+    table.names.append(_name(file, shape.part))
+    table.classes.append(class_name)
+    return None
+
+
+def _fit(rgba: Rgba, canvas: Rgba) -> None:
+    """Centre the picture on the canvas; where it is larger, its visible part."""
+    if max(rgba.shape[:2]) > canvas.shape[0]:
+        box = visible_box(rgba)
+        assert box is not None
+        left, top, right, bottom = box
+        rgba = rgba[top:bottom, left:right]
+    fit_into(rgba, canvas)
+
+
+def _misfit(shape: Shape, size: int, options: ImportOptions) -> Remark:
+    width, height = shape.size
+    if shape.visible == (0, 0):
+        return Remark("empty", "nothing to see: every pixel is fully transparent", shape.part)
+    if not shape.part and _like_a_sheet(width, height, size):
+        reason = f"{width} x {height} pixels look like a sheet of {size} x {size} sprites: cut it up, or save its JSON"
+        return Remark("looks like a sheet", f"{reason} beside it", shape.part)
+    if options.other_sizes == "leave out":
+        return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", shape.part)
+    return Remark("wrong size", f"{width} x {height} pixels do not fit {size} x {size}", shape.part)
+
+
+def _like_a_sheet(width: int, height: int, size: int) -> bool:
+    """Whole cells of the canvas, and several, or so large that it can hardly be one sprite."""
+    cells = (width // size) * (height // size)
+    whole = width % size == 0 and height % size == 0
+    return cells >= (_SHEET_CELLS if whole else _SHEET_CELLS**2)
+
+
+def _quarantined(file: Found, remark: Remark) -> Quarantined:
+    return Quarantined(_name(file, remark.part), remark.reason, remark.group, file.path)
+
+
+def _name(file: Found, part: str) -> str:
+    return f"{file.name}#{part}" if part else file.name
+
+
+def commonest(quarantine: Sequence[Quarantined], most: int = 3) -> str:
+    """The commonest reasons in words, with how often: '8 x empty: the file has no bytes; ...'."""
+    counts = Counter(item.reason for item in quarantine)
+    return "; ".join(f"{count:,} x {reason}" for reason, count in counts.most_common(most))

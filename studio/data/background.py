@@ -1,0 +1,109 @@
+"""Work on threads that a generator waits for without ever being stuck."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from types import TracebackType
+from typing import Generic, TypeVar
+
+J = TypeVar("J")
+T = TypeVar("T")
+
+_BATCH_S = 0.02  # results are handed over in batches: a hand-over per file would cost more than reading it
+_WAIT_S = 0.025
+_FAREWELL_S = 0.1
+
+
+def in_threads(work: Callable[[J], Iterator[T]], jobs: Sequence[J], threads: int) -> Generator[list[T], None, None]:
+    """Run `work(job)` for every job on `threads` threads and yield what comes, in batches, in no fixed order.
+
+    An empty batch comes when there was nothing for 25 ms. Each job's own results keep their order. An error in `work`
+    is raised here. Closing the generator stops the work between two results and waits 100 ms for it; the threads are
+    daemons, so that neither closing nor leaving the program waits for a file on a drive that hangs.
+    """
+    crew = _Crew(work, jobs)
+    crew.start(min(threads, len(jobs)))
+    try:
+        while crew.running:
+            yield crew.receive()
+    finally:
+        crew.dismiss()
+
+
+class _Crew(Generic[J, T]):
+    def __init__(self, work: Callable[[J], Iterator[T]], jobs: Sequence[J]) -> None:
+        self._work = work
+        self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
+        for job in jobs:
+            self._jobs.put(job)
+        self._results: queue.SimpleQueue[list[T] | _Gone] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self.running = 0
+
+    def start(self, count: int) -> None:
+        self._threads = [threading.Thread(target=self._run, name="reader", daemon=True) for _ in range(count)]
+        self.running = count
+        for thread in self._threads:
+            thread.start()
+
+    def receive(self) -> list[T]:
+        """The next batch, or an empty one after a while. Raises what a thread died of."""
+        try:
+            result = self._results.get(timeout=_WAIT_S)
+        except queue.Empty:
+            return []
+        if isinstance(result, list):
+            return result
+        self.running -= 1
+        if result.error is not None:
+            raise result.error
+        return []
+
+    def dismiss(self) -> None:
+        self._stop.set()
+        deadline = time.perf_counter() + _FAREWELL_S
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.perf_counter()))
+
+    def _run(self) -> None:
+        with _Gone(self._results):
+            while not self._stop.is_set():
+                try:
+                    job = self._jobs.get_nowait()
+                except queue.Empty:
+                    return
+                self._do(job)
+
+    def _do(self, job: J) -> None:
+        batch: list[T] = []
+        handed = time.perf_counter()
+        for result in self._work(job):
+            batch.append(result)
+            if self._stop.is_set():
+                return
+            if time.perf_counter() - handed > _BATCH_S:
+                self._results.put(batch)
+                batch, handed = [], time.perf_counter()
+        self._results.put(batch)
+
+
+class _Gone:
+    """Says that a thread has ended, and hands over the error that ended it."""
+
+    def __init__(self, results: queue.SimpleQueue[list[T] | _Gone]) -> None:
+        self._results = results
+        self.error: BaseException | None = None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self.error = error
+        self._results.put(self)
+        return True

@@ -1,0 +1,101 @@
+"""Imports kept packed, so that opening the same unchanged folder again takes no reading."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import PIL
+
+from studio.core.errors import BadInputError
+from studio.data import packed
+from studio.data.arranging import Arranged
+from studio.data.imported import ImportOptions, Quarantined
+from studio.data.listing import Root
+from studio.data.sources.base import Found
+
+_VERSION = 1  # to be raised when the same files would be imported differently
+_MOST_ENTRIES = 20
+_MOST_BYTES = 2 << 30
+_STALE_S = 3600.0
+_NAME = "import-*.safetensors"
+
+
+def entry_for(
+    folder: Path,
+    roots: Sequence[Root],
+    files: Sequence[Found],
+    problems: Sequence[Quarantined],
+    options: ImportOptions,
+    sources: Sequence[str],
+) -> Path:
+    """Where the import of exactly these files with these options is kept, whether it is there or not."""
+    about = [_VERSION, PIL.__version__, options.to_json(), [str(root.path) for root in roots], list(sources)]
+    digest = hashlib.sha256(json.dumps(about).encode())
+    for file in files:
+        digest.update(f"{file.where}\0{file.size}\0{file.mtime_ns}\n".encode("utf-8", "surrogatepass"))
+    for problem in problems:
+        digest.update(f"{problem.name}\0{problem.reason}\n".encode("utf-8", "surrogatepass"))
+    return folder / f"import-{digest.hexdigest()[:32]}.safetensors"
+
+
+def recall(entry: Path) -> Iterator[Arranged]:
+    """The import that is kept there; nothing when there is none or it is damaged."""
+    if not entry.exists():
+        return
+    try:
+        sprites, extra = packed.load_with_extra(entry)
+        sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
+        quarantine, notes = (tuple(_listed(extra[key])) for key in ("quarantine", "notes"))
+        arranged = Arranged(sprites, quarantine, notes, sizes, int(extra["proposed_size"]))
+    except (BadInputError, KeyError, ValueError, TypeError):
+        return
+    with contextlib.suppress(OSError):
+        os.utime(entry)  # the newest ones are kept
+    yield arranged
+
+
+def store(entry: Path, arranged: Arranged) -> None:
+    """Keep an import and drop the oldest ones beyond the bounds. Raises OSError."""
+    if arranged.sprites.rgba.nbytes > _MOST_BYTES // 2:
+        return
+    extra = {
+        "sizes": [[width, height, count] for (width, height), count in arranged.sizes.items()],
+        "quarantine": [_row(item) for item in arranged.quarantine],
+        "notes": [_row(item) for item in arranged.notes],
+        "proposed_size": arranged.proposed_size,
+    }
+    packed.save(arranged.sprites, entry, extra)
+    _tidy(entry.parent)
+
+
+def _row(item: Quarantined) -> list[str]:
+    return [item.name, item.reason, item.group, str(item.path or "")]
+
+
+def _listed(rows: Sequence[Sequence[str]]) -> Iterator[Quarantined]:
+    for name, reason, group, path in rows:
+        yield Quarantined(name, reason, group, Path(path) if path else None)
+
+
+def _tidy(folder: Path) -> None:
+    """Keep the entries that were used last; another studio may be doing the same."""
+    entries: list[tuple[float, int, Path]] = []
+    for path in [*folder.glob(_NAME), *folder.glob(".tmp-*.safetensors")]:
+        with contextlib.suppress(OSError):
+            about = path.stat()
+            entries.append((about.st_mtime, about.st_size, path))
+    total = 0
+    for number, (changed, size, path) in enumerate(sorted(entries, reverse=True)):
+        total += size
+        unfinished = path.name.startswith(".tmp-")
+        if (unfinished and time.time() - changed > _STALE_S) or (
+            not unfinished and (number >= _MOST_ENTRIES or total > _MOST_BYTES)
+        ):
+            with contextlib.suppress(OSError):
+                path.unlink()

@@ -1,0 +1,158 @@
+"""The bytes of one picture file -> RGBA pixels. The only place that Pillow's many errors reach."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import stat
+import struct
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from studio.core.events import Rgba
+from studio.data import png
+from studio.data.colours import to_rgba
+from studio.data.headers import Header, other_kind, sniff
+from studio.data.sources.base import Found, Refused, Remark
+
+LARGEST_SIDE = 4096  # pixels of a picture, sheets included
+LARGEST_FILE = 64 << 20  # bytes
+_ORIENTATION = 0x0112
+_KIND_SUFFIXES = {
+    "PNG": (".png",),
+    "GIF": (".gif",),
+    "BMP": (".bmp",),
+    "WEBP": (".webp",),
+    "JPEG": (".jpg", ".jpeg"),
+    "TGA": (".tga",),
+    "TIFF": (".tif", ".tiff"),
+}
+_PILLOW_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Decoded:
+    """rgba: uint8 [H, W, 4] that nobody else holds. remarks: what the user should know about it."""
+
+    rgba: Rgba
+    remarks: tuple[Remark, ...]
+
+
+def read_bytes(file: Found, most: int = 0) -> bytes:
+    """The whole file, or its first `most` bytes. Raises OSError, and Refused when it is too large or no plain file.
+
+    Opened without waiting: a pipe that has taken the file's place since it was found can't hold the reader up.
+    """
+    handle = os.open(file.where, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as stream:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise Refused("refused", "not a plain file")
+        if not most and about.st_size > LARGEST_FILE:
+            raise Refused("refused", f"too large: {about.st_size >> 20:,} MB, at most {LARGEST_FILE >> 20} are read")
+        return stream.read(most or LARGEST_FILE)
+
+
+def recognise(data: bytes, suffix: str) -> Header:
+    """What `data` are. Raises Refused when they are empty, no picture, or too many pixels; nothing is decoded."""
+    if not data:
+        raise Refused("unreadable", "empty: the file has no bytes")
+    header = sniff(data, suffix)
+    if header is None:
+        known = other_kind(data)
+        if known:
+            raise Refused("unsupported", f"{known}, which is not read: save it as PNG")
+        raise Refused("unreadable", "not a picture: its contents are something else")
+    _check_size(header.width, header.height)
+    return header
+
+
+def decode(data: bytes, suffix: str) -> Decoded:
+    """The first picture in `data`. Raises Refused, whatever the bytes are.
+
+    `suffix` is the file's, in lower case with its dot. JPEG pictures are turned as their EXIF entry says, which is how
+    viewers show them; other kinds are taken as they are stored. Colour profiles are ignored.
+    """
+    header = recognise(data, suffix)
+    checked = png.check(data) if header.kind == "PNG" else None
+    try:
+        image = _open(checked.data if checked else _padded(data, header), header.kind)
+        _check_size(*image.size)
+        remarks = _remarks(image, header.kind, suffix, animated=checked is not None and checked.animated)
+        if header.kind == "JPEG" and image.getexif().get(_ORIENTATION, 1) != 1:
+            image = ImageOps.exif_transpose(image)
+            remarks.append(Remark("turned", "turned upright, as its EXIF entry says"))
+        rgba, words = to_rgba(image, checked.key if checked else None, checked.depth if checked else 8)
+    except Image.DecompressionBombError:
+        raise Refused("refused", "too many pixels") from None
+    except MemoryError:
+        raise Refused("refused", "too large for the free memory") from None
+    except _PILLOW_ERRORS as error:
+        raise Refused("unreadable", _in_words(error, header.kind)) from None
+    if words:
+        remarks.append(Remark("converted", f"converted {words}"))
+    return Decoded(_opaque_if_undefined(rgba, data, header.kind), tuple(remarks))
+
+
+def _open(data: bytes, kind: str) -> Image.Image:
+    """The first frame, decoded. Only the one reader that `kind` needs is tried."""
+    if kind in ("WEBP", "TGA", "TIFF"):
+        names = {"WEBP": "WebP", "TGA": "Tga", "TIFF": "Tiff"}
+        importlib.import_module(f"PIL.{names[kind]}ImagePlugin")
+    image = Image.open(io.BytesIO(data), formats=(kind,))
+    _check_size(*image.size)
+    image.load()
+    return image
+
+
+def _check_size(width: int, height: int) -> None:
+    if max(width, height) > LARGEST_SIDE:
+        raise Refused("refused", f"too large: {width:,} x {height:,} pixels, at most {LARGEST_SIDE:,} a side are read")
+
+
+def _remarks(image: Image.Image, kind: str, suffix: str, *, animated: bool) -> list[Remark]:
+    remarks = []
+    name = "WebP" if kind == "WEBP" else kind
+    if kind == "JPEG":
+        remarks.append(Remark("jpeg", "a JPEG picture: its compression smears the colours, PNG keeps them"))
+    if suffix not in _KIND_SUFFIXES[kind] and any(suffix in suffixes for suffixes in _KIND_SUFFIXES.values()):
+        remarks.append(Remark("misnamed", f"named {suffix} but a {name} picture inside"))
+    if animated or getattr(image, "is_animated", False):
+        remarks.append(Remark("animation", "holds several frames: only the first was taken"))
+    return remarks
+
+
+def _padded(data: bytes, header: Header) -> bytes:
+    """Pillow looks for a footer of 26 bytes at the end of a TGA file; the smallest files are shorter than that."""
+    return data.ljust(44, b"\0") if header.kind == "TGA" and header.width * header.height * 4 <= 26 else data
+
+
+def _opaque_if_undefined(rgba: Rgba, data: bytes, kind: str) -> Rgba:
+    """TGA files of 32 bits may declare that their fourth channel means nothing, and then leave it at zero."""
+    if kind == "TGA" and data[16] == 32 and not data[17] & 0x0F and not rgba[..., 3].any():
+        rgba[..., 3] = 255
+    return np.ascontiguousarray(rgba)
+
+
+def _in_words(error: Exception, kind: str) -> str:
+    text = str(error).lower()
+    if "truncated" in text or "unexpected end" in text or isinstance(error, EOFError):
+        return "cut off: the file ends too early"
+    return f"damaged: its data are not those of a {'WebP' if kind == 'WEBP' else kind} picture"

@@ -1,0 +1,161 @@
+"""Dropped paths -> the plain files under them, without opening any."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.core.errors import BadInputError
+from studio.data.imported import Quarantined
+from studio.data.naming import shown
+from studio.data.sources.base import PICTURE_SUFFIXES, Found
+
+MOST_FILES = 1_000_000
+_IGNORED_FILES = frozenset({"thumbs.db", "desktop.ini"})
+_IGNORED_FOLDERS = frozenset({"__macosx"})
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """One dropped file or folder. `label` is what its names begin with; empty when it is the only folder."""
+
+    path: Path
+    label: tuple[str, ...]
+    is_folder: bool
+
+    @property
+    def name(self) -> str:
+        return shown(self.path.name or str(self.path))
+
+
+def roots_of(paths: Sequence[Path]) -> tuple[Root, ...]:
+    """What was dropped, in a fixed order, without what lies inside another one. Raises BadInputError for none."""
+    if not paths:
+        raise BadInputError("No files or folders were given.", "Name a folder of sprites.")
+    chosen: dict[str, bool] = {}
+    for path in paths:
+        where = os.path.abspath(path)  # noqa: PTH100 - Path.resolve would follow links, and the name is the link's
+        try:
+            chosen[where] = stat.S_ISDIR(os.stat(where).st_mode)  # noqa: PTH116 - a dropped link is followed
+        except FileNotFoundError:
+            raise BadInputError(f"There is no file or folder {shown(str(path))!r}.", "Check its name.") from None
+        except OSError as error:
+            title = f"{shown(str(path))!r} can't be opened: {error.strerror}."
+            raise BadInputError(title, "Check its permissions and its drive.") from None
+    folders = [where for where, is_folder in chosen.items() if is_folder]
+    kept = sorted(where for where in chosen if not any(_inside(where, folder) for folder in folders))
+    names = [os.path.basename(where) for where in kept]  # noqa: PTH119
+    found = []
+    for where, name in zip(kept, names, strict=True):
+        path = Path(where)
+        label: tuple[str, ...] = (shown(name or where),)
+        if names.count(name) > 1:
+            label = (shown(path.parent.name), *label)
+        found.append(Root(path, () if len(kept) == 1 and chosen[where] else label, chosen[where]))
+    return tuple(found)
+
+
+def _inside(where: str, folder: str) -> bool:
+    return where != folder and where.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def title_of(roots: Sequence[Root]) -> str:
+    """What to call a set of sprites from `roots`: 'dcss', 'items + monsters', 'a + b + 3 more'."""
+    names = [root.name for root in roots]
+    if len(names) > 3:
+        names = [*names[:2], f"{len(names) - 2} more"]
+    return " + ".join(names)
+
+
+def files_under(root: Root) -> Iterator[Found | Quarantined]:
+    """Every plain file of `root`, in no fixed order, and what could not be looked at.
+
+    Hidden files and folders are passed over. Links inside a folder are not followed: what they point to inside it is
+    found by itself, and what is outside was not dropped.
+    """
+    if not root.is_folder:
+        yield from _dropped_file(root)
+        return
+    waiting: list[tuple[str, tuple[str, ...]]] = [(str(root.path), ())]
+    seen: set[tuple[int, int]] = set()
+    while waiting:
+        where, folders = waiting.pop()
+        try:
+            about = os.stat(where)  # noqa: PTH116
+            if (about.st_dev, about.st_ino) in seen:
+                continue  # a mount or a junction that leads back into itself
+            seen.add((about.st_dev, about.st_ino))
+            with os.scandir(where) as listing:
+                entries = list(listing)
+        except OSError as error:
+            yield Quarantined(_name(root, folders, ""), no_access(error, "folder"), "no access", Path(where))
+            continue
+        yield from _entries(root, entries, folders, waiting)
+
+
+def _entries(
+    root: Root,
+    entries: list[os.DirEntry[str]],
+    folders: tuple[str, ...],
+    waiting: list[tuple[str, tuple[str, ...]]],
+) -> Iterator[Found | Quarantined]:
+    """The files among the entries of one folder; its sub-folders go to `waiting`."""
+    beside = frozenset(entry.name for entry in entries)
+    for entry in entries:
+        if _ignored(entry.name):
+            continue
+        name = _name(root, folders, shown(entry.name))
+        try:
+            about = entry.stat(follow_symlinks=False)
+        except OSError as error:
+            yield Quarantined(name, no_access(error, "file"), "no access", Path(entry.path))
+            continue
+        if stat.S_ISDIR(about.st_mode):
+            waiting.append((entry.path, (*folders, shown(entry.name))))
+        elif stat.S_ISREG(about.st_mode):
+            parts = (*root.label, *folders)
+            yield Found(entry.path, name, parts, root.name, beside, about.st_size, about.st_mtime_ns)
+        elif stat.S_ISLNK(about.st_mode):
+            yield Quarantined(name, "a link: links inside a folder are not followed", "refused", Path(entry.path))
+        elif os.path.splitext(entry.name)[1].lower() in PICTURE_SUFFIXES:  # noqa: PTH122
+            yield Quarantined(name, "not a plain file but a pipe or a device", "refused", Path(entry.path))
+
+
+def _ignored(name: str) -> bool:
+    return name.startswith(".") or name.lower() in _IGNORED_FILES or name.lower() in _IGNORED_FOLDERS
+
+
+def _dropped_file(root: Root) -> Iterator[Found | Quarantined]:
+    """A file that was dropped by itself belongs to the class that its folder names."""
+    name = "/".join(root.label)
+    try:
+        about = root.path.stat()
+        beside = frozenset(other for other in (root.path.name, f"{root.path.stem}.json") if _is_file(root.path, other))
+    except OSError as error:
+        yield Quarantined(name, no_access(error, "file"), "no access", root.path)
+        return
+    if not stat.S_ISREG(about.st_mode):
+        yield Quarantined(name, "not a plain file but a pipe or a device", "refused", root.path)
+        return
+    home = shown(root.path.parent.name) or root.name
+    yield Found(str(root.path), name, (), home, beside, about.st_size, about.st_mtime_ns)
+
+
+def _is_file(path: Path, name: str) -> bool:
+    return path.with_name(name).is_file()
+
+
+def _name(root: Root, folders: tuple[str, ...], name: str) -> str:
+    return "/".join(part for part in (*root.label, *folders, name) if part) or root.name
+
+
+def no_access(error: OSError, what: str) -> str:
+    """Why a file or folder can't be read, in plain words."""
+    if isinstance(error, PermissionError):
+        return f"you are not allowed to read this {what}"
+    if isinstance(error, FileNotFoundError):
+        return f"the {what} has gone since it was found"
+    return f"the {what} can't be read: {error.strerror or error}"

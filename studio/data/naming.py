@@ -1,0 +1,23 @@
+"""Names from disks and files, made fit to be shown."""
+
+from __future__ import annotations
+
+
+def shown(text: str) -> str:
+    """`text` with what can't be shown escaped: bytes that are not UTF-8, lone surrogates, control characters."""
+    if text.isprintable():
+        return text
+    return "".join(_escaped(letter) for letter in text)
+
+
+def _escaped(letter: str) -> str:
+    code = ord(letter)
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that is not UTF-8, as Python keeps it in a file name
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 32 or 0x7F <= code < 0xA0:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if 0xD800 <= code <= 0xDFFF or code in _BREAKS_AND_TURNS else letter
+
+
+# Line breaks of Unicode, and marks that turn the direction of writing and so can disguise a name.
+_BREAKS_AND_TURNS = frozenset({0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)})

@@ -1,0 +1,110 @@
+"""One found file -> its pictures, cleaned and looked over, or the reason why there are none. Runs on reader threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from studio.core.events import Rgba
+from studio.data.canvas import clear_hidden, looks_smooth, native_scale, visible_box
+from studio.data.imported import LARGEST_CANVAS, QUARANTINE_GROUPS
+from studio.data.listing import no_access
+from studio.data.sources.base import Found, Picture, Refused, Remark, Source
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Shape:
+    """A picture that was read.
+
+    part, folders: as in Picture. size, visible: (width, height) of all of it, and of what is not transparent.
+    rgba: uint8, colour zeroed under alpha 0: the whole picture, or only its visible part where the whole is larger than
+    any canvas; None where nothing is visible or that is too large as well, so that big pictures don't fill the memory.
+    remarks: what is worth a look if it is kept.
+    """
+
+    part: str
+    folders: tuple[str, ...]
+    size: tuple[int, int]
+    visible: tuple[int, int]
+    rgba: Rgba | None
+    remarks: tuple[Remark, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reading:
+    """What came of one file. left_out: parts, or all of it, with the reasons. remarks: about the file as a whole."""
+
+    file: Found
+    shapes: list[Shape] = field(default_factory=list)
+    left_out: list[Remark] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+
+    @property
+    def bytes(self) -> int:
+        """Memory that its pixels take."""
+        return sum(shape.rgba.nbytes for shape in self.shapes if shape.rgba is not None)
+
+    @property
+    def is_nothing(self) -> bool:
+        """It held nothing that the studio is for: notes, a licence."""
+        return not (self.shapes or self.left_out)
+
+
+def read_all(files: Sequence[Found], sources: Sequence[Source]) -> Iterator[Reading]:
+    """Read `files` with the first of `sources` that claims each; files that none claims give an empty reading."""
+    for file in files:
+        source = next((source for source in sources if source.claims(file)), None)
+        yield Reading(file) if source is None else _read(file, source)
+
+
+def _read(file: Found, source: Source) -> Reading:
+    reading = Reading(file)
+    try:
+        for item in source.read(file):
+            if isinstance(item, Picture):
+                reading.shapes.append(_shape(item))
+            elif item.group in QUARANTINE_GROUPS:
+                reading.left_out.append(item)
+            else:
+                reading.remarks.append(item)
+    except Refused as refused:
+        return Reading(file, left_out=[Remark(refused.group, refused.reason)])
+    except OSError as error:
+        return Reading(file, left_out=[Remark("no access", no_access(error, "file"))])
+    return reading
+
+
+def _shape(picture: Picture) -> Shape:
+    rgba = picture.rgba
+    clear_hidden(rgba)
+    size = (rgba.shape[1], rgba.shape[0])
+    box = visible_box(rgba)
+    if box is None:
+        return Shape(picture.part, picture.folders, size, (0, 0), None, ())
+    left, top, right, bottom = box
+    visible = (right - left, bottom - top)
+    if max(visible) > LARGEST_CANVAS:
+        return Shape(picture.part, picture.folders, size, visible, None, ())
+    if max(size) > LARGEST_CANVAS:
+        rgba = rgba[top:bottom, left:right].copy()
+    remarks = tuple(_looked_over(rgba, size, picture.part))
+    return Shape(picture.part, picture.folders, size, visible, rgba, remarks)
+
+
+def _looked_over(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[Remark]:
+    """What a person should look at: nothing here is repaired."""
+    width, height = size
+    if min(size) == 1:
+        yield Remark("odd shape", f"only {width} x {height} pixels", part)
+    alpha = rgba[..., 3]
+    soft = int(np.count_nonzero((alpha - np.uint8(1)) < 254))  # 1..254, as 0 wraps around to 255
+    if soft:
+        yield Remark("soft alpha", f"{soft:,} half-transparent pixel{'s' if soft > 1 else ''}", part)
+    scale = native_scale(rgba)
+    if scale > 1:
+        small = f"{rgba.shape[1] // scale} x {rgba.shape[0] // scale}"
+        yield Remark("upscaled", f"looks like a {small} sprite shown at {scale}x", part)
+    elif looks_smooth(rgba):
+        yield Remark("smooth", "shaded like a photo or a smoothed enlargement, hardly two pixels alike", part)

@@ -1,0 +1,106 @@
+"""What every kind of input answers: is this file mine, and which pictures are in it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.core.events import Rgba
+
+PICTURE_SUFFIXES = frozenset({".png", ".gif", ".bmp", ".webp", ".jpg", ".jpeg", ".tga", ".tif", ".tiff"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A plain file under a dropped folder, or one that was dropped itself. Nothing of it has been read yet.
+
+    where: its path; may hold surrogates when a name is not UTF-8.
+    name: for people, from the dropped folder on, with '/', escaped where it can't be shown ('item/ruby.png').
+    folders: what its folder gives to the class name, outermost first; empty directly in the dropped folder.
+    home: the class name where `folders` and the source give none: that of the dropped folder.
+    beside: the file names in its folder, for inputs that come in two files.
+    size: bytes. mtime_ns: when it was last changed.
+    """
+
+    where: str
+    name: str
+    folders: tuple[str, ...]
+    home: str
+    beside: frozenset[str]
+    size: int
+    mtime_ns: int
+
+    @property
+    def path(self) -> Path:
+        return Path(self.where)
+
+    @property
+    def stem(self) -> str:
+        """The file's name without its last suffix, as it is on the disk."""
+        return self.path.stem
+
+    @property
+    def suffix(self) -> str:
+        """In lower case, with its dot."""
+        return self.path.suffix.lower()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Picture:
+    """One sprite as it is in its file.
+
+    rgba: uint8 [H, W, 4], straight alpha, any size.
+    part: which one of its file ('potions_003'); empty when the file holds just one.
+    folders: class name parts to go after those of the file.
+    """
+
+    rgba: Rgba
+    part: str = ""
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something about a file, or about a part of it, that the user should see.
+
+    group: one of QUARANTINE_GROUPS where a part had to be left out, else one of NOTE_GROUPS (studio.data.imported).
+    reason: one plain sentence.
+    """
+
+    group: str
+    reason: str
+    part: str = ""
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer of a source, not a fault of the program
+    """A whole file that can't be used. `group` is one of QUARANTINE_GROUPS, `reason` one plain sentence."""
+
+    def __init__(self, group: str, reason: str) -> None:
+        super().__init__(reason)
+        self.group = group
+        self.reason = reason
+
+
+class Source(ABC):
+    """A kind of input: one subclass in one file of this package, found by itself."""
+
+    name: str
+    priority: int = 0  # sources with a higher one are asked first
+
+    @abstractmethod
+    def claims(self, file: Found) -> bool:
+        """Whether this source reads `file`. Told from the names alone: called for every file, so it opens nothing."""
+
+    @abstractmethod
+    def read(self, file: Found) -> Iterator[Picture | Remark]:
+        """The pictures in `file`, in its order, with remarks. Nothing at all means that it is not for the studio.
+
+        Runs on a reader thread, several at once: keep no state. Raises Refused for a file that can't be used and
+        OSError when it can't be opened; nothing else, whatever the bytes are.
+        """
+
+    @abstractmethod
+    def example(self, folder: Path) -> Path:
+        """Write a small valid input of two sprites or one into `folder` and return the file to read, for the tests."""

@@ -1,0 +1,57 @@
+"""One picture in one file: PNG, GIF, BMP, WebP, JPEG, TGA or TIFF, told by what is in it and not by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from studio.data.decoding import decode, read_bytes
+from studio.data.headers import HEAD_BYTES, sniff
+from studio.data.sources.base import PICTURE_SUFFIXES, Found, Picture, Refused, Remark, Source
+
+# Drawings that the studio does not read and that an artist may miss among the sprites.
+_UNREAD = {
+    ".ase": "an Aseprite file",
+    ".aseprite": "an Aseprite file",
+    ".avif": "an AVIF picture",
+    ".clip": "a Clip Studio file",
+    ".dds": "a DDS texture",
+    ".heic": "a HEIC picture",
+    ".ico": "an icon file",
+    ".kra": "a Krita file",
+    ".pcx": "a PCX picture",
+    ".psd": "a Photoshop file",
+    ".pyxel": "a Pyxel Edit file",
+    ".svg": "a vector drawing",
+    ".xcf": "a GIMP file",
+}
+
+
+class PictureSource(Source):
+    """The last one asked: it takes whatever might be a picture."""
+
+    name = "picture"
+    priority = -100
+
+    def claims(self, file: Found) -> bool:
+        return True
+
+    def read(self, file: Found) -> Iterator[Picture | Remark]:
+        if file.suffix in _UNREAD:
+            raise Refused("unsupported", f"{_UNREAD[file.suffix]}, which is not read: save it as PNG")
+        if file.suffix not in PICTURE_SUFFIXES and sniff(read_bytes(file, HEAD_BYTES), file.suffix) is None:
+            return  # notes, licences, sounds: nobody expects a sprite from them
+        data = read_bytes(file)
+        decoded = decode(data, file.suffix)
+        yield Picture(decoded.rgba)
+        yield from decoded.remarks
+
+    def example(self, folder: Path) -> Path:
+        pixels = np.zeros((8, 8, 4), np.uint8)
+        pixels[2:6, 1:7] = (200, 60, 40, 255)
+        path = folder / "ruby.png"
+        Image.fromarray(pixels).save(path)
+        return path
