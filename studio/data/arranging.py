@@ -106,7 +106,7 @@ def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:
     if first != place:
         canvas[:] = 0
         other = table.classes[first]
-        conflict = "" if other == class_name else f", which is in class {other!r} and not in {class_name!r}"
+        conflict = "" if other == class_name else f", which is in another class: {other!r}, not {class_name!r}"
         return Remark("duplicate", f"the same pixels as {table.names[first]}{conflict}", shape.part)
     table.names.append(_name(file, shape.part))
     table.classes.append(class_name)
@@ -132,7 +132,7 @@ def _misfit(shape: Shape, size: int, options: ImportOptions) -> Remark:
         return Remark("looks like a sheet", f"{reason} beside it", shape.part)
     if options.other_sizes == "leave out":
         return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", shape.part)
-    return Remark("wrong size", f"{width} x {height} pixels do not fit {size} x {size}", shape.part)
+    return Remark("wrong size", f"{width} x {height} pixels: too large for the canvas of {size} x {size}", shape.part)
 
 
 def _like_a_sheet(width: int, height: int, size: int) -> bool:

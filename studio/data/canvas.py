@@ -91,11 +91,11 @@ def _changes(pixels: NDArray[np.uint32], axis: int) -> list[int]:
 def looks_smooth(rgba: Rgba) -> bool:
     """Whether a picture is shaded like a photo or a smoothed enlargement: neighbours nearly alike, rarely the same."""
     height, width = rgba.shape[:2]
-    if min(height, width) < 32:
-        return False  # a small sprite can be all edges; there is too little to tell
+    if min(height, width) < 48:
+        return False  # grass and water of 32 x 32 are drawn pixel by pixel, and look just like it
     both = (rgba[:, 1:, 3] == 255) & (rgba[:, :-1, 3] == 255)
     pairs = int(both.sum())
-    if pairs < 500:
+    if pairs < 1000:
         return False
     steps = np.abs(rgba[:, 1:, :3].astype(np.int16) - rgba[:, :-1, :3]).max(axis=-1)[both]
     return bool((steps == 0).mean() < 0.1 and np.median(steps) <= 12)

@@ -5,7 +5,6 @@ files are listed -> sources read them on threads -> they are arranged on one can
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -28,6 +27,7 @@ __all__ = ["NOTE_GROUPS", "QUARANTINE_GROUPS", "ImportOptions", "Quarantined", "
 
 _CHUNK = 32  # files for one thread at a time
 _MOST_BYTES = 4 << 30  # pixels in memory before they are arranged
+_THREADS = 2  # one waits for the disk while the other decodes; more only fight over the interpreter
 _LOPSIDED = 100
 _READ = (
     "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures, in folders and sub-folders, and sheets with a JSON beside them"
@@ -98,7 +98,7 @@ def _read_files(files: list[Found], sources: list[Source]) -> Generator[Event, N
     chunks = [files[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)]
     readings: list[Reading] = []
     done = size = 0
-    with closing(in_threads(partial(read_all, sources=sources), chunks, threads=_threads())) as batches:
+    with closing(in_threads(partial(read_all, sources=sources), chunks, threads=_THREADS)) as batches:
         for batch in batches:
             done += len(batch)
             size += sum(reading.bytes for reading in batch)
@@ -108,10 +108,6 @@ def _read_files(files: list[Found], sources: list[Source]) -> Generator[Event, N
             readings += [reading for reading in batch if not reading.is_nothing]
             yield Progress(done, len(files), "files read")
     return readings
-
-
-def _threads() -> int:
-    return min(4, os.cpu_count() or 1)
 
 
 def _recall(entry: Path) -> Generator[Event, None, Arranged | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,12 +40,18 @@ class Found:
     @property
     def stem(self) -> str:
         """The file's name without its last suffix, as it is on the disk."""
-        return self.path.stem
+        return self._split()[0]
 
     @property
     def suffix(self) -> str:
         """In lower case, with its dot."""
-        return self.path.suffix.lower()
+        return self._split()[1].lower()
+
+    def _split(self) -> tuple[str, str]:
+        """Like Path.stem and Path.suffix, which cost more than all other questions that are asked of a file."""
+        name = self.where.rpartition(os.sep)[2]
+        stem, dot, suffix = name.rpartition(".")
+        return (stem, f".{suffix}") if dot and stem and suffix else (name, "")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
