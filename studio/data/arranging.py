@@ -18,7 +18,7 @@ from studio.data.sources.base import Found, Remark
 from studio.data.sprites import Sprites
 
 _TICK_S = 0.04
-_SHEET_CELLS = 4  # canvases that a picture has to hold, at the least, to be taken for a sheet
+_STRIP_CELLS, _BLOCK_CELLS, _SHEET_CELLS = 3, 8, 16  # canvases in a picture that is taken for a sheet
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,18 +128,19 @@ def _misfit(shape: Shape, size: int, options: ImportOptions) -> Remark:
     if shape.visible == (0, 0):
         return Remark("empty", "nothing to see: every pixel is fully transparent", shape.part)
     if not shape.part and _like_a_sheet(width, height, size):
-        reason = f"{width} x {height} pixels look like a sheet of {size} x {size} sprites: cut it up, or save its JSON"
-        return Remark("looks like a sheet", f"{reason} beside it", shape.part)
+        reason = f"{width:,} x {height:,} pixels look like a sheet of many sprites"
+        return Remark("looks like a sheet", f"{reason}: cut it up, or save its JSON beside it")
     if options.other_sizes == "leave out":
         return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", shape.part)
     return Remark("wrong size", f"{width} x {height} pixels: too large for the canvas of {size} x {size}", shape.part)
 
 
 def _like_a_sheet(width: int, height: int, size: int) -> bool:
-    """Whole cells of the canvas, and several, or so large that it can hardly be one sprite."""
+    """A strip or a block of whole cells of the canvas, or so large that it can hardly be one sprite."""
     cells = (width // size) * (height // size)
-    whole = width % size == 0 and height % size == 0
-    return cells >= (_SHEET_CELLS if whole else _SHEET_CELLS**2)
+    if width % size or height % size:
+        return cells >= _SHEET_CELLS
+    return cells >= _BLOCK_CELLS or (cells >= _STRIP_CELLS and min(width, height) == size)
 
 
 def _quarantined(file: Found, remark: Remark) -> Quarantined:

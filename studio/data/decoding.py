@@ -17,6 +17,7 @@ from studio.core.events import Rgba
 from studio.data import png
 from studio.data.colours import to_rgba
 from studio.data.headers import Header, other_kind, sniff
+from studio.data.png import CUT_OFF
 from studio.data.sources.base import Found, Refused, Remark
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
@@ -105,7 +106,7 @@ def decode(data: bytes, suffix: str) -> Decoded:
     except MemoryError:
         raise Refused("refused", "too large for the free memory") from None
     except _PILLOW_ERRORS as error:
-        raise Refused("unreadable", _in_words(error, header.kind)) from None
+        raise Refused("unreadable", _in_words(error, header.kind, data)) from None
     if words:
         remarks.append(Remark("converted", f"converted {words}"))
     return Decoded(_opaque_if_undefined(rgba, data, header.kind), tuple(remarks))
@@ -151,8 +152,12 @@ def _opaque_if_undefined(rgba: Rgba, data: bytes, kind: str) -> Rgba:
     return np.ascontiguousarray(rgba)
 
 
-def _in_words(error: Exception, kind: str) -> str:
+def _in_words(error: Exception, kind: str, data: bytes) -> str:
     text = str(error).lower()
-    if "truncated" in text or "unexpected end" in text or isinstance(error, EOFError):
-        return "cut off: the file ends too early"
-    return f"damaged: its data are not those of a {'WebP' if kind == 'WEBP' else kind} picture"
+    cut_off = "truncated" in text or isinstance(error, EOFError)
+    if kind == "WEBP":
+        cut_off |= int.from_bytes(data[4:8], "little") + 8 > len(data)
+    if kind == "GIF":
+        cut_off |= not data.rstrip(b"\0").endswith(b";")
+    name = "WebP" if kind == "WEBP" else kind
+    return CUT_OFF if cut_off else f"damaged: it can't be read as a {name} picture"

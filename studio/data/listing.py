@@ -90,20 +90,21 @@ def files_under(root: Root) -> Iterator[Found | Quarantined]:
             seen.add((about.st_dev, about.st_ino))
             with os.scandir(where) as listing:
                 entries = list(listing)
+            beside = frozenset(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
         except OSError as error:
             yield Quarantined(_name(root, folders, ""), no_access(error, "folder"), "no access", Path(where))
             continue
-        yield from _entries(root, entries, folders, waiting)
+        yield from _entries(root, entries, beside, folders, waiting)
 
 
 def _entries(
     root: Root,
     entries: list[os.DirEntry[str]],
+    beside: frozenset[str],
     folders: tuple[str, ...],
     waiting: list[tuple[str, tuple[str, ...]]],
 ) -> Iterator[Found | Quarantined]:
     """The files among the entries of one folder; its sub-folders go to `waiting`."""
-    beside = frozenset(entry.name for entry in entries)
     for entry in entries:
         if _ignored(entry.name):
             continue
@@ -129,11 +130,10 @@ def _ignored(name: str) -> bool:
 
 
 def _dropped_file(root: Root) -> Iterator[Found | Quarantined]:
-    """A file that was dropped by itself belongs to the class that its folder names."""
+    """A file that was dropped by itself belongs to the class that its folder names. Its JSON comes with it."""
     name = "/".join(root.label)
     try:
         about = root.path.stat()
-        beside = frozenset(other for other in (root.path.name, f"{root.path.stem}.json") if _is_file(root.path, other))
     except OSError as error:
         yield Quarantined(name, no_access(error, "file"), "no access", root.path)
         return
@@ -141,11 +141,22 @@ def _dropped_file(root: Root) -> Iterator[Found | Quarantined]:
         yield Quarantined(name, "not a plain file but a pipe or a device", "refused", root.path)
         return
     home = shown(root.path.parent.name) or root.name
+    companion, about_companion = _companion(root.path)
+    beside = frozenset({root.path.name} | ({companion.name} if about_companion else set()))
     yield Found(str(root.path), name, (), home, beside, about.st_size, about.st_mtime_ns)
+    if about_companion:
+        other = "/".join((*root.label[:-1], shown(companion.name)))
+        yield Found(str(companion), other, (), home, beside, about_companion.st_size, about_companion.st_mtime_ns)
 
 
-def _is_file(path: Path, name: str) -> bool:
-    return path.with_name(name).is_file()
+def _companion(path: Path) -> tuple[Path, os.stat_result | None]:
+    """The JSON file that belongs to a dropped picture, with None where there is none."""
+    companion = path.with_suffix(".json")
+    try:
+        about = companion.lstat()
+    except OSError:
+        return companion, None
+    return companion, about if companion != path and stat.S_ISREG(about.st_mode) else None
 
 
 def _name(root: Root, folders: tuple[str, ...], name: str) -> str:

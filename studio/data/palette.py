@@ -49,7 +49,7 @@ def display_order(colours: Rgba) -> NDArray[np.int64]:
 
 
 def oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
-    """sRGB uint8 [..., 3] in OKLab, where distances are as the eye sees them: float64 [..., 3] of lightness 0..1, a, b."""
+    """sRGB uint8 [..., 3] in OKLab, where distances are as the eye sees them: lightness, a, b as float64 [..., 3]."""
     share = rgb.astype(np.float64) / 255
     linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
     cones = np.cbrt(linear @ np.array(_SRGB_TO_LMS).T)

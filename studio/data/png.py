@@ -14,7 +14,7 @@ from studio.data.sources.base import Refused
 
 _MAGIC = b"\x89PNG\r\n\x1a\n"
 _MOST_CHUNKS = 100_000
-_CUT_OFF = "cut off: the file ends too early"
+CUT_OFF = "cut off: the file ends too early"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,13 @@ def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
     start = len(_MAGIC)
     while True:
         if start + 12 > len(data):
-            raise Refused("unreadable", _CUT_OFF)
+            raise Refused("unreadable", CUT_OFF)
         length, kind = struct.unpack_from(">I4s", data, start)
         end = start + 12 + length
         if not kind.isalpha():
             raise Refused("unreadable", "damaged: a part of it is not what a PNG picture is made of")
         if end > len(data):
-            raise Refused("unreadable", _CUT_OFF)
+            raise Refused("unreadable", CUT_OFF)
         if zlib.crc32(data[start + 4 : end - 4]) != int.from_bytes(data[end - 4 : end], "big"):
             raise Refused("unreadable", f"damaged: the checksum of its part {kind.decode('ascii')} is wrong")
         found.append((kind, data[start:end]))

@@ -6,6 +6,7 @@ object with the file names as its keys. Trimmed frames get their transparent bor
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from studio.data.decoding import LARGEST_SIDE, decode, read_bytes
 from studio.data.naming import shown
 from studio.data.sources.base import PICTURE_SUFFIXES, Found, Picture, Refused, Remark, Source
 
-_MOST_FRAMES = 100_000
+_MOST_FRAMES = 30_000
+_LARGEST_JSON = 8 << 20  # bytes; reading it holds up every other thread
 _MOST_OVERLAP = 4  # times that the frames together may cover the picture: more is a bomb
 
 
@@ -70,7 +72,9 @@ class SheetSource(Source):
 def _frames(file: Found) -> list[tuple[str, Any]] | None:
     """Name and description of every frame, or None when the JSON beside the picture is about something else."""
     beside = file.path.with_suffix(".json")
-    data = read_bytes(Found(str(beside), beside.name, (), "", frozenset(), 0, 0))
+    data = read_bytes(dataclasses.replace(file, where=str(beside)), _LARGEST_JSON + 1)
+    if len(data) > _LARGEST_JSON:
+        raise Refused("refused", f"a sheet whose JSON is larger than {_LARGEST_JSON >> 20} MB")
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):
