@@ -5,7 +5,7 @@ Arrays in an event are CPU copies that nobody changes afterwards. Sprites are ui
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,10 @@ Rgba = NDArray[np.uint8]
 @dataclass(frozen=True)
 class Event:
     """Base of all events."""
+
+
+# What every slow piece of work is: advance it to let it work, close it to cancel it.
+Events = Generator[Event, None, None]
 
 
 @dataclass(frozen=True)

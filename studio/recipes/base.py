@@ -59,12 +59,16 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class SampleSettings:
-    """How to sample: classes int64 [N] (-1: any), guidance scale (1: none), solver steps, and the seed of the noise."""
+    """How to sample: classes int64 [N] (-1: any), guidance scale (1: none), solver steps, and the seed of the noise.
+
+    `first` is the place of the first of these sprites in a longer list of the same seed.
+    """
 
     labels: Tensor
     guidance: float
     steps: int
     seed: int
+    first: int = 0
 
 
 class Recipe(ABC):
@@ -81,7 +85,7 @@ class Recipe(ABC):
     # Classes and functions, in order, whose sources rebuild the network from torch alone; see exports/state_dict.py.
     portable: ClassVar[tuple[Any, ...]] = ()
 
-    def select(self, sprites: Sprites) -> tuple[Sprites, list[str]]:
+    def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:
         """The sprites that this recipe can learn from, and a sentence for each thing left out. Raises TrainingError."""
         return sprites, []
 

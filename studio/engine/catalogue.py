@@ -1,0 +1,28 @@
+"""The plug-ins that there are: recipes and export formats by name."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import studio.exports
+import studio.recipes
+from studio.core.discovery import discover, pick
+from studio.exports.base import ModelExport
+from studio.recipes.base import Recipe
+
+
+@cache
+def recipes() -> dict[str, Recipe]:
+    """Every recipe by its name."""
+    return discover(studio.recipes, Recipe)  # type: ignore[type-abstract]
+
+
+@cache
+def model_exports() -> dict[str, ModelExport]:
+    """Every format that a model can be exported to, by its name."""
+    return discover(studio.exports, ModelExport)  # type: ignore[type-abstract]
+
+
+def recipe(name: str) -> Recipe:
+    """The recipe of that name. Raises UsageError."""
+    return pick(recipes(), name, "recipe")

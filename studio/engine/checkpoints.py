@@ -1,0 +1,134 @@
+"""Checkpoints: everything that training needs to go on, whole or not there at all, and never pickle.
+
+    checkpoints/step-00000400/
+        model.safetensors       the weights being trained
+        average.safetensors     their moving average, which samples and exports use
+        optimizer.safetensors   the optimizer's state
+        checkpoint.json         step, time, figures, and the SHA-256 of the other files
+
+A checkpoint is written into a temporary folder that is then renamed. All randomness of a step follows from the seed
+and the step, so there is no generator state to keep.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as parse_tensors
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from studio.core import files
+from studio.core.errors import RunError
+
+Tensors = dict[str, Tensor]
+_PARTS = ("model", "average", "optimizer")
+
+
+@dataclass(frozen=True)
+class CheckpointInfo:
+    """checkpoint.json. `number` counts a run's checkpoints from 1; `metrics` are the held-out figures at this step."""
+
+    step: int
+    number: int
+    elapsed_s: float
+    metrics: Mapping[str, float]
+    sha256: Mapping[str, str]
+
+
+def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
+    """Write a checkpoint into `folder`; `info.sha256` is filled in here. Raises OSError and leaves nothing behind."""
+    target = folder / f"step-{info.step:08d}"
+    files.remove(target)  # a damaged one that a resume went past
+    with files.atomic_path(target) as temporary:
+        temporary.mkdir()
+        hashes = {}
+        for part in _PARTS:
+            path = temporary / f"{part}.safetensors"
+            save_file({name: tensor.detach().cpu().contiguous() for name, tensor in parts[part].items()}, path)
+            hashes[part] = hashlib.sha256(path.read_bytes()).hexdigest()
+        record = dataclasses.asdict(dataclasses.replace(info, sha256=hashes))
+        (temporary / "checkpoint.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
+    return target
+
+
+def find(folder: Path) -> list[tuple[Path, CheckpointInfo]]:
+    """The checkpoints in a run's folder whose records can be read, the oldest first."""
+    found = []
+    for path in sorted(folder.glob("step-*")):
+        try:
+            found.append((path, CheckpointInfo(**json.loads((path / "checkpoint.json").read_text(encoding="utf-8")))))
+        except (OSError, ValueError, TypeError):
+            continue
+    return found
+
+
+def load_part(path: Path, info: CheckpointInfo, part: str) -> Tensors:
+    """One part of a checkpoint, on the CPU. Raises RunError when its bytes are not those that were written."""
+    try:
+        content = (path / f"{part}.safetensors").read_bytes()  # read whole: a mapped file can't be replaced on Windows
+    except OSError as error:
+        raise RunError(f"Checkpoint {path.name} is incomplete.", str(error)) from error
+    if hashlib.sha256(content).hexdigest() != info.sha256.get(part):
+        raise RunError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors is not what was written.")
+    try:
+        return parse_tensors(content)
+    except SafetensorError as error:
+        raise RunError(f"Checkpoint {path.name} is damaged.", str(error)) from error
+
+
+def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
+    """Put weights into a network, on whatever device it is. Raises RunError when they don't fit or are not numbers."""
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
+        raise RunError(f"{name} holds weights that are not numbers.", "Choose another checkpoint of this run.")
+    try:
+        network.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise RunError(f"{name} does not fit this recipe.", str(error).splitlines()[0]) from error
+
+
+def rotate(folder: Path, headline: str, *, low_is_better: bool) -> None:
+    """Remove what is no longer needed: the last two, the best and the numbers 1, 2, 4, 8, ... are kept."""
+    found = find(folder)
+    keep = {path for path, _ in found[-2:]}
+    best = best_of(found, headline, low_is_better=low_is_better)
+    keep |= {path for path, info in found if info.number & (info.number - 1) == 0}
+    for path, _ in found:
+        if path not in keep and path != best:
+            files.remove(path)
+
+
+def best_of(found: list[tuple[Path, CheckpointInfo]], headline: str, *, low_is_better: bool) -> Path | None:
+    """The checkpoint with the best headline figure; the last one when none was measured; None when there is none."""
+    measured = [(info.metrics[headline], path) for path, info in found if headline in info.metrics]
+    if not measured:
+        return found[-1][0] if found else None
+    return (min if low_is_better else max)(measured, key=lambda pair: pair[0])[1]
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> Tensors:
+    """An optimizer's state by '<number of the weight>/<name>'."""
+    state = optimizer.state_dict()["state"]
+    return {f"{index}/{name}": value for index, values in state.items() for name, value in values.items()}
+
+
+def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
+    """Put back what `optimizer_tensors` gave. Raises RunError when it belongs to another network."""
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    state: dict[int, Tensors] = {}
+    try:
+        for key, value in tensors.items():
+            index, _, name = key.partition("/")
+            # The fused optimizer walks weights and state side by side in memory: they must be laid out alike.
+            alike = torch.empty_like(weights[int(index)]).copy_(value) if value.ndim else value
+            state.setdefault(int(index), {})[name] = alike
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    except (ValueError, KeyError, IndexError, RuntimeError) as error:
+        raise RunError("The optimizer's state does not fit this run.", str(error)) from error

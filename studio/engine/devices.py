@@ -1,0 +1,167 @@
+"""The devices that can train here, each proven by a real training step, and how each is best used."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psutil
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from studio.core.errors import DeviceError, UsageError
+from studio.core.events import Event, Events
+
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device and what its probe found: `problem` is empty when it works, `bf16` says that bf16 is the faster."""
+
+    id: str  # what torch calls it: 'cuda:0', 'mps', 'cpu'
+    kind: str
+    name: str
+    memory_free_bytes: int
+    memory_total_bytes: int
+    cores: int = 0  # CPU only
+    threads: int = 0  # CPU only: how many training uses
+    bf16: bool = False
+    steps_per_s: float = 0.0  # of the probe's small network, in the faster precision: ranks the devices
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class DevicesFound(Event):
+    """All devices, usable or not, and the id of the fastest."""
+
+    devices: tuple[Device, ...]
+    fastest: str
+
+
+def find_devices() -> Events:
+    """Detect and probe every device; yields one DevicesFound."""
+    devices = detect()
+    yield DevicesFound(devices, choose(devices, AUTO).id)
+
+
+def detect() -> tuple[Device, ...]:
+    """Every cuda card, mps and the CPU, each probed. A device that fails is listed with its reason."""
+    found = [_cuda_card(index) for index in range(torch.cuda.device_count())]
+    if torch.backends.mps.is_available():
+        total = torch.mps.recommended_max_memory()
+        found.append(Device("mps", "mps", "Apple GPU", total - torch.mps.current_allocated_memory(), total))
+    found.append(_cpu())
+    return tuple(_probed(device) for device in found)
+
+
+def choose(devices: tuple[Device, ...], wanted: str) -> Device:
+    """The device of that id ('cuda' means 'cuda:0'), or the fastest for 'auto'. Raises UsageError or DeviceError."""
+    usable = [device for device in devices if not device.problem]
+    if wanted == AUTO:
+        if not usable:
+            raise DeviceError("No device works.", devices[-1].problem)
+        return max(usable, key=lambda device: device.steps_per_s)
+    matches = [device for device in devices if wanted in (device.id, device.kind)]
+    if not matches:
+        names = ", ".join([AUTO, *(device.id for device in devices)])
+        raise UsageError(f"There is no device named {wanted!r} here.", f"Choose one of: {names}.")
+    if matches[0].problem:
+        raise DeviceError(f"{matches[0].name} does not work.", matches[0].problem)
+    return matches[0]
+
+
+def resolve_precision(device: Device, wanted: str) -> str:
+    """'fp32' or 'bf16': what was asked for, or for 'auto' the faster of the two on this device."""
+    if wanted != AUTO:
+        return wanted
+    return "bf16" if device.bf16 else "fp32"
+
+
+def autocast(device_type: str, precision: str) -> contextlib.AbstractContextManager[object]:
+    """The context in which networks run: mixed precision for 'bf16', nothing for 'fp32'."""
+    if precision == "fp32":
+        return contextlib.nullcontext()
+    return torch.autocast(device_type, dtype=torch.bfloat16)
+
+
+def synchronize(device_type: str) -> None:
+    """Wait until the device has done what was asked of it, so that a clock tells the truth."""
+    if device_type == "cuda":
+        torch.cuda.synchronize()
+    elif device_type == "mps":
+        torch.mps.synchronize()
+
+
+def memory_in_use(device: torch.device) -> int:
+    """Bytes held on the device; for the CPU, what the process holds."""
+    if device.type == "cuda":
+        return int(torch.cuda.memory_allocated(device))
+    if device.type == "mps":
+        return int(torch.mps.current_allocated_memory())
+    return int(psutil.Process().memory_info().rss)
+
+
+def probe_step(device: torch.device, precision: str) -> float:
+    """Take real training steps of a small network and return steps per second. Raises RuntimeError when one fails."""
+    network = nn.Sequential(
+        nn.Conv2d(4, 64, 3, 2, 1), nn.GroupNorm(8, 64), nn.SiLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(),
+        nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(), nn.Conv2d(64, 4, 3, 1, 1),
+    ).to(device)  # fmt: skip
+    optimizer = torch.optim.AdamW(network.parameters(), fused=True)
+    sprites = torch.zeros(32, 4, 32, 32, device=device)
+    durations_s = []
+    for _ in range(5):
+        start = time.perf_counter()
+        with autocast(device.type, precision):
+            loss = F.mse_loss(network(sprites).float(), sprites[:, :, ::2, ::2] + 1)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if not torch.isfinite(loss.detach()).item():
+            raise RuntimeError("a training step gave a number that is not finite")
+        durations_s.append(time.perf_counter() - start)
+    return 1 / min(durations_s[2:])  # the first steps pay for warming up
+
+
+def _probed(device: Device) -> Device:
+    try:
+        fp32 = probe_step(torch.device(device.id), "fp32")
+    except (RuntimeError, NotImplementedError) as error:  # what torch raises for a card that is too old, full or lost
+        return replace(device, problem=f"A training step failed: {str(error).splitlines()[0]}")
+    try:
+        bf16 = probe_step(torch.device(device.id), "bf16")
+    except (RuntimeError, NotImplementedError):  # no bf16 is no fault
+        bf16 = 0.0
+    return replace(device, bf16=bf16 > 1.05 * fp32, steps_per_s=max(fp32, bf16))
+
+
+def _cuda_card(index: int) -> Device:
+    name = torch.cuda.get_device_name(index)
+    try:
+        free, total = torch.cuda.mem_get_info(index)
+    except RuntimeError as error:
+        problem = f"It does not answer: {str(error).splitlines()[0]}"
+        return Device(f"cuda:{index}", "cuda", name, 0, 0, problem=problem)
+    return Device(f"cuda:{index}", "cuda", name, free, total)
+
+
+def _cpu() -> Device:
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    physical = psutil.cpu_count(logical=False) or affinity
+    memory = psutil.virtual_memory()
+    threads = min(affinity, physical)
+    return Device("cpu", "cpu", _cpu_name(), memory.available, memory.total, cores=affinity, threads=threads)
+
+
+def _cpu_name() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine() or "CPU"

@@ -1,0 +1,148 @@
+"""Using a model: new sprites from a generator, classes from a classifier, and loading either from a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from studio.core.config import Config, setting
+from studio.core.errors import RunError, UsageError
+from studio.core.events import Classified, Events, Progress, Rgba, SpritesGenerated
+from studio.engine import catalogue, checkpoints, devices
+from studio.engine.batches import to_input, to_rgba
+from studio.engine.devices import Device
+from studio.engine.model import TrainedModel
+from studio.engine.rundir import RunDir
+from studio.recipes.base import SampleSettings, Spec
+
+_AT_ONCE = 64  # sprites in one pass: enough to fill a device, few enough to stop soon
+
+
+@dataclass(frozen=True)
+class GenerateSettings(Config):
+    """What to generate."""
+
+    count: int = setting(64, "How many sprites to make.", label="Number", unit="sprites", low=1, high=10_000)
+    class_name: str = setting("", "The class to draw; empty takes all classes in turn.", label="Class")
+    seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
+    guidance: float = setting(
+        1.5,
+        "How strongly the class shapes the sprite: 1 is as learnt, more is purer and less varied.",
+        low=0.0,
+        high=10.0,
+    )
+    steps: int = setting(20, "Solver steps a sprite: more are finer and slower.", low=1, high=1000)
+
+
+def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
+    """The model of a run at a checkpoint ('best', 'last' or a step). Raises RunError, UsageError."""
+    run = RunDir(path)
+    record = run.record()
+    recipe = catalogue.recipe(record.recipe)
+    config = recipe.Config.from_json(record.config)
+    spec = Spec(record.size, record.class_names)
+    chosen, info = _find_checkpoint(run, checkpoint, recipe.headline, recipe.headline_is_better == "low")
+    network = recipe.build(config, spec).eval().requires_grad_(False)
+    checkpoints.load_into(network, checkpoints.load_part(chosen, info, "average"), chosen.name)
+    target = torch.device(device.id)
+    precision = devices.resolve_precision(device, config.precision)
+    network = network.to(target).to(memory_format=torch.channels_last)
+    return TrainedModel(recipe, config, spec, network, target, precision, info.step, record.name)
+
+
+def checkpoint_names(path: Path) -> list[str]:
+    """What `load_model` takes for this run: 'best', 'last', then the steps; empty when there is no checkpoint yet."""
+    steps = [str(info.step) for _, info in checkpoints.find(RunDir(path).checkpoints)]
+    return ["best", "last", *reversed(steps)] if steps else []
+
+
+def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
+    """New sprites: yields Progress after each solver step, then one SpritesGenerated. Raises UsageError.
+
+    A sprite depends on the seed and its place in the list, not on how many are made.
+    """
+    if model.recipe.makes != "sprites":
+        raise UsageError(
+            f"{model.title} is a {model.recipe.title.lower()}: it draws no sprites.", "Choose a generator."
+        )
+    labels = _labels(model.spec, settings)
+    made: list[Rgba] = []
+    for start in range(0, settings.count, _AT_ONCE):
+        part = torch.from_numpy(labels[start : start + _AT_ONCE])
+        request = SampleSettings(part.to(model.device), settings.guidance, settings.steps, settings.seed, first=start)
+        for step, x in enumerate(sample_steps(model, request), 1):
+            if x is not None:
+                made.append(to_rgba(x).numpy())
+            else:
+                share = min(step, settings.steps) / settings.steps
+                yield Progress(round(start + share * len(part)), settings.count, "sprites drawn")
+    title = f"{model.title}, step {model.step:,}"
+    yield SpritesGenerated(np.concatenate(made), labels, title, settings.seed)
+
+
+def sample_steps(model: TrainedModel, request: SampleSettings) -> Iterator[Tensor | None]:
+    """The recipe's sampling in the model's precision: None after each solver step, then the sprites as in `Batch`."""
+    steps = model.recipe.sample(model.network, model.spec, request)
+    while True:
+        # Grad mode and autocast belong to the thread, not to this generator: enter them anew at each step.
+        with torch.no_grad(), devices.autocast(model.device.type, model.precision):
+            try:
+                x = next(steps)
+            except StopIteration:
+                return
+        yield x
+
+
+def classify(model: TrainedModel, rgba: Rgba) -> Events:
+    """Class probabilities of sprites uint8 [N, S, S, 4], S the model's size: yields Progress, then one Classified."""
+    if model.recipe.makes != "labels":
+        raise UsageError(
+            f"{model.title} is a {model.recipe.title.lower()}: it names no classes.", "Choose a classifier."
+        )
+    if rgba.shape[1:] != (model.spec.size, model.spec.size, 4):
+        raise UsageError(
+            f"These sprites are not {model.spec.size} pixels wide and high.", "Import them at the model's size."
+        )
+    found: list[Tensor] = []
+    for start in range(0, len(rgba), 256):
+        part = torch.from_numpy(rgba[start : start + 256]).permute(0, 3, 1, 2).to(model.device)
+        with torch.no_grad(), devices.autocast(model.device.type, model.precision):
+            found.append(model.recipe.predict(model.network, to_input(part)).cpu())
+        yield Progress(min(start + 256, len(rgba)), len(rgba), "sprites looked at")
+    probabilities = torch.cat(found).numpy() if found else np.zeros((0, len(model.spec.class_names)), np.float32)
+    yield Classified(probabilities, model.spec.class_names)
+
+
+def _labels(spec: Spec, settings: GenerateSettings) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """A class for each sprite: the one asked for, or all in turn. Raises UsageError for an unknown class."""
+    if not settings.class_name:
+        return np.arange(settings.count, dtype=np.int64) % len(spec.class_names)
+    matches = [i for i, name in enumerate(spec.class_names) if settings.class_name in (name, name.rpartition("/")[2])]
+    if not matches:
+        raise UsageError(
+            f"The model knows no class {settings.class_name!r}.", f"It knows: {', '.join(spec.class_names[:30])}."
+        )
+    return np.full(settings.count, matches[0], dtype=np.int64)
+
+
+def _find_checkpoint(
+    run: RunDir, wanted: str, headline: str, low_is_better: bool
+) -> tuple[Path, checkpoints.CheckpointInfo]:
+    found = checkpoints.find(run.checkpoints)
+    if not found:
+        raise RunError(f"{run.path.name} has no checkpoint yet.", "Let it train until its first checkpoint.")
+    if wanted == "last":
+        return found[-1]
+    if wanted == "best":
+        best = checkpoints.best_of(found, headline, low_is_better=low_is_better)
+        return next(entry for entry in found if entry[0] == best)
+    for path, info in found:
+        if str(info.step) == wanted:
+            return path, info
+    steps = ", ".join(str(info.step) for _, info in found)
+    raise UsageError(f"{run.path.name} has no checkpoint at step {wanted}.", f"It has: best, last, {steps}.")

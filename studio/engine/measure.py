@@ -1,0 +1,96 @@
+"""How fast a recipe trains on a device: real steps, in full and in mixed precision, split into transfer and compute."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from studio.core.config import TrainingConfig
+from studio.core.events import Event, Events, Progress
+from studio.data.sprites import Sprites
+from studio.engine import devices
+from studio.engine.batches import DeviceSprites
+from studio.engine.devices import Device
+from studio.engine.optim import make_optimizer
+from studio.recipes.base import Recipe, Spec
+
+WARM_UP_STEPS = 2
+LEAST_STEPS = 3
+LEAST_S = 1.0
+
+
+@dataclass(frozen=True)
+class DeviceMeasured(Event):
+    """Training steps on one device in one precision.
+
+    transfer_ms is the time per step of moving the batch there from ordinary memory, as a loader that keeps the data
+    outside the device must; the studio keeps sprites on the device and pays it once.
+    """
+
+    device_id: str
+    precision: str
+    sprites_per_s: float
+    transfer_ms: float
+    compute_ms: float
+
+
+def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
+    """Time real steps in fp32 and bf16: yields Progress between steps and a DeviceMeasured for each precision."""
+    if device.kind == "cpu":
+        torch.set_num_threads(config.threads or device.threads)
+    target = torch.device(device.id)
+    rng = np.random.default_rng(0)
+    count = config.batch_size
+    rgba = rng.integers(0, 256, (count, spec.size, spec.size, 4), dtype=np.uint8)
+    labels = np.arange(count, dtype=np.int64) % len(spec.class_names)
+    sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure")
+    transfer_ms = _transfer_ms(sprites, target)
+    for precision in ("fp32", "bf16"):
+        network = recipe.build(config, spec).to(target).to(memory_format=torch.channels_last).train()
+        durations_s: list[float] = []
+        for duration_s in _steps(recipe, config, network, sprites, target, precision):
+            durations_s.append(duration_s)
+            yield Progress(len(durations_s), 0, f"steps in {precision} on {device.name}")
+            timed = durations_s[WARM_UP_STEPS:]
+            if len(timed) >= LEAST_STEPS and sum(timed) >= LEAST_S:
+                break
+        compute_s = float(np.median(durations_s[WARM_UP_STEPS:]))
+        yield DeviceMeasured(device.id, precision, count / compute_s, transfer_ms, 1000 * compute_s)
+
+
+def _steps(
+    recipe: Recipe, config: TrainingConfig, network: nn.Module, sprites: Sprites, target: torch.device, precision: str
+) -> Iterator[float]:
+    """Train on and on; yields the seconds of each step, the device having finished it."""
+    data, optimizer, rng = DeviceSprites(sprites, target), make_optimizer(network, config), torch.Generator(target)
+    step = 0
+    while True:
+        start = time.perf_counter()
+        rng.manual_seed(step)
+        batch = data.batch(step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng)
+        with devices.autocast(target.type, precision):
+            loss = recipe.loss(network, batch, config, rng)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm, foreach=True)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        devices.synchronize(target.type)
+        step += 1
+        yield time.perf_counter() - start
+
+
+def _transfer_ms(sprites: Sprites, target: torch.device) -> float:
+    """Milliseconds to bring one float batch to the device."""
+    batch = torch.from_numpy(sprites.rgba).float()
+    durations_s = []
+    for _ in range(5):
+        start = time.perf_counter()
+        batch.to(target, copy=True)
+        devices.synchronize(target.type)
+        durations_s.append(time.perf_counter() - start)
+    return 1000 * float(np.median(durations_s))

@@ -1,0 +1,35 @@
+"""A model that can be used: a network with its recipe and everything needed to run it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from studio.core.config import TrainingConfig
+from studio.recipes.base import Recipe, Spec
+
+
+@dataclass(eq=False)
+class TrainedModel:
+    """A network in eval mode on its device, live (its weights change between ticks) or loaded from a checkpoint."""
+
+    recipe: Recipe
+    config: TrainingConfig
+    spec: Spec
+    network: nn.Module
+    device: torch.device
+    precision: str
+    step: int
+    title: str  # the run's name, for people
+
+
+@dataclass(eq=False)
+class Control:
+    """How the outside talks to a running training: flags that it polls each tick, and the live model that it lends."""
+
+    stop: bool = False
+    sample_now: bool = False
+    checkpoint_now: bool = False
+    live: TrainedModel | None = None

@@ -1,0 +1,82 @@
+"""Time in a training: how much was worked, how fast, and when something is due again."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+from studio.core.events import Events
+
+SIDE_SHARE = 0.04  # of training time, at most, for live samples, and again for validation and for checkpoints
+
+
+class Stopwatch:
+    """Time spent working: it runs only while the generator that it times is being advanced."""
+
+    def __init__(self, start_s: float = 0.0) -> None:
+        self._before_s = start_s
+        self._since: float | None = None
+
+    def now_s(self) -> float:
+        """Seconds of work so far. The clock of the system may jump; this one does not."""
+        return self._before_s + (time.perf_counter() - self._since if self._since is not None else 0.0)
+
+    def timed(self, events: Events) -> Events:
+        """Hand on `events`, counting the time that each takes to come."""
+        while True:
+            self._since = time.perf_counter()
+            event = next(events, None)
+            self._before_s, self._since = self.now_s(), None
+            if event is None:
+                return
+            yield event
+
+
+class Paced:
+    """Something done now and then: not more often than `every_s`, and for at most SIDE_SHARE of the time."""
+
+    def __init__(self, every_s: float, clock: Stopwatch) -> None:
+        self._every_s, self._clock = every_s, clock
+        self._done_s, self._cost_s = clock.now_s(), 0.0
+
+    def idle_s(self) -> float:
+        """Seconds since it was last done."""
+        return self._clock.now_s() - self._done_s
+
+    def affordable(self) -> bool:
+        """Whether doing it again would stay within its share."""
+        return self.idle_s() >= self._cost_s / SIDE_SHARE
+
+    def due(self) -> bool:
+        """Whether it is time to do it again."""
+        return self.affordable() and self.idle_s() >= self._every_s
+
+    def timed(self, events: Events) -> Events:
+        """Hand on `events`, remembering what they cost."""
+        start_s = self._clock.now_s()
+        yield from events
+        self._done_s = self._clock.now_s()
+        self._cost_s = self._done_s - start_s
+
+
+class Speedometer:
+    """Sprites per second over the last few seconds of ticks."""
+
+    def __init__(self, batch_size: int, window_s: float = 5.0) -> None:
+        self._batch_size, self._window_s = batch_size, window_s
+        self._ticks: deque[tuple[int, float]] = deque()
+        self._steps, self._duration_s = 0, 0.0
+
+    def add(self, steps: int, duration_s: float) -> None:
+        """Count a tick."""
+        self._ticks.append((steps, duration_s))
+        self._steps += steps
+        self._duration_s += duration_s
+        while len(self._ticks) > 1 and self._duration_s - self._ticks[0][1] > self._window_s:
+            old_steps, old_duration_s = self._ticks.popleft()
+            self._steps -= old_steps
+            self._duration_s -= old_duration_s
+
+    def sprites_per_s(self) -> float:
+        """The rate now; 0 before the first tick."""
+        return self._batch_size * self._steps / self._duration_s if self._duration_s > 0 else 0.0

@@ -1,0 +1,194 @@
+"""The run folder: the record of one training, read and written alike by the window, the command line and people.
+
+    run.json            what was trained, on what, with which settings; written once
+    state.json          how far it is: replaced at every checkpoint and at the end
+    metrics.jsonl       one line a tick and one an evaluation; only ever appended to
+    data.safetensors    the sprites as they were when training began
+    samples/00000400.png   live samples of the fixed seed
+    checkpoints/        see checkpoints.py
+    exports/
+
+No torch here: the list of runs must not wait for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from filelock import FileLock, Timeout
+from PIL import Image
+
+from studio.core import files, pictures
+from studio.core.errors import RunError
+from studio.core.events import LossChunk, Rgba, Validated
+
+FORMAT = 1
+SAMPLE_COLUMNS = 8
+
+RunState = Literal["training", "finished", "stopped", "failed"]
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """run.json: what was trained, on what, with which settings. `config` is the recipe's own, as JSON."""
+
+    name: str
+    recipe: str
+    config: Mapping[str, Any]
+    size: int
+    class_names: tuple[str, ...]
+    data_title: str
+    data_count: int
+    data_fingerprint: str
+    device: str
+    device_name: str
+    precision: str
+    parameters: int
+    created: str  # ISO 8601, UTC
+    versions: Mapping[str, str]
+    format: int = FORMAT
+
+
+@dataclass(frozen=True)
+class Progress:
+    """state.json: how far a run is. `headline` is its latest best figure on held-out sprites, by name."""
+
+    state: RunState
+    step: int
+    elapsed_s: float
+    headline: Mapping[str, float]
+    message: str = ""  # why it failed
+
+
+class RunDir:
+    """One run folder. Reading needs nothing; writing needs the lock, which `locked` takes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.samples = path / "samples"
+        self.checkpoints = path / "checkpoints"
+        self.data = path / "data.safetensors"
+        self._lock = FileLock(path / ".lock", timeout=0)
+
+    def create(self, record: RunRecord) -> None:
+        """Make the folder and write run.json. Raises RunError when something is there or it can't be written."""
+        if self.path.exists() and any(child.name != ".lock" for child in self.path.iterdir()):
+            raise RunError(f"{self.path} is not empty.", "Choose another folder for the run, or resume the run in it.")
+        try:
+            self.samples.mkdir(parents=True, exist_ok=True)
+            self.checkpoints.mkdir(exist_ok=True)
+            self._write_json("run.json", dataclasses.asdict(record))
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+
+    def acquire(self) -> None:
+        """Take the lock, which the system frees when the process ends. Raises RunError when another holds it."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire()
+        except Timeout:
+            raise RunError(
+                f"{self.path.name} is being trained elsewhere.", "Close the other window or command first."
+            ) from None
+        except OSError as error:
+            raise unwritable(self.path, error) from error
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self._lock.release()
+
+    def is_busy(self) -> bool:
+        """Whether some process is writing to this run."""
+        if self._lock.is_locked:
+            return True
+        if not (self.path / ".lock").exists() or not os.access(self.path, os.W_OK):
+            return False
+        probe = FileLock(self.path / ".lock", timeout=0, is_singleton=False)
+        try:
+            probe.acquire()
+        except Timeout:
+            return True
+        probe.release()
+        return False
+
+    def record(self) -> RunRecord:
+        """Read run.json. Raises RunError when it is missing, damaged or from a newer version."""
+        values = self._read_json("run.json")
+        if values.get("format", 0) > FORMAT:
+            raise RunError(
+                f"{self.path.name} was made by a newer version of the studio.", "Update the studio to open it."
+            )
+        try:
+            record = RunRecord(**values)
+        except TypeError as error:
+            raise RunError(f"run.json of {self.path.name} is damaged.", str(error)) from error
+        return dataclasses.replace(record, class_names=tuple(record.class_names))
+
+    def progress(self) -> Progress:
+        """Read state.json; a run that never got to its first checkpoint is at step 0."""
+        if not (self.path / "state.json").exists():
+            return Progress("training", 0, 0.0, {})
+        values = self._read_json("state.json")
+        try:
+            return Progress(**values)
+        except TypeError as error:
+            raise RunError(f"state.json of {self.path.name} is damaged.", str(error)) from error
+
+    def write_progress(self, progress: Progress) -> None:
+        """Replace state.json. Raises OSError."""
+        self._write_json("state.json", dataclasses.asdict(progress))
+
+    def append(self, event: LossChunk | Validated | Mapping[str, Any]) -> None:
+        """Add a line to metrics.jsonl. Raises OSError."""
+        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(_as_line(event), separators=(",", ":")) + "\n")
+
+    def save_samples(self, step: int, sprites: Rgba) -> Path:
+        """Write live samples, uint8 [N, S, S, 4], as one picture. Raises OSError."""
+        target = self.samples / f"{step:08d}.png"
+        with files.atomic_path(target) as temporary:
+            Image.fromarray(pictures.tile(sprites, SAMPLE_COLUMNS)).save(temporary, format="PNG")
+        return target
+
+    def _write_json(self, name: str, values: Mapping[str, Any]) -> None:
+        files.write_atomic(self.path / name, json.dumps(values, indent=2).encode())
+
+    def _read_json(self, name: str) -> dict[str, Any]:
+        try:
+            values = json.loads((self.path / name).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise RunError(f"{self.path} is not a run.", "A run is a folder with a run.json in it.") from None
+        except (OSError, ValueError) as error:
+            raise RunError(f"{name} of {self.path.name} can't be read.", str(error)) from error
+        if not isinstance(values, dict):
+            raise RunError(f"{name} of {self.path.name} is damaged.", "It does not hold what the studio writes.")
+        return values
+
+
+def unwritable(path: Path, error: OSError) -> RunError:
+    """The error for a run folder that can't be written."""
+    return RunError(f"Can't write to {path}.", f"{error.strerror or error}. Free some space or choose another folder.")
+
+
+def _as_line(event: LossChunk | Validated | Mapping[str, Any]) -> dict[str, Any]:
+    """One JSON line: numbers as short as float32 allows."""
+    if isinstance(event, LossChunk):
+        return {
+            "step": event.first_step,
+            "loss": [float(f"{value:.7g}") for value in event.losses],
+            "grad_norm": [float(f"{value:.5g}") for value in event.grad_norms],
+            "lr": event.lr,
+            "sprites_per_s": round(event.sprites_per_s, 1),
+            "elapsed_s": round(event.elapsed_s, 3),
+            "memory_bytes": event.memory_bytes,
+        }
+    if isinstance(event, Validated):
+        confusion = {} if event.confusion is None else {"confusion": event.confusion.tolist()}
+        return {"step": event.step, "metrics": dict(event.metrics), **confusion}
+    return dict(event)

@@ -1,0 +1,239 @@
+"""The training loop: a generator of events. Whoever advances it drives it; not to advance it is to pause."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+
+from studio.core.config import TrainingConfig
+from studio.core.errors import DeviceError, StudioError, TrainingError
+from studio.core.events import (
+    CheckpointSaved,
+    Events,
+    LossChunk,
+    Progress,
+    RunFinished,
+    RunStarted,
+    SamplesReady,
+    Validated,
+)
+from studio.data.sprites import Sprites
+from studio.engine import devices
+from studio.engine.batches import to_rgba
+from studio.engine.devices import Device
+from studio.engine.generate import GenerateSettings, classify, sample_steps
+from studio.engine.model import Control
+from studio.engine.optim import learning_rate
+from studio.engine.pace import Paced, Speedometer, Stopwatch
+from studio.engine.rundir import unwritable
+from studio.engine.training import Training, begin, take_up
+from studio.recipes.base import Recipe, SampleSettings
+
+TICK_S = 0.05
+SAMPLE_COUNT = 16
+SAMPLE_STEPS = 12
+SAMPLE_SEED = 7
+LONGEST_UNVALIDATED_S = 60.0
+
+
+def train_new(
+    path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control
+) -> Events:
+    """Train a new run in the folder `path`, from RunStarted to RunFinished. Raises StudioError."""
+    yield from _guarded(lambda: begin(path, sprites, recipe, config, device), control)
+
+
+def train_resumed(path: Path, device: Device, control: Control) -> Events:
+    """Go on with a run from its newest sound checkpoint. Raises StudioError."""
+    yield from _guarded(lambda: take_up(path, device), control)
+
+
+def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # noqa: PLR0915 - reads top to bottom
+    """Train until the budget is used up or `control.stop`; the work is on disk when RunFinished comes.
+
+    Inside a tick nothing is read back from the device: losses and gradient norms go to a buffer there, and a step whose
+    loss or gradient is not finite is left out on the device itself, with all that follow it in the tick. After the tick
+    one copy brings the buffer over; if it holds such a step, TrainingError is raised: the weights are those before it.
+    """
+    config, recipe, optimizer = training.config, training.recipe, training.optimizer
+    weights = [weight for weight in training.network.parameters() if weight.requires_grad]
+    rng = torch.Generator(training.device)
+    speed, steps_a_tick = Speedometer(config.batch_size), 1
+    sampling, validating, saving = (
+        Paced(config.sample_every_s, clock), Paced(0.0, clock), Paced(config.checkpoint_every_s, clock),
+    )  # fmt: skip
+    validated_epoch = training.step * config.batch_size // len(training.train_set)
+
+    control.live = training.model()
+    yield from training.notices
+    yield _started(training)
+    if training.step == 0:
+        yield from sampling.timed(live_samples(training, control))
+
+    while not control.stop and training.used_up() < 1:
+        tick_start_s = clock.now_s()
+        first_step = training.step
+        count = min(steps_a_tick, config.steps - first_step) if config.steps else steps_a_tick
+        seen = torch.zeros(2, count, device=training.device)  # losses and gradient norms
+        broken = torch.zeros((), device=training.device)  # 1 from the first step on that is not finite
+        vars(optimizer)["found_inf"] = broken  # what the fused step looks at before it changes a weight
+        training.network.train()
+        for i in range(count):
+            rng.manual_seed((config.seed << 32) + training.step)  # a step's randomness follows from seed and step
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate(config, training.step, training.used_up())
+            batch = training.train_set.batch(
+                training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng
+            )
+            with devices.autocast(training.device.type, training.precision):
+                loss = recipe.loss(training.network, batch, config, rng)
+            loss.backward()
+            norm = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm, foreach=True)
+            seen[0, i], seen[1, i] = loss.detach(), norm
+            torch.maximum(broken, (~torch.isfinite(loss.detach() + norm)).float(), out=broken)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+            training.step += 1
+            training.average.update(training.step * config.batch_size, config.batch_size)
+        losses, norms = seen.cpu().numpy()  # the one read-back of the tick
+        tick_s = clock.now_s() - tick_start_s
+        training.elapsed_s = clock.now_s()
+        control.live.step = training.step
+        speed.add(count, tick_s)
+        steps_a_tick = max(1, min(2 * steps_a_tick, round(count * TICK_S / max(tick_s, 1e-6))))
+        _raise_unless_finite(training, first_step, losses + norms)
+        chunk = _chunk(training, first_step, losses, norms, speed)
+        _record(training, chunk)
+        yield chunk
+
+        epoch = training.step * config.batch_size // len(training.train_set)
+        if (epoch > validated_epoch and validating.affordable()) or validating.idle_s() > LONGEST_UNVALIDATED_S:
+            validated_epoch = epoch
+            yield from validating.timed(validate(training))
+        if control.checkpoint_now or saving.due():
+            control.checkpoint_now = False
+            yield from saving.timed(save(training))
+        if control.sample_now or sampling.due():
+            control.sample_now = False
+            yield from sampling.timed(live_samples(training, control))
+
+    yield from save(training)
+    if not control.stop:
+        yield from live_samples(training, control)
+    reason: Literal["stopped", "finished"] = "stopped" if training.used_up() < 1 else "finished"
+    training.elapsed_s = clock.now_s()
+    training.write_state(reason)
+    yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
+
+
+def validate(training: Training) -> Events:
+    """The averaged weights on held-out sprites: yields one Validated, or nothing when none are held out."""
+    if not len(training.heldout):
+        return
+    batches = training.heldout.plain_batches(256, len(training.heldout))
+    with torch.no_grad(), devices.autocast(training.device.type, training.precision):
+        found = training.recipe.evaluate(training.average.network, batches, training.config)
+    confusion = None if found.confusion is None else found.confusion.numpy()
+    training.validated = Validated(training.step, found.metrics, confusion)
+    _record(training, training.validated)
+    yield training.validated
+
+
+def save(training: Training) -> Events:
+    """Validate, if that was not just done, and write a checkpoint: yields Validated and CheckpointSaved."""
+    if training.validated is None or training.validated.step != training.step:
+        yield from validate(training)
+    path = training.save_checkpoint()
+    training.write_state("training")
+    yield CheckpointSaved(training.step, path)
+
+
+def live_samples(training: Training, control: Control) -> Events:
+    """Samples of the fixed seed, or held-out sprites with their predicted classes: Progress, then one SamplesReady.
+
+    Gives way, without samples, as soon as `control.stop` is set.
+    """
+    model, names = training.model(), training.spec.class_names
+    if model.recipe.makes == "labels":
+        chosen = training.heldout_sprites[:: max(1, len(training.heldout_sprites) // SAMPLE_COUNT)][:SAMPLE_COUNT]
+        *_, found = classify(model, chosen)
+        best = found.probabilities.argmax(1)  # type: ignore[attr-defined]
+        captions = tuple(names[guess] for guess in best)
+        yield SamplesReady(training.step, chosen, captions)
+        return
+    common = np.argsort(-np.bincount(training.train_set.labels_host, minlength=len(names)), kind="stable")[
+        :SAMPLE_COUNT
+    ]
+    labels = np.resize(np.sort(common), SAMPLE_COUNT)
+    request = SampleSettings(
+        torch.from_numpy(labels).to(training.device), GenerateSettings().guidance, SAMPLE_STEPS, SAMPLE_SEED
+    )
+    for number, x in enumerate(sample_steps(model, request), 1):
+        if control.stop:
+            return
+        if x is None:
+            yield Progress(number, SAMPLE_STEPS, "live samples")
+        else:
+            sprites = to_rgba(x).numpy()
+            try:
+                training.run.save_samples(training.step, sprites)
+            except OSError as error:
+                raise unwritable(training.run.path, error) from error
+            yield SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
+
+
+def _guarded(make: Callable[[], Training], control: Control) -> Events:
+    """Drive a training; whatever ends it, the lock is given back, and the record says if it failed."""
+    training = make()
+    clock = Stopwatch(training.elapsed_s)
+    try:
+        yield from clock.timed(train(training, control, clock))
+    except torch.OutOfMemoryError as error:
+        title = f"{training.record.device_name} has no memory left."
+        training.write_state("failed", title)
+        raise DeviceError(title, "Choose a smaller batch size or width, or close other programs.") from error
+    except (StudioError, RuntimeError) as error:
+        training.write_state("failed", str(error))
+        raise
+    finally:
+        control.live = None
+        training.close()
+
+
+def _started(training: Training) -> RunStarted:
+    return RunStarted(
+        training.run.path, training.recipe.name, training.record.device, training.precision, training.record.parameters,
+        len(training.train_set), len(training.heldout), training.step, training.elapsed_s,
+    )  # fmt: skip
+
+
+def _chunk(training: Training, first_step: int, losses: np.ndarray, norms: np.ndarray, speed: Speedometer) -> LossChunk:
+    config, rate = training.config, speed.sprites_per_s()
+    left_s = 60 * config.minutes - training.elapsed_s
+    if config.steps:
+        left_s = (config.steps - training.step) * config.batch_size / rate if rate else math.inf
+    return LossChunk(
+        first_step, losses, norms, training.optimizer.param_groups[0]["lr"], rate, training.elapsed_s, max(0.0, left_s),
+        training.step * config.batch_size / len(training.train_set), devices.memory_in_use(training.device),
+    )  # fmt: skip
+
+
+def _record(training: Training, event: LossChunk | Validated) -> None:
+    try:
+        training.run.append(event)
+    except OSError as error:
+        raise unwritable(training.run.path, error) from error
+
+
+def _raise_unless_finite(training: Training, first_step: int, values: np.ndarray) -> None:
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise TrainingError(
+            f"The loss stopped being a number at step {first_step + int(bad[0]):,}.",
+            "The last checkpoint is kept. Train again with a lower learning rate.",
+        )

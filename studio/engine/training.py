@@ -1,0 +1,209 @@
+"""A training as it stands: network, optimizer, average, data and run folder, made new or taken up from a checkpoint."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from torch import nn
+
+import studio
+from studio.core.config import TrainingConfig
+from studio.core.errors import RunError, TrainingError
+from studio.core.events import Notice, Rgba, Validated
+from studio.core.files import sweep_temporaries
+from studio.data import packed
+from studio.data.sprites import Sprites
+from studio.engine import catalogue, checkpoints, devices
+from studio.engine.batches import DeviceSprites, split
+from studio.engine.checkpoints import CheckpointInfo
+from studio.engine.devices import Device
+from studio.engine.model import TrainedModel
+from studio.engine.optim import Average, make_optimizer
+from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, unwritable
+from studio.recipes.base import Recipe, Spec
+
+VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a steady figure
+
+
+@dataclass(eq=False)
+class Training:
+    """Everything that changes while a run trains. Lives on the engine thread; holds the run's lock until `close`."""
+
+    run: RunDir
+    record: RunRecord
+    recipe: Recipe
+    config: TrainingConfig
+    spec: Spec
+    device: torch.device
+    precision: str
+    train_set: DeviceSprites
+    heldout: DeviceSprites
+    network: nn.Module
+    average: Average
+    optimizer: torch.optim.AdamW
+    heldout_sprites: Rgba  # uint8 [N, S, S, 4], for people to look at
+    step: int = 0
+    elapsed_s: float = 0.0
+    checkpoint_number: int = 0
+    notices: list[Notice] = field(default_factory=list)
+    validated: Validated | None = None
+
+    def model(self) -> TrainedModel:
+        """The live model: the averaged weights, which change as training goes on."""
+        return TrainedModel(
+            self.recipe, self.config, self.spec, self.average.network, self.device, self.precision, self.step,
+            self.record.name,
+        )  # fmt: skip
+
+    def used_up(self) -> float:
+        """Share of the budget that is used up, 0 to 1."""
+        if self.config.steps:
+            return min(1.0, self.step / self.config.steps)
+        return min(1.0, self.elapsed_s / (60 * self.config.minutes))
+
+    def save_checkpoint(self) -> Path:
+        """Write a checkpoint and drop those no longer needed. Raises RunError; the older ones are then untouched."""
+        metrics = dict(self.validated.metrics) if self.validated and self.validated.step == self.step else {}
+        info = CheckpointInfo(self.step, self.checkpoint_number + 1, self.elapsed_s, metrics, {})
+        parts = {
+            "model": self.network.state_dict(),
+            "average": self.average.network.state_dict(),
+            "optimizer": checkpoints.optimizer_tensors(self.optimizer),
+        }
+        try:
+            path = checkpoints.save(self.run.checkpoints, info, parts)
+            self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
+        except OSError as error:
+            raise unwritable(self.run.path, error) from error
+        self.checkpoint_number += 1
+        headline = self.recipe.headline
+        checkpoints.rotate(self.run.checkpoints, headline, low_is_better=self.recipe.headline_is_better == "low")
+        return path
+
+    def write_state(self, state: RunState, message: str = "") -> None:
+        """Say in state.json how far the run is. Raises RunError."""
+        metrics = self.validated.metrics if self.validated else {}
+        headline = {name: metrics[name] for name in (self.recipe.headline,) if name in metrics}
+        try:
+            self.run.write_progress(Progress(state, self.step, self.elapsed_s, headline, message))
+        except OSError as error:
+            raise unwritable(self.run.path, error) from error
+
+    def close(self) -> None:
+        """Give the run's lock back."""
+        self.run.release()
+
+
+def begin(path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device) -> Training:
+    """A new run in the folder `path`, which must be empty or missing. Raises TrainingError, RunError."""
+    chosen, notes = recipe.select(sprites, config)
+    if len(chosen) == 0:
+        raise TrainingError("There are no sprites to learn from.", "Open a folder of sprites first.")
+    spec = Spec(chosen.size, chosen.class_names)
+    torch.manual_seed(config.seed)
+    network = recipe.build(config, spec)
+    run = RunDir(path)
+    run.acquire()
+    try:
+        record = _new_record(path, chosen, recipe, config, device, network)
+        run.create(record)
+        try:
+            packed.save(chosen, run.data)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        training = _assemble(run, record, recipe, config, chosen, network, device)
+        training.write_state("training")
+    except BaseException:
+        run.release()
+        raise
+    training.notices = [Notice("info", note) for note in notes]
+    return training
+
+
+def take_up(path: Path, device: Device) -> Training:
+    """A run as its newest sound checkpoint left it. Raises RunError, BadInputError, UsageError."""
+    run = RunDir(path)
+    record = run.record()
+    recipe = catalogue.recipe(record.recipe)
+    config = recipe.Config.from_json(record.config)
+    run.acquire()
+    try:
+        sweep_temporaries(run.path)
+        sweep_temporaries(run.checkpoints)
+        sweep_temporaries(run.samples)
+        sprites = packed.load(run.data)
+        torch.manual_seed(config.seed)
+        network = recipe.build(config, Spec(sprites.size, sprites.class_names))
+        training = _assemble(run, record, recipe, config, sprites, network, device)
+        _load_newest(training)
+        run.append({"resumed": training.step, "device": device.id})
+        training.write_state("training")
+    except BaseException:
+        run.release()
+        raise
+    return training
+
+
+def _assemble(
+    run: RunDir, record: RunRecord, recipe: Recipe, config: TrainingConfig, sprites: Sprites, network: nn.Module,
+    device: Device,
+) -> Training:  # fmt: skip
+    """Put data and network on the device; the optimizer is made after the move, so that its state lives there too."""
+    if device.kind == "cpu":
+        torch.set_num_threads(config.threads or device.threads)
+    target = torch.device(device.id)
+    train_indices, heldout_indices = split(sprites, config.holdout, config.seed)
+    heldout = sprites.take(heldout_indices[:: max(1, len(heldout_indices) // VALIDATION_LIMIT)])
+    # Convolutions on the CPU and on tensor cores are faster with channels innermost.
+    network = network.to(target).to(memory_format=torch.channels_last)
+    return Training(
+        run=run, record=record, recipe=recipe, config=config, spec=Spec(sprites.size, sprites.class_names),
+        device=target, precision=devices.resolve_precision(device, config.precision),
+        train_set=DeviceSprites(sprites.take(train_indices), target, config.seed), heldout=DeviceSprites(heldout, target),
+        network=network, average=Average(network, config.ema_halflife_sprites),
+        optimizer=make_optimizer(network, config), heldout_sprites=heldout.rgba,
+    )  # fmt: skip
+
+
+def _load_newest(training: Training) -> None:
+    """Load the newest checkpoint that is sound; note each damaged one that is passed over."""
+    found = checkpoints.find(training.run.checkpoints)
+    for path, info in reversed(found):
+        try:
+            parts = {part: checkpoints.load_part(path, info, part) for part in ("model", "average", "optimizer")}
+        except RunError as error:
+            training.notices.append(Notice("warning", error.title, "The checkpoint before it is used."))
+            continue
+        checkpoints.load_into(training.network, parts["model"], path.name)
+        checkpoints.load_into(training.average.network, parts["average"], path.name)
+        checkpoints.load_optimizer(training.optimizer, parts["optimizer"])
+        training.step, training.elapsed_s = info.step, info.elapsed_s
+        training.checkpoint_number = max(other.number for _, other in found)
+        return
+    if training.run.progress().step > 0:
+        raise RunError(f"{training.record.name} has no sound checkpoint left.", "Train anew with the same settings.")
+
+
+def _new_record(
+    path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, network: nn.Module
+) -> RunRecord:
+    return RunRecord(
+        name=path.name,
+        recipe=recipe.name,
+        config=config.to_json(),
+        size=sprites.size,
+        class_names=sprites.class_names,
+        data_title=sprites.title,
+        data_count=len(sprites),
+        data_fingerprint=sprites.fingerprint,
+        device=device.id,
+        device_name=device.name,
+        precision=devices.resolve_precision(device, config.precision),
+        parameters=sum(weight.numel() for weight in network.parameters()),
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        versions={"studio": studio.__version__, "torch": torch.__version__, "python": platform.python_version()},
+    )

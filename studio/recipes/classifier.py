@@ -1,0 +1,144 @@
+"""Which class a sprite belongs to: a small residual network (He et al. 2016) with GroupNorm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from studio.core.config import TrainingConfig, setting
+from studio.core.errors import TrainingError
+from studio.data.sprites import Sprites
+from studio.recipes.base import Batch, Evaluation, Preset, Recipe, Spec
+from studio.recipes.layers import ResidualBlock
+
+_SMALLEST = 3  # one sprite to check on, and more than one to learn from
+
+
+@dataclass(frozen=True)
+class ClassifierConfig(TrainingConfig):
+    """Settings of the classifier."""
+
+    minutes: float = setting(
+        3.0, "How long to train. Time spent paused does not count.", unit="min", low=0.05, high=100_000.0
+    )
+    holdout: float = setting(
+        0.1, "Share of the sprites kept aside to check on what the model has not seen.", low=0.0, high=0.5
+    )
+    shift_px: int = setting(2, "Also learn from sprites moved by up to this many pixels.", unit="px", low=0, high=16)
+    weight_decay: float = setting(0.05, "Pull of the weights towards zero (AdamW).", low=0.0, high=1.0, advanced=True)
+    width: int = setting(32, "Channels of the network's first level.", low=8, high=512)
+    dropout: float = setting(
+        0.2,
+        "Share of the last features hidden in training, against learning by heart.",
+        low=0.0,
+        high=0.9,
+        advanced=True,
+    )
+    label_smoothing: float = setting(
+        0.1, "How much doubt the targets leave (Szegedy et al. 2016).", low=0.0, high=0.5, advanced=True
+    )
+    smallest_class: int = setting(
+        _SMALLEST, "Classes with fewer sprites are left out.", unit="sprites", low=_SMALLEST, high=100_000
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "width", -(-self.width // 8) * 8)  # the norms work on groups of 8 channels
+
+
+class ResNet(nn.Module):
+    """Logits [B, classes] from x [B, 4, S, S]: three levels of residual blocks, then the mean over positions."""
+
+    def __init__(self, classes: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.enter = nn.Conv2d(4, width, 3, 1, 1)
+        self.blocks = nn.Sequential(
+            ResidualBlock(width, width),
+            ResidualBlock(width, 2 * width, stride=2),
+            ResidualBlock(2 * width, 2 * width),
+            ResidualBlock(2 * width, 4 * width, stride=2),
+            ResidualBlock(4 * width, 4 * width),
+        )
+        self.norm, self.dropout = nn.GroupNorm(8, 4 * width), dropout
+        self.leave = nn.Linear(4 * width, classes)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """`mask` [B, 4 * width] hides features in training; it is drawn outside, where the seed is known."""
+        features = F.silu(self.norm(self.blocks(self.enter(x)))).mean((2, 3))
+        if mask is not None:
+            features = features * mask / (1 - self.dropout)
+        return self.leave(features)  # type: ignore[no-any-return]
+
+
+class Classifier(Recipe):
+    """Names the class of a sprite."""
+
+    name = "classifier"
+    title = "Classifier"
+    summary = "Learns to tell your classes apart and to name the class of any sprite."
+    makes = "labels"
+    Config = ClassifierConfig
+    headline = "accuracy"
+    headline_is_better = "high"
+    presets: ClassVar[tuple[Preset, ...]] = (
+        Preset("Quick", "A first look at which classes are alike.", {"minutes": 1.0, "width": 24}),
+        Preset("Standard", "Good accuracy on most sprite sets.", {"minutes": 3.0, "width": 32}),
+        Preset("Best", "The last few per cent.", {"minutes": 10.0, "width": 48}),
+    )
+    portable = (ResidualBlock, ResNet)
+
+    def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:
+        counts = sprites.class_counts()
+        kept = np.flatnonzero(counts >= cast(ClassifierConfig, config).smallest_class)
+        if len(kept) < 2:
+            raise TrainingError(
+                "A classifier needs at least two classes with enough sprites.",
+                "Open a folder whose sub-folders are the classes, with three sprites or more in each.",
+            )
+        indices = np.flatnonzero(np.isin(sprites.labels, kept))
+        chosen = sprites.take(indices)
+        labels = np.searchsorted(kept, chosen.labels).astype(np.int64)
+        names = tuple(sprites.class_names[i] for i in kept)
+        left_out = [
+            f"{name} ({count})" for name, count in zip(sprites.class_names, counts, strict=True) if name not in names
+        ]
+        notes = [f"Left out, too few sprites to learn from: {', '.join(left_out)}."] if left_out else []
+        return Sprites(chosen.rgba, labels, names, chosen.names, chosen.title), notes
+
+    def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
+        return ResNet(**self.architecture(config, spec)["arguments"])
+
+    def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
+        settings = cast(ClassifierConfig, config)
+        arguments = {"classes": len(spec.class_names), "width": settings.width, "dropout": settings.dropout}
+        return {"class": "ResNet", "arguments": arguments}
+
+    def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
+        settings = cast(ClassifierConfig, config)
+        shape = (len(batch.x), 4 * settings.width)
+        mask = torch.rand(shape, device=batch.x.device, generator=rng) >= settings.dropout
+        logits = network(batch.x, mask)
+        return F.cross_entropy(logits.float(), batch.y, label_smoothing=settings.label_smoothing)
+
+    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig) -> Evaluation:
+        """Cross entropy, accuracy, and how often each class was taken for each other one."""
+        losses, labels, guesses = [], [], []
+        for batch in batches:
+            logits = network(batch.x).float()
+            losses.append(F.cross_entropy(logits, batch.y, reduction="none"))
+            labels.append(batch.y)
+            guesses.append(logits.argmax(1))
+        y, guess = torch.cat(labels), torch.cat(guesses)
+        classes = cast(ResNet, network).leave.out_features
+        confusion = torch.bincount(y * classes + guess, minlength=classes**2).view(classes, classes).cpu()
+        metrics = {"loss": float(torch.cat(losses).mean()), "accuracy": float((y == guess).float().mean())}
+        return Evaluation(metrics, confusion)
+
+    def predict(self, network: nn.Module, x: Tensor) -> Tensor:
+        return network(x).float().softmax(1)  # type: ignore[no-any-return]

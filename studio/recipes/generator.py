@@ -1,0 +1,199 @@
+"""New sprites from noise: class-conditional rectified flow (Liu et al. 2022, Lipman et al. 2022) with a U-Net.
+
+A sprite x1 and noise x0 are joined by a straight line x_t = (1 - t) x0 + t x1; the network learns the line's velocity
+x1 - x0 from (x_t, t, class). Times are logit-normal (Esser et al. 2024). Sampling follows the velocity from noise to
+a sprite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from studio.core.config import TrainingConfig, setting
+from studio.recipes.base import Batch, Evaluation, Preset, Recipe, SampleSettings, Spec
+from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures
+
+
+@dataclass(frozen=True)
+class GeneratorConfig(TrainingConfig):
+    """Settings of the generator."""
+
+    learning_rate: float = setting(1.5e-3, "Size of the optimizer's steps at its peak.", low=1e-7, high=1.0)
+    width: int = setting(
+        64, "Channels of the network's first level: more learn finer detail and train slower.", low=16, high=512
+    )
+    label_drop: float = setting(
+        0.1, "Share of sprites shown without their class, which is what makes guidance possible.",
+        low=0.0, high=1.0, advanced=True,
+    )  # fmt: skip
+    time_mean: float = setting(
+        -0.3, "Where on the way from noise to sprite training looks most: negative is nearer to noise.",
+        low=-5.0, high=5.0, advanced=True,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "width", -(-self.width // 8) * 8)  # the norms work on groups of 8 channels
+
+
+class UNet(nn.Module):
+    """Velocity [B, 4, S, S] from (x_t [B, 4, S, S], t [B] in [0, 1], label [B]); label `classes` stands for any class.
+
+    Works at half resolution through pixel-unshuffle (a quarter from 96 pixels on), then two levels further down.
+    `flipped` [B] tells of mirrored sprites, so that mirroring does not leak into samples. Any S: the border is padded.
+    """
+
+    def __init__(self, size: int, classes: int, width: int) -> None:
+        super().__init__()
+        self.size, self.classes = size, classes
+        self.patch = 2 if size < 96 else 4
+        self.padding = -size % (4 * self.patch)
+        condition, middle, deep, pixels = 4 * width, 2 * width, 3 * width, 4 * self.patch**2
+        self.time = nn.Sequential(
+            TimeFeatures(128), nn.Linear(128, condition), nn.SiLU(), nn.Linear(condition, condition)
+        )
+        self.label = nn.Embedding(classes + 1, condition)
+        self.mirror = nn.Parameter(torch.zeros(condition))
+        self.enter = nn.Conv2d(pixels, width, 3, 1, 1)
+        self.down1 = nn.ModuleList([ResidualBlock(width, width, condition) for _ in range(2)])
+        self.pool1 = nn.Conv2d(width, middle, 3, 2, 1)
+        self.down2 = nn.ModuleList([ResidualBlock(middle, middle, condition) for _ in range(2)])
+        self.attend_down = Attention(middle)
+        self.pool2 = nn.Conv2d(middle, deep, 3, 2, 1)
+        self.bottom = nn.ModuleList([ResidualBlock(deep, deep, condition) for _ in range(2)])
+        self.attend_bottom = Attention(deep)
+        self.rise2 = nn.Conv2d(deep, middle, 1)
+        self.up2 = nn.ModuleList(
+            [ResidualBlock(2 * middle, middle, condition), ResidualBlock(middle, middle, condition)]
+        )
+        self.attend_up = Attention(middle)
+        self.rise1 = nn.Conv2d(middle, width, 1)
+        self.up1 = nn.ModuleList([ResidualBlock(2 * width, width, condition), ResidualBlock(width, width, condition)])
+        self.norm, self.leave = nn.GroupNorm(8, width), nn.Conv2d(width, pixels, 3, 1, 1)
+        nn.init.zeros_(self.leave.weight)
+
+    def forward(self, x: Tensor, t: Tensor, label: Tensor, flipped: Tensor | None = None) -> Tensor:
+        condition = self.time(t) + self.label(label)
+        if flipped is not None:
+            condition = condition + flipped[:, None] * self.mirror
+        condition = F.silu(condition)
+        x = F.pad(x, (0, self.padding, 0, self.padding), value=-1.0)
+        fine = self.enter(F.pixel_unshuffle(x, self.patch))
+        for block in self.down1:
+            fine = block(fine, condition)
+        coarse = self.pool1(fine)
+        for block in self.down2:
+            coarse = block(coarse, condition)
+        coarse = self.attend_down(coarse)
+        h = self.pool2(coarse)
+        h = self.bottom[1](self.attend_bottom(self.bottom[0](h, condition)), condition)
+        h = torch.cat([F.interpolate(self.rise2(h), scale_factor=2.0, mode="nearest"), coarse], 1)
+        for block in self.up2:
+            h = block(h, condition)
+        h = torch.cat([F.interpolate(self.rise1(self.attend_up(h)), scale_factor=2.0, mode="nearest"), fine], 1)
+        for block in self.up1:
+            h = block(h, condition)
+        return F.pixel_shuffle(self.leave(F.silu(self.norm(h))), self.patch)[:, :, : self.size, : self.size]
+
+
+def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
+    """Standard normal noise [count, 4, size, size], on the CPU so that a seed means the same on every device.
+
+    Each sprite's noise follows from the seed and its place, `first` for the first one, however many are drawn.
+    """
+    rng = torch.Generator()
+    places = range(first, first + count)
+    return torch.stack([torch.randn(4, size, size, generator=rng.manual_seed(seed + 1_000_003 * i)) for i in places])
+
+
+def solve(network: UNet, noise: Tensor, labels: Tensor, guidance: float, steps: int) -> Iterator[Tensor]:
+    """Follow the velocity from noise [N, 4, S, S] at t = 0 to sprites at t = 1; yields the state after each step.
+
+    Heun's second-order method, `steps` steps of equal length, the last one first-order. labels: int64 [N].
+    guidance: 1 takes the class's velocity as it is, more exaggerates what sets the class apart (classifier-free
+    guidance, Ho & Salimans 2022).
+    """
+    any_class = torch.full_like(labels, network.classes)
+
+    def velocity(x: Tensor, t: float) -> Tensor:
+        times = torch.full((len(x),), t, device=x.device)
+        if guidance == 1:
+            return network(x, times, labels).float()  # type: ignore[no-any-return]
+        both = network(torch.cat([x, x]), torch.cat([times, times]), torch.cat([labels, any_class])).float()
+        with_class, without = both.chunk(2)
+        return without + guidance * (with_class - without)  # type: ignore[no-any-return]
+
+    x = noise
+    for step in range(steps):
+        t, dt = step / steps, 1 / steps
+        v = velocity(x, t)
+        if step < steps - 1:
+            v = (v + velocity(x + dt * v, t + dt)) / 2
+        x = x + dt * v
+        yield x
+
+
+class Generator(Recipe):
+    """Draws new sprites of each class."""
+
+    name = "generator"
+    title = "Generator"
+    summary = "Learns to draw new sprites like yours, class by class."
+    makes = "sprites"
+    Config = GeneratorConfig
+    presets: ClassVar[tuple[Preset, ...]] = (
+        Preset("Quick", "A first look: shapes and colours.", {"minutes": 2.0, "width": 48}),
+        Preset("Standard", "Recognisable sprites on most computers.", {"minutes": 10.0, "width": 64}),
+        Preset("Best", "Finer detail, for a graphics card or a longer break.", {"minutes": 30.0, "width": 96}),
+    )
+    portable = (TimeFeatures, ResidualBlock, Attention, UNet, draw_noise, solve)
+
+    def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
+        return UNet(**self.architecture(config, spec)["arguments"])
+
+    def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
+        arguments = {"size": spec.size, "classes": len(spec.class_names), "width": cast(GeneratorConfig, config).width}
+        return {"class": "UNet", "arguments": arguments}
+
+    def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
+        settings = cast(GeneratorConfig, config)
+        count, device = len(batch.x), batch.x.device
+        t = torch.sigmoid(torch.randn(count, device=device, generator=rng) + settings.time_mean)
+        dropped = torch.rand(count, device=device, generator=rng) < settings.label_drop
+        label = torch.where(dropped, cast(UNet, network).classes, batch.y)
+        noise = torch.randn(batch.x.shape, device=device, generator=rng)
+        return _flow_error(network, batch, noise, t, label)
+
+    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig) -> Evaluation:
+        """The training loss at evenly spread quantiles of the training times, with noise of a fixed seed."""
+        settings = cast(GeneratorConfig, config)
+        total, seen = 0.0, 0
+        for number, batch in enumerate(batches):
+            count = len(batch.x)
+            noise = draw_noise(count, batch.x.shape[-1], seed=number).to(batch.x.device)
+            quantiles = (torch.arange(count, device=batch.x.device) + 0.5) / count
+            normal = torch.special.ndtri(quantiles) + settings.time_mean
+            total += float(_flow_error(network, batch, noise, torch.sigmoid(normal), batch.y)) * count
+            seen += count
+        return Evaluation({"loss": total / seen})
+
+    def sample(self, network: nn.Module, spec: Spec, settings: SampleSettings) -> Iterator[Tensor | None]:
+        labels = torch.where(settings.labels < 0, len(spec.class_names), settings.labels)
+        noise = draw_noise(len(labels), spec.size, settings.seed, settings.first).to(labels.device)
+        x = noise
+        for x in solve(cast(UNet, network), noise, labels, settings.guidance, settings.steps):  # noqa: B007 - the last counts
+            yield None
+        yield x
+
+
+def _flow_error(network: nn.Module, batch: Batch, noise: Tensor, t: Tensor, label: Tensor) -> Tensor:
+    """Mean squared error of the velocity at times t [B] on the lines from `noise` to the batch's sprites."""
+    mix = t[:, None, None, None]
+    velocity = network((1 - mix) * noise + mix * batch.x, t, label, batch.flipped)
+    return F.mse_loss(velocity.float(), batch.x - noise)

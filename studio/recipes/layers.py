@@ -1,0 +1,68 @@
+"""Building blocks that recipes share. Each needs torch alone, so that an exported model can carry its source along."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class ResidualBlock(nn.Module):
+    """Two 3x3 convolutions beside a shortcut, each after GroupNorm and SiLU.
+
+    With `condition` channels the second norm is scaled and shifted by a vector [B, condition] (FiLM,
+    Perez et al. 2018). The last convolution starts at zero, so that a new block passes its input on.
+    """
+
+    def __init__(self, inputs: int, outputs: int, condition: int = 0, stride: int = 1) -> None:
+        super().__init__()
+        self.norm1, self.conv1 = nn.GroupNorm(8, inputs), nn.Conv2d(inputs, outputs, 3, stride, 1)
+        self.norm2, self.conv2 = nn.GroupNorm(8, outputs), nn.Conv2d(outputs, outputs, 3, 1, 1)
+        self.modulate = nn.Linear(condition, 2 * outputs) if condition else None
+        same = inputs == outputs and stride == 1
+        self.shortcut = nn.Identity() if same else nn.Conv2d(inputs, outputs, stride, stride)
+        nn.init.zeros_(self.conv2.weight)
+
+    def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
+        h = self.norm2(self.conv1(F.silu(self.norm1(x))))
+        if self.modulate is not None and condition is not None:
+            scale, shift = self.modulate(condition)[:, :, None, None].chunk(2, 1)
+            h = h * (1 + scale) + shift
+        return self.shortcut(x) + self.conv2(F.silu(h))  # type: ignore[no-any-return]
+
+
+class Attention(nn.Module):
+    """Self-attention over all positions (Vaswani et al. 2017), added to its input; starts at zero."""
+
+    def __init__(self, channels: int, heads: int = 4) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm, self.qkv, self.out = (
+            nn.GroupNorm(8, channels),
+            nn.Conv2d(channels, 3 * channels, 1),
+            nn.Conv2d(channels, channels, 1),
+        )
+        nn.init.zeros_(self.out.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        count, channels, height, width = x.shape
+        # [B, 3, heads, positions, channels per head]
+        qkv = self.qkv(self.norm(x)).view(count, 3, self.heads, channels // self.heads, -1).transpose(-1, -2)
+        h = F.scaled_dot_product_attention(*qkv.unbind(1)).transpose(-1, -2).reshape(count, channels, height, width)
+        return x + self.out(h)  # type: ignore[no-any-return]
+
+
+class TimeFeatures(nn.Module):
+    """Times [B] in [0, 1] as sines and cosines of 1 to 1,000 radians: [B, channels]."""
+
+    frequencies: Tensor
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.register_buffer("frequencies", torch.exp(torch.linspace(0, math.log(1000), channels // 2)))
+
+    def forward(self, t: Tensor) -> Tensor:
+        angles = t[:, None] * self.frequencies
+        return torch.cat([angles.sin(), angles.cos()], 1)

@@ -1,0 +1,53 @@
+"""What all tests share: a home of their own, and small sprites that a model learns in seconds."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.data.sprites import Sprites
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+# Tiny steps on a busy machine would spend their time spinning at barriers; must be set before torch is imported.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs, caches and settings of a test stay in a folder of its own."""
+    monkeypatch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
+
+
+def make_sprites(per_class: int = 12, size: int = 8, classes: int = 2, seed: int = 0) -> Sprites:
+    """Distinct discs on a transparent ground: class k has its own hue and radius."""
+    rng = np.random.default_rng(seed)
+    grid = np.mgrid[:size, :size] + 0.5
+    rgba, labels, names = [], [], []
+    for label in range(classes):
+        for number in range(per_class):
+            centre = rng.uniform(0.35, 0.65, 2) * size
+            radius = size * (0.2 + 0.15 * label / max(1, classes - 1)) + rng.uniform(0, 0.5)
+            inside = ((grid - centre[:, None, None]) ** 2).sum(0) < radius**2
+            sprite = np.zeros((size, size, 4), np.uint8)
+            sprite[inside] = [*np.roll([230, 60, 20], label), 255]
+            sprite[inside, :3] -= rng.integers(0, 20, 3, dtype=np.uint8)
+            rgba.append(sprite)
+            labels.append(label)
+            names.append(f"class{label}/{number:03d}.png")
+    class_names = tuple(f"class{label}" for label in range(classes))
+    return Sprites(np.stack(rgba), np.array(labels, dtype=np.int64), class_names, tuple(names), "discs")
+
+
+@pytest.fixture
+def sprites() -> Sprites:
+    """24 sprites of 8x8 in two classes."""
+    return make_sprites()
+
+
+@pytest.fixture
+def run_path(tmp_path: Path) -> Path:
+    """Where a test's run goes."""
+    return tmp_path / "runs" / "trial"

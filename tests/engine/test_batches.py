@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from studio.engine.batches import DeviceSprites, _shifted, split, to_input, to_rgba
+from tests.conftest import make_sprites
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("count_per_class", [1, 3, 40])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.3, 0.5])
+def test_split_parts_the_sprites_and_is_stratified(count_per_class: int, share: float) -> None:
+    sprites = make_sprites(per_class=count_per_class, classes=3)
+    train, heldout = split(sprites, share, seed=1)
+    assert sorted([*train, *heldout]) == list(range(len(sprites)))
+    assert len(heldout) == int(len(sprites) * share)
+    counts = np.bincount(sprites.labels[heldout], minlength=3)
+    assert np.abs(counts - count_per_class * share).max() <= 1
+    assert np.array_equal(split(sprites, share, seed=1)[1], heldout)
+
+
+def test_every_sprite_comes_once_an_epoch() -> None:
+    sprites = make_sprites(per_class=5, classes=2)
+    data = DeviceSprites(sprites, CPU)
+    for size in (1, 3, 10, 23):
+        stream = torch.cat([data._indices(step * size, size) for step in range(60 // size + 1)])
+        for start in range(0, 50, 10):
+            assert sorted(stream[start : start + 10].tolist()) == list(range(10))
+    assert not torch.equal(data._indices(0, 10), data._indices(10, 10))
+    assert not torch.equal(data._indices(0, 10), DeviceSprites(sprites, CPU, seed=1)._indices(0, 10))
+
+
+def test_pixels_survive_the_way_to_the_network_and_back() -> None:
+    rng = np.random.default_rng(0)
+    rgba = rng.integers(0, 256, (20, 8, 8, 4), dtype=np.uint8)
+    rgba[..., 3] = np.where(rng.random((20, 8, 8)) < 0.5, 255, 0)
+    rgba[rgba[..., 3] == 0] = 0
+    x = to_input(torch.from_numpy(rgba).permute(0, 3, 1, 2))
+    assert float(x.min()) == -1 and float(x.max()) == 1
+    assert np.array_equal(to_rgba(x).numpy(), rgba)
+
+
+def test_premultiplied_by_hand() -> None:
+    x = to_input(torch.tensor([[200], [100], [50], [51]], dtype=torch.uint8).reshape(1, 4, 1, 1))
+    assert torch.allclose(x.flatten(), torch.tensor([200 / 255 * 0.2, 100 / 255 * 0.2, 50 / 255 * 0.2, 0.2]) * 2 - 1)
+
+
+def test_mirrored_sprites_are_mirrored_and_told() -> None:
+    sprites = make_sprites(per_class=20)
+    data = DeviceSprites(sprites, CPU)
+    batch = data.batch(0, 40, flip=True, shift_px=0, rng=torch.Generator().manual_seed(0))
+    plain = to_input(data.rgba[data._indices(0, 40)])
+    assert 5 < int(batch.flipped.sum()) < 35
+    expected = torch.where(batch.flipped[:, None, None, None], plain.flip(-1), plain)
+    assert torch.equal(batch.x, expected)
+
+
+def test_shifts_move_whole_pixels_and_bring_in_nothing() -> None:
+    rgba = torch.from_numpy(make_sprites(per_class=50).rgba).permute(0, 3, 1, 2)
+    moved = _shifted(rgba, 2, torch.Generator().manual_seed(3))
+    seen = set()
+    for before, after in zip(rgba.numpy(), moved.numpy(), strict=True):
+        padded = np.pad(before, ((0, 0), (2, 2), (2, 2)))
+        fits = [
+            (dy, dx) for dy in range(5) for dx in range(5) if np.array_equal(padded[:, dy : dy + 8, dx : dx + 8], after)
+        ]
+        assert fits
+        seen.update(fits)
+    assert len(seen) > 15

@@ -1,0 +1,245 @@
+"""The training loop: what it yields, what it leaves on disk, and that stopping costs nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from studio.core.errors import RunError, TrainingError
+from studio.core.events import (
+    CheckpointSaved,
+    LossChunk,
+    Notice,
+    Progress,
+    RunFinished,
+    RunStarted,
+    SamplesReady,
+    Validated,
+)
+from studio.data.sprites import Sprites
+from studio.engine.model import Control
+from studio.engine.rundir import RunDir
+from studio.engine.train import train_new, train_resumed
+from studio.recipes.generator import Generator
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, of_kind, small_generator, train_classifier, train_generator
+
+
+def test_a_run_tells_its_story_in_order(run_path: Path, sprites: Sprites) -> None:
+    events = [event for event in train_generator(run_path, sprites) if not isinstance(event, Progress)]
+    assert isinstance(events[0], RunStarted)
+    assert events[0].train_count == 20 and events[0].heldout_count == 4
+    assert isinstance(events[1], SamplesReady) and events[1].step == 0
+    assert isinstance(events[-1], RunFinished) and events[-1].reason == "finished" and events[-1].step == 8
+    losses = np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)])
+    assert losses.shape == (8,) and np.isfinite(losses).all()
+    assert next(chunk.first_step for chunk in of_kind(events, LossChunk)) == 0
+    assert of_kind(events, Validated)[-1].step == 8
+    assert of_kind(events, CheckpointSaved)[-1].step == 8
+    assert of_kind(events, SamplesReady)[-1].sprites.shape == (16, 8, 8, 4)
+
+
+def test_the_run_folder_is_the_record(run_path: Path, sprites: Sprites) -> None:
+    list(train_generator(run_path, sprites))
+    record = json.loads((run_path / "run.json").read_text())
+    assert record["recipe"] == "generator" and record["config"]["steps"] == 8
+    assert record["data_fingerprint"] == sprites.fingerprint
+    assert json.loads((run_path / "state.json").read_text())["state"] == "finished"
+    assert sorted(path.name for path in (run_path / "samples").iterdir()) == ["00000000.png", "00000008.png"]
+    lines = [json.loads(line) for line in (run_path / "metrics.jsonl").read_text().splitlines()]
+    assert sum(len(line.get("loss", ())) for line in lines) == 8
+    assert not list(run_path.rglob("*.pkl")) + list(run_path.rglob("*.pt"))
+
+
+@pytest.mark.parametrize("train", [train_generator, train_classifier])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_stop_and_resume_is_bit_identical_to_never_stopping(
+    tmp_path: Path, sprites: Sprites, train: Any, precision: str
+) -> None:
+    changes = {"steps": 9, "flip": True, "shift_px": 1, "precision": precision}
+    list(train(tmp_path / "whole", sprites, **changes))
+    control = Control()
+    for event in train(tmp_path / "parts", sprites, control, **changes):
+        control.stop = control.stop or (isinstance(event, LossChunk) and event.first_step + len(event.losses) >= 4)
+    stopped_at = RunDir(tmp_path / "parts").progress().step
+    assert 4 <= stopped_at < 9
+    list(train_resumed(tmp_path / "parts", CPU, Control()))
+    for part in ("model", "average", "optimizer"):
+        whole = load_file(tmp_path / "whole/checkpoints/step-00000009" / f"{part}.safetensors")
+        parts = load_file(tmp_path / "parts/checkpoints/step-00000009" / f"{part}.safetensors")
+        assert whole.keys() == parts.keys() and whole
+        for name, tensor in whole.items():
+            assert torch.equal(tensor, parts[name]), (part, name)
+
+
+def test_stop_takes_one_step_and_keeps_the_work(run_path: Path, sprites: Sprites) -> None:
+    control, last_step = Control(), 0
+    events = []
+    for event in train_generator(run_path, sprites, control, steps=100_000):
+        events.append(event)
+        if isinstance(event, LossChunk) and not control.stop:
+            control.stop, last_step = True, event.first_step + len(event.losses)
+    finished = of_kind(events, RunFinished)[0]
+    assert finished.reason == "stopped" and finished.step == last_step
+    assert (run_path / f"checkpoints/step-{last_step:08d}/average.safetensors").is_file()
+    assert RunDir(run_path).progress().state == "stopped"
+
+
+def test_stop_is_seen_during_live_samples(run_path: Path, sprites: Sprites) -> None:
+    control = Control()
+    events = []
+    for event in train_generator(run_path, sprites, control):
+        events.append(event)
+        if isinstance(event, Progress):
+            control.stop = True
+    assert not of_kind(events, SamplesReady)
+    assert of_kind(events, RunFinished)[0].step == 0
+
+
+class _Poisoned(Generator):
+    """A generator whose loss is not a number from its fourth step on."""
+
+    name = "poisoned"
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def loss(self, *arguments: Any) -> torch.Tensor:
+        self.calls += 1
+        return super().loss(*arguments) * (math.nan if self.calls > 3 else 1.0)
+
+
+def test_a_loss_that_is_no_number_never_reaches_the_weights(run_path: Path, sprites: Sprites) -> None:
+    control, weights = Control(checkpoint_now=True), list[torch.Tensor]()
+    events = train_new(run_path, sprites, _Poisoned(), small_generator(steps=50), CPU, control)
+
+    def watch() -> None:
+        for event in events:
+            if isinstance(event, LossChunk) and control.live:
+                weights[:] = [weight.clone() for weight in control.live.network.parameters()]
+
+    with pytest.raises(TrainingError, match="step 3"):
+        watch()
+    assert weights and all(bool(torch.isfinite(weight).all()) for weight in weights)
+    progress = RunDir(run_path).progress()
+    assert progress.state == "failed" and "step 3" in progress.message
+    assert RunDir(run_path).is_busy() is False
+    saved = sorted((run_path / "checkpoints").iterdir())[-1]
+    for tensor in load_file(saved / "model.safetensors").values():
+        assert bool(torch.isfinite(tensor).all())
+
+
+def test_a_step_left_out_on_the_device_changes_nothing() -> None:
+    """What the loop relies on: the fused AdamW does nothing at all when it is told that a value was not finite."""
+    weight = torch.nn.Parameter(torch.ones(4, 4))
+    optimizer = torch.optim.AdamW([weight], lr=0.1, fused=True)
+    weight.grad = torch.full((4, 4), math.nan)
+    vars(optimizer)["found_inf"] = torch.ones(())
+    optimizer.step()
+    assert torch.equal(weight.detach(), torch.ones(4, 4))
+    weight.grad = torch.ones(4, 4)
+    vars(optimizer)["found_inf"] = torch.zeros(())
+    optimizer.step()
+    assert float(weight.detach().max()) < 1
+
+
+class _CountReadBacks(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += func is torch.ops.aten._local_scalar_dense.default
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("train", [train_generator, train_classifier])
+def test_no_step_reads_back_from_the_device(run_path: Path, sprites: Sprites, train: Any) -> None:
+    events = train(run_path, sprites, steps=60, holdout=0.0)
+    while not isinstance(next(events), SamplesReady):
+        pass
+    with _CountReadBacks() as read_backs:
+        assert isinstance(next(events), LossChunk)
+        torch.ones(()).item()
+    assert read_backs.count == 1  # the one above: the counter counts
+    events.close()
+
+
+def test_time_paused_does_not_count(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+    real_clock, paused_s = time.perf_counter, 0.0
+    monkeypatch.setattr("studio.engine.pace.time.perf_counter", lambda: real_clock() + paused_s)
+    chunks: list[LossChunk] = []
+    for event in train_generator(run_path, sprites, steps=0, minutes=0.05, holdout=0.0):
+        paused_s += 1000.0  # paused after every event
+        if isinstance(event, LossChunk):
+            chunks.append(event)
+    assert len(chunks) > 1 and chunks[-1].elapsed_s < 30
+    assert all(0 <= chunk.eta_s <= 3 for chunk in chunks)
+
+
+def test_minutes_end_a_run(run_path: Path, sprites: Sprites) -> None:
+    finished = of_kind(list(train_generator(run_path, sprites, steps=0, minutes=0.05)), RunFinished)[0]
+    assert finished.reason == "finished" and finished.elapsed_s >= 3
+
+
+def test_one_sprite_trains(run_path: Path) -> None:
+    events = list(train_generator(run_path, make_sprites(per_class=1, classes=1)))
+    assert of_kind(events, RunFinished)[0].step == 8
+    assert not of_kind(events, Validated)
+
+
+def test_a_folder_in_use_or_not_empty_is_refused(run_path: Path, sprites: Sprites) -> None:
+    events = train_generator(run_path, sprites)
+    next(events)
+    with pytest.raises(RunError, match="trained elsewhere"):
+        list(train_resumed(run_path, CPU, Control()))
+    events.close()
+    with pytest.raises(RunError, match="not empty"):
+        list(train_generator(run_path, sprites))
+
+
+def test_closing_without_stop_leaves_an_interrupted_run_that_resumes(run_path: Path, sprites: Sprites) -> None:
+    control, events = Control(checkpoint_now=True), []
+    training = train_generator(run_path, sprites, control, steps=30)
+    for event in training:
+        events.append(event)
+        if isinstance(event, CheckpointSaved):
+            training.close()
+    step = of_kind(events, CheckpointSaved)[0].step
+    assert RunDir(run_path).progress().state == "training" and not RunDir(run_path).is_busy()
+    resumed = list(train_resumed(run_path, CPU, Control()))
+    assert of_kind(resumed, RunStarted)[0].first_step == step
+    assert of_kind(resumed, RunFinished)[0].step == 30
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(run_path: Path, sprites: Sprites) -> None:
+    control = Control()
+    for event in train_generator(run_path, sprites, control, steps=12):
+        control.checkpoint_now = isinstance(event, LossChunk)
+    saved = sorted((run_path / "checkpoints").iterdir())
+    newest = saved[-1] / "model.safetensors"
+    content = bytearray(newest.read_bytes())
+    content[len(content) // 2] ^= 1
+    newest.write_bytes(content)
+    events = list(train_resumed(run_path, CPU, Control()))
+    assert of_kind(events, RunStarted)[0].first_step == int(saved[-2].name[5:])
+    assert "damaged" in of_kind(events, Notice)[0].title
+
+
+def test_the_classifier_says_which_classes_it_leaves_out(run_path: Path) -> None:
+    sprites = make_sprites(per_class=10, classes=3)
+    few = sprites.take([*range(20), 20, 21])
+    events = list(train_classifier(run_path, few))
+    assert "class2 (2)" in of_kind(events, Notice)[0].title
+    confusion = of_kind(events, Validated)[-1].confusion
+    assert confusion is not None and confusion.shape == (2, 2)
+    assert confusion.sum() == of_kind(events, RunStarted)[0].heldout_count

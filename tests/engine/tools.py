@@ -1,0 +1,50 @@
+"""Small trainings for tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+from studio.core.events import Event, Events
+from studio.data.sprites import Sprites
+from studio.engine.devices import Device
+from studio.engine.model import Control
+from studio.engine.train import train_new
+from studio.recipes.classifier import Classifier, ClassifierConfig
+from studio.recipes.generator import Generator, GeneratorConfig
+
+CPU = Device("cpu", "cpu", "test CPU", 1 << 30, 1 << 30, cores=2, threads=1)
+E = TypeVar("E", bound=Event)
+
+
+def small_generator(**changes: Any) -> GeneratorConfig:
+    """A generator that takes a few milliseconds a step."""
+    defaults: dict[str, Any] = {
+        "steps": 8, "batch_size": 4, "width": 16, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2,
+        "sample_every_s": 1000.0, "checkpoint_every_s": 1000.0,
+    }  # fmt: skip
+    return GeneratorConfig(**{**defaults, **changes})
+
+
+def small_classifier(**changes: Any) -> ClassifierConfig:
+    """A classifier that takes a few milliseconds a step."""
+    defaults: dict[str, Any] = {
+        "steps": 8, "batch_size": 4, "width": 8, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2,
+        "shift_px": 0, "sample_every_s": 1000.0, "checkpoint_every_s": 1000.0,
+    }  # fmt: skip
+    return ClassifierConfig(**{**defaults, **changes})
+
+
+def train_generator(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
+    """The events of a small generator's training."""
+    return train_new(path, sprites, Generator(), small_generator(**changes), CPU, control or Control())
+
+
+def train_classifier(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
+    """The events of a small classifier's training."""
+    return train_new(path, sprites, Classifier(), small_classifier(**changes), CPU, control or Control())
+
+
+def of_kind(events: list[Event], kind: type[E]) -> list[E]:
+    """The events of one class."""
+    return [event for event in events if isinstance(event, kind)]
