@@ -163,7 +163,8 @@ def _assemble(
     return Training(
         run=run, record=record, recipe=recipe, config=config, spec=Spec(sprites.size, sprites.class_names),
         device=target, precision=devices.resolve_precision(device, config.precision),
-        train_set=DeviceSprites(sprites.take(train_indices), target, config.seed), heldout=DeviceSprites(heldout, target),
+        train_set=DeviceSprites(sprites.take(train_indices), target, config.seed),
+        heldout=DeviceSprites(heldout, target),
         network=network, average=Average(network, config.ema_halflife_sprites),
         optimizer=make_optimizer(network, config), heldout_sprites=heldout.rgba,
     )  # fmt: skip
