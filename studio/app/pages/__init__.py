@@ -1,1 +1,1 @@
-"""The four pages of the window."""
+"""The four pages and the export dialog: they read the session and call it."""

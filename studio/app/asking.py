@@ -1,0 +1,46 @@
+"""Asking where: the system's own dialogs for folders and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from studio.app.settings import Settings
+
+_LAST = "last_folder"
+
+
+def for_folder(parent: QWidget, settings: Settings, title: str) -> Path | None:
+    """A folder that exists; None when the user thinks better of it."""
+    chosen = QFileDialog.getExistingDirectory(parent, title, settings.text(_LAST, str(Path.home())))
+    return _remembered(chosen, settings)
+
+
+def for_files(parent: QWidget, settings: Settings, title: str) -> list[Path]:
+    """Files that exist."""
+    chosen, _ = QFileDialog.getOpenFileNames(parent, title, settings.text(_LAST, str(Path.home())))
+    paths = [Path(path) for path in chosen]
+    if paths:
+        settings.keep_text(_LAST, str(paths[0].parent))
+    return paths
+
+
+def for_new_file(parent: QWidget, settings: Settings, title: str, name: str, kinds: str) -> Path | None:
+    """A file to write; `kinds` as in 'PNG (*.png);;CSV (*.csv)', the first one's ending is the default."""
+    start = Path(settings.text("last_save_folder", str(Path.home()))) / name
+    chosen, kind = QFileDialog.getSaveFileName(parent, title, str(start), kinds)
+    if not chosen:
+        return None
+    path = Path(chosen)
+    if not path.suffix:
+        path = path.with_suffix(kind.partition("*")[2].partition(")")[0].split()[0])
+    settings.keep_text("last_save_folder", str(path.parent))
+    return path
+
+
+def _remembered(chosen: str, settings: Settings) -> Path | None:
+    if not chosen:
+        return None
+    settings.keep_text(_LAST, str(Path(chosen).parent))
+    return Path(chosen)

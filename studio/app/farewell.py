@@ -1,0 +1,79 @@
+"""Leaving: asks while a run trains, saves it, and waits for that, but not for ever."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from studio.app.training import Training
+
+_LONGEST_SAVE_MS = 60_000
+
+
+class Farewell(QObject):
+    """ready: the window may close now."""
+
+    ready = Signal()
+
+    def __init__(self, training: Training, window: QWidget) -> None:
+        super().__init__(window)
+        self._training = training
+        self._window = window
+        self._leaving = False
+        self._question: QMessageBox | None = None
+        self._deadline = QTimer(self)
+        self._deadline.setSingleShot(True)
+        self._deadline.setInterval(_LONGEST_SAVE_MS)
+        self._deadline.timeout.connect(self._give_up_waiting)
+        training.state_changed.connect(self._look)
+
+    def may_close(self) -> bool:
+        """Whether the window can close at once; asks when a run trains."""
+        if not self._training.is_busy():
+            return True
+        if not self._leaving:
+            self._ask()
+        return False
+
+    @Slot()
+    def leave(self) -> None:
+        """Save what trains, without asking; `ready` comes when that is done."""
+        self._leaving = True
+        if self._training.is_busy():
+            self._training.stop()
+            self._deadline.start()
+        else:
+            self.ready.emit()
+
+    def _ask(self) -> None:
+        if self._question is None:
+            question = QMessageBox(self._window)
+            question.setWindowTitle("Leave while training?")
+            question.setIcon(QMessageBox.Icon.Question)
+            question.setText(f"'{self._training.title}' is still training.")
+            question.setInformativeText("Its work is saved when you leave, and you can resume it next time.")
+            leave = question.addButton("Stop and save", QMessageBox.ButtonRole.AcceptRole)
+            stay = question.addButton("Keep training", QMessageBox.ButtonRole.RejectRole)
+            question.setDefaultButton(leave)
+            question.setEscapeButton(stay)
+            question.accepted.connect(self.leave)
+            question.finished.connect(self._forget_question)
+            self._question = question
+        self._question.open()
+
+    @Slot()
+    def _forget_question(self) -> None:
+        if self._question is not None:
+            self._question.deleteLater()
+            self._question = None
+
+    @Slot()
+    def _look(self) -> None:
+        if self._leaving and not self._training.is_busy():
+            self._deadline.stop()
+            self.ready.emit()
+
+    @Slot()
+    def _give_up_waiting(self) -> None:
+        """The device hangs: what the last checkpoint holds is safe, and waiting longer helps nobody."""
+        self.ready.emit()

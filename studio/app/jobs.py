@@ -1,0 +1,284 @@
+"""The few places where the window names an engine job.
+
+Every function here is a generator for a worker: what it imports is imported in the worker's thread, when the job runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core import files, places
+from studio.core.config import TrainingConfig
+from studio.core.errors import StudioError
+from studio.core.events import Event, Events, Rgba, RunStarted
+from studio.data.sprites import Sprites
+
+if TYPE_CHECKING:
+    from studio.data.importing import ImportOptions
+    from studio.engine.devices import Device
+    from studio.engine.generate import GenerateSettings
+    from studio.engine.measure import DeviceMeasured
+    from studio.engine.model import Control, TrainedModel
+    from studio.engine.rundir import RunRecord
+    from studio.exports.base import ModelExport
+    from studio.recipes.base import Recipe
+
+
+@dataclass(frozen=True, eq=False)
+class EngineReady(Event):
+    """torch is there, and with it the plug-ins that need it."""
+
+    recipes: Mapping[str, Recipe]
+    exports: Mapping[str, ModelExport]
+    make_settings: type[GenerateSettings]
+
+
+@dataclass(frozen=True)
+class DevicesListed(Event):
+    """All devices, usable or not, and the id of the fastest."""
+
+    devices: tuple[Device, ...]
+    fastest: str
+
+
+@dataclass(frozen=True)
+class Measured(Event):
+    """What one device did in one precision."""
+
+    figures: DeviceMeasured
+
+
+@dataclass(frozen=True)
+class PlotsReady(Event):
+    """pyqtgraph is imported: plots can be made without a wait."""
+
+
+@dataclass(frozen=True, eq=False)
+class PaletteFound(Event):
+    """The colours of a set of sprites, laid out for the eye: uint8 [K, 4], and how many pixels have each."""
+
+    sprites: Sprites
+    colours: Rgba
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RunDescribed(Event):
+    """What run.json says of the run that has just started."""
+
+    record: RunRecord
+
+
+@dataclass(frozen=True)
+class FilesSaved(Event):
+    """These files were written."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class RunTrashed(Event):
+    """The run is in the trash."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class CheckpointsListed(Event):
+    """The checkpoints of a run that a model can be loaded from."""
+
+    path: Path
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model as a run has it on disk. `checkpoint` is 'best', 'last' or a step."""
+
+    path: Path
+    checkpoint: str
+
+
+class ModelShelf:
+    """The model that was loaded last, kept for the next job. Used in the engine's thread alone."""
+
+    def __init__(self) -> None:
+        self._key: tuple[SavedModel, str, float] | None = None
+        self._model: TrainedModel | None = None
+
+    def get(self, source: SavedModel | Control, device: Device) -> TrainedModel:
+        """The live model of a training, or one loaded from a run. Raises StudioError."""
+        if not isinstance(source, SavedModel):
+            if source.live is None:
+                raise StudioError("The training has ended.", "Choose the run and a checkpoint instead.")
+            return source.live
+        from studio.engine.generate import load_model
+
+        checkpoints = source.path / "checkpoints"
+        changed = checkpoints.stat().st_mtime if checkpoints.exists() else 0.0
+        key = (source, device.id, changed)
+        if key != self._key or self._model is None:
+            self._model = load_model(source.path, source.checkpoint, device)
+            self._key = key
+        return self._model
+
+
+def warm_up() -> Events:
+    """Import torch and everything that stands on it; the first optimizer costs another second, so make one now."""
+    import torch
+
+    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True)
+    yield Event()
+    import studio.engine.exporting
+    import studio.engine.measure
+    import studio.engine.train  # noqa: F401
+    from studio.engine import catalogue
+    from studio.engine.generate import GenerateSettings
+
+    yield EngineReady(catalogue.recipes(), catalogue.model_exports(), GenerateSettings)
+
+
+def import_plots() -> Events:
+    """Import what plots are drawn with, beside the window and not in its way."""
+    import pyqtgraph  # noqa: F401
+
+    yield PlotsReady()
+
+
+def find_devices() -> Events:
+    """Every device, each proven by a training step."""
+    from studio.engine.devices import DevicesFound, find_devices
+
+    for event in find_devices():
+        yield DevicesListed(event.devices, event.fastest) if isinstance(event, DevicesFound) else event
+
+
+def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: Sequence[Device]) -> Events:
+    """Time real training steps on every device that works."""
+    from studio.engine.measure import DeviceMeasured, measure
+    from studio.recipes.base import Spec
+
+    for device in devices:
+        for event in measure(recipe, config, Spec(sprites.size, sprites.class_names), device):
+            yield Measured(event) if isinstance(event, DeviceMeasured) else event
+
+
+def train(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control) -> Events:
+    """Train a new run in a folder of its own."""
+    from studio.engine.train import train_new
+
+    places.runs().mkdir(parents=True, exist_ok=True)
+    name = files.safe_name(f"{sprites.title} {recipe.name}".replace(".", " "))
+    yield from _described(train_new(files.free_path(places.runs() / name), sprites, recipe, config, device, control))
+
+
+def resume(path: Path, device: Device, control: Control) -> Events:
+    """Go on with a run: first what it has so far, then what is new."""
+    from studio.engine.history import read_run
+    from studio.engine.train import train_resumed
+
+    yield from read_run(path)
+    yield from _described(train_resumed(path, device, control))
+
+
+def generate(shelf: ModelShelf, source: SavedModel | Control, device: Device, settings: GenerateSettings) -> Events:
+    """New sprites from a model."""
+    from studio.engine.generate import generate
+
+    yield from generate(shelf.get(source, device), settings)
+
+
+def classify(shelf: ModelShelf, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
+    """What a model takes sprites for."""
+    from studio.engine.generate import classify
+
+    yield from classify(shelf.get(source, device), rgba)
+
+
+def export(shelf: ModelShelf, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> Events:
+    """Write a model in a format, read it back and compare."""
+    from studio.engine.exporting import export
+
+    yield from export(shelf.get(source, device), format_name, target)
+
+
+def import_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
+    """Dropped files and folders become sprites."""
+    from studio.data.importing import import_sprites
+
+    yield from import_sprites(paths, options, places.cache())
+
+
+def find_palette(sprites: Sprites) -> Events:
+    """The colours that a set of sprites uses most."""
+    from studio.data.palette import display_order, palette_of
+
+    colours, counts = palette_of(sprites.rgba)
+    order = display_order(colours)
+    yield PaletteFound(sprites, colours[order], counts[order])
+
+
+def list_runs() -> Events:
+    """Every run that there is."""
+    from studio.engine.history import list_runs
+
+    yield from list_runs()
+
+
+def read_runs(paths: Sequence[Path]) -> Events:
+    """Curves and samples of some runs."""
+    from studio.engine.history import read_run
+
+    for path in paths:
+        yield from read_run(path)
+
+
+def list_checkpoints(path: Path) -> Events:
+    """The checkpoints of a run."""
+    from studio.engine.generate import checkpoint_names
+
+    yield CheckpointsListed(path, tuple(checkpoint_names(path)))
+
+
+def trash_run(path: Path) -> Events:
+    """Move a run to the trash, unless some window trains it. The user can take it back from there."""
+    from send2trash import send2trash
+
+    from studio.engine.rundir import RunDir
+
+    if RunDir(path).is_busy():
+        raise StudioError(f"'{path.name}' is being trained.", "Stop it first.")
+    send2trash(path)
+    yield RunTrashed(path)
+
+
+def save_files(folder: Path, sprites: Rgba, names: Sequence[str]) -> Events:
+    """One PNG for each sprite."""
+    from studio.exports.png import save_files
+
+    yield FilesSaved(tuple(save_files(folder, sprites, names)))
+
+
+def save_sheet(path: Path, sprites: Rgba, columns: int) -> Events:
+    """All sprites in one PNG."""
+    from studio.exports.png import save_sheet
+
+    yield FilesSaved((save_sheet(path, sprites, columns),))
+
+
+def _described(events: Iterator[Event]) -> Events:
+    """Hand on a training's events; what run.json says comes with its start."""
+    from studio.engine.rundir import RunDir
+
+    with contextlib.closing(cast(Events, events)):  # the run's lock goes back when this generator is closed
+        for event in events:
+            yield event
+            if isinstance(event, RunStarted):
+                yield RunDescribed(RunDir(event.path).record())

@@ -1,0 +1,115 @@
+"""Using models: generating, classifying, exporting, and saving what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from studio.app import jobs
+from studio.app.dispatcher import Dispatcher, Place
+from studio.app.jobs import ModelShelf, SavedModel
+from studio.app.worker import Job, JobEnded
+from studio.core.events import Classified, Event, Events, Exported, Progress, Rgba, SpritesGenerated
+from studio.data.importing import ImportOptions, SpritesImported
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+    from studio.engine.generate import GenerateSettings
+    from studio.engine.model import Control
+
+
+class Models(QObject):
+    """One thing at a time is asked of a model. busy_changed: something began or ended. progressed: (Progress).
+
+    generated: (SpritesGenerated). classified: (Rgba, Classified). exported: (Exported). saved: (FilesSaved).
+    checkpoints_listed: (CheckpointsListed).
+    """
+
+    busy_changed = Signal()
+    progressed = Signal(object)
+    generated = Signal(object)
+    classified = Signal(object, object)
+    exported = Signal(object)
+    saved = Signal(object)
+    checkpoints_listed = Signal(object)
+
+    def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._dispatcher = dispatcher
+        self._shelf = ModelShelf()
+        self._job: Job | None = None
+        self._classifying: tuple[SavedModel | Control, Device] | None = None
+        self._shown: Rgba | None = None
+
+    def is_busy(self) -> bool:
+        """Whether an answer is awaited."""
+        return self._job is not None
+
+    def generate(self, source: SavedModel | Control, device: Device, settings: GenerateSettings) -> None:
+        """Make new sprites."""
+        self._begin("engine", "Generating", jobs.generate(self._shelf, source, device, settings))
+
+    def classify(self, source: SavedModel | Control, device: Device, paths: Sequence[Path], size: int) -> None:
+        """Read sprites from files, fitted to the model's size, and say what the model takes them for."""
+        self._classifying = (source, device)
+        self._begin(
+            "files", "Reading sprites", jobs.import_sprites(paths, ImportOptions(size=size)), self._receive_import
+        )
+
+    def export(self, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> None:
+        """Write a model and read it back."""
+        self._begin("engine", "Exporting", jobs.export(self._shelf, source, device, format_name, target))
+
+    def save_files(self, folder: Path, sprites: Rgba, names: Sequence[str]) -> None:
+        """Write one PNG for each sprite."""
+        self._dispatcher.start("files", "Saving sprites", jobs.save_files(folder, sprites, names), self._hand_on)
+
+    def save_sheet(self, path: Path, sprites: Rgba, columns: int) -> None:
+        """Write all sprites as one PNG."""
+        self._dispatcher.start("files", "Saving a sheet", jobs.save_sheet(path, sprites, columns), self._hand_on)
+
+    def list_checkpoints(self, path: Path) -> None:
+        """Ask for the checkpoints of a run."""
+        self._dispatcher.start("engine", "Looking for checkpoints", jobs.list_checkpoints(path), self._hand_on)
+
+    def cancel(self) -> None:
+        """Give up on the answer."""
+        if self._job is not None:
+            self._dispatcher.cancel(self._job)
+
+    def _begin(self, place: Place, title: str, events: Events, receive: Callable[[Event], None] | None = None) -> None:
+        self._job = self._dispatcher.start(place, title, events, receive or self._receive)
+        self.busy_changed.emit()
+
+    def _receive(self, event: Event) -> None:
+        if isinstance(event, JobEnded):
+            self._job = None
+            self.busy_changed.emit()
+        elif isinstance(event, Classified):
+            self.classified.emit(self._shown, event)
+        else:
+            self._hand_on(event)
+
+    def _receive_import(self, event: Event) -> None:
+        """Sprites for the classifier: once they are read, the question itself is asked."""
+        if isinstance(event, SpritesImported):
+            self._shown = event.sprites.rgba
+        elif isinstance(event, JobEnded) and event.outcome == "done" and self._classifying and self._shown is not None:
+            source, device = self._classifying
+            self._begin("engine", "Classifying", jobs.classify(self._shelf, source, device, self._shown))
+        else:
+            self._receive(event)
+
+    def _hand_on(self, event: Event) -> None:
+        signals: dict[type[Event], Callable[[Event], None]] = {
+            Progress: self.progressed.emit,
+            SpritesGenerated: self.generated.emit,
+            Exported: self.exported.emit,
+            jobs.FilesSaved: self.saved.emit,
+            jobs.CheckpointsListed: self.checkpoints_listed.emit,
+        }
+        if type(event) in signals:
+            signals[type(event)](event)

@@ -1,0 +1,174 @@
+"""The only place where an error is shown: cards above the page, each a sentence, a hint and a way on."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import traceback
+from types import TracebackType
+from typing import Literal
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QFrame,
+    QLabel,
+    QPlainTextEdit,
+    QWidget,
+)
+
+from studio.app import parts, theme
+from studio.core.events import JobFailed, Notice
+
+Level = Literal["info", "warning", "error"]
+
+_MOST_CARDS = 3
+_INFO_MS = 12_000
+_ICONS = {"info": "info", "warning": "warning", "error": "error"}
+
+
+class NoticeCard(QFrame):
+    """One message. acted: its button was pressed. closed: it is to go."""
+
+    acted = Signal()
+    closed = Signal()
+
+    def __init__(self, level: Level, title: str, hint: str, details: str = "", button: str = "") -> None:
+        super().__init__()
+        self.level = level
+        self.words = (title, hint)
+        self._details = details
+        theme.set_role(self, "card")
+        self.setAccessibleName(f"{title} {hint}")
+        self._text = QPlainTextEdit(details)
+        self._text.setReadOnly(True)
+        parts.describe(self._text, "Details of the error", "What a developer needs to find the fault.")
+        self._text.setFixedHeight(160)
+        self._text.hide()
+        self._more = parts.button("Details", "Show what a developer needs to find the fault.")
+        self._more.clicked.connect(self._toggle_details)
+        self._copy = parts.button("Copy", "Copy the message and its details to the clipboard.")
+        self._copy.clicked.connect(self._copy_text)
+        self._act = parts.button(button, f"{button}.")
+        self._act.clicked.connect(self.acted)
+        self._act.clicked.connect(self.closed)
+        self._more.setVisible(bool(details))
+        self._copy.setVisible(False)
+        self._act.setVisible(bool(button))
+        self._lay_out(title, hint)
+        if level == "info" and not button:
+            QTimer.singleShot(_INFO_MS, self, self._expire)
+
+    def _lay_out(self, title: str, hint: str) -> None:
+        sign = QLabel()
+        sign.setPixmap(theme.icon(_ICONS[self.level], self._colour()).pixmap(20, 20))
+        headline, advice = parts.text(title, "heading"), parts.text(hint, "muted")
+        for label in (headline, advice):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        advice.setVisible(bool(hint))
+        close = parts.tool("close", "Close message", "Close this message.")
+        close.clicked.connect(self.closed)
+        line = parts.row(sign, parts.column(headline, advice, spacing=2), self._act, self._more, self._copy, close)
+        line.setStretch(1, 1)
+        for widget in (sign, self._act, self._more, self._copy, close):
+            line.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
+        box = parts.column(line, self._text)
+        box.setContentsMargins(16, 8, 8, 8)
+        self.setLayout(box)
+
+    def _colour(self) -> str:
+        colours = theme.colours()
+        return {"info": colours.accent, "warning": colours.warn, "error": colours.error}[self.level]
+
+    @Slot()
+    def _expire(self) -> None:
+        self.closed.emit()
+
+    @Slot()
+    def _toggle_details(self) -> None:
+        shown = self._text.isHidden()
+        self._text.setVisible(shown)
+        self._copy.setVisible(shown)
+        self._more.setText("Hide details" if shown else "Details")
+
+    @Slot()
+    def _copy_text(self) -> None:
+        QGuiApplication.clipboard().setText("\n".join([*self.words, self._details]))
+
+
+class NoticeBar(QWidget):
+    """The newest messages, one above the other; the oldest goes when there are too many."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._cards: list[NoticeCard] = []
+        self._box = parts.column()
+        self._box.setContentsMargins(16, 12, 16, 0)
+        self.setLayout(self._box)
+        self.hide()
+
+    def cards(self) -> list[NoticeCard]:
+        """The messages on show, the oldest first."""
+        return list(self._cards)
+
+    @Slot(object)
+    def show_failure(self, failure: JobFailed) -> None:
+        """Show that a job has failed."""
+        self.add("error", failure.title, failure.hint, failure.details)
+
+    @Slot(object)
+    def show_notice(self, notice: Notice) -> None:
+        """Show what a job has to say."""
+        self.add(notice.level, notice.title, notice.hint)
+
+    def add(self, level: Level, title: str, hint: str = "", details: str = "", button: str = "") -> NoticeCard:
+        """Show a message, with a button that sends the card's `acted`; the same message is not shown twice."""
+        for card in [card for card in self._cards if card.words == (title, hint)]:
+            self._remove(card)
+        card = NoticeCard(level, title, hint, details, button)
+        card.closed.connect(self._close_sender)
+        self._cards.append(card)
+        self._box.addWidget(card)
+        if len(self._cards) > _MOST_CARDS:
+            self._remove(self._cards[0])
+        self.show()
+        return card
+
+    @Slot()
+    def _close_sender(self) -> None:
+        sender = self.sender()
+        if isinstance(sender, NoticeCard):
+            self._remove(sender)
+
+    def _remove(self, card: NoticeCard) -> None:
+        if card in self._cards:
+            self._cards.remove(card)
+            self._box.removeWidget(card)
+            card.hide()
+            card.deleteLater()
+        self.setVisible(bool(self._cards))
+
+
+class UncaughtErrors(QObject):
+    """Where errors go that nothing caught, from any thread. happened: (JobFailed)."""
+
+    happened = Signal(object)
+
+    def install(self) -> None:
+        """Become the place where Python takes such errors."""
+        sys.excepthook = self._report
+        threading.excepthook = self._report_thread
+
+    def uninstall(self) -> None:
+        """Give Python its own place back."""
+        sys.excepthook = sys.__excepthook__
+        threading.excepthook = threading.__excepthook__
+
+    def _report(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        details = "".join(traceback.format_exception(kind, error, trace))
+        sys.stderr.write(details)
+        title = "Something went wrong inside the studio."
+        self.happened.emit(JobFailed(title, f"{kind.__name__}: {error}", details))
+
+    def _report_thread(self, args: threading.ExceptHookArgs) -> None:
+        self._report(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)

@@ -1,0 +1,32 @@
+"""What all pages have in common."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from studio.app.session import Session
+
+
+class Page(QWidget):
+    """A page of the window. page_wanted: the name of another page to show."""
+
+    page_wanted = Signal(str)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+
+    def arrive(self) -> None:
+        """The page is about to be shown."""
+
+    def keep(self) -> None:
+        """Remember layouts and settings: the window is about to close."""
+
+    def save_samples(self) -> bool:
+        """Save the sprites that the page shows, asking where. False when it shows none to save."""
+        return False
+
+    def export_model(self) -> bool:
+        """Open the export dialog for the page's model. False when there is none."""
+        return False

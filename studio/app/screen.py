@@ -1,0 +1,70 @@
+"""Whether a window can open here, told in words before Qt ends the process. Qt is not imported here."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+_PACKAGES = (
+    "libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 "
+    "libxcb-image0 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xfixes0 libxcb-xkb1 libxkbcommon-x11-0 "
+    "libx11-xcb1 fonts-dejavu-core"
+)
+_INSTALL = f"On Debian and Ubuntu: sudo apt install {_PACKAGES}"
+_QT_LIBRARIES = ("Qt6Core", "Qt6Gui", "Qt6Widgets", "Qt6Svg")
+_MISSING = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object")
+
+
+def has_screen(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether there is a screen, or a platform of Qt's that needs none."""
+    if sys.platform != "linux":
+        return True
+    names = os.environ if environment is None else environment
+    return any(names.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+
+
+def why_not() -> str:
+    """Why no window can open: one sentence and what to do; empty when one can."""
+    if importlib.util.find_spec("PySide6") is None:
+        return "PySide6 is not installed. Install it with: pip install PySide6-Essentials"
+    if not has_screen():
+        return "There is no screen here. The command line does the same work: try 'studio --help'."
+    return missing_library()
+
+
+def missing_library() -> str:
+    """What to install when a system library that Qt loads is not there; empty when all are."""
+    spec = importlib.util.find_spec("PySide6")
+    if sys.platform != "linux" or spec is None or spec.origin is None:
+        return ""
+    qt = Path(spec.origin).parent / "Qt"
+    libraries = [qt / "lib" / f"lib{name}.so.6" for name in _QT_LIBRARIES]
+    if _uses_xcb():
+        libraries.append(qt / "plugins" / "platforms" / "libqxcb.so")
+    for library in libraries:
+        problem = _problem_of(library)
+        if problem:
+            return f"The window needs {problem}, a system library that is not installed. {_INSTALL}"
+    return ""
+
+
+def _uses_xcb() -> bool:
+    chosen = os.environ.get("QT_QPA_PLATFORM", "")
+    return chosen.startswith("xcb") or (not chosen and not os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _problem_of(library: Path) -> str:
+    """The name of what `library` can't be loaded without; empty when it loads, or fails for another reason."""
+    if not library.exists():
+        return ""
+    try:
+        ctypes.CDLL(str(library))
+    except OSError as error:
+        found = _MISSING.search(str(error))
+        return found.group(1) if found else ""
+    return ""

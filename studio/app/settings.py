@@ -1,0 +1,77 @@
+"""What the window remembers from one time to the next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from PySide6.QtCore import QByteArray, QSettings
+
+from studio.app.theme import Scheme
+from studio.core import places
+from studio.core.config import Value
+
+_RECENT = 8
+
+
+class Settings:
+    """An ini file in the studio's own folder. A value that is missing or damaged is as if it had never been kept."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._file = QSettings(str(path or places.home() / "window.ini"), QSettings.Format.IniFormat)
+
+    def layout(self, name: str) -> QByteArray:
+        """The geometry of a window or a splitter; empty when unknown."""
+        value = self._file.value(f"layout/{name}")
+        return value if isinstance(value, QByteArray) else QByteArray()
+
+    def keep_layout(self, name: str, state: QByteArray) -> None:
+        """Remember the geometry of a window or a splitter."""
+        self._file.setValue(f"layout/{name}", state)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A remembered word."""
+        value = self._file.value(name, default)
+        return value if isinstance(value, str) else default
+
+    def keep_text(self, name: str, value: str) -> None:
+        """Remember a word."""
+        self._file.setValue(name, value)
+
+    def scheme(self) -> Scheme:
+        """Light, dark, or as the system has it."""
+        kept = self.text("scheme")
+        return cast(Scheme, kept) if kept in ("light", "dark") else "system"
+
+    def values(self, name: str) -> dict[str, Value]:
+        """Remembered settings of a form, as JSON gave them; they may be out of date."""
+        try:
+            kept = json.loads(self.text(f"forms/{name}", "{}"))
+        except ValueError:
+            return {}
+        return kept if isinstance(kept, dict) else {}
+
+    def keep_values(self, name: str, values: Mapping[str, Value]) -> None:
+        """Remember the settings of a form."""
+        self.keep_text(f"forms/{name}", json.dumps(dict(values)))
+
+    def recent(self) -> list[str]:
+        """Folders that were opened, the newest first; those that are gone are left out."""
+        try:
+            kept = json.loads(self.text("recent", "[]"))
+        except ValueError:
+            return []
+        return (
+            [path for path in kept if isinstance(path, str) and Path(path).is_dir()] if isinstance(kept, list) else []
+        )
+
+    def keep_recent(self, path: Path) -> None:
+        """Put a folder at the head of the recent ones."""
+        others = [other for other in self.recent() if other != str(path)]
+        self.keep_text("recent", json.dumps([str(path), *others][:_RECENT]))
+
+    def sync(self) -> None:
+        """Write the file now."""
+        self._file.sync()

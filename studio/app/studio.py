@@ -1,0 +1,56 @@
+"""The application from its first picture to its last."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QApplication
+
+from studio.app import theme
+from studio.app.interrupt import Interrupt
+from studio.app.notices import UncaughtErrors
+from studio.app.session import Session
+from studio.app.settings import Settings
+from studio.app.window import Window
+
+
+class Studio(QObject):
+    """Window and session, put together; everything slow begins after the first paint."""
+
+    def __init__(self, app: QApplication, demo: bool = False, paths: Sequence[Path] = ()) -> None:
+        super().__init__()
+        app.setApplicationName("Sprite Training Studio")
+        settings = Settings()
+        self._app = app
+        self._demo = demo
+        self._paths = [path.absolute() for path in paths]
+        self._errors = UncaughtErrors(self)
+        self._interrupt = Interrupt(self)
+        self.session = Session(settings, self)
+        self.window = Window(self.session, theme.apply(app, settings.scheme()))
+        self._errors.happened.connect(self.window.notices.show_failure)
+        self._interrupt.happened.connect(self.window.farewell.leave)
+        self.window.painted.connect(self._open)
+
+    def run(self) -> int:
+        """Show the window until it is closed."""
+        self._errors.install()
+        self._interrupt.install()
+        self.window.show()
+        code = self._app.exec()
+        self._interrupt.uninstall()
+        self._errors.uninstall()
+        if not self.session.close():
+            os._exit(code)  # a thread hangs in its device: what is saved is saved, and ending it would abort
+        return code
+
+    @Slot()
+    def _open(self) -> None:
+        self.session.open(demo=self._demo)
+        if self._paths:
+            self.window.open_paths(self._paths)
+        elif self._demo:
+            self.window.show_page("train")

@@ -1,0 +1,130 @@
+"""The training of the moment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from PySide6.QtCore import QObject, Signal
+
+from studio.app import jobs
+from studio.app.dispatcher import Dispatcher
+from studio.app.worker import Job, JobEnded
+from studio.core.config import TrainingConfig
+from studio.core.events import Event, Events, LossChunk, RunStarted, SamplesReady, Validated
+from studio.data.sprites import Sprites
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+    from studio.engine.model import Control
+    from studio.engine.rundir import RunRecord
+    from studio.recipes.base import Recipe
+
+State = Literal["idle", "starting", "training", "paused", "stopping"]
+
+_QUIET_CPU_S = 0.5  # each waking of the window holds up a training on the same cores
+_QUIET_GPU_S = 0.1
+
+
+class Training(QObject):
+    """Starts, pauses and stops the one training, and knows how it stands.
+
+    state_changed: `state` is another one. said: (Event), everything that the training says, in its order.
+    """
+
+    state_changed = Signal()
+    said = Signal(object)
+
+    def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._dispatcher = dispatcher
+        self._job: Job | None = None
+        self.state: State = "idle"
+        self.control: Control | None = None
+        self.device: Device | None = None
+        self.title = ""
+        self.path: Path | None = None  # of the run that trains, or trained last
+        self.record: RunRecord | None = None
+        self.chunk: LossChunk | None = None  # the newest
+        self.samples: SamplesReady | None = None
+        self.validated: Validated | None = None
+
+    def is_busy(self) -> bool:
+        """Whether a run is open."""
+        return self.state != "idle"
+
+    def is_live(self) -> bool:
+        """Whether there is a live model to use."""
+        return self.state in ("training", "paused") and self.record is not None
+
+    def start(self, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device) -> None:
+        """Begin a new run; nothing happens while one is open."""
+        if not self.is_busy():
+            control = self._fresh(device, f"{sprites.title} {recipe.name}")
+            self._run(jobs.train(sprites, recipe, config, device, control))
+
+    def resume_run(self, path: Path, device: Device) -> None:
+        """Go on with a run that was stopped or interrupted; nothing happens while one is open."""
+        if not self.is_busy():
+            self._run(jobs.resume(path, device, self._fresh(device, path.name)))
+
+    def pause(self) -> None:
+        """Hold the training after its step; the model stays and can be used."""
+        if self._job is not None and self.state in ("starting", "training"):
+            self._dispatcher.pause(self._job)
+            self._set_state("paused")
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        if self._job is not None and self.state == "paused":
+            self._dispatcher.resume(self._job)
+            self._set_state("training" if self.record else "starting")
+
+    def stop(self) -> None:
+        """End the run after its step, its work saved; `state` is idle when that is done."""
+        if self._job is None or self.control is None or self.state == "stopping":
+            return
+        self.control.stop = True
+        self._dispatcher.resume(self._job)
+        self._set_state("stopping")
+
+    def sample_now(self) -> None:
+        """Ask for live samples at the next tick."""
+        if self.control is not None:
+            self.control.sample_now = True
+
+    def _fresh(self, device: Device, title: str) -> Control:
+        from studio.engine.model import Control  # torch is there: the device came from it
+
+        self.control, self.device, self.title = Control(), device, title
+        self.path = self.record = self.chunk = self.samples = self.validated = None
+        return self.control
+
+    def _run(self, events: Events) -> None:
+        on_cpu = self.device is not None and self.device.kind == "cpu"
+        self._dispatcher.set_quiet_interval(_QUIET_CPU_S if on_cpu else _QUIET_GPU_S)
+        self._job = self._dispatcher.start("engine", f"Training {self.title}", events, self._receive, background=True)
+        self._set_state("starting")
+
+    def _receive(self, event: Event) -> None:
+        if isinstance(event, LossChunk):
+            self.chunk = event
+        elif isinstance(event, SamplesReady):
+            self.samples = event
+        elif isinstance(event, Validated):
+            self.validated = event
+        elif isinstance(event, RunStarted):
+            self.path, self.title = event.path, event.path.name
+        elif isinstance(event, jobs.RunDescribed):
+            self.record = event.record
+        self.said.emit(event)
+        if isinstance(event, jobs.RunDescribed) and self.state == "starting":
+            self._set_state("training")
+        elif isinstance(event, JobEnded):
+            self._job = self.control = None
+            self._set_state("idle")
+
+    def _set_state(self, state: State) -> None:
+        if state != self.state:
+            self.state = state
+            self.state_changed.emit()

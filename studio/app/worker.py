@@ -1,0 +1,188 @@
+"""The thread that drives jobs: generators of events, advanced one at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Literal
+
+from PySide6.QtCore import QObject, QThread, Signal
+
+from studio.app.mailbox import Mailbox
+from studio.core.errors import StudioError
+from studio.core.events import Event, Events, JobFailed, LossChunk, Progress
+
+Outcome = Literal["done", "failed", "cancelled"]
+
+_STACK_BYTES = 64 << 20  # macOS gives a thread 512 KB, too little for torch
+_PLUGIN_PACKAGES = ("studio.recipes", "studio.exports", "studio.data.sources")
+
+
+@dataclass(frozen=True)
+class JobPaused(Event):
+    """A job has stopped advancing; what it said before has arrived."""
+
+
+@dataclass(frozen=True)
+class JobEnded(Event):
+    """The last event of every job."""
+
+    outcome: Outcome
+
+
+@dataclass(eq=False)
+class Job:
+    """A generator of events that a worker drives. `receive` is called in the main thread with each of its events.
+
+    A background job gives way to the others between its events. The flags belong to the worker.
+    """
+
+    title: str
+    events: Events
+    receive: Callable[[Event], None]
+    background: bool = False
+    paused: bool = False  # asked for
+    resting: bool = False  # is so, and was said
+    cancelled: bool = False
+
+
+class Worker(QThread):
+    """Advances its jobs one at a time, background ones only when there is nothing else to do.
+
+    mail: events lie in the mailbox (sent once until `take` empties it).
+    """
+
+    mail = Signal()
+
+    def __init__(self, name: str, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName(name)
+        self.setStackSize(_STACK_BYTES)
+        self.quiet_interval_s = 0.1  # between signals for losses and progress of background jobs
+        self._changed = threading.Condition()
+        self._jobs: list[Job] = []
+        self._closing = False
+        self._box = Mailbox()
+        self._raised_at = 0.0
+
+    def submit(self, job: Job) -> None:
+        """Queue a job; it starts when the ones before it are done, a background job when nothing else is left."""
+        with self._changed:
+            self._jobs.append(job)
+            self._changed.notify()
+        if not self.isRunning():
+            self.start()
+
+    def pause(self, job: Job) -> None:
+        """Stop advancing `job` after the event it is working on; `JobPaused` says when."""
+        with self._changed:
+            job.paused = True
+            self._changed.notify()
+
+    def resume(self, job: Job) -> None:
+        """Go on with a paused job."""
+        with self._changed:
+            job.paused = job.resting = False
+            self._changed.notify()
+
+    def cancel(self, job: Job) -> None:
+        """Close the job's generator after the event it is working on, also when it is paused."""
+        with self._changed:
+            job.cancelled = True
+            self._changed.notify()
+
+    def take(self) -> list[tuple[Job, Event]]:
+        """Empty the mailbox: what came since the last call, the order of each job kept."""
+        return self._box.take()
+
+    def shut_down(self, wait_ms: int) -> bool:
+        """Close all jobs and end the thread. False when it is still busy after `wait_ms`; it must then outlive us."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        return self.wait(wait_ms)
+
+    def run(self) -> None:
+        """The thread: pick a job, advance it by one event, again."""
+        while (job := self._next()) is not None:
+            if job.cancelled or self._closing:
+                self._end(job, "cancelled")
+            elif job.paused:
+                job.resting = True
+                self._post(job, JobPaused())
+            else:
+                self._advance(job)
+
+    def _next(self) -> Job | None:
+        """The job to turn to now; waits for one. None when the worker is to end and all jobs are closed."""
+        with self._changed:
+            while True:
+                for job in sorted(self._jobs, key=_urgency):
+                    if self._closing or job.cancelled or not job.resting:
+                        return job
+                if self._closing:
+                    return None
+                self._changed.wait()
+
+    def _advance(self, job: Job) -> None:
+        try:
+            event = next(job.events)
+        except StopIteration:
+            self._end(job, "done")
+        except Exception as error:  # noqa: BLE001 - the one place where a job of the window can fail
+            self._post(job, failure(error))
+            self._end(job, "failed")
+        else:
+            self._post(job, event)
+
+    def _end(self, job: Job, outcome: Outcome) -> None:
+        with self._changed:
+            self._jobs.remove(job)
+        try:
+            job.events.close()
+        except Exception as error:  # noqa: BLE001 - closing runs the job's own code as well
+            self._post(job, failure(error))
+        self._post(job, JobEnded(outcome))
+
+    def _post(self, job: Job, event: Event) -> None:
+        """Put an event in the mailbox and wake the main thread, for what can wait at most every `quiet_interval_s`."""
+        self._box.put(job, event)
+        now = time.monotonic()
+        can_wait = job.background and isinstance(event, LossChunk | Progress)
+        if can_wait and now - self._raised_at < self.quiet_interval_s:
+            return
+        self._raised_at = now
+        if self._box.claim_announcement():
+            self.mail.emit()
+
+
+def failure(error: Exception) -> JobFailed:
+    """What to tell the user of an error: its own words, or for a bug the traceback and the plug-in it arose in."""
+    if isinstance(error, StudioError):
+        return JobFailed(error.title, error.hint)
+    details = "".join(traceback.format_exception(error))
+    plugin = _plugin_of(error)
+    if plugin:
+        return JobFailed(f"The plug-in '{plugin}' failed.", f"{type(error).__name__}: {error}", details)
+    return JobFailed("Something went wrong inside the studio.", f"{type(error).__name__}: {error}", details)
+
+
+def _urgency(job: Job) -> tuple[bool, bool]:
+    return (not job.cancelled, job.background)
+
+
+def _plugin_of(error: Exception) -> str:
+    """The name of the first plug-in on the way to the error; empty when there was none."""
+    offered = {entry.module: entry.name for group in _PLUGIN_PACKAGES for entry in entry_points(group=group)}
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__", ""))
+        package, _, name = module.rpartition(".")
+        if module in offered:
+            return offered[module]
+        if package in _PLUGIN_PACKAGES and name != "base":
+            return name
+    return ""

@@ -1,0 +1,249 @@
+"""The thread that drives jobs: their order, pausing, cancelling, failing, and floods."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QObject, QThread, Slot
+from pytestqt.qtbot import QtBot
+
+from studio.app import worker
+from studio.app.dispatcher import Dispatcher
+from studio.app.mailbox import Mailbox
+from studio.app.worker import Job, JobEnded, JobPaused
+from studio.core.errors import UsageError
+from studio.core.events import Event, Events, JobFailed, LossChunk, Notice, Progress
+
+
+class Log(QObject):
+    """Collects what jobs say, and in which thread it arrives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.events: list[Event] = []
+        self.threads: set[QThread] = set()
+        self.failures: list[JobFailed] = []
+
+    @Slot(object)
+    def take(self, event: Event) -> None:
+        self.events.append(event)
+        self.threads.add(QThread.currentThread())
+
+    @Slot(object)
+    def fail(self, failure: JobFailed) -> None:
+        self.failures.append(failure)
+
+    def ended(self) -> bool:
+        return any(isinstance(event, JobEnded) for event in self.events)
+
+    def outcome(self) -> str:
+        return next(event.outcome for event in self.events if isinstance(event, JobEnded))
+
+    def count(self, kind: type[Event]) -> int:
+        return sum(isinstance(event, kind) for event in self.events)
+
+
+@pytest.fixture
+def log() -> Log:
+    return Log()
+
+
+def says(*words: str, then: Callable[[], object] | None = None) -> Events:
+    for word in words:
+        yield Notice("info", word)
+    if then is not None:
+        then()
+
+
+def ticks(seconds: float = 0.002, closed: list[float] | None = None, started: threading.Event | None = None) -> Events:
+    """A training without end: a loss a tick."""
+    step = 0
+    try:
+        while True:
+            time.sleep(seconds)
+            yield chunk(step)
+            step += 1
+            if started is not None:
+                started.set()
+    finally:
+        if closed is not None:
+            closed.append(time.perf_counter())
+
+
+def chunk(step: int, count: int = 1) -> LossChunk:
+    losses = np.arange(step, step + count, dtype=np.float32)
+    return LossChunk(step, losses, losses, 0.1, 1.0, 1.0, 1.0, 0.0, 0)
+
+
+def test_events_come_in_order_and_in_the_main_thread(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    in_job: list[QThread] = []
+    dispatcher.start("files", "one", says("a", "b", then=lambda: in_job.append(QThread.currentThread())), log.take)
+    qtbot.waitUntil(log.ended)
+    assert log.events == [Notice("info", "a"), Notice("info", "b"), JobEnded("done")]
+    assert log.threads == {QThread.currentThread()}
+    assert in_job != [QThread.currentThread()]
+    assert dispatcher.running() == []
+
+
+def test_a_background_job_gives_way(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    training = Log()
+    started = threading.Event()
+    job = dispatcher.start("engine", "training", ticks(started=started), training.take, background=True)
+    qtbot.waitUntil(started.is_set)
+    order: list[str] = []
+    dispatcher.start("engine", "first", says("x", "y", then=lambda: order.append("first")), log.take)
+    dispatcher.start("engine", "second", says("z", then=lambda: order.append("second")), log.take)
+    qtbot.waitUntil(lambda: log.count(JobEnded) == 2)
+    assert order == ["first", "second"]
+    before = training.count(LossChunk)
+    qtbot.waitUntil(lambda: training.count(LossChunk) > before)
+    dispatcher.cancel(job)
+    qtbot.waitUntil(training.ended)
+
+
+def test_others_run_while_the_training_is_paused(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    training = Log()
+    job = dispatcher.start("engine", "training", ticks(), training.take, background=True)
+    qtbot.waitUntil(lambda: training.count(LossChunk) > 0)
+    dispatcher.pause(job)
+    qtbot.waitUntil(lambda: training.count(JobPaused) == 1)
+    losses = training.count(LossChunk)
+    dispatcher.start("engine", "generating", says("a", "b"), log.take)
+    qtbot.waitUntil(log.ended)
+    assert training.count(LossChunk) == losses
+    dispatcher.resume(job)
+    qtbot.waitUntil(lambda: training.count(LossChunk) > losses)
+    dispatcher.pause(job)
+    qtbot.waitUntil(lambda: training.count(JobPaused) == 2)
+    dispatcher.cancel(job)
+    qtbot.waitUntil(training.ended)
+    assert training.outcome() == "cancelled"
+
+
+def test_cancelling_closes_the_generator_within_a_tick(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    closed: list[float] = []
+    job = dispatcher.start("files", "import", ticks(0.02, closed), log.take)
+    qtbot.waitUntil(lambda: log.count(LossChunk) > 0)
+    asked = time.perf_counter()
+    dispatcher.cancel(job)
+    qtbot.waitUntil(log.ended)
+    assert log.outcome() == "cancelled"
+    assert closed[0] - asked < 0.1
+
+
+def test_an_error_of_the_studio_keeps_its_words(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    def events() -> Events:
+        yield Progress(1, 2, "things")
+        raise UsageError("No such class.", "Choose another.")
+
+    dispatcher.failed.connect(log.fail)
+    dispatcher.start("engine", "generating", events(), log.take)
+    qtbot.waitUntil(log.ended)
+    assert log.failures == [JobFailed("No such class.", "Choose another.")]
+    assert log.outcome() == "failed"
+
+
+def test_a_bug_comes_with_its_traceback_and_the_worker_lives(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    def events() -> Events:
+        yield Progress(1, 2, "things")
+        raise ZeroDivisionError("by zero")
+
+    dispatcher.failed.connect(log.fail)
+    dispatcher.start("engine", "generating", events(), log.take)
+    qtbot.waitUntil(log.ended)
+    assert "ZeroDivisionError" in log.failures[0].details
+    assert "Traceback" not in log.failures[0].title + log.failures[0].hint
+    after = Log()
+    dispatcher.start("engine", "another", says("a"), after.take)
+    qtbot.waitUntil(after.ended)
+    assert after.outcome() == "done"
+
+
+def test_a_plugin_that_fails_is_named() -> None:
+    module: dict[str, object] = {"__name__": "studio.recipes.swirl"}
+    exec("def loss():\n    raise ValueError('odd')", module)
+    with pytest.raises(ValueError, match="odd") as caught:
+        module["loss"]()  # type: ignore[operator]
+    assert worker.failure(caught.value).title == "The plug-in 'swirl' failed."
+
+
+def test_a_failure_while_closing_is_told(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    def events() -> Events:
+        try:
+            while True:
+                yield Progress(1, 2, "things")
+        finally:
+            raise UsageError("It would not end.")
+
+    dispatcher.failed.connect(log.fail)
+    job = dispatcher.start("files", "stubborn", events(), log.take)
+    qtbot.waitUntil(lambda: log.count(Progress) > 0)
+    dispatcher.cancel(job)
+    qtbot.waitUntil(log.ended)
+    assert log.failures == [JobFailed("It would not end.")]
+
+
+def test_shutting_down_closes_what_runs_and_what_is_paused(qtbot: QtBot, log: Log) -> None:
+    dispatcher = Dispatcher()
+    closed: list[float] = []
+    running = dispatcher.start("engine", "a", ticks(closed=closed), log.take, background=True)
+    dispatcher.start("files", "b", ticks(closed=closed), log.take)
+    qtbot.waitUntil(lambda: log.count(LossChunk) > 2)
+    dispatcher.pause(running)
+    assert dispatcher.shut_down(2000)
+    assert len(closed) == 2
+
+
+def test_a_flood_of_losses_stays_flat_and_loses_none(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    count = 20_000
+
+    def events() -> Events:
+        for step in range(count):
+            yield chunk(step)
+
+    dispatcher.start("engine", "training", events(), log.take, background=True)
+    qtbot.waitUntil(log.ended, timeout=20_000)
+    chunks = [event for event in log.events if isinstance(event, LossChunk)]
+    assert len(chunks) < count / 50
+    np.testing.assert_array_equal(np.concatenate([one.losses for one in chunks]), np.arange(count, dtype=np.float32))
+
+
+def test_losses_of_a_training_wake_the_window_rarely(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    dispatcher.set_quiet_interval(0.3)
+    job = dispatcher.start("engine", "training", ticks(0.001), log.take, background=True)
+    qtbot.waitUntil(lambda: log.count(LossChunk) >= 4)
+    begun = time.perf_counter()
+    qtbot.waitUntil(lambda: log.count(LossChunk) >= 7)
+    assert time.perf_counter() - begun > 0.5
+    dispatcher.cancel(job)
+    qtbot.waitUntil(log.ended)
+
+
+def test_the_mailbox_keeps_the_newest_progress_only() -> None:
+    box = Mailbox()
+    job = Job("import", says(), lambda event: None)
+    other = Job("other", says(), lambda event: None)
+    for done in range(1000):
+        box.put(job, Progress(done, 1000, "files"))
+        box.put(other, chunk(done))
+    assert len(box) == 2
+    mail = box.take()
+    assert mail[0] == (job, Progress(999, 1000, "files"))
+    losses = mail[1][1]
+    assert isinstance(losses, LossChunk)
+    assert len(losses.losses) == 1000
+    assert losses.first_step == 0
+
+
+def test_the_mailbox_does_not_join_what_is_apart() -> None:
+    box = Mailbox()
+    job = Job("training", says(), lambda event: None)
+    for event in (chunk(0, 3), chunk(5), Progress(1, 2, "a"), Progress(1, 2, "b")):
+        box.put(job, event)
+    assert len(box.take()) == 4
+    assert box.claim_announcement()
+    assert not box.claim_announcement()
