@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from studio.core.events import Event, Progress, Rgba
-from studio.data.canvas import fit_into, propose_size, visible_box
+from studio.data.canvas import fit_into, looks_like_sheet, propose_size, visible_box
 from studio.data.imported import ImportOptions, Quarantined
 from studio.data.reading import Reading, Shape
 from studio.data.sources.base import Found, Remark
 from studio.data.sprites import Sprites
 
-_TICK_S = 0.04
-_STRIP_CELLS, _BLOCK_CELLS, _SHEET_CELLS = 3, 8, 16  # canvases in a picture that is taken for a sheet
+_TICK_S = 0.025
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,20 +126,12 @@ def _misfit(shape: Shape, size: int, options: ImportOptions) -> Remark:
     width, height = shape.size
     if shape.visible == (0, 0):
         return Remark("empty", "nothing to see: every pixel is fully transparent", shape.part)
-    if not shape.part and _like_a_sheet(width, height, size):
+    if not shape.part and looks_like_sheet(width, height, size):
         reason = f"{width:,} x {height:,} pixels look like a sheet of many sprites"
         return Remark("looks like a sheet", f"{reason}: cut it up, or save its JSON beside it")
     if options.other_sizes == "leave out":
         return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", shape.part)
     return Remark("wrong size", f"{width} x {height} pixels: too large for the canvas of {size} x {size}", shape.part)
-
-
-def _like_a_sheet(width: int, height: int, size: int) -> bool:
-    """A strip or a block of whole cells of the canvas, or so large that it can hardly be one sprite."""
-    cells = (width // size) * (height // size)
-    if width % size or height % size:
-        return cells >= _SHEET_CELLS
-    return cells >= _BLOCK_CELLS or (cells >= _STRIP_CELLS and min(width, height) == size)
 
 
 def _quarantined(file: Found, remark: Remark) -> Quarantined:

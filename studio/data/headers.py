@@ -49,7 +49,7 @@ def other_kind(data: bytes) -> str:
 
 
 def _png(data: bytes) -> Header:
-    return Header("PNG", *_unpack(">16xII", data))
+    return Header("PNG", *_unpack(">16xII", data)) if data[12:16] == b"IHDR" else Header("PNG")
 
 
 def _gif(data: bytes) -> Header | None:

@@ -107,4 +107,4 @@ def _looked_over(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[Remar
         small = f"{rgba.shape[1] // scale} x {rgba.shape[0] // scale}"
         yield Remark("upscaled", f"looks like a {small} sprite shown at {scale}x", part)
     elif looks_smooth(rgba):
-        yield Remark("smooth", "shaded like a photo or a smoothed enlargement, hardly two pixels alike", part)
+        yield Remark("smooth", "shaded like a photo or a smoothed enlargement", part)

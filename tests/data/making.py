@@ -1,0 +1,101 @@
+"""Pictures made by hand for the tests, so that nothing is compared with the library that reads them."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Event
+from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.sources.base import Found
+
+Pixels = NDArray[np.uint8]
+MAGIC = b"\x89PNG\r\n\x1a\n"
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png(
+    width: int,
+    height: int,
+    depth: int,
+    colour_type: int,
+    rows: Sequence[bytes],
+    *,
+    palette: bytes = b"",
+    transparency: bytes = b"",
+    extra: bytes = b"",
+) -> bytes:
+    """A PNG file from rows of packed samples. Colour types: 0 grey, 2 RGB, 3 indexed, 4 grey and alpha, 6 RGBA."""
+    parts = [MAGIC, chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour_type, 0, 0, 0)), extra]
+    parts += [chunk(b"PLTE", palette)] if palette else []
+    parts += [chunk(b"tRNS", transparency)] if transparency else []
+    return b"".join([*parts, chunk(b"IDAT", zlib.compress(b"".join(b"\0" + row for row in rows))), chunk(b"IEND", b"")])
+
+
+def png_of(rgba: Pixels) -> bytes:
+    height, width = rgba.shape[:2]
+    return png(width, height, 8, 6, [row.tobytes() for row in rgba])
+
+
+def write(path: Path, rgba: Pixels) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(png_of(rgba))
+    return path
+
+
+def sprite(seed: int, width: int = 8, height: int = 0) -> Pixels:
+    """Opaque noise inside a transparent border of one pixel, of few colours: unlike that of any other seed."""
+    height = height or width
+    rng = np.random.default_rng(seed)
+    rgba = np.zeros((height, width, 4), np.uint8)
+    rgba[1:-1, 1:-1, :3] = rng.integers(0, 6, (height - 2, width - 2, 3)) * 50
+    rgba[1:-1, 1:-1, 3] = 255
+    return rgba
+
+
+def write_sheet(path: Path, rgba: Pixels, frames: Any) -> Path:
+    """A picture and its JSON; `frames` is what stands under that key."""
+    write(path, rgba)
+    path.with_suffix(".json").write_text(json.dumps({"frames": frames, "meta": {"image": path.name}}))
+    return path
+
+
+def frame(name: str, x: int, y: int, w: int, h: int) -> dict[str, Any]:
+    return {"filename": name, "frame": {"x": x, "y": y, "w": w, "h": h}}
+
+
+def found(path: Path) -> Found:
+    """What a walk would say of a file."""
+    beside = frozenset(other.name for other in path.parent.iterdir() if other.is_file())
+    about = path.stat()
+    return Found(str(path), path.name, (), path.parent.name, beside, about.st_size, about.st_mtime_ns)
+
+
+def events_of(*paths: Path, cache: Path | None = None, **options: Any) -> list[Event]:
+    return list(import_sprites(paths, ImportOptions(**options), cache))
+
+
+def imported(*paths: Path, cache: Path | None = None, **options: Any) -> SpritesImported:
+    last = events_of(*paths, cache=cache, **options)[-1]
+    assert isinstance(last, SpritesImported)
+    return last
+
+
+def reasons(event: SpritesImported, group: str = "") -> dict[str, str]:
+    """Reason by name of what was left out."""
+    return {item.name: item.reason for item in event.quarantine if group in ("", item.group)}
+
+
+def notes(event: SpritesImported, group: str = "") -> dict[str, str]:
+    """Reason by name of what was kept and noted."""
+    return {item.name: item.reason for item in event.notes if group in ("", item.group)}

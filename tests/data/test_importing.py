@@ -1,0 +1,286 @@
+"""From dropped paths to sprites: classes, canvas, duplicates, and what is said of everything else."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from studio.core.errors import BadInputError, UsageError
+from studio.core.events import Notice, Progress
+from studio.data import importing
+from studio.data.importing import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
+from tests.data.making import events_of, imported, notes, png_of, reasons, sprite, write
+
+
+def test_one_folder_is_one_class(tmp_path: Path) -> None:
+    for number in range(3):
+        write(tmp_path / "gems" / f"{number}.png", sprite(number))
+    event = imported(tmp_path / "gems")
+    assert event.sprites.class_names == ("gems",) and event.sprites.title == "gems"
+    assert event.sprites.names == ("0.png", "1.png", "2.png")
+    assert event.sprites.rgba.shape == (3, 8, 8, 4) and (event.sprites.rgba[2] == sprite(2)).all()
+    assert event.sizes == {(8, 8): 3} and event.proposed_size == 8 and not event.from_cache
+
+
+def test_sub_folders_are_classes(tmp_path: Path) -> None:
+    root = tmp_path / "set"
+    for number, name in enumerate(["top.png", "item/a.png", "item/potion/b.png", "item/potion/old/c.png", "mon/d.png"]):
+        write(root / name, sprite(number))
+    event = imported(root)
+    assert event.sprites.class_names == ("item", "item/potion", "mon", "set")
+    assert [event.sprites.class_names[label] for label in event.sprites.labels] == [
+        "item",
+        "item/potion",
+        "item/potion",
+        "mon",
+        "set",
+    ]
+    assert event.sprites.names[2] == "item/potion/old/c.png"
+    assert imported(root, class_levels=1).sprites.class_names == ("item", "mon", "set")
+    assert "item/potion/old" in imported(root, class_levels=3).sprites.class_names
+
+
+def test_several_folders_and_loose_files(tmp_path: Path) -> None:
+    first = write(tmp_path / "a" / "x.png", sprite(0))
+    write(tmp_path / "b" / "sub" / "y.png", sprite(1))
+    loose = write(tmp_path / "other" / "z.png", sprite(2))
+    event = imported(tmp_path / "b", loose, tmp_path / "a")
+    assert event.sprites.class_names == ("a", "b/sub", "other")
+    assert event.sprites.names == ("a/x.png", "b/sub/y.png", "z.png")
+    assert event.sprites.title == "a + b + z.png"
+    assert imported(first).sprites.class_names == ("a",)
+
+
+def test_folders_of_the_same_name_stay_apart(tmp_path: Path) -> None:
+    write(tmp_path / "old" / "gems" / "x.png", sprite(0))
+    write(tmp_path / "new" / "gems" / "x.png", sprite(1))
+    event = imported(tmp_path / "old" / "gems", tmp_path / "new" / "gems")
+    assert event.sprites.class_names == ("new/gems", "old/gems")
+    assert len(set(event.sprites.names)) == 2
+
+
+def test_what_lies_inside_another_drop_comes_once(tmp_path: Path) -> None:
+    inner = write(tmp_path / "set" / "sub" / "x.png", sprite(0))
+    event = imported(inner, tmp_path / "set", tmp_path / "set" / "sub", tmp_path / "set")
+    assert event.sprites.names == ("sub/x.png",) and not event.quarantine
+
+
+def test_the_commonest_size_is_proposed_and_others_are_centred(tmp_path: Path) -> None:
+    for number in range(10):
+        write(tmp_path / "set" / f"{number}.png", sprite(number, 16))
+    write(tmp_path / "set" / "small.png", sprite(20, 9, 13))
+    tall = np.zeros((48, 16, 4), np.uint8)
+    tall[30:42, 2:14] = sprite(21, 12)
+    write(tmp_path / "set" / "tall.png", tall)
+    event = imported(tmp_path / "set")
+    assert event.proposed_size == 16 and not event.quarantine
+    small, cropped = (event.sprites.rgba[event.sprites.names.index(f"{name}.png")] for name in ("small", "tall"))
+    assert (small[1:14, 3:12] == sprite(20, 9, 13)).all() and small[..., 3].sum() == sprite(20, 9, 13)[..., 3].sum()
+    assert (cropped[3:13, 3:13] == sprite(21, 12)[1:-1, 1:-1]).all()
+
+
+def test_other_sizes_can_be_left_out(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "a.png", sprite(0, 16))
+    write(tmp_path / "set" / "b.png", sprite(1, 8))
+    event = imported(tmp_path / "set", size=16, other_sizes="leave out")
+    assert event.sprites.names == ("a.png",)
+    assert reasons(event, "wrong size") == {"b.png": "8 x 8 pixels instead of 16 x 16"}
+
+
+def test_a_canvas_of_ones_own(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "a.png", sprite(0, 16))
+    assert imported(tmp_path / "set", size=40).sprites.size == 40
+    with pytest.raises(BadInputError, match="too large for the canvas of 8 x 8"):
+        imported(tmp_path / "set", size=8)
+    for wrong in ({"size": 257}, {"size": -1}, {"class_levels": 0}, {"other_sizes": "stretch"}):
+        with pytest.raises(UsageError):
+            ImportOptions(**wrong)
+
+
+def test_duplicates_are_kept_once_and_the_first_wins(tmp_path: Path) -> None:
+    for number in range(500):
+        write(tmp_path / "set" / "b" / f"{number:03}.png", sprite(0))
+    hidden = sprite(0)
+    hidden[0, 0, :3] = 77  # colour under alpha 0 makes no other sprite
+    write(tmp_path / "set" / "a" / "first.png", hidden)
+    write(tmp_path / "set" / "a" / "padded.png", np.pad(sprite(0), ((2, 2), (2, 2), (0, 0))))
+    event = imported(tmp_path / "set", size=16)
+    assert event.sprites.names == ("a/first.png",) and event.sprites.class_names == ("a",)
+    assert len(reasons(event, "duplicate")) == 501
+    assert reasons(event)["a/padded.png"] == "the same pixels as a/first.png"
+    assert reasons(event)["b/007.png"] == "the same pixels as a/first.png, which is in another class: 'a', not 'b'"
+
+
+def test_hidden_colour_is_zeroed_and_soft_alpha_noted(tmp_path: Path) -> None:
+    rgba = sprite(0)
+    rgba[0] = (9, 9, 9, 0)
+    rgba[3, 3:6, 3] = (1, 128, 254)
+    write(tmp_path / "set" / "a.png", rgba)
+    event = imported(tmp_path / "set")
+    assert not event.sprites.rgba[0, 0].any() and event.sprites.rgba[0, 3, 3:6, 3].tolist() == [1, 128, 254]
+    assert notes(event, "soft alpha") == {"a.png": "3 half-transparent pixels"}
+
+
+def test_invisible_thin_and_tiny(tmp_path: Path) -> None:
+    for number in range(10):
+        write(tmp_path / "set" / f"{number}.png", sprite(number))
+    clear = sprite(20)
+    clear[..., 3] = 0
+    write(tmp_path / "set" / "clear.png", clear)
+    write(tmp_path / "set" / "dot.png", np.full((1, 1, 4), 255, np.uint8))
+    write(tmp_path / "set" / "line.png", np.full((5000, 1, 4), 255, np.uint8))
+    write(tmp_path / "set" / "stroke.png", np.full((4000, 1, 4), 255, np.uint8))
+    event = imported(tmp_path / "set")
+    assert reasons(event, "empty").keys() == {"clear.png"} and notes(event, "odd shape").keys() == {"dot.png"}
+    assert reasons(event, "refused").keys() == {"line.png"} and reasons(event, "wrong size").keys() == {"stroke.png"}
+    assert (1, 1) in event.sizes and event.proposed_size == 8
+
+
+def test_large_pictures_are_asked_about(tmp_path: Path) -> None:
+    for number in range(10):
+        write(tmp_path / "set" / f"{number}.png", sprite(number, 32))
+    write(tmp_path / "set" / "strip.png", sprite(20, 128, 32))
+    write(tmp_path / "set" / "boss.png", sprite(21, 64))
+    write(tmp_path / "set" / "odd.png", sprite(22, 200, 210))
+    big = np.zeros((2048, 2048, 4), np.uint8)
+    big[::3, ::5] = 255
+    write(tmp_path / "set" / "sheet.png", big)
+    event = imported(tmp_path / "set")
+    assert reasons(event, "looks like a sheet").keys() == {"strip.png", "sheet.png", "odd.png"}
+    assert "2,048 x 2,048" in reasons(event)["sheet.png"] and "JSON" in reasons(event)["sheet.png"]
+    assert reasons(event, "wrong size").keys() == {"boss.png"}
+
+
+def test_enlarged_sprites_are_noted_and_not_repaired(tmp_path: Path) -> None:
+    large = sprite(0, 16).repeat(2, 0).repeat(2, 1)
+    write(tmp_path / "set" / "large.png", large)
+    drawing = Image.fromarray(np.ascontiguousarray(sprite(1, 16)[1:-1, 1:-1]))
+    smooth = drawing.resize((60, 60), Image.Resampling.BICUBIC)
+    write(tmp_path / "set" / "smooth.png", np.array(smooth))
+    event = imported(tmp_path / "set")
+    assert notes(event, "upscaled") == {"large.png": "looks like a 16 x 16 sprite shown at 2x"}
+    assert notes(event, "smooth").keys() == {"smooth.png"}
+    assert (event.sprites.rgba[0, 16:48, 16:48] == large).all()
+
+
+def test_bad_files_are_listed_and_the_rest_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    write(folder / "good.png", sprite(0))
+    jpeg = io.BytesIO()
+    Image.fromarray(sprite(1)).convert("RGB").save(jpeg, "JPEG")
+    for name, data in {
+        "jpeg.png": jpeg.getvalue(),
+        "zero.png": b"",
+        "text.png": b"to do: draw this",
+        "cut.png": png_of(sprite(2))[:-30],
+        "art.aseprite": b"whatever",
+        "README.md": b"# hello",
+        "LICENSE": b"CC0",
+        "notes.txt": b"BMP or PNG?",
+        "settings.json": b"{}",
+        "desktop.ini": b"[x]",
+        "Thumbs.db": b"\xd0\xcf",
+        ".DS_Store": b"\0",
+        ".hidden.png": b"",
+        "noname": png_of(sprite(3)),
+    }.items():
+        (folder / name).write_bytes(data)
+    (folder / ".git").mkdir()
+    (folder / ".git" / "x.png").write_bytes(b"")
+    event = imported(folder)
+    assert event.sprites.names == ("good.png", "jpeg.png", "noname")
+    assert reasons(event) == {
+        "art.aseprite": "an Aseprite file, which is not read: save it as PNG",
+        "cut.png": "cut off: the file ends too early",
+        "text.png": "not a picture: its contents are something else",
+        "zero.png": "empty: the file has no bytes",
+    }
+    assert notes(event, "misnamed") == {"jpeg.png": "named .png but a JPEG picture inside"}
+    assert all(item.path is not None and item.path.exists() for item in (*event.quarantine, *event.notes))
+    assert {item.group for item in event.quarantine} <= set(QUARANTINE_GROUPS)
+    assert {item.group for item in event.notes} <= set(NOTE_GROUPS)
+
+
+def test_nothing_usable_says_so(tmp_path: Path) -> None:
+    (tmp_path / "void").mkdir()
+    (tmp_path / "void" / "notes.txt").write_text("hello")
+    with pytest.raises(BadInputError, match="There are no pictures in 'void'") as nothing:
+        imported(tmp_path / "void")
+    assert "PNG, GIF, BMP, WebP, JPEG, TGA" in nothing.value.hint
+    for number in range(3):
+        (tmp_path / "void" / f"{number}.png").write_bytes(b"")
+    with pytest.raises(BadInputError, match="None of the 3 pictures in 'void' can be used") as useless:
+        imported(tmp_path / "void")
+    assert "3 x empty: the file has no bytes" in useless.value.hint
+    with pytest.raises(BadInputError, match=r"'0\.png' can't be used: empty"):
+        imported(tmp_path / "void" / "0.png")
+    with pytest.raises(BadInputError, match="There is no file or folder"):
+        imported(tmp_path / "gone")
+    with pytest.raises(BadInputError):
+        imported()
+
+
+def test_more_pixels_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "set" / "a.png", sprite(0))
+    monkeypatch.setattr(importing, "_MOST_BYTES", 100)
+    with pytest.raises(BadInputError, match="memory"):
+        imported(tmp_path / "set")
+
+
+def test_lopsided_classes_are_told(tmp_path: Path) -> None:
+    for number in range(100):
+        write(tmp_path / "set" / "many" / f"{number}.png", sprite(number))
+    write(tmp_path / "set" / "few" / "x.png", sprite(1000))
+    told = [event for event in events_of(tmp_path / "set") if isinstance(event, Notice)]
+    assert len(told) == 1 and "'many' has 100" in told[0].title and "'few'" in told[0].title
+    assert not [event for event in events_of(tmp_path / "set" / "few") if isinstance(event, Notice)]
+
+
+def test_progress_and_the_result_last(tmp_path: Path) -> None:
+    for number in range(100):
+        write(tmp_path / "set" / f"{number}.png", sprite(number))
+    *others, last = events_of(tmp_path / "set")
+    assert isinstance(last, SpritesImported) and last.elapsed_s > 0
+    progress = [event for event in others if isinstance(event, Progress)]
+    assert progress[0] == Progress(0, 0, "files found")
+    read = [event for event in progress if event.what == "files read"]
+    assert read[-1].done == read[-1].total == 100
+    assert [event.done for event in read] == sorted(event.done for event in read)
+
+
+def test_same_files_same_sprites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(200):
+        write(tmp_path / "set" / f"{number % 7}" / f"{number}.png", sprite(number % 150))
+    (tmp_path / "set" / "bad.png").write_bytes(b"x")
+    results = []
+    for threads, chunk in ((1, 32), (2, 1), (8, 3)):
+        monkeypatch.setattr(importing, "_THREADS", threads)
+        monkeypatch.setattr(importing, "_CHUNK", chunk)
+        event = imported(tmp_path / "set")
+        results.append((event.sprites.fingerprint, event.sprites.names, event.quarantine, event.notes))
+    shutil.copytree(tmp_path / "set", tmp_path / "copy" / "set")
+    event = imported(tmp_path / "copy" / "set")
+    assert results[0] == results[1] == results[2]
+    assert (event.sprites.fingerprint, event.sprites.names) == results[0][:2]
+
+
+def test_nothing_on_disk_is_changed(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "a.png", sprite(0))
+    (tmp_path / "set" / "bad.png").write_bytes(b"x")
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "set").iterdir()}
+    imported(tmp_path / "set")
+    assert before == {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "set").iterdir()}
+
+
+def test_relative_and_linked_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "set" / "a.png", sprite(0))
+    monkeypatch.chdir(tmp_path / "set")
+    assert imported(Path()).sprites.title == "set"
+    (tmp_path / "linked").symlink_to(tmp_path / "set")
+    event = imported(tmp_path / "linked")
+    assert event.sprites.title == "linked" and event.sprites.class_names == ("linked",)
