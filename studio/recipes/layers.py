@@ -21,8 +21,9 @@ class ResidualBlock(nn.Module):
         self.norm1, self.conv1 = nn.GroupNorm(8, inputs), nn.Conv2d(inputs, outputs, 3, stride, 1)
         self.norm2, self.conv2 = nn.GroupNorm(8, outputs), nn.Conv2d(outputs, outputs, 3, 1, 1)
         self.modulate = nn.Linear(condition, 2 * outputs) if condition else None
-        same = inputs == outputs and stride == 1
-        self.shortcut = nn.Identity() if same else nn.Conv2d(inputs, outputs, stride, stride)
+        self.shortcut: nn.Module = nn.Identity()
+        if inputs != outputs or stride > 1:
+            self.shortcut = nn.Sequential(nn.AvgPool2d(stride, ceil_mode=True), nn.Conv2d(inputs, outputs, 1))
         nn.init.zeros_(self.conv2.weight)
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:

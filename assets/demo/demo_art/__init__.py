@@ -1,0 +1,1 @@
+"""Procedural drawing of the demo sprites."""

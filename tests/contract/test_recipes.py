@@ -1,0 +1,118 @@
+"""What every recipe must do, whatever it is: learn, be the same after saving, and depend on its seed alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from studio.core.config import TrainingConfig, settings_of
+from studio.core.events import LossChunk, SamplesReady
+from studio.data.sprites import Sprites
+from studio.engine import catalogue
+from studio.engine.batches import DeviceSprites
+from studio.engine.generate import GenerateSettings, classify, generate, load_model
+from studio.engine.model import Control
+from studio.engine.train import train_new
+from studio.recipes.base import Recipe, Spec
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, of_kind
+
+RECIPES = list(catalogue.recipes().values())
+PORTABLE_IMPORTS = {"torch", "nn", "F", "math", "Tensor", "Iterator"}
+
+pytestmark = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+
+
+def _config(recipe: Recipe, **changes: int | float | str) -> TrainingConfig:
+    small = {"width": 16} if any(item.name == "width" for item in settings_of(recipe.Config)) else {}
+    defaults = {"batch_size": 8, "holdout": 0.0, "lr_warmup_steps": 5, "precision": "fp32", "shift_px": 0}
+    return recipe.Config(**{**defaults, **small, **changes})  # type: ignore[arg-type]
+
+
+def test_it_introduces_itself(recipe: Recipe) -> None:
+    assert recipe.name.isidentifier() and recipe.title and recipe.summary.endswith(".")
+    assert len(recipe.presets) == 3
+    for preset in recipe.presets:
+        recipe.Config(**preset.changes)  # type: ignore[arg-type]
+        assert preset.help.endswith(".")
+    for item in settings_of(recipe.Config):
+        assert item.help.endswith(".") and item.label
+
+
+def test_it_learns_eight_sprites_by_heart(recipe: Recipe, run_path: Path) -> None:
+    sprites = make_sprites(per_class=4)
+    config = _config(recipe, steps=300, batch_size=64, learning_rate=3e-3, width=32, sample_every_s=1e3)
+    events = list(train_new(run_path, sprites, recipe, config, CPU, Control()))
+    losses = np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)])
+    assert losses[-20:].mean() < 0.6 * losses[:5].mean()
+    if recipe.makes == "sprites":
+        assert losses[-20:].mean() < 0.3 * losses[:5].mean()
+    else:
+        model = load_model(run_path, "last", CPU)
+        *_, found = classify(model, sprites.rgba)
+        assert np.array_equal(found.probabilities.argmax(1), sprites.labels)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("size", [8, 13, 16])
+def test_it_is_the_same_after_saving_and_loading(recipe: Recipe, run_path: Path, size: int) -> None:
+    sprites = make_sprites(size=size)
+    control = Control()
+    config = _config(recipe, steps=4)
+    training = train_new(run_path, sprites, recipe, config, CPU, control)
+    live: list[np.ndarray] = []
+    for event in training:
+        if isinstance(event, SamplesReady) and event.step == 4 and control.live:
+            live.append(_output(recipe, run_path, sprites, control))
+    assert np.array_equal(live[0], _output(recipe, run_path, sprites, None))
+
+
+def _output(recipe: Recipe, run_path: Path, sprites: Sprites, control: Control | None) -> np.ndarray:
+    model = control.live if control and control.live else load_model(run_path, "last", CPU)
+    if recipe.makes == "labels":
+        *_, found = classify(model, sprites.rgba)
+        return found.probabilities  # type: ignore[attr-defined, no-any-return]
+    *_, made = generate(model, GenerateSettings(count=5, steps=3, seed=2))
+    assert made.sprites.shape == (5, sprites.size, sprites.size, 4)  # type: ignore[attr-defined]
+    return made.sprites  # type: ignore[attr-defined, no-any-return]
+
+
+def test_the_seed_decides_everything(recipe: Recipe) -> None:
+    sprites, config = make_sprites(), _config(recipe)
+    spec = Spec(sprites.size, sprites.class_names)
+    data = DeviceSprites(sprites, torch.device("cpu"))
+
+    def loss(seed: int) -> float:
+        torch.manual_seed(seed)
+        network = recipe.build(config, spec)
+        torch.rand(7)  # other uses of the global generator must not matter
+        rng = torch.Generator().manual_seed(seed)
+        batch = data.batch(0, 8, flip=True, shift_px=1, rng=rng)
+        return recipe.loss(network, batch, config, rng).item()
+
+    assert loss(1) == loss(1)
+    assert loss(1) != loss(2)
+
+
+def test_evaluation_is_repeatable_and_leaves_nothing_behind(recipe: Recipe) -> None:
+    sprites, config = make_sprites(), _config(recipe)
+    network = recipe.build(config, Spec(sprites.size, sprites.class_names)).eval()
+    data = DeviceSprites(sprites, torch.device("cpu"))
+    before = torch.random.get_rng_state()
+    with torch.no_grad():
+        first = recipe.evaluate(network, data.plain_batches(10, len(data)), config)
+        second = recipe.evaluate(network, data.plain_batches(10, len(data)), config)
+    assert dict(first.metrics) == dict(second.metrics) and "loss" in first.metrics
+    assert recipe.headline in first.metrics
+    assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_its_architecture_rebuilds_the_network(recipe: Recipe) -> None:
+    config, spec = _config(recipe), Spec(8, ("a", "b", "c"))
+    network, architecture = recipe.build(config, spec), recipe.architecture(config, spec)
+    kinds = {part.__name__: part for part in recipe.portable}
+    rebuilt = kinds[architecture["class"]](**architecture["arguments"])
+    rebuilt.load_state_dict(network.state_dict())
+    assert all(isinstance(value, int | float | str | bool) for value in architecture["arguments"].values())

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+import torch
+
+from studio.core.errors import DeviceError, UsageError
+from studio.engine import devices
+from studio.engine.devices import Device, DevicesFound, choose, detect, find_devices, resolve_precision
+from studio.engine.measure import DeviceMeasured, measure
+from studio.recipes.base import Spec
+from studio.recipes.classifier import Classifier
+from tests.engine.tools import CPU, of_kind, small_classifier
+
+SLOW = Device("cpu", "cpu", "slow", 1, 1, steps_per_s=1.0)
+FAST = Device("cuda:0", "cuda", "fast", 1, 1, steps_per_s=9.0, bf16=True)
+BROKEN = Device("cuda:1", "cuda", "broken", 1, 1, problem="A training step failed: no kernel image")
+
+
+def test_the_cpu_is_always_there_and_works() -> None:
+    cpu = detect()[-1]
+    assert cpu.id == "cpu" and not cpu.problem and cpu.steps_per_s > 0
+    assert cpu.threads >= 1 and cpu.memory_total_bytes > cpu.memory_free_bytes > 0
+
+
+def test_a_device_that_fails_its_probe_is_listed_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(device: torch.device, precision: str) -> float:
+        raise RuntimeError("no kernel image is available\nand a long story")
+
+    monkeypatch.setattr(devices, "probe_step", fail)
+    cpu = detect()[-1]
+    assert cpu.problem == "A training step failed: no kernel image is available"
+    with pytest.raises(DeviceError):
+        choose((cpu,), "auto")
+
+
+def test_auto_takes_the_fastest_that_works() -> None:
+    assert choose((SLOW, FAST, BROKEN), "auto") is FAST
+    assert choose((SLOW, FAST, BROKEN), "cpu") is SLOW
+    assert choose((SLOW, FAST, BROKEN), "cuda") is FAST
+    with pytest.raises(DeviceError, match="broken does not work"):
+        choose((SLOW, FAST, BROKEN), "cuda:1")
+    with pytest.raises(UsageError, match="tpu"):
+        choose((SLOW, FAST), "tpu")
+
+
+def test_precision_is_what_was_asked_for_or_the_faster() -> None:
+    assert resolve_precision(FAST, "auto") == "bf16"
+    assert resolve_precision(SLOW, "auto") == "fp32"
+    assert resolve_precision(FAST, "fp32") == "fp32"
+
+
+def test_finding_is_a_job() -> None:
+    (found,) = find_devices()
+    assert isinstance(found, DevicesFound) and found.fastest in [device.id for device in found.devices]
+
+
+def test_measuring_takes_real_steps_in_both_precisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.engine.measure.LEAST_S", 0.0)
+    events = list(measure(Classifier(), small_classifier(), Spec(8, ("a", "b")), CPU))
+    found = of_kind(events, DeviceMeasured)
+    assert [event.precision for event in found] == ["fp32", "bf16"]
+    for event in found:
+        assert event.sprites_per_s == pytest.approx(1000 * 4 / event.compute_ms)
+        assert event.transfer_ms > 0

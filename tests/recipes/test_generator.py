@@ -1,0 +1,99 @@
+"""The flow and its solver against closed forms."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from studio.recipes.generator import UNet, draw_noise, solve
+
+
+class _TowardsPoint(nn.Module):
+    """The exact velocity when all data are one point: (point - x) / (1 - t)."""
+
+    classes = 3
+
+    def __init__(self, point: Tensor) -> None:
+        super().__init__()
+        self.point = point
+
+    def forward(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
+        return (self.point - x) / (1 - t)[:, None, None, None]
+
+
+class _Gaussian(nn.Module):
+    """The exact velocity when the data are normal with standard deviation `spread`: every path ends at spread * x_0."""
+
+    classes = 3
+
+    def __init__(self, spread: float) -> None:
+        super().__init__()
+        self.spread = spread
+
+    def forward(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
+        t = t[:, None, None, None]
+        variance = (1 - t) ** 2 + (t * self.spread) ** 2
+        return x * (t * self.spread**2 - (1 - t)) / variance
+
+
+def _solve(network: nn.Module, noise: Tensor, steps: int, guidance: float = 1.0) -> Tensor:
+    *_, last = solve(cast(UNet, network), noise, torch.zeros(len(noise), dtype=torch.int64), guidance, steps)
+    return last
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 30])
+def test_one_point_is_reached_exactly(steps: int) -> None:
+    point = torch.linspace(-1, 1, 64).reshape(1, 4, 4, 4)
+    assert torch.allclose(
+        _solve(_TowardsPoint(point), draw_noise(3, 4, 0), steps), point.expand(3, -1, -1, -1), atol=1e-5
+    )
+
+
+def test_a_gaussian_is_solved_to_second_order() -> None:
+    noise = draw_noise(8, 4, 0).double()
+    errors = [float((_solve(_Gaussian(0.5), noise, steps) - 0.5 * noise).abs().max()) for steps in (10, 20, 40)]
+    assert errors[-1] < 2e-3
+    assert errors[0] / errors[1] > 3 and errors[1] / errors[2] > 3  # halving the step quarters the error
+
+
+class _ByLabel(nn.Module):
+    classes = 3
+
+    def forward(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
+        return (label.float() + 1)[:, None, None, None].expand_as(x)
+
+
+def test_guidance_goes_on_past_the_class() -> None:
+    noise = torch.zeros(2, 4, 4, 4)  # class 0 moves by 1, 'any' (label 3) by 4: from 4 towards 1, twice as far, is -2
+    assert torch.allclose(_solve(_ByLabel(), noise, 4, guidance=2.0), torch.full_like(noise, -2.0))
+
+
+def test_noise_follows_from_seed_and_place() -> None:
+    many = draw_noise(10, 6, seed=5)
+    assert torch.equal(many[4:7], draw_noise(3, 6, seed=5, first=4))
+    assert not torch.equal(many[0], many[1]) and not torch.equal(many[0], draw_noise(1, 6, seed=6)[0])
+    assert abs(float(draw_noise(200, 16, 0).mean())) < 0.01
+    assert float(draw_noise(200, 16, 0).std()) == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("size", [8, 20, 24, 32, 100])
+def test_any_size_goes_through(size: int) -> None:
+    network = UNet(size, classes=2, width=16).eval()
+    x, t, y = torch.randn(2, 4, size, size), torch.tensor([0.1, 0.9]), torch.tensor([0, 2])
+    with torch.no_grad():
+        assert network(x, t, y).shape == x.shape
+
+
+def test_mirroring_is_told_to_the_network() -> None:
+    network = UNet(8, classes=2, width=16)
+    nn.init.normal_(network.leave.weight)
+    nn.init.normal_(network.mirror)
+    for block in network.modules():
+        if isinstance(block, nn.Conv2d):
+            nn.init.normal_(block.weight, std=0.1)
+    x, t, y = torch.randn(2, 4, 8, 8), torch.rand(2), torch.tensor([0, 1])
+    plain, told = network(x, t, y), network(x, t, y, torch.tensor([False, True]))
+    assert torch.equal(plain[0], told[0]) and not torch.allclose(plain[1], told[1])
