@@ -14,7 +14,8 @@ COMMON_SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _STRIP_CELLS, _BLOCK_CELLS, _SHEET_CELLS = 3, 8, 16  # canvases in a picture that is taken for a sheet
 _MOSTLY = 0.75  # share of single sprites from which on the others are not
 _ENOUGH = 0.9  # share of the sprites that a proposed canvas holds
-_ENOUGH_STEPS = 5000  # levels of colour that neighbours differ by, all together: less is too little to tell
+_LIGHT = np.array([1, 2, 1], np.int16)
+_ENOUGH_STEPS = 15_000  # levels of light that neighbours differ by, all together: less is too little to tell
 _MOST_TURNS = 1.2  # 4,000 sprites drawn by hand were above 1.4, their smooth enlargements below 1.1
 _FEWEST_CELLS = 4  # of an enlarged sprite in each direction: three blocks in a row can be art
 
@@ -49,7 +50,7 @@ def looks_like_sheet(width: int, height: int, canvas: int) -> bool:
     return cells >= _BLOCK_CELLS or (cells >= _STRIP_CELLS and min(width, height) == canvas)
 
 
-def packed(rgba: Rgba) -> NDArray[np.uint32]:
+def as_numbers(rgba: Rgba) -> NDArray[np.uint32]:
     """uint8 [..., 4] as one number a pixel: uint32 [...], a view of the same memory where it is contiguous."""
     return np.ascontiguousarray(rgba).view(np.uint32)[..., 0]
 
@@ -90,7 +91,7 @@ def native_scale(rgba: Rgba) -> int:
     if box is None:
         return 1
     left, top, right, bottom = box
-    pixels = packed(rgba[top:bottom, left:right])
+    pixels = as_numbers(rgba[top:bottom, left:right])
     down, across = (_changes(pixels, axis) for axis in (0, 1))
     scale = math.gcd(*down, *across, *pixels.shape)
     if scale == 1 or min(pixels.shape) < scale * _FEWEST_CELLS:
@@ -112,13 +113,14 @@ def looks_smooth(rgba: Rgba) -> bool:
     There the colour goes on from pixel to pixel in the direction in which it began, so that the change of the steps is
     no larger than the steps. In pixel art, and in whole-pixel enlargements of it, it is half as large again or twice.
     """
+    if min(rgba.shape[:2]) < 3:
+        return False
     steps = turns = 0
-    for picture in (rgba, rgba.swapaxes(0, 1)):
-        if len(picture) < 3:
-            return False
-        opaque = picture[..., 3] == 255
-        inside = opaque[2:] & opaque[1:-1] & opaque[:-2]
-        step = np.diff(picture[..., :3].astype(np.int16), axis=0)
-        steps += int(np.abs(step[1:]).max(axis=-1)[inside].sum())
-        turns += int(np.abs(np.diff(step, axis=0)).max(axis=-1)[inside].sum())
+    light = rgba[..., :3].astype(np.int16) @ _LIGHT
+    opaque = rgba[..., 3] == 255
+    for level, solid in ((light, opaque), (light.T, opaque.T)):
+        inside = solid[2:] & solid[1:-1] & solid[:-2]
+        step = np.diff(level, axis=0)
+        steps += int(np.abs(step[1:])[inside].sum())
+        turns += int(np.abs(np.diff(step, axis=0))[inside].sum())
     return steps >= _ENOUGH_STEPS and turns < _MOST_TURNS * steps

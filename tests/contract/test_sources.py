@@ -1,0 +1,110 @@
+"""What every kind of input must do, whoever wrote it: read its own example, and survive the damaged twin of it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.core.errors import BadInputError
+from studio.data.imported import NOTE_GROUPS, QUARANTINE_GROUPS
+from studio.data.importing import ImportOptions, SpritesImported, all_sources, import_sprites
+from studio.data.sources.base import Found, Picture, Refused, Remark, Source
+from tests.data.making import found
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+@pytest.fixture(params=[source.name for source in all_sources()])
+def source(request: pytest.FixtureRequest) -> Source:
+    return next(source for source in all_sources() if source.name == request.param)
+
+
+@pytest.fixture
+def example(source: Source, tmp_path: Path) -> Path:
+    folder = tmp_path / "examples"
+    folder.mkdir()
+    return source.example(folder)
+
+
+def test_the_sources_that_are_due() -> None:
+    assert {"picture", "sheet"} <= {source.name for source in all_sources()}
+
+
+def test_reads_its_example(source: Source, example: Path) -> None:
+    file = found(example)
+    assert source.claims(file)
+    assert next(other for other in all_sources() if other.claims(file)).name == source.name
+    pictures = [item for item in source.read(file) if isinstance(item, Picture)]
+    assert pictures
+    assert len({picture.part for picture in pictures}) == len(pictures)
+    for picture in pictures:
+        assert picture.rgba.dtype == np.uint8 and picture.rgba.ndim == 3 and picture.rgba.shape[2] == 4
+        assert picture.rgba.flags.writeable and picture.rgba[..., 3].any()
+    again = [item.rgba.tobytes() for item in source.read(file) if isinstance(item, Picture)]
+    assert again == [picture.rgba.tobytes() for picture in pictures]
+
+
+def test_a_whole_import_of_it(source: Source, example: Path) -> None:
+    *_, last = import_sprites([example.parent], ImportOptions())
+    assert isinstance(last, SpritesImported) and len(last.sprites) and not last.quarantine
+
+
+def test_claims_by_name_alone(source: Source) -> None:
+    for name in ("", "x", ".png", "x.png", "x.json", "x.", "x" * 500, "caf\udce9.png"):
+        file = Found(f"/nowhere/{name}", name, (), "nowhere", frozenset({"x.json"}), 0, 0)
+        assert source.claims(file) in (True, False)
+
+
+def test_a_file_that_has_gone(source: Source, example: Path) -> None:
+    file = found(example)
+    shutil.rmtree(example.parent)
+    with pytest.raises((OSError, Refused)):
+        list(source.read(file))
+
+
+def damaged(data: bytes) -> Iterator[bytes]:
+    """Twins of a file: cut off, with changed bytes, and with something else inside."""
+    rng = np.random.default_rng(0)
+    yield from (data[:length] for length in {0, 1, 7, *rng.integers(0, len(data), 25).tolist()})
+    for position in rng.integers(0, len(data), 60).tolist():
+        twin = bytearray(data)
+        twin[position] ^= 1 << int(rng.integers(8))
+        yield bytes(twin)
+    yield from (b"\0" * len(data), b"\xff" * len(data), data[::-1], data * 2, b"[]", b"{}")
+
+
+def test_survives_its_damaged_twin(source: Source, example: Path) -> None:
+    for path in sorted(example.parent.iterdir()):  # the picture, and what belongs to it
+        whole = path.read_bytes()
+        for twin in damaged(whole):
+            path.write_bytes(twin)
+            items: list[Picture | Remark]
+            try:
+                items = list(source.read(found(example)))
+            except Refused as refused:
+                items = [Remark(refused.group, refused.reason)]
+            for item in items:
+                if isinstance(item, Remark):
+                    assert item.group in (*QUARANTINE_GROUPS, *NOTE_GROUPS) and item.reason.isprintable()
+                else:
+                    assert item.rgba.dtype == np.uint8 and item.rgba.shape[2] == 4
+        path.write_bytes(whole)
+
+
+def test_one_damaged_file_does_not_hold_up_the_others(source: Source, example: Path, tmp_path: Path) -> None:
+    other = tmp_path / "examples" / "other"
+    other.mkdir()
+    for path in example.parent.iterdir():
+        if path.is_file():
+            (other / path.name).write_bytes(path.read_bytes())
+    example.write_bytes(b"")
+    *_, last = import_sprites([example.parent], ImportOptions())
+    assert isinstance(last, SpritesImported) and len(last.sprites)
+    assert [item.name for item in last.quarantine] == [example.name]
+    shutil.rmtree(other)
+    with pytest.raises(BadInputError):
+        list(import_sprites([example.parent], ImportOptions()))
