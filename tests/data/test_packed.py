@@ -80,7 +80,7 @@ def test_every_flipped_bit_is_noticed(sprites: Sprites, path: Path) -> None:
     save(sprites, path)
     data = path.read_bytes()
     rng = np.random.default_rng(0)
-    for position in [*range(0, 64), *rng.integers(64, 8 * len(data), 400)]:
+    for position in [*range(64), *rng.integers(64, 8 * len(data), 400)]:
         flipped = bytearray(data)
         flipped[position // 8] ^= 1 << int(position % 8)
         path.write_bytes(flipped)
