@@ -1,0 +1,115 @@
+"""What an export is: one file format for a trained model, written and then read back by other means.
+
+A new format is one new file in this folder (or in a package that names its module in the entry-point group
+'studio.exports'): a subclass of `ModelExport`. The window's dialog, the command line and the contract tests find it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Tensor, nn
+
+from studio.core.config import Value
+from studio.core.errors import ExportError
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The fixed inputs at which an exported model is compared with the live one."""
+
+    count: int = 4
+    seed: int = 7
+    guidance: float = 2.0
+    steps: int = 3
+
+    def labels(self, classes: int) -> Tensor:
+        """Classes to sample: int64 [count], the last one 'any' (-1)."""
+        labels = torch.arange(self.count) % max(1, classes)
+        labels[-1] = -1
+        return labels
+
+    def sprites(self, size: int) -> Tensor:
+        """Sprites to classify: float32 [count, 4, size, size] in [-1, 1], noise."""
+        noise = torch.rand(self.count, 4, size, size, generator=torch.Generator().manual_seed(self.seed))
+        return noise * 2 - 1
+
+
+PROBE = Probe()
+
+
+@dataclass(frozen=True, eq=False)
+class ExportableModel:
+    """Everything that exports need to know of a trained model.
+
+    network: float32 on the CPU, in eval mode, a copy of its own that nobody trains.
+    architecture: the network's class name under 'class' and its plain keyword arguments under 'arguments'.
+    portable: classes, functions and texts, in order, whose sources rebuild and run the network from torch alone.
+    fresh: makes an untrained network of the same architecture.
+    outputs: what a network of this architecture gives at `PROBE`: float32 on the CPU.
+    """
+
+    title: str
+    recipe: str
+    makes: Literal["sprites", "labels"]
+    config: Mapping[str, Value]
+    size: int
+    class_names: tuple[str, ...]
+    architecture: Mapping[str, Any]
+    step: int
+    network: nn.Module
+    portable: tuple[Any, ...]
+    fresh: Callable[[], nn.Module]
+    outputs: Callable[[nn.Module], Tensor]
+
+    def weights(self) -> dict[str, Tensor]:
+        """The state dict: contiguous tensors on the CPU, none of which shares memory with another."""
+        return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in self.network.state_dict().items()}
+
+
+class ModelExport(ABC):
+    """One format. Stateless; `suffix` is the ending of the main file."""
+
+    name: str = ""
+    title: ClassVar[str] = ""
+    suffix: ClassVar[str] = ""
+    help: ClassVar[str] = ""  # one sentence: what it is good for
+
+    def companions(self, target: Path) -> tuple[Path, ...]:
+        """The files that are written beside `target`."""
+        return ()
+
+    @abstractmethod
+    def write(self, model: ExportableModel, target: Path) -> list[Path]:
+        """Write `model` to `target` and its companions, each atomically; returns what was written, the main file first.
+
+        Raises ExportError for a model that this format can't hold, OSError when the disk says no.
+        """
+
+    @abstractmethod
+    def read_back(self, paths: Sequence[Path], model: ExportableModel) -> Tensor:
+        """What the model on disk gives at `PROBE`: float32 on the CPU, computed from nothing of the live network.
+
+        `paths` is what `write` returned. Raises ExportError for a file that is damaged or of another model.
+        """
+
+    @abstractmethod
+    def snippet(self, paths: Sequence[Path], model: ExportableModel) -> str:
+        """A few lines of Python that load and use what was written."""
+
+
+def fill(network: nn.Module, weights: Mapping[str, Tensor], source: Path) -> nn.Module:
+    """Put `weights` into a fresh network and return it in eval mode. Raises ExportError when the two don't fit."""
+    for name, tensor in weights.items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise ExportError(f"{source.name} holds numbers that are not finite.", f"They are in {name}.")
+    try:
+        network.load_state_dict(dict(weights))
+    except RuntimeError as error:
+        raise ExportError(f"{source.name} does not fit its model.", str(error).splitlines()[-1].strip()) from error
+    return network.eval()
