@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from studio.core.errors import BadInputError
 from studio.core.events import Event, Progress, Rgba
 from studio.data.canvas import fit_into, looks_like_sheet, propose_size, visible_box
 from studio.data.imported import ImportOptions, Quarantined
@@ -17,6 +18,7 @@ from studio.data.reading import Reading, Shape
 from studio.data.sources.base import Found, Remark
 from studio.data.sprites import Sprites
 
+MOST_BYTES = 4 << 30  # of pixels in memory
 _TICK_S = 0.025
 
 
@@ -57,6 +59,9 @@ def arrange(
     proposed = propose_size(sizes)
     size = options.size or proposed
     room = sum(_fits(shape, size, options) for reading in readings for shape in reading.shapes)
+    if room * size * size * 4 > MOST_BYTES:
+        title = f"{room:,} sprites on a canvas of {size} x {size} need more than {MOST_BYTES >> 30} GB of memory."
+        raise BadInputError(title, "Choose a smaller canvas, or import a smaller folder.")
     table = _Table(options, size, np.zeros((room, size, size, 4), np.uint8))
     total, told = len(readings), time.perf_counter()
     while readings:

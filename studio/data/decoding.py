@@ -11,10 +11,10 @@ import zlib
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image
 
 from studio.core.events import Rgba
-from studio.data import png
+from studio.data import jpeg, png
 from studio.data.colours import to_rgba
 from studio.data.headers import Header, other_kind, sniff
 from studio.data.png import CUT_OFF
@@ -22,7 +22,6 @@ from studio.data.sources.base import Found, Refused, Remark
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
 LARGEST_FILE = 64 << 20  # bytes
-_ORIENTATION = 0x0112
 _KIND_SUFFIXES = {
     "PNG": (".png",),
     "GIF": (".gif",),
@@ -92,15 +91,18 @@ def decode(data: bytes, suffix: str) -> Decoded:
     viewers show them; other kinds are taken as they are stored. Colour profiles are ignored.
     """
     header = recognise(data, suffix)
-    checked = png.check(data) if header.kind == "PNG" else None
+    key, depth, orientation, animated, wanted = None, 8, 1, False, data
+    if header.kind == "PNG":
+        checked = png.check(data)
+        wanted, key, depth, animated = checked.data, checked.key, checked.depth, checked.animated
+    elif header.kind == "JPEG":
+        wanted, orientation = jpeg.strip(data)
+    elif header.kind == "TGA":
+        wanted = _padded(data, header)
     try:
-        image = _open(checked.data if checked else _padded(data, header), header.kind)
-        _check_size(*image.size)
-        remarks = _remarks(image, header.kind, suffix, animated=checked is not None and checked.animated)
-        if header.kind == "JPEG" and image.getexif().get(_ORIENTATION, 1) != 1:
-            image = ImageOps.exif_transpose(image)
-            remarks.append(Remark("turned", "turned upright, as its EXIF entry says"))
-        rgba, words = to_rgba(image, checked.key if checked else None, checked.depth if checked else 8)
+        image = _open(wanted, header.kind)
+        remarks = _remarks(image, header.kind, suffix, animated=animated)
+        rgba, words = to_rgba(image, key, depth)
     except Image.DecompressionBombError:
         raise Refused("refused", "too many pixels") from None
     except MemoryError:
@@ -109,6 +111,9 @@ def decode(data: bytes, suffix: str) -> Decoded:
         raise Refused("unreadable", _in_words(error, header.kind, data)) from None
     if words:
         remarks.append(Remark("converted", f"converted {words}"))
+    if orientation != 1:
+        remarks.append(Remark("turned", "turned upright, as its EXIF entry says"))
+        rgba = jpeg.upright(rgba, orientation)
     return Decoded(_opaque_if_undefined(rgba, data, header.kind), tuple(remarks))
 
 
@@ -142,7 +147,7 @@ def _remarks(image: Image.Image, kind: str, suffix: str, *, animated: bool) -> l
 
 def _padded(data: bytes, header: Header) -> bytes:
     """Pillow looks for a footer of 26 bytes at the end of a TGA file; the smallest files are shorter than that."""
-    return data.ljust(44, b"\0") if header.kind == "TGA" and header.width * header.height * 4 <= 26 else data
+    return data.ljust(44, b"\0") if header.width * header.height * 4 <= 26 else data
 
 
 def _opaque_if_undefined(rgba: Rgba, data: bytes, kind: str) -> Rgba:

@@ -16,7 +16,7 @@ from studio.core.discovery import discover
 from studio.core.errors import BadInputError
 from studio.core.events import Event, Notice, Progress
 from studio.data import caching
-from studio.data.arranging import Arranged, arrange, commonest
+from studio.data.arranging import MOST_BYTES, Arranged, arrange, commonest
 from studio.data.background import in_threads
 from studio.data.imported import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, Quarantined, SpritesImported
 from studio.data.listing import MOST_FILES, Root, files_under, roots_of, title_of
@@ -26,7 +26,6 @@ from studio.data.sources.base import Found, Source
 __all__ = ["NOTE_GROUPS", "QUARANTINE_GROUPS", "ImportOptions", "Quarantined", "SpritesImported", "import_sprites"]
 
 _CHUNK = 32  # files for one thread at a time
-_MOST_BYTES = 4 << 30  # pixels in memory before they are arranged
 _THREADS = 2  # one waits for the disk while the other decodes; more only fight over the interpreter
 _LOPSIDED = 100
 _READ = (
@@ -102,8 +101,8 @@ def _read_files(files: list[Found], sources: list[Source]) -> Generator[Event, N
         for batch in batches:
             done += len(batch)
             size += sum(reading.bytes for reading in batch)
-            if size > _MOST_BYTES:
-                title = f"These pictures take more than {_MOST_BYTES >> 30} GB of memory."
+            if size > MOST_BYTES:
+                title = f"These pictures take more than {MOST_BYTES >> 30} GB of memory."
                 raise BadInputError(title, "Import a smaller folder, or fewer large pictures.")
             readings += [reading for reading in batch if not reading.is_nothing]
             yield Progress(done, len(files), "files read")

@@ -53,7 +53,8 @@ def check(data: bytes) -> Png:
         key = _key(transparency, 1 if colour_type == 0 else 3)
     _check_length(b"".join(chunk[8:-4] for kind, chunk in chunks if kind == b"IDAT"), header)
     kept = _MAGIC + b"".join(chunk for kind, chunk in chunks if kind in wanted)
-    return Png(kept, depth, key, b"acTL" in kinds)
+    frames = next((int.from_bytes(chunk[8:12], "big") for kind, chunk in chunks if kind == b"acTL"), 1)
+    return Png(kept, depth, key, frames > 1)
 
 
 def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:

@@ -11,6 +11,7 @@ from PIL import Image
 
 from studio.data.colours import to_rgba
 from studio.data.decoding import decode
+from studio.data.jpeg import strip, upright
 from tests.data.making import png
 
 RED, GREEN, BLUE = (255, 0, 0, 255), (0, 255, 0, 255), (0, 0, 255, 255)
@@ -138,6 +139,45 @@ def test_jpeg_is_noted_and_turned_as_viewers_do() -> None:
     assert decoded.rgba.shape == (16, 8, 4)
     assert decoded.rgba[2, 4, 0] < 20 and decoded.rgba[13, 4, 0] > 235  # dark on top
     assert [remark.group for remark in decoded.remarks] == ["jpeg", "turned"]
+
+
+@pytest.mark.parametrize(
+    ("orientation", "expected"),
+    [
+        (1, "abcdef"),
+        (2, "cbafed"),
+        (3, "fedcba"),
+        (4, "defabc"),
+        (5, "adbecf"),
+        (6, "daebfc"),
+        (7, "fcebda"),
+        (8, "cfbead"),
+    ],
+)
+def test_all_eight_turns(orientation: int, expected: str) -> None:
+    stored = np.array([[[ord(letter)] * 4 for letter in row] for row in ("abc", "def")], np.uint8)
+    seen = upright(stored, orientation)
+    assert seen.shape == ((2, 3, 4) if orientation < 5 else (3, 2, 4))
+    assert "".join(chr(value) for value in seen[..., 0].flatten()) == expected
+
+
+@pytest.mark.parametrize(
+    "exif",
+    [
+        b"",
+        b"II*\0",
+        b"MM\0*\xff\xff\xff\xff",
+        b"II*\0\x08\0\0\0\xff\xff",
+        b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x09\0\0\0",
+        b"II*\0\x08\0\0\0\x01\0\x12\x01\x02\0\x01\0\0\0\x06\0\0\0",
+    ],
+)
+def test_damaged_exif_turns_nothing(exif: bytes) -> None:
+    data = _saved(Image.new("RGB", (16, 8)), "JPEG")
+    segment = b"Exif\0\0" + exif
+    with_exif = data[:2] + b"\xff\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment + data[2:]
+    assert decode(with_exif, ".jpg").rgba.shape == (8, 16, 4)
+    assert strip(with_exif) == (data, 1)
 
 
 def test_exif_turns_nothing_else() -> None:

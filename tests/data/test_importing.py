@@ -12,7 +12,7 @@ from PIL import Image
 
 from studio.core.errors import BadInputError, UsageError
 from studio.core.events import Notice, Progress
-from studio.data import importing
+from studio.data import arranging, importing
 from studio.data.importing import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
 from tests.data.making import events_of, imported, notes, png_of, reasons, sprite, write
 
@@ -227,9 +227,13 @@ def test_nothing_usable_says_so(tmp_path: Path) -> None:
 
 def test_more_pixels_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "set" / "a.png", sprite(0))
-    monkeypatch.setattr(importing, "_MOST_BYTES", 100)
-    with pytest.raises(BadInputError, match="memory"):
+    monkeypatch.setattr(importing, "MOST_BYTES", 100)
+    with pytest.raises(BadInputError, match="These pictures take"):
         imported(tmp_path / "set")
+    monkeypatch.setattr(importing, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(arranging, "MOST_BYTES", 10_000)
+    with pytest.raises(BadInputError, match="1 sprites on a canvas of 64 x 64 need"):
+        imported(tmp_path / "set", size=64)
 
 
 def test_lopsided_classes_are_told(tmp_path: Path) -> None:

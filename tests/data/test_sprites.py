@@ -1,0 +1,48 @@
+"""Sprites in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from studio.data.sprites import Sprites
+from tests.data.making import sprite
+
+
+def made() -> Sprites:
+    rgba = np.stack([sprite(number) for number in range(4)])
+    return Sprites(rgba, np.array([0, 2, 2, 0]), ("a", "none", "b"), ("0", "1", "2", "3"), "set")
+
+
+def test_counts_and_size() -> None:
+    assert len(made()) == 4 and made().size == 8
+    assert made().class_counts().tolist() == [2, 0, 2]
+    assert made().take([]).class_counts().tolist() == [0, 0, 0]
+
+
+def test_taking_some() -> None:
+    some = made().take([2, 0])
+    assert some.names == ("2", "0") and some.labels.tolist() == [2, 0] and some.class_names == ("a", "none", "b")
+    assert (some.rgba[1] == sprite(0)).all()
+
+
+def test_the_fingerprint_is_of_what_is_learned() -> None:
+    sprites = made()
+    renamed = Sprites(sprites.rgba[::-1][::-1], sprites.labels, sprites.class_names, ("x",) * 4, "other")
+    assert renamed.fingerprint == sprites.fingerprint
+    changed = sprites.rgba.copy()
+    changed[3, 4, 4, 0] ^= 1
+    others = [
+        Sprites(changed, sprites.labels, sprites.class_names, sprites.names, "set"),
+        Sprites(sprites.rgba, np.array([0, 2, 2, 1]), sprites.class_names, sprites.names, "set"),
+        Sprites(sprites.rgba, sprites.labels, ("a", "none", "c"), sprites.names, "set"),
+        sprites.take([0, 1, 2]),
+        sprites.take([1, 0, 2, 3]),
+    ]
+    assert len({sprites.fingerprint, *(other.fingerprint for other in others)}) == 6
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [0, 1, 3], [-1, 0, 1]])
+def test_labels_must_fit(labels: list[int]) -> None:
+    with pytest.raises(AssertionError):
+        Sprites(np.zeros((3, 8, 8, 4), np.uint8), np.array(labels), ("a", "b", "c"), ("0", "1", "2"), "set")
