@@ -149,6 +149,12 @@ class RunDir:
         with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(_as_line(event), separators=(",", ":")) + "\n")
 
+    def mark_resume(self, step: int, device: str) -> None:
+        """Note in metrics.jsonl that training goes on from `step`, on a line of its own. Raises OSError."""
+        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as lines:
+            lines.write("\n")  # a crash may have cut the last line short
+        self.append({"resumed": step, "device": device})
+
     def save_samples(self, step: int, sprites: Rgba) -> Path:
         """Write live samples, uint8 [N, S, S, 4], as one picture. Raises OSError."""
         target = self.samples / f"{step:08d}.png"

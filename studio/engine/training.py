@@ -140,7 +140,7 @@ def take_up(path: Path, device: Device) -> Training:
         network = recipe.build(config, Spec(sprites.size, sprites.class_names))
         training = _assemble(run, record, recipe, config, sprites, network, device)
         _load_newest(training)
-        run.append({"resumed": training.step, "device": device.id})
+        run.mark_resume(training.step, device.id)
         training.write_state("training")
     except BaseException:
         run.release()

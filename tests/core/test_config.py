@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studio.core.config import Config, TrainingConfig, setting, settings_of
+from studio.core.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Example(Config):
+    count: int = setting(3, "How many.", low=1, high=10)
+    rate: float = setting(0.5, "How fast.", unit="px/s", low=0.0)
+    on: bool = setting(False, "Whether.")
+    mode: str = setting("a", "Which.", label="The mode", choices=("a", "b"), advanced=True)
+
+
+def test_a_field_is_declared_once_and_known_whole() -> None:
+    count, rate, on, mode = settings_of(Example)
+    assert (count.name, count.kind, count.default, count.low, count.high) == ("count", int, 3, 1, 10)
+    assert (rate.unit, on.kind, mode.label, mode.advanced) == ("px/s", bool, "The mode", True)
+    assert count.label == "Count" and count.bounds() == "from 1 to 10" and rate.bounds() == "at least 0"
+
+
+def test_json_goes_there_and_back() -> None:
+    config = Example(count=7, rate=2, on=True, mode="b")
+    assert config.rate == 2.0 and isinstance(config.rate, float)
+    assert Example.from_json(config.to_json()) == config
+    assert config.replace(count=1).count == 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"count": 0}, {"count": 11}, {"count": 2.0}, {"count": True}, {"rate": -1.0}, {"rate": math.nan},
+        {"rate": math.inf}, {"rate": "1"}, {"on": 1}, {"mode": "c"}, {"mode": None}, {"unheard_of": 1},
+    ],
+)  # fmt: skip
+def test_bad_values_are_refused_in_words(values: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        Example.from_json(values)
+    assert caught.value.title.endswith(".") and "Traceback" not in caught.value.title
+
+
+@given(st.text(max_size=20))
+def test_parsing_any_text_gives_a_value_in_bounds_or_a_usage_error(text: str) -> None:
+    for item in settings_of(Example):
+        try:
+            value = item.parse(text)
+        except UsageError:
+            continue
+        assert type(value) is item.kind and item.check(value) == value
+
+
+def test_what_is_written_can_be_parsed() -> None:
+    for config_type in (Example, TrainingConfig):
+        for item in settings_of(config_type):
+            assert item.parse(str(item.default)) == item.default

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studio.core import files
+from studio.core.files import atomic_path, free_path, safe_name, sweep_temporaries, write_atomic
+
+
+def test_a_write_replaces_the_file_whole(tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "file.json"
+    write_atomic(target, b"one")
+    write_atomic(target, b"two")
+    assert target.read_bytes() == b"two"
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "file"
+    write_atomic(target, b"old")
+
+    def no_space(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", no_space)
+    with pytest.raises(OSError, match="No space"):
+        write_atomic(target, b"new")
+    assert target.read_bytes() == b"old" and list(tmp_path.iterdir()) == [target]
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    def half_done() -> None:
+        with atomic_path(tmp_path / "folder") as temporary:
+            temporary.mkdir()
+            (temporary / "part").write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        half_done()
+    assert not list(tmp_path.iterdir())
+    with atomic_path(tmp_path / "folder") as temporary:
+        temporary.mkdir()
+        (temporary / "part").write_text("whole")
+    assert (tmp_path / "folder" / "part").read_text() == "whole"
+
+
+def test_what_a_crash_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / ".tmp-123abc").write_text("half")
+    (tmp_path / ".tmp-folder").mkdir()
+    (tmp_path / ".tmp-folder" / "part").write_text("half")
+    (tmp_path / "kept").write_text("whole")
+    sweep_temporaries(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("sword", "sword"), ("../../x", "_.._x"), ("CON.png", "_CON.png"), ("com1", "_com1"), ("a:b*c", "a_b_c"),
+     ("dots. . .", "dots"), ("", "unnamed"), ("...", "unnamed"), ("é😀", "é😀"), ("x" * 300, "x" * 80)],
+)  # fmt: skip
+def test_names_are_made_safe(text: str, expected: str) -> None:
+    assert safe_name(text) == expected
+
+
+@given(st.text())
+def test_a_safe_name_never_leaves_its_folder(text: str) -> None:
+    name = safe_name(text)
+    assert 0 < len(name) <= 81 and name not in (".", "..")
+    assert not set(name) & set('/\\:*?"<>|\0') and name == name.strip(" .")
+    assert (Path("/folder") / name).parent == Path("/folder")
+    name.encode()
+
+
+def test_a_free_path_is_free(tmp_path: Path) -> None:
+    target = tmp_path / "sheet.png"
+    assert free_path(target) == target
+    target.touch()
+    (tmp_path / "sheet 2.png").symlink_to(tmp_path / "nowhere")
+    assert free_path(target) == tmp_path / "sheet 3.png"
+
+
+def test_removing_a_link_keeps_what_it_points_to(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    files.remove(tmp_path / "link")
+    files.remove(tmp_path / "missing")
+    assert (tmp_path / "folder").is_dir() and not (tmp_path / "link").exists()

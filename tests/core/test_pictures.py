@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from studio.core.pictures import tile, untile
+
+
+@pytest.mark.parametrize(("count", "columns"), [(1, 1), (6, 3), (7, 3), (16, 8)])
+def test_tiles_come_back_in_order(count: int, columns: int) -> None:
+    sprites = np.random.default_rng(0).integers(0, 256, (count, 5, 5, 4), dtype=np.uint8)
+    picture = tile(sprites, columns)
+    assert picture.shape == (-(-count // columns) * 5, columns * 5, 4)
+    row, column = divmod(count - 1, columns)
+    assert np.array_equal(picture[row * 5 : row * 5 + 5, column * 5 : column * 5 + 5], sprites[-1])
+    back = untile(picture, 5)
+    assert np.array_equal(back[:count], sprites) and not back[count:].any()

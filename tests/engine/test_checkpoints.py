@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from studio.core.errors import RunError
+from studio.engine import checkpoints
+from studio.engine.checkpoints import CheckpointInfo, best_of, find, load_into, load_part, rotate, save
+
+PARTS = {part: {"weight": torch.arange(12.0).reshape(3, 4)} for part in ("model", "average", "optimizer")}
+
+
+def _save(folder: Path, step: int, number: int, **metrics: float) -> Path:
+    return save(folder, CheckpointInfo(step, number, 1.5 * step, metrics, {}), PARTS)
+
+
+def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
+    path = _save(tmp_path, 40, 1, loss=0.5)
+    ((found, info),) = find(tmp_path)
+    assert found == path and (info.step, info.elapsed_s, info.metrics) == (40, 60.0, {"loss": 0.5})
+    assert torch.equal(load_part(found, info, "average")["weight"], PARTS["average"]["weight"])
+    assert sorted(child.name for child in path.iterdir()) == [
+        "average.safetensors", "checkpoint.json", "model.safetensors", "optimizer.safetensors",
+    ]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_damage_is_found(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    path = _save(folder, 1, 1)
+    ((_, info),) = find(folder)
+    file = path / "model.safetensors"
+    content = bytearray(file.read_bytes())
+    position = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        content = content[:position]
+    else:
+        content[position] ^= 1 << data.draw(st.integers(0, 7))
+    file.write_bytes(content)
+    with pytest.raises(RunError, match="damaged"):
+        load_part(path, info, "model")
+
+
+def test_a_record_that_is_damaged_is_no_checkpoint(tmp_path: Path) -> None:
+    path = _save(tmp_path, 1, 1)
+    for text in ("", "{", "[]", '{"step": 1}', '{"surprise": 1}'):
+        (path / "checkpoint.json").write_text(text)
+        assert find(tmp_path) == []
+
+
+def test_rotation_keeps_the_last_two_the_best_and_ever_sparser_ones(tmp_path: Path) -> None:
+    for number in range(1, 21):
+        _save(tmp_path, number * 10, number, loss=abs(number - 7) + 1.0)
+        rotate(tmp_path, "loss", low_is_better=True)
+    assert [info.number for _, info in find(tmp_path)] == [1, 2, 4, 7, 8, 16, 19, 20]
+    best = best_of(find(tmp_path), "loss", low_is_better=True)
+    assert best is not None and best.name == "step-00000070"
+    worst = best_of(find(tmp_path), "loss", low_is_better=False)
+    assert worst is not None and worst.name == "step-00000200"
+
+
+def test_without_figures_the_last_is_the_best(tmp_path: Path) -> None:
+    assert best_of([], "loss", low_is_better=True) is None
+    _save(tmp_path, 1, 1)
+    last = _save(tmp_path, 2, 2)
+    assert best_of(find(tmp_path), "loss", low_is_better=True) == last
+
+
+def test_weights_that_do_not_fit_or_are_no_numbers_are_refused() -> None:
+    network = nn.Linear(4, 3)
+    before = network.weight.clone()
+    with pytest.raises(RunError, match="does not fit"):
+        load_into(network, {"weight": torch.zeros(2, 2), "bias": torch.zeros(3)}, "trial")
+    with pytest.raises(RunError, match="not numbers"):
+        load_into(network, {"weight": torch.full((3, 4), float("nan")), "bias": torch.zeros(3)}, "trial")
+    assert torch.equal(network.weight, before)
+
+
+def test_the_optimizer_state_of_another_network_is_refused() -> None:
+    optimizer = torch.optim.AdamW([nn.Parameter(torch.zeros(2, 2))], fused=True)
+    with pytest.raises(RunError, match="does not fit"):
+        checkpoints.load_optimizer(optimizer, {"5/exp_avg": torch.zeros(2, 2)})
+    with pytest.raises(RunError, match="does not fit"):
+        checkpoints.load_optimizer(optimizer, {"0/exp_avg": torch.zeros(3, 7)})
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _save(tmp_path, 1, 1)
+
+    def no_space(*arguments: object, **named: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(json, "dumps", no_space)
+    with pytest.raises(OSError, match="No space"):
+        _save(tmp_path, 2, 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]
