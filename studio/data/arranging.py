@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from studio.core import wording
 from studio.core.errors import BadInputError
 from studio.core.events import Event, Progress, Rgba
 from studio.data.canvas import fit_into, looks_like_sheet, propose_size, visible_box
@@ -60,15 +61,16 @@ def arrange(
     size = options.size or proposed
     room = sum(_fits(shape, size, options) for reading in readings for shape in reading.shapes)
     if room * size * size * 4 > MOST_BYTES:
-        title = f"{room:,} sprites on a canvas of {size} x {size} need more than {MOST_BYTES >> 30} GB of memory."
+        need = f"need more than {wording.memory(MOST_BYTES)} of memory"
+        title = f"{wording.count(room, 'sprite')} on a canvas of {size} x {size} {need}."
         raise BadInputError(title, "Choose a smaller canvas, or import a smaller folder.")
     table = _Table(options, size, np.zeros((room, size, size, 4), np.uint8))
     total, told = len(readings), time.perf_counter()
     while readings:
-        _add(table, readings.pop())
-        if time.perf_counter() - told > _TICK_S:
-            yield Progress(total - len(readings), total, "sprites arranged")
-            told = time.perf_counter()
+        for _ in _added(table, readings.pop()):
+            if time.perf_counter() - told > _TICK_S:
+                yield Progress(total - len(readings), total, "files arranged")
+                told = time.perf_counter()
     class_names = tuple(sorted(set(table.classes)))
     index = {name: label for label, name in enumerate(class_names)}
     labels = np.array([index[name] for name in table.classes], dtype=np.int64)
@@ -83,8 +85,8 @@ def _fits(shape: Shape, size: int, options: ImportOptions) -> bool:
     return shape.size == (size, size) if options.other_sizes == "leave out" else max(shape.visible) <= size
 
 
-def _add(table: _Table, reading: Reading) -> None:
-    """Put every shape of a file on the canvas or in quarantine, with the file's remarks if any was kept."""
+def _added(table: _Table, reading: Reading) -> Iterator[None]:
+    """Put one shape of a file after the other on the canvas or in quarantine, and its remarks if any was kept."""
     table.quarantine += [_quarantined(reading.file, remark) for remark in reading.left_out]
     before = len(table.names)
     for shape in reading.shapes:
@@ -93,6 +95,7 @@ def _add(table: _Table, reading: Reading) -> None:
             table.notes += [_quarantined(reading.file, remark) for remark in shape.remarks]
         else:
             table.quarantine.append(_quarantined(reading.file, problem))
+        yield
     if len(table.names) > before:
         table.notes += [_quarantined(reading.file, remark) for remark in reading.remarks]
 

@@ -21,7 +21,7 @@ from studio.data.png import CUT_OFF
 from studio.data.sources.base import Found, Refused, Remark
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
-LARGEST_FILE = 64 << 20  # bytes
+LARGEST_FILE = 80 << 20  # bytes
 _KIND_SUFFIXES = {
     "PNG": (".png",),
     "GIF": (".gif",),

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import studio.data.sources
+from studio.core import wording
 from studio.core.discovery import discover
 from studio.core.errors import BadInputError
 from studio.core.events import Event, Notice, Progress
@@ -102,7 +103,7 @@ def _read_files(files: list[Found], sources: list[Source]) -> Generator[Event, N
             done += len(batch)
             size += sum(reading.bytes for reading in batch)
             if size > MOST_BYTES:
-                title = f"These pictures take more than {MOST_BYTES >> 30} GB of memory."
+                title = f"These pictures take more than {wording.memory(MOST_BYTES)} of memory."
                 raise BadInputError(title, "Import a smaller folder, or fewer large pictures.")
             readings += [reading for reading in batch if not reading.is_nothing]
             yield Progress(done, len(files), "files read")

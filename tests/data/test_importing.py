@@ -232,7 +232,7 @@ def test_more_pixels_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         imported(tmp_path / "set")
     monkeypatch.setattr(importing, "MOST_BYTES", 10_000)
     monkeypatch.setattr(arranging, "MOST_BYTES", 10_000)
-    with pytest.raises(BadInputError, match="1 sprites on a canvas of 64 x 64 need"):
+    with pytest.raises(BadInputError, match="1 sprite on a canvas of 64 x 64 need"):
         imported(tmp_path / "set", size=64)
 
 
