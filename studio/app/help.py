@@ -34,6 +34,7 @@ class HelpSheet(QDialog):
         super().__init__(parent)
         self.setWindowTitle("First steps and shortcuts")
         self.setMinimumWidth(480)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         steps = [parts.text(f"{number}.  {words}") for number, words in enumerate(_STEPS, 1)]
         keys = QGridLayout()
         keys.setHorizontalSpacing(3 * parts.GRID)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app import jobs
+from studio.app import answers, jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.worker import Job, JobEnded
 from studio.core import places
@@ -91,5 +91,5 @@ class Importing(QObject):
             self.ended.emit()
 
     def _receive_palette(self, event: Event) -> None:
-        if isinstance(event, jobs.PaletteFound) and event.sprites is self.sprites:
+        if isinstance(event, answers.PaletteFound) and event.sprites is self.sprites:
             self.palette_found.emit(event)

@@ -6,14 +6,24 @@ Every function here is a generator for a worker: what it imports is imported in 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
+from studio.app import warmup
+from studio.app.answers import (
+    CheckpointsListed,
+    DevicesListed,
+    EngineReady,
+    FilesSaved,
+    LibrariesLoaded,
+    Measured,
+    PaletteFound,
+    PlotsReady,
+    RunDescribed,
+    RunTrashed,
+)
 from studio.core import files, places
 from studio.core.config import TrainingConfig
 from studio.core.errors import StudioError
@@ -24,78 +34,8 @@ if TYPE_CHECKING:
     from studio.data.importing import ImportOptions
     from studio.engine.devices import Device
     from studio.engine.generate import GenerateSettings
-    from studio.engine.measure import DeviceMeasured
     from studio.engine.model import Control, TrainedModel
-    from studio.engine.rundir import RunRecord
-    from studio.exports.base import ModelExport
     from studio.recipes.base import Recipe
-
-
-@dataclass(frozen=True, eq=False)
-class EngineReady(Event):
-    """torch is there, and with it the plug-ins that need it."""
-
-    recipes: Mapping[str, Recipe]
-    exports: Mapping[str, ModelExport]
-    make_settings: type[GenerateSettings]
-
-
-@dataclass(frozen=True)
-class DevicesListed(Event):
-    """All devices, usable or not, and the id of the fastest."""
-
-    devices: tuple[Device, ...]
-    fastest: str
-
-
-@dataclass(frozen=True)
-class Measured(Event):
-    """What one device did in one precision."""
-
-    figures: DeviceMeasured
-
-
-@dataclass(frozen=True)
-class PlotsReady(Event):
-    """pyqtgraph is imported: plots can be made without a wait."""
-
-
-@dataclass(frozen=True, eq=False)
-class PaletteFound(Event):
-    """The colours of a set of sprites, laid out for the eye: uint8 [K, 4], and how many pixels have each."""
-
-    sprites: Sprites
-    colours: Rgba
-    counts: NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class RunDescribed(Event):
-    """What run.json says of the run that has just started."""
-
-    record: RunRecord
-
-
-@dataclass(frozen=True)
-class FilesSaved(Event):
-    """These files were written."""
-
-    paths: tuple[Path, ...]
-
-
-@dataclass(frozen=True)
-class RunTrashed(Event):
-    """The run is in the trash."""
-
-    path: Path
-
-
-@dataclass(frozen=True)
-class CheckpointsListed(Event):
-    """The checkpoints of a run that a model can be loaded from."""
-
-    path: Path
-    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -131,18 +71,30 @@ class ModelShelf:
 
 
 def warm_up() -> Events:
-    """Import torch and everything that stands on it; the first optimizer costs another second, so make one now."""
-    import torch
+    """Import torch."""
+    warmup.load_libraries()
+    yield LibrariesLoaded()
+    with warmup.without_collector():
+        import torch  # noqa: F401
 
-    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True)
-    yield Event()
-    import studio.engine.exporting
-    import studio.engine.measure
-    import studio.engine.train  # noqa: F401
-    from studio.engine import catalogue
-    from studio.engine.generate import GenerateSettings
 
-    yield EngineReady(catalogue.recipes(), catalogue.model_exports(), GenerateSettings)
+def find_plugins() -> Events:
+    """Import everything of the engine that stands on torch, and with it recipes and export formats.
+
+    The first step of the first optimizer imports for another second or three, so take one now, before anybody waits.
+    """
+    with warmup.without_collector():
+        import torch
+
+        import studio.engine.exporting
+        import studio.engine.measure
+        import studio.engine.train  # noqa: F401
+        from studio.engine import catalogue
+        from studio.engine.generate import GenerateSettings
+
+        torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True).step()
+        ready = EngineReady(catalogue.recipes(), catalogue.model_exports(), GenerateSettings)
+    yield ready
 
 
 def import_plots() -> Events:
@@ -154,7 +106,8 @@ def import_plots() -> Events:
 
 def find_devices() -> Events:
     """Every device, each proven by a training step."""
-    from studio.engine.devices import DevicesFound, find_devices
+    with warmup.without_collector():
+        from studio.engine.devices import DevicesFound, find_devices
 
     for event in find_devices():
         yield DevicesListed(event.devices, event.fastest) if isinstance(event, DevicesFound) else event
@@ -228,8 +181,9 @@ def find_palette(sprites: Sprites) -> Events:
 def list_runs() -> Events:
     """Every run that there is."""
     from studio.engine.history import list_runs
+    from studio.engine.known_runs import known_runs
 
-    yield from list_runs()
+    yield from list_runs(known_runs())
 
 
 def read_runs(paths: Sequence[Path]) -> Events:

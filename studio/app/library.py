@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app import jobs
+from studio.app import answers, jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.worker import Job, JobEnded
 from studio.core.events import Event
@@ -67,6 +67,6 @@ class Library(QObject):
     def _receive(self, event: Event) -> None:
         if isinstance(event, HistoryRead):
             self.read.emit(event)
-        elif isinstance(event, jobs.RunTrashed):
+        elif isinstance(event, answers.RunTrashed):
             self.trashed.emit(event.path)
             self.list_runs()

@@ -46,7 +46,6 @@ class Menus(QObject):
         self._pages = QActionGroup(self)
         self._pages.triggered.connect(self._choose_page)
         self._fill()
-        self.open_demo.triggered.connect(session.importing.open_demo)
         self.stop.triggered.connect(session.training.stop)
         session.training.state_changed.connect(self.refresh)
         self.refresh()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app import jobs
+from studio.app import answers, jobs
 from studio.app.dispatcher import Dispatcher, Place
 from studio.app.jobs import ModelShelf, SavedModel
 from studio.app.worker import Job, JobEnded
@@ -108,8 +108,8 @@ class Models(QObject):
             Progress: self.progressed.emit,
             SpritesGenerated: self.generated.emit,
             Exported: self.exported.emit,
-            jobs.FilesSaved: self.saved.emit,
-            jobs.CheckpointsListed: self.checkpoints_listed.emit,
+            answers.FilesSaved: self.saved.emit,
+            answers.CheckpointsListed: self.checkpoints_listed.emit,
         }
         if type(event) in signals:
             signals[type(event)](event)

@@ -7,7 +7,6 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 _PACKAGES = (
@@ -20,12 +19,11 @@ _QT_LIBRARIES = ("Qt6Core", "Qt6Gui", "Qt6Widgets", "Qt6Svg")
 _MISSING = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object")
 
 
-def has_screen(environment: Mapping[str, str] | None = None) -> bool:
-    """Whether there is a screen, or a platform of Qt's that needs none."""
-    if sys.platform != "linux":
+def has_screen() -> bool:
+    """Whether there is a screen that answers, or a platform of Qt's that needs none."""
+    if sys.platform != "linux" or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("QT_QPA_PLATFORM"):
         return True
-    names = os.environ if environment is None else environment
-    return any(names.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+    return bool(os.environ.get("DISPLAY")) and _display_answers()
 
 
 def why_not() -> str:
@@ -51,6 +49,21 @@ def missing_library() -> str:
         if problem:
             return f"The window needs {problem}, a system library that is not installed. {_INSTALL}"
     return ""
+
+
+def _display_answers() -> bool:
+    """Whether an X server is behind DISPLAY: Qt would abort where there is none."""
+    try:
+        xcb = ctypes.CDLL("libxcb.so.1")
+    except OSError:
+        return True  # a library that is missing has its own message
+    xcb.xcb_connect.restype = ctypes.c_void_p
+    xcb.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+    xcb.xcb_connection_has_error.argtypes = xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
+    connection = xcb.xcb_connect(None, None)
+    answers = not xcb.xcb_connection_has_error(connection)
+    xcb.xcb_disconnect(connection)
+    return answers
 
 
 def _uses_xcb() -> bool:

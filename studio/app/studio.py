@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,6 +44,7 @@ class Studio(QObject):
         code = self._app.exec()
         self._interrupt.uninstall()
         self._errors.uninstall()
+        gc.unfreeze()  # what was imported in peace (see warmup) is freed in order
         if not self.session.close():
             os._exit(code)  # a thread hangs in its device: what is saved is saved, and ending it would abort
         return code

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app import jobs
+from studio.app import answers, jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
@@ -115,10 +115,10 @@ class Training(QObject):
             self.validated = event
         elif isinstance(event, RunStarted):
             self.path, self.title = event.path, event.path.name
-        elif isinstance(event, jobs.RunDescribed):
+        elif isinstance(event, answers.RunDescribed):
             self.record = event.record
         self.said.emit(event)
-        if isinstance(event, jobs.RunDescribed) and self.state == "starting":
+        if isinstance(event, answers.RunDescribed) and self.state == "starting":
             self._set_state("training")
         elif isinstance(event, JobEnded):
             self._job = self.control = None

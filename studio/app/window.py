@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDesktopServices, QDragEnterEvent, QDropEvent, QKeyEvent, QPaintEvent
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
-from studio.app import asking, parts
+from studio.app import parts
+from studio.app.commands import Commands
 from studio.app.farewell import Farewell
-from studio.app.help import HelpSheet
 from studio.app.menus import Menus
 from studio.app.notices import NoticeBar
 from studio.app.pages.base import Page
@@ -22,8 +22,7 @@ from studio.app.pages.train import TrainPage
 from studio.app.rail import Rail
 from studio.app.session import Session
 from studio.app.status import StatusLine
-from studio.app.theme import Scheme, Theme
-from studio.core import places
+from studio.app.theme import Theme
 
 
 class Window(QMainWindow):
@@ -35,7 +34,6 @@ class Window(QMainWindow):
     def __init__(self, session: Session, theme: Theme) -> None:
         super().__init__()
         self._session = session
-        self._theme = theme
         self._painted = False
         self._may_close = False
         self._offered: Path | None = None
@@ -44,11 +42,13 @@ class Window(QMainWindow):
         self.notices = NoticeBar()
         self.rail = Rail()
         self.train = TrainPage(session)
+        self.generate = GeneratePage(session)
+        self.runs = RunsPage(session)
         self.pages: dict[str, Page] = {
             "sprites": SpritesPage(session),
             "train": self.train,
-            "generate": GeneratePage(session),
-            "runs": RunsPage(session),
+            "generate": self.generate,
+            "runs": self.runs,
         }
         self._stack = QStackedWidget()
         for page in self.pages.values():
@@ -60,6 +60,7 @@ class Window(QMainWindow):
         self.status = StatusLine(session)
         self.setStatusBar(self.status)
         self.menus = Menus(self.menuBar(), session)
+        self._commands = Commands(self, self.menus, session, theme)
         self.farewell = Farewell(session.training, self)
         self._connect()
         self.show_page("sprites")
@@ -67,24 +68,13 @@ class Window(QMainWindow):
         self.restoreGeometry(session.settings.layout("window"))
 
     def _connect(self) -> None:
-        session, menus = self._session, self.menus
+        session = self._session
         session.dispatcher.failed.connect(self.notices.show_failure)
         session.dispatcher.noticed.connect(self.notices.show_notice)
         session.run_offered.connect(self._offer_run)
         self.farewell.ready.connect(self._close_now)
         self.rail.chosen.connect(self.show_page)
-        menus.page_wanted.connect(self.show_page)
-        menus.recent_chosen.connect(self._open_recent)
-        menus.scheme_chosen.connect(self._set_scheme)
-        menus.open_folder.triggered.connect(self._ask_for_folder)
-        menus.open_files.triggered.connect(self._ask_for_files)
-        menus.save.triggered.connect(self._save)
-        menus.export.triggered.connect(self._export)
-        menus.start.triggered.connect(self._start)
-        menus.pause.triggered.connect(self._pause_or_go_on)
-        menus.quit.triggered.connect(self.close)
-        menus.help.triggered.connect(self._show_help)
-        menus.runs_folder.triggered.connect(self._open_runs_folder)
+        self.runs.model_wanted.connect(self._use_run)
 
     @Slot(str)
     def show_page(self, name: str) -> None:
@@ -105,61 +95,6 @@ class Window(QMainWindow):
         assert isinstance(page, Page)
         return page
 
-    @Slot()
-    def _ask_for_folder(self) -> None:
-        path = asking.for_folder(self, self._session.settings, "Open a folder of sprites")
-        if path is not None:
-            self.open_paths([path])
-
-    @Slot()
-    def _ask_for_files(self) -> None:
-        paths = asking.for_files(self, self._session.settings, "Open sprites")
-        if paths:
-            self.open_paths(paths)
-
-    @Slot(str)
-    def _open_recent(self, path: str) -> None:
-        self.open_paths([Path(path)])
-
-    @Slot(str)
-    def _set_scheme(self, scheme: Scheme) -> None:
-        self._session.settings.keep_text("scheme", scheme)
-        self._theme.set_scheme(scheme)
-
-    @Slot()
-    def _start(self) -> None:
-        self.show_page("train")
-        self.train.start()
-
-    @Slot()
-    def _pause_or_go_on(self) -> None:
-        training = self._session.training
-        if training.state == "paused":
-            training.resume()
-        else:
-            training.pause()
-
-    @Slot()
-    def _save(self) -> None:
-        pages = (self.page(), self.pages["generate"], self.pages["train"])
-        if not any(page.save_samples() for page in pages):
-            self.notices.add("info", "There are no samples to save yet.", "Train a model or generate sprites first.")
-
-    @Slot()
-    def _export(self) -> None:
-        pages = (self.page(), self.pages["train"], self.pages["runs"])
-        if not any(page.export_model() for page in pages):
-            self.notices.add("info", "There is no model to export yet.", "Train one, or choose a run on the Runs page.")
-
-    @Slot()
-    def _show_help(self) -> None:
-        HelpSheet(self).open()
-
-    @Slot()
-    def _open_runs_folder(self) -> None:
-        places.runs().mkdir(parents=True, exist_ok=True)
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(places.runs())))
-
     @Slot(object, str)
     def _offer_run(self, path: Path, sentence: str) -> None:
         self._offered = path
@@ -170,6 +105,11 @@ class Window(QMainWindow):
         if self._offered is not None:
             self.show_page("train")
             self._session.resume_run(self._offered)
+
+    @Slot(object)
+    def _use_run(self, path: Path) -> None:
+        self.generate.show_run(path)
+        self.show_page("generate")
 
     @Slot()
     def _close_now(self) -> None:
@@ -201,7 +141,7 @@ class Window(QMainWindow):
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         """Space that no control wanted pauses the training."""
         if event.key() == Qt.Key.Key_Space and self.menus.pause.isEnabled():
-            self._pause_or_go_on()
+            self._commands.pause_or_go_on()
         else:
             super().keyPressEvent(event)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app import jobs
+from studio.app import answers, jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
@@ -47,9 +47,9 @@ class Workshop(QObject):
 
     def open(self) -> None:
         """Begin; the window is on the screen by now."""
-        self._dispatcher.start("files", "Preparing plots", jobs.import_plots(), self._receive)
         self._dispatcher.start("engine", "Starting the engine", jobs.warm_up(), self._receive)
         self.find_devices()
+        self._dispatcher.start("engine", "Looking for recipes", jobs.find_plugins(), self._receive)
 
     def find_devices(self) -> None:
         """Look for devices, again if need be."""
@@ -77,12 +77,14 @@ class Workshop(QObject):
             self._dispatcher.cancel(self._measuring)
 
     def _receive(self, event: Event) -> None:
-        if isinstance(event, jobs.PlotsReady):
+        if isinstance(event, answers.LibrariesLoaded):
+            self._dispatcher.start("files", "Preparing plots", jobs.import_plots(), self._receive)
+        elif isinstance(event, answers.PlotsReady):
             self.plots_ready.emit()
-        elif isinstance(event, jobs.EngineReady):
+        elif isinstance(event, answers.EngineReady):
             self.recipes, self.exports, self.settings_type = event.recipes, event.exports, event.make_settings
             self.ready.emit()
-        elif isinstance(event, jobs.DevicesListed):
+        elif isinstance(event, answers.DevicesListed):
             self.devices, self.fastest = event.devices, event.fastest
             self.devices_found.emit()
 
@@ -93,5 +95,5 @@ class Workshop(QObject):
         elif isinstance(event, JobEnded):
             self._measuring, self.progress = None, ""
             self.measuring_changed.emit()
-        elif isinstance(event, jobs.Measured):
+        elif isinstance(event, answers.Measured):
             self.measured.emit(event.figures)

@@ -6,6 +6,8 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from studio.app.session import Session
+from studio.core.errors import StudioError
+from studio.core.events import JobFailed
 
 
 class Page(QWidget):
@@ -16,6 +18,14 @@ class Page(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
+
+    def report(self, error: StudioError | OSError) -> None:
+        """Show an error on the one road that all of them take."""
+        if isinstance(error, StudioError):
+            failure = JobFailed(error.title, error.hint)
+        else:
+            failure = JobFailed(f"Can't write {error.filename or 'the file'}.", error.strerror or str(error))
+        self.session.dispatcher.failed.emit(failure)
 
     def arrive(self) -> None:
         """The page is about to be shown."""

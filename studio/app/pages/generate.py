@@ -1,9 +1,176 @@
-"""The Generate page."""
+"""The Generate page: using a model."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QProgressBar, QScrollArea, QSplitter, QStackedWidget, QWidget
+
+from studio.app import asking, parts
 from studio.app.pages.base import Page
+from studio.app.pages.classify import ClassifyPanel
+from studio.app.pages.model_choice import ModelChoice
+from studio.app.pages.request import RequestPanel
+from studio.app.pages.results import Results
+from studio.app.session import Session
+from studio.app.widgets import labels
+from studio.core.events import Progress, SpritesGenerated
+
+_GENERATE = "Make new sprites with these settings."
 
 
 class GeneratePage(Page):
-    """The Generate page."""
+    """Left: which model and what of it. Right: what it made, or for a classifier what it says."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.choice = ModelChoice(session)
+        self.request = RequestPanel(session)
+        self.results = Results()
+        self.classify = ClassifyPanel()
+        self.generate = parts.button("Generate", _GENERATE, "generate", "primary")
+        self.cancel = parts.button("Cancel", "Stop generating.")
+        self._reason = parts.text("", "muted")
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._right = QStackedWidget()
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._lay_out()
+        self._connect()
+        self._refresh()
+
+    def keep(self) -> None:
+        """Remember the settings and the splitter."""
+        self.request.keep()
+        self.session.settings.keep_layout("generate", self._splitter.saveState())
+
+    def show_run(self, path: Path) -> None:
+        """Use the model of this run."""
+        self.choice.choose(path)
+
+    @Slot()
+    def save_samples(self) -> bool:
+        """Save the results, or those that are selected, as a sheet."""
+        sprites, _ = self.results.to_save()
+        if not len(sprites):
+            return False
+        name = f"{self.results.name()}.png"
+        path = asking.for_new_file(self, self.session.settings, "Save a sheet", name, "PNG picture (*.png)")
+        if path is not None:
+            self.session.models.save_sheet(path, sprites, self.results.columns())
+        return True
+
+    def _connect(self) -> None:
+        models, importing = self.session.models, self.session.importing
+        self.generate.clicked.connect(self._generate)
+        self.cancel.clicked.connect(models.cancel)
+        self.results.save_files.clicked.connect(self._save_files)
+        self.results.save_sheet.clicked.connect(self.save_samples)
+        self.choice.changed.connect(self._refresh)
+        self.classify.paths_given.connect(self._classify)
+        self.classify.browse_wanted.connect(self._choose_files)
+        self.classify.open_sprites_wanted.connect(self._classify_open)
+        self.session.workshop.ready.connect(self._refresh)
+        self.session.workshop.devices_found.connect(self._refresh)
+        importing.imported.connect(self._refresh)
+        models.busy_changed.connect(self._refresh_busy)
+        models.progressed.connect(self._show_progress)
+        models.generated.connect(self._show_results)
+        models.classified.connect(self.classify.show_answer)
+
+    def _lay_out(self) -> None:
+        margin = 3 * parts.GRID
+        form = parts.column(labels.title("Generate"), self.choice, self.request, 1, spacing=2 * parts.GRID)
+        form.setContentsMargins(margin, margin, 2 * parts.GRID, parts.GRID)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(parts.panel(form))
+        parts.keep_space(self._bar)
+        buttons = parts.column(self._reason, self._bar, self.generate, self.cancel)
+        buttons.setContentsMargins(margin, parts.GRID, 2 * parts.GRID, 2 * parts.GRID)
+        left = parts.panel(parts.column(scroll, buttons, spacing=0))
+        left.setMinimumWidth(300)
+        for view in (self.results, self.classify):
+            self._right.addWidget(self._padded(view))
+        self._splitter.addWidget(left)
+        self._splitter.addWidget(self._right)
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setSizes([320, 900])
+        self._splitter.restoreState(self.session.settings.layout("generate"))
+        self.setLayout(parts.column(self._splitter))
+
+    def _padded(self, view: QWidget) -> QWidget:
+        box = parts.column(view)
+        box.setContentsMargins(2 * parts.GRID, 3 * parts.GRID, 3 * parts.GRID, parts.GRID)
+        return parts.panel(box)
+
+    def _problem(self) -> str:
+        if self.choice.source() is None or self.choice.record() is None:
+            return "There is no model yet. Train one on the Train page."
+        if self.choice.device() is None:
+            return "Devices are still being looked for."
+        return self.request.problem()
+
+    @Slot()
+    def _refresh(self) -> None:
+        record = self.choice.record()
+        names = self.choice.makes() == "labels"
+        self._right.setCurrentIndex(1 if names else 0)
+        self.request.setVisible(not names)
+        self.request.show_classes(record.class_names if record else ())
+        sprites = self.session.importing.sprites
+        parts.enable(self.classify.open_sprites, "" if sprites else "No sprites are open.", "Name the open sprites.")
+        self._refresh_busy()
+
+    @Slot()
+    def _refresh_busy(self) -> None:
+        busy, problem = self.session.models.is_busy(), self._problem()
+        names = self.choice.makes() == "labels"
+        self.generate.setVisible(not busy and not names)
+        self.cancel.setVisible(busy)
+        self._bar.setVisible(busy)
+        self._bar.setRange(0, 0)
+        parts.enable(self.generate, problem, _GENERATE)
+        self._reason.setText(problem)
+        self._reason.setVisible(bool(problem))
+
+    @Slot(object)
+    def _show_progress(self, progress: Progress) -> None:
+        self._bar.setRange(0, progress.total)
+        self._bar.setValue(progress.done)
+
+    @Slot(object)
+    def _show_results(self, made: SpritesGenerated) -> None:
+        record = self.choice.record()
+        self.results.show_sprites(made, record.class_names if record else ())
+
+    @Slot()
+    def _generate(self) -> None:
+        source, device = self.choice.source(), self.choice.device()
+        if not self._problem() and source is not None and device is not None:
+            self.session.models.generate(source, device, self.request.next_settings())
+
+    @Slot()
+    def _save_files(self) -> None:
+        sprites, names = self.results.to_save()
+        folder = asking.for_folder(self, self.session.settings, "Save one PNG file for each sprite")
+        if folder is not None:
+            self.session.models.save_files(folder, sprites, names)
+
+    @Slot(list)
+    def _classify(self, paths: list[Path]) -> None:
+        source, device, record = self.choice.source(), self.choice.device(), self.choice.record()
+        if paths and source is not None and device is not None and record is not None:
+            self.session.models.classify(source, device, paths, record.size)
+
+    @Slot()
+    def _choose_files(self) -> None:
+        self._classify(asking.for_files(self, self.session.settings, "Choose sprites"))
+
+    @Slot()
+    def _classify_open(self) -> None:
+        self._classify(list(self.session.importing.paths))

@@ -1,9 +1,151 @@
-"""The Runs page."""
+"""The Runs page: everything that was ever trained."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSortFilterProxyModel, Qt, Signal, Slot
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QSplitter, QStackedWidget, QTableView
+
+from studio.app import asking, parts
 from studio.app.pages.base import Page
+from studio.app.pages.compare import Comparison
+from studio.app.pages.run_actions import RunActions
+from studio.app.pages.run_table import SORT_ROLE, RunTable
+from studio.app.session import Session
+from studio.app.widgets import labels
+from studio.core.errors import StudioError
+from studio.core.events import Notice
+
+if TYPE_CHECKING:
+    from studio.engine.history import RunSummary
+
+_PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
+_EMPTY = "Nothing has been trained yet. Every run that you start on the Train page is kept here."
 
 
 class RunsPage(Page):
-    """The Runs page."""
+    """A table of runs; below it the curves and samples of those that are chosen. model_wanted: (Path) use this run."""
+
+    model_wanted = Signal(object)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.filter = QLineEdit()
+        self.table = QTableView()
+        self.actions_row = RunActions(session)
+        self.comparison = Comparison(session)
+        self._rows = RunTable(self)
+        self._sorted = QSortFilterProxyModel(self)
+        self._splitter = QSplitter(Qt.Orientation.Vertical)
+        self._stack = QStackedWidget()
+        self._set_up_table()
+        self._lay_out()
+        self._connect()
+        self._show_runs()
+
+    def arrive(self) -> None:
+        """Look at the runs' folders again: the command line may have trained."""
+        self.session.library.list_runs()
+
+    def keep(self) -> None:
+        """Remember the splitters."""
+        self.session.settings.keep_layout("runs", self._splitter.saveState())
+        self.session.settings.keep_layout("comparison", self.comparison.splitter.saveState())
+
+    def selected(self) -> list[RunSummary]:
+        """The chosen runs, from top to bottom."""
+        rows = sorted(self.table.selectionModel().selectedRows(), key=QModelIndex.row)
+        return [self._rows.at(self._sorted.mapToSource(row).row()) for row in rows]
+
+    @Slot()
+    def export_model(self) -> bool:
+        """Export the chosen run's best model."""
+        return self.actions_row.export_model()
+
+    def _set_up_table(self) -> None:
+        self._sorted.setSourceModel(self._rows)
+        self._sorted.setSortRole(SORT_ROLE)
+        self._sorted.setFilterKeyColumn(-1)
+        self._sorted.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        self.table.setModel(self._sorted)
+        self.table.setSortingEnabled(True)
+        self.table.sortByColumn(8, Qt.SortOrder.DescendingOrder)
+        self.table.setShowGrid(False)
+        self.table.verticalHeader().hide()
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.table.setTabKeyNavigation(False)
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setHighlightSections(False)
+        parts.describe(self.table, "Runs", "Choose one run to see it, or several to lay their curves over one another.")
+        self.filter.setPlaceholderText("Filter")
+        self.filter.setClearButtonEnabled(True)
+        self.filter.setMaximumWidth(200)
+        parts.describe(self.filter, "Filter", "Show only runs with this word in any column.")
+
+    def _lay_out(self) -> None:
+        margin = 3 * parts.GRID
+        head = parts.row(labels.title("Runs"), 1, self.filter)
+        self._splitter.addWidget(parts.panel(parts.column(self.table, self.actions_row)))
+        self._splitter.addWidget(self.comparison)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setSizes([320, 360])
+        self._splitter.restoreState(self.session.settings.layout("runs"))
+        self._stack.addWidget(parts.panel(parts.column(1, parts.row(1, labels.caption(_EMPTY), 1), 1)))
+        self._stack.addWidget(self._splitter)
+        box = parts.column(head, self._stack, spacing=2 * parts.GRID)
+        box.setContentsMargins(margin, margin, margin, parts.GRID)
+        self.setLayout(box)
+
+    def _connect(self) -> None:
+        self.filter.textChanged.connect(self._sorted.setFilterFixedString)
+        self.table.selectionModel().selectionChanged.connect(self._show_selected)
+        self.actions_row.resumed.connect(self._go_to_training)
+        self.actions_row.use_wanted.connect(self.model_wanted)
+        self.comparison.save_wanted.connect(self._save_plot)
+        self.session.library.listed.connect(self._show_runs)
+        self.session.library.trashed.connect(self._say_trashed)
+        self.session.workshop.ready.connect(self._show_runs)
+
+    @Slot()
+    def _show_runs(self) -> None:
+        chosen = {run.path for run in self.selected()}
+        self._rows.show_runs(self.session.library.runs, self.session.workshop.recipes)
+        self._stack.setCurrentIndex(1 if self.session.library.runs else 0)
+        flags = QItemSelectionModel.SelectionFlag.Select | QItemSelectionModel.SelectionFlag.Rows
+        for row in range(self._sorted.rowCount()):
+            index = self._sorted.index(row, 0)
+            if self._rows.at(self._sorted.mapToSource(index).row()).path in chosen:
+                self.table.selectionModel().select(index, flags)
+        self.comparison.forget()
+        self._show_selected()
+
+    @Slot()
+    def _show_selected(self) -> None:
+        chosen = self.selected()
+        self.actions_row.set_runs(chosen)
+        self.comparison.show_runs([run.path for run in chosen if run.record is not None])
+
+    @Slot()
+    def _go_to_training(self) -> None:
+        self.page_wanted.emit("train")
+
+    @Slot(object)
+    def _say_trashed(self, path: Path) -> None:
+        notice = Notice("info", f"'{path.name}' is in the trash.", "The system's trash gives it back if you miss it.")
+        self.session.dispatcher.noticed.emit(notice)
+
+    @Slot()
+    def _save_plot(self) -> None:
+        plot = self.comparison.plot
+        path = asking.for_new_file(self, self.session.settings, "Save the plot", "runs.png", _PLOT_KINDS)
+        if path is None or plot is None:
+            return
+        try:
+            plot.save(path)
+        except (StudioError, OSError) as error:
+            self.report(error)

@@ -1,12 +1,165 @@
-"""The Train page."""
+"""The Train page: the cockpit."""
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QScrollArea, QSplitter
+
+from studio.app import asking, parts
+from studio.app.jobs import SavedModel
+from studio.app.pages import run_words
 from studio.app.pages.base import Page
+from studio.app.pages.controls import Controls
+from studio.app.pages.export import ExportDialog
+from studio.app.pages.monitor import Monitor
+from studio.app.pages.setup import SetupPanel
+from studio.app.session import Session
+from studio.app.widgets import labels
+from studio.core.errors import StudioError
+
+_PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
+_SHEET_COLUMNS = 8
 
 
 class TrainPage(Page):
-    """The Train page."""
+    """Left: what Start will do. Right: what the training does."""
 
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.setup = SetupPanel(session)
+        self.controls = Controls(session.training)
+        self.monitor = Monitor(session)
+        self._title = labels.title("Train")
+        self._state = labels.caption("")
+        self.generate = parts.button("Generate", "Make new sprites with this model.", "generate")
+        self.save = parts.button("Save samples…", "Save the samples on show as one picture. (Ctrl+S)", "save")
+        self.export = parts.button("Export…", "Write the model for use in other programs. (Ctrl+E)", "export")
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._lay_out()
+        self.setup.changed.connect(self._refresh)
+        self.controls.start_wanted.connect(self.start)
+        self.generate.clicked.connect(self._go_to_generate)
+        self.save.clicked.connect(self.save_samples)
+        self.export.clicked.connect(self.export_model)
+        session.importing.imported.connect(self._refresh)
+        session.training.state_changed.connect(self._refresh)
+        session.training.said.connect(self._refresh_buttons)
+        session.workshop.plots_ready.connect(self._make_plot)
+        self._refresh()
+
+    @Slot()
     def start(self) -> None:
-        """Start training with what the page shows."""
+        """Start training with what the page shows, if that is possible."""
+        sprites, recipe, device = self.session.importing.sprites, self.setup.recipe(), self.setup.device()
+        if self._problem() or sprites is None or recipe is None or device is None:
+            return
+        self.setup.keep()
+        self.session.training.start(sprites, recipe, self.setup.config(), device)
+        self.controls.pause.setFocus()
+
+    def keep(self) -> None:
+        """Remember the settings and the splitters."""
+        self.setup.keep()
+        self.session.settings.keep_layout("train", self._splitter.saveState())
+        self.session.settings.keep_layout("monitor", self.monitor.splitter.saveState())
+
+    @Slot()
+    def save_samples(self) -> bool:
+        """Save the samples on show as a sheet."""
+        strip = self.monitor.filmstrip
+        sprites = strip.sprites_at(strip.shown_step())
+        if sprites is None:
+            return False
+        name = f"{self.session.training.title} step {strip.shown_step()}.png"
+        path = asking.for_new_file(self, self.session.settings, "Save samples", name, "PNG picture (*.png)")
+        if path is not None:
+            self.session.models.save_sheet(path, sprites, _SHEET_COLUMNS)
+        return True
+
+    @Slot()
+    def export_model(self) -> bool:
+        """Export the live model, or the one that was trained last."""
+        training = self.session.training
+        if training.is_live() and training.control is not None and training.device is not None:
+            ExportDialog(self.session, training.control, training.title, training.device, self).open()
+        elif training.path is not None and training.device is not None and not training.is_busy():
+            saved = SavedModel(training.path, "best")
+            ExportDialog(self.session, saved, training.title, training.device, self).open()
+        else:
+            return False
+        return True
+
+    def _lay_out(self) -> None:
+        margin = 3 * parts.GRID
+        form = parts.column(self.setup)
+        form.setContentsMargins(margin, margin, 2 * parts.GRID, parts.GRID)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(parts.panel(form))
+        buttons = parts.column(self.controls)
+        buttons.setContentsMargins(margin, parts.GRID, 2 * parts.GRID, 2 * parts.GRID)
+        left = parts.panel(parts.column(scroll, buttons, spacing=0))
+        left.setMinimumWidth(320)
+        head = parts.row(parts.column(self._title, self._state, spacing=0), self.generate, self.save, self.export)
+        head.setStretch(0, 1)
+        right = parts.column(head, self.monitor, spacing=2 * parts.GRID)
+        right.setContentsMargins(2 * parts.GRID, margin, margin, parts.GRID)
+        right.setStretch(1, 1)
+        self._splitter.addWidget(left)
+        self._splitter.addWidget(parts.panel(right))
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setSizes([340, 900])
+        self._splitter.restoreState(self.session.settings.layout("train"))
+        self.setLayout(parts.column(self._splitter))
+
+    def _problem(self) -> str:
+        if self.session.importing.sprites is None:
+            return "Open a folder of sprites first."
+        return self.setup.problem()
+
+    @Slot()
+    def _refresh(self) -> None:
+        training = self.session.training
+        sprites = self.session.importing.sprites
+        self.controls.set_problem(self._problem())
+        self.setup.set_locked(training.is_busy())
+        self._title.setText(training.title or (f"Train on {sprites.title}" if sprites else "Train"))
+        self._state.setText(run_words.state(training) or (self._problem() or "Press Start and watch it learn."))
+        self._refresh_buttons()
+
+    @Slot()
+    def _refresh_buttons(self) -> None:
+        training = self.session.training
+        usable = training.is_live() or (training.path is not None and not training.is_busy())
+        why_not = "" if usable else "There is no model yet: press Start."
+        parts.enable(self.generate, why_not, "Make new sprites with this model.")
+        parts.enable(self.export, why_not, "Write the model for use in other programs. (Ctrl+E)")
+        samples = "" if training.samples is not None else "There are no samples yet: press Start."
+        parts.enable(self.save, samples, "Save the samples on show as one picture. (Ctrl+S)")
+
+    @Slot()
+    def _make_plot(self) -> None:
+        from studio.app.widgets.loss_plot import LossPlot
+
+        plot = LossPlot()
+        plot.save_requested.connect(self._save_plot)
+        self.monitor.set_plot(plot)
+
+    @Slot()
+    def _save_plot(self) -> None:
+        plot, training = self.monitor.plot, self.session.training
+        name = f"{training.title or 'loss'}.png"
+        path = asking.for_new_file(self, self.session.settings, "Save the plot", name, _PLOT_KINDS)
+        if path is None or plot is None:
+            return
+        try:
+            plot.save(path)
+        except (StudioError, OSError) as error:
+            self.report(error)
+
+    @Slot()
+    def _go_to_generate(self) -> None:
+        self.page_wanted.emit("generate")

@@ -1,0 +1,94 @@
+"""What the window's own jobs say, beside what the engine says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Event, Rgba
+from studio.data.sprites import Sprites
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+    from studio.engine.generate import GenerateSettings
+    from studio.engine.measure import DeviceMeasured
+    from studio.engine.rundir import RunRecord
+    from studio.exports.base import ModelExport
+    from studio.recipes.base import Recipe
+
+
+@dataclass(frozen=True, eq=False)
+class EngineReady(Event):
+    """torch is there, and with it the plug-ins that need it."""
+
+    recipes: Mapping[str, Recipe]
+    exports: Mapping[str, ModelExport]
+    make_settings: type[GenerateSettings]
+
+
+@dataclass(frozen=True)
+class DevicesListed(Event):
+    """All devices, usable or not, and the id of the fastest."""
+
+    devices: tuple[Device, ...]
+    fastest: str
+
+
+@dataclass(frozen=True)
+class Measured(Event):
+    """What one device did in one precision."""
+
+    figures: DeviceMeasured
+
+
+@dataclass(frozen=True)
+class LibrariesLoaded(Event):
+    """torch's shared libraries are mapped; until then, any other import would wait for that and hold up the window."""
+
+
+@dataclass(frozen=True)
+class PlotsReady(Event):
+    """pyqtgraph is imported: plots can be made without a wait."""
+
+
+@dataclass(frozen=True, eq=False)
+class PaletteFound(Event):
+    """The colours of a set of sprites, laid out for the eye: uint8 [K, 4], and how many pixels have each."""
+
+    sprites: Sprites
+    colours: Rgba
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class RunDescribed(Event):
+    """What run.json says of the run that has just started."""
+
+    record: RunRecord
+
+
+@dataclass(frozen=True)
+class FilesSaved(Event):
+    """These files were written."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class RunTrashed(Event):
+    """The run is in the trash."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class CheckpointsListed(Event):
+    """The checkpoints of a run that a model can be loaded from."""
+
+    path: Path
+    names: tuple[str, ...]

@@ -1,0 +1,94 @@
+"""Curves of the chosen runs over one another, and the samples of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QSplitter, QWidget
+
+from studio.app import parts
+from studio.app.session import Session
+from studio.app.widgets.filmstrip import Filmstrip
+from studio.engine.history import HistoryRead
+
+if TYPE_CHECKING:
+    from studio.app.widgets.curves_plot import CurvesPlot
+
+_MOST = 8
+_CALM_MS = 150  # while the arrow keys run through the table, nothing is read
+
+
+class Comparison(QWidget):
+    """save_wanted: the user wants the plot as a file."""
+
+    save_wanted = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._paths: list[Path] = []
+        self._read: dict[Path, HistoryRead] = {}
+        self.plot: CurvesPlot | None = None
+        self.filmstrip = Filmstrip()
+        self.filmstrip.view.set_placeholder("Choose a run to see its samples.")
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._plot_place = parts.column()
+        self.splitter.addWidget(parts.panel(self._plot_place))
+        self.splitter.addWidget(self.filmstrip)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setSizes([600, 400])
+        self.splitter.restoreState(session.settings.layout("comparison"))
+        self.setLayout(parts.column(self.splitter))
+        self._calm = QTimer(self)
+        self._calm.setSingleShot(True)
+        self._calm.setInterval(_CALM_MS)
+        self._calm.timeout.connect(self._ask)
+        session.library.read.connect(self._take)
+        session.workshop.plots_ready.connect(self._make_plot)
+
+    def show_runs(self, paths: Sequence[Path]) -> None:
+        """Show these runs, the first one's samples too."""
+        if list(paths[:_MOST]) != self._paths:
+            self._paths = list(paths[:_MOST])
+            self._calm.start()
+
+    def forget(self) -> None:
+        """Read everything anew: the runs have changed."""
+        self._read.clear()
+        self._paths = []
+
+    @Slot()
+    def _ask(self) -> None:
+        self._read = {path: read for path, read in self._read.items() if path in self._paths}
+        missing = [path for path in self._paths if path not in self._read]
+        if missing:
+            self._session.library.read_runs(missing)
+        self._draw()
+
+    @Slot(object)
+    def _take(self, read: HistoryRead) -> None:
+        if read.path in self._paths:
+            self._read[read.path] = read
+            self._draw()
+
+    @Slot()
+    def _make_plot(self) -> None:
+        from studio.app.widgets.curves_plot import CurvesPlot
+
+        self.plot = CurvesPlot()
+        self.plot.save_requested.connect(self.save_wanted)
+        self._plot_place.addWidget(self.plot)
+        self._draw()
+
+    def _draw(self) -> None:
+        known = [self._read[path] for path in self._paths if path in self._read]
+        if self.plot is not None:
+            curves = [(read.path.name, read.history.series.get("loss")) for read in known]
+            self.plot.set_curves([(name, curve.steps, curve.values) for name, curve in curves if curve is not None])
+        self.filmstrip.clear()
+        if known and known[0].path == self._paths[0]:
+            for step, sprites in known[0].samples:
+                self.filmstrip.add(step, sprites)

@@ -1,0 +1,145 @@
+"""Exporting a model: which format, where; then the check; then how to use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QDialog,
+    QLineEdit,
+    QPlainTextEdit,
+    QProgressBar,
+    QRadioButton,
+    QStackedWidget,
+    QWidget,
+)
+
+from studio.app import asking, parts
+from studio.app.jobs import SavedModel
+from studio.app.session import Session
+from studio.app.widgets import labels
+from studio.core import files, wording
+from studio.core.events import Exported
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+    from studio.engine.model import Control
+
+
+class ExportDialog(QDialog):
+    """Stays usable beside a training: the export runs between two of its ticks."""
+
+    def __init__(
+        self, session: Session, source: SavedModel | Control, title: str, device: Device, parent: QWidget
+    ) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._source = source
+        self._device = device
+        self._name = files.safe_name(title)
+        self._formats = list(session.workshop.exports.values())
+        self._choice = QButtonGroup(self)
+        self.path = QLineEdit()
+        self.browse = parts.button("Browse…", "Choose where to write the file.", "folder")
+        self.start = parts.button("Export", "Write the file, read it back and compare it.", "export", "primary")
+        self.cancel = parts.button("Cancel", "Close without exporting.")
+        self.done_button = parts.button("Close", "Close this window.", role="primary")
+        self.copy = parts.button("Copy", "Copy these lines to the clipboard.", "copy")
+        self.outcome = parts.text()
+        self.snippet = QPlainTextEdit()
+        self._stages = QStackedWidget()
+        self.setWindowTitle(f"Export {title}")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setMinimumWidth(560)
+        for stage in (self._choosing(title), self._writing(), self._finished()):
+            self._stages.addWidget(stage)
+        self.setLayout(parts.column(self._stages, margin=3 * parts.GRID))
+        self._connect()
+
+    def _connect(self) -> None:
+        self._choice.idClicked.connect(self._suggest_path)
+        self.browse.clicked.connect(self._browse)
+        self.start.clicked.connect(self._start)
+        self.cancel.clicked.connect(self.reject)
+        self.done_button.clicked.connect(self.accept)
+        self.copy.clicked.connect(self._copy)
+        self._session.models.exported.connect(self._show_result)
+        self._session.models.busy_changed.connect(self._look)
+        if self._choice.buttons():
+            self._choice.buttons()[0].setChecked(True)
+            self._suggest_path()
+
+    def _choosing(self, title: str) -> QWidget:
+        rows: list[QWidget] = []
+        for number, export in enumerate(self._formats):
+            radio = QRadioButton(export.title)
+            parts.describe(radio, export.title, export.help)
+            self._choice.addButton(radio, number)
+            rows += [radio, labels.caption(export.help)]
+        parts.describe(self.path, "File", "Where the model is written.")
+        where = parts.row(self.path, self.browse)
+        buttons = parts.row(1, self.cancel, self.start)
+        return parts.panel(
+            parts.column(labels.title(f"Export {title}"), *rows, labels.heading("Where"), where, 1, buttons)
+        )
+
+    def _writing(self) -> QWidget:
+        bar = QProgressBar()
+        bar.setRange(0, 0)
+        bar.setTextVisible(False)
+        words = "Writing the file, reading it back and comparing it with the model…"
+        return parts.panel(parts.column(1, parts.text(words), bar, 1))
+
+    def _finished(self) -> QWidget:
+        self.snippet.setReadOnly(True)
+        self.snippet.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.snippet.setMinimumHeight(140)
+        parts.describe(self.snippet, "How to load it", "Python lines that load the file.")
+        head = parts.row(labels.heading("How to load it in Python"), 1, self.copy)
+        return parts.panel(
+            parts.column(labels.title("Done"), self.outcome, head, self.snippet, parts.row(1, self.done_button))
+        )
+
+    @Slot()
+    def _suggest_path(self) -> None:
+        folder = self._session.settings.text("last_save_folder", str(Path.home()))
+        suffix = self._formats[self._choice.checkedId()].suffix
+        self.path.setText(str(files.free_path(Path(folder) / f"{self._name}{suffix}")))
+
+    @Slot()
+    def _browse(self) -> None:
+        suffix = self._formats[self._choice.checkedId()].suffix
+        kinds = f"{self._formats[self._choice.checkedId()].title} (*{suffix})"
+        chosen = asking.for_new_file(self, self._session.settings, "Export to", Path(self.path.text()).name, kinds)
+        if chosen is not None:
+            self.path.setText(str(chosen))
+
+    @Slot()
+    def _start(self) -> None:
+        if self._session.models.is_busy() or not self.path.text().strip():
+            return
+        self._stages.setCurrentIndex(1)
+        chosen = self._formats[self._choice.checkedId()]
+        self._session.models.export(self._source, self._device, chosen.name, Path(self.path.text().strip()))
+
+    @Slot(object)
+    def _show_result(self, exported: Exported) -> None:
+        names = "\n".join(str(path) for path in exported.paths)
+        same = "exactly the same" if exported.difference == 0 else f"the same to {wording.decimal(exported.difference)}"
+        self.outcome.setText(f"The file was read back, and gives {same} as the model.\n\n{names}")
+        self.snippet.setPlainText(exported.snippet)
+        self._stages.setCurrentIndex(2)
+
+    @Slot()
+    def _look(self) -> None:
+        """An export that ended without a result has failed, and the window says why."""
+        if not self._session.models.is_busy() and self._stages.currentIndex() == 1:
+            self.reject()
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.snippet.toPlainText())

@@ -1,0 +1,85 @@
+"""The sprites that a model made."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QStackedWidget, QWidget
+
+from studio.app import parts
+from studio.app.widgets import labels
+from studio.app.widgets.sprite_grid import SpriteGrid
+from studio.core import wording
+from studio.core.events import Rgba, SpritesGenerated
+
+_FILES = "Save each sprite, or each selected one, as a PNG file."
+_SHEET = "Save all sprites, or the selected ones, as one picture. (Ctrl+S)"
+
+
+class Results(QWidget):
+    """A grid with what it takes to keep what is in it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._made: SpritesGenerated | None = None
+        self._class_names: tuple[str, ...] = ()
+        self.grid = SpriteGrid()
+        self.grid.set_zoom(3)
+        self.save_files = parts.button("Save PNG files…", _FILES, "save")
+        self.save_sheet = parts.button("Save sheet…", _SHEET, "save")
+        self._title = labels.heading("New sprites")
+        self._facts = labels.caption("")
+        self._stack = QStackedWidget()
+        empty = labels.caption("Press Generate, and new sprites appear here. It works while a training runs, too.")
+        self._stack.addWidget(parts.panel(parts.column(1, parts.row(1, empty, 1), 1)))
+        self._stack.addWidget(self.grid)
+        words = parts.column(self._title, self._facts, spacing=0)
+        head = parts.row(words, self.save_files, self.save_sheet)
+        head.setStretch(0, 1)
+        self.setLayout(parts.column(head, self._stack, spacing=2 * parts.GRID))
+        self.grid.selection_changed.connect(self._refresh)
+        self._refresh()
+
+    def show_sprites(self, made: SpritesGenerated, class_names: tuple[str, ...]) -> None:
+        """Show what was made."""
+        self._made, self._class_names = made, class_names
+        names = self._names()
+        self.grid.set_sprites(made.sprites, names=names, classes=[self._class_of(label) for label in made.labels])
+        self._title.setText(wording.count(len(made.sprites), "new sprite"))
+        self._facts.setText(f"{made.model}, seed {made.seed}")
+        self._stack.setCurrentIndex(1)
+        self._refresh()
+
+    def to_save(self) -> tuple[Rgba, list[str]]:
+        """The selected sprites, or all, with a file name for each."""
+        if self._made is None:
+            return np.zeros((0, 1, 1, 4), dtype=np.uint8), []
+        chosen = self.grid.selected() or list(range(len(self._made.sprites)))
+        names = self._names()
+        return self._made.sprites[chosen], [names[index] for index in chosen]
+
+    def name(self) -> str:
+        """What to call a file of these sprites."""
+        return f"{self._made.model.replace(',', '')} seed {self._made.seed}" if self._made else "sprites"
+
+    def columns(self) -> int:
+        """How many columns make a sheet about square."""
+        return max(1, math.isqrt(max(1, len(self.to_save()[0]))))
+
+    def _class_of(self, label: int) -> str:
+        return self._class_names[label] if 0 <= label < len(self._class_names) else "any"
+
+    def _names(self) -> list[str]:
+        assert self._made is not None
+        stems = [self._class_of(label).rpartition("/")[2] for label in self._made.labels]
+        return [f"{stem} {self._made.seed} {number:04d}" for number, stem in enumerate(stems)]
+
+    @Slot()
+    def _refresh(self) -> None:
+        why_not = "" if self._made is not None else "There are no sprites yet: press Generate."
+        parts.enable(self.save_files, why_not, _FILES)
+        parts.enable(self.save_sheet, why_not, _SHEET)
+        selected = len(self.grid.selected()) if self._made is not None else 0
+        self.save_files.setText(f"Save {wording.count(selected, 'PNG file')}…" if selected else "Save PNG files…")

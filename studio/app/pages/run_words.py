@@ -1,0 +1,71 @@
+"""How a run is put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from studio.app.training import Training
+from studio.core import wording
+from studio.core.events import LossChunk
+
+if TYPE_CHECKING:
+    from studio.engine.history import Standing
+
+# The line of readings: each with the sentence that explains it.
+READINGS = {
+    "Step": "How often the model has been corrected; each step looks at one batch of sprites.",
+    "Epoch": "How often every sprite has been seen.",
+    "Loss": "How wrong the model is on the sprites it learns from; lower is better.",
+    "Held out": "How it does on sprites that were kept aside and that it never learns from.",
+    "Speed": "Sprites learnt from in a second.",
+    "Time left": "Until the time or the steps that you set are used up.",
+    "Memory": "In use on the device.",
+}
+
+UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
+
+STANDINGS: Mapping[Standing, str] = {
+    "training": "Training",
+    "interrupted": "Interrupted",
+    "finished": "Finished",
+    "stopped": "Stopped",
+    "failed": "Failed",
+    "damaged": "Damaged",
+}
+
+
+def readings(chunk: LossChunk, training: Training) -> dict[str, str]:
+    """The readings of a training after a tick."""
+    device = training.device
+    total = device.memory_total_bytes if device else 0
+    return {
+        "Step": wording.number(chunk.first_step + len(chunk.losses)),
+        "Epoch": wording.decimal(chunk.epoch) if chunk.epoch < 100 else wording.number(int(chunk.epoch)),
+        "Loss": wording.decimal(float(chunk.losses.mean())),
+        "Held out": figures(training.validated.metrics) if training.validated else "–",
+        "Speed": wording.rate(chunk.sprites_per_s),
+        "Time left": "Paused" if training.state == "paused" else wording.duration(chunk.eta_s),
+        "Memory": wording.memory(chunk.memory_bytes, total),
+    }
+
+
+def figures(metrics: Mapping[str, float]) -> str:
+    """The figure that matters most: an accuracy where there is one, else the loss."""
+    if "accuracy" in metrics:
+        return f"{wording.percent(metrics['accuracy'])} right"
+    return wording.decimal(metrics["loss"]) if "loss" in metrics else "–"
+
+
+def state(training: Training) -> str:
+    """What the training is doing, for the head of the page."""
+    words = {
+        "starting": "Getting ready…",
+        "training": "Training",
+        "paused": "Paused: the model can be used, and goes on whenever you like",
+        "stopping": "Saving…",
+    }.get(training.state, "")
+    if words or training.chunk is None:
+        return words
+    step = training.chunk.first_step + len(training.chunk.losses)
+    return f"Ended at step {wording.number(step)} after {wording.duration(training.chunk.elapsed_s)}"

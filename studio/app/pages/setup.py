@@ -1,0 +1,178 @@
+"""The left side of the Train page: recipe, preset, device, settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from studio.app import parts
+from studio.app.form import ConfigForm
+from studio.app.pages.device_choice import DeviceChoice
+from studio.app.pages.presets import Presets
+from studio.app.session import Session
+from studio.app.widgets import labels
+from studio.app.widgets.disclosure import Disclosure
+from studio.core import wording
+from studio.core.config import Config, TrainingConfig, Value
+from studio.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+    from studio.recipes.base import Recipe
+
+
+class SetupPanel(QWidget):
+    """changed: something that decides what Start does is another."""
+
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._forms: dict[str, ConfigForm] = {}
+        self.recipes = QComboBox()
+        parts.describe(self.recipes, "Recipe", "What kind of model to train.")
+        self._summary = labels.caption("Recipes arrive with the engine, in a moment.")
+        self.presets = Presets()
+        self.devices = DeviceChoice(session)
+        self._estimate = labels.caption("")
+        self._form_box = parts.column()
+        self.settings = Disclosure("Settings", parts.panel(self._form_box))
+        heading = labels.heading
+        self.setLayout(
+            parts.column(
+                heading("What to train"), self.recipes, self._summary, heading("How long"), self.presets,
+                self._estimate, heading("Device"), self.devices, self.settings, 1,
+            )
+        )  # fmt: skip
+        self._connect()
+        self.setEnabled(False)
+
+    def _connect(self) -> None:
+        self._session.workshop.ready.connect(self._show_recipes)
+        self.recipes.currentIndexChanged.connect(self._show_recipe)
+        self.presets.chosen.connect(self._take_preset)
+        self.devices.changed.connect(self._device_changed)
+        self.devices.measure_wanted.connect(self._measure)
+        self._session.importing.imported.connect(self._show_estimate)
+
+    def recipe(self) -> Recipe | None:
+        """The chosen recipe."""
+        return self._session.workshop.recipes.get(self.recipes.currentData() or "")
+
+    def device(self) -> Device | None:
+        """The chosen device."""
+        return self.devices.device()
+
+    def config(self) -> TrainingConfig:
+        """The settings on show. Raises UsageError."""
+        config = self._forms[self.recipes.currentData()].config()
+        assert isinstance(config, TrainingConfig)
+        return config
+
+    def problem(self) -> str:
+        """Why nothing can be trained with this; empty when it can."""
+        if self.recipe() is None:
+            return "The engine is still starting."
+        return self.devices.problem() or self._forms[self.recipes.currentData()].problem()
+
+    def set_locked(self, locked: bool) -> None:
+        """No other choice while a run trains."""
+        self.recipes.setEnabled(not locked)
+        self.presets.setEnabled(not locked)
+        self.devices.picker.set_locked(locked)
+        for form in self._forms.values():
+            form.set_locked(locked)
+
+    def keep(self) -> None:
+        """Remember what is chosen."""
+        recipe = self.recipe()
+        if recipe is not None and not self.problem():
+            self._session.settings.keep_text("recipe", recipe.name)
+            self._session.settings.keep_values(recipe.name, self.config().to_json())
+            self.devices.keep()
+
+    @Slot()
+    def _show_recipes(self) -> None:
+        wanted = self._session.settings.text("recipe")
+        self.recipes.blockSignals(True)
+        recipes = self._session.workshop.recipes.values()
+        for recipe in sorted(recipes, key=lambda recipe: recipe.makes == "labels"):  # those that draw come first
+            self.recipes.addItem(recipe.title, recipe.name)
+        self.recipes.setCurrentIndex(max(0, self.recipes.findData(wanted)))
+        self.recipes.blockSignals(False)
+        self.setEnabled(True)
+        self._show_recipe()
+
+    @Slot()
+    def _show_recipe(self) -> None:
+        recipe = self.recipe()
+        if recipe is None:
+            return
+        self._summary.setText(recipe.summary)
+        self.presets.show_recipe(recipe)
+        if recipe.name not in self._forms:
+            self._add_form(recipe)
+        for name, form in self._forms.items():
+            form.setVisible(name == recipe.name)
+        self._settings_changed()
+
+    def _add_form(self, recipe: Recipe) -> None:
+        config = _remembered(recipe, self._session.settings.values(recipe.name))
+        form = ConfigForm(config or self.presets.standard() or recipe.Config())
+        form.changed.connect(self._settings_changed)
+        self._forms[recipe.name] = form
+        self._form_box.addWidget(form)
+
+    @Slot(object)
+    def _take_preset(self, config: Config) -> None:
+        self._forms[self.recipes.currentData()].set_config(config)
+        self._settings_changed()
+
+    @Slot()
+    def _settings_changed(self) -> None:
+        recipe = self.recipe()
+        if recipe is not None and not self._forms[recipe.name].problem():
+            self.presets.mark(self.config())
+            self.devices.settings_changed(recipe, self.config())
+        self._show_estimate()
+        self.changed.emit()
+
+    @Slot()
+    def _measure(self) -> None:
+        recipe, sprites = self.recipe(), self._session.importing.sprites
+        if recipe is None or sprites is None or self.problem():
+            self._estimate.setText(self.problem() or "Open sprites first: their size decides how fast a device is.")
+        else:
+            self.devices.measure(recipe, self.config(), sprites)
+
+    @Slot()
+    def _show_estimate(self) -> None:
+        """How long it takes and how much is seen, as far as that is known."""
+        sprites = self._session.importing.sprites
+        if self.recipe() is None or self._forms[self.recipes.currentData()].problem():
+            return
+        config = self.config()
+        speed = self.devices.speed(config.precision)
+        if not speed or sprites is None:
+            self._estimate.setText("Measure the devices to see how much is learnt in that time.")
+            return
+        seen = config.steps * config.batch_size or int(60 * config.minutes * speed)
+        each = wording.count(round(seen / max(1, len(sprites))), "time")
+        length = wording.duration(seen / speed)
+        self._estimate.setText(f"About {length} here: {wording.number(seen)} sprites, each of yours {each}.")
+
+    @Slot()
+    def _device_changed(self) -> None:
+        self._show_estimate()
+        self.changed.emit()
+
+
+def _remembered(recipe: Recipe, values: dict[str, Value]) -> TrainingConfig | None:
+    """The settings of the last time; None when there are none, or none that this version knows."""
+    try:
+        return recipe.Config.from_json(values) if values else None
+    except UsageError:
+        return None
