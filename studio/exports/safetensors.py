@@ -31,7 +31,9 @@ class Safetensors(ModelExport):
     def read_back(self, paths: Sequence[Path], model: ExportableModel) -> Tensor:
         weights, metadata = read(paths[0])
         if metadata != metadata_of(model):
-            raise ExportError(f"{paths[0].name} says that it holds another model.", "Its metadata differ; export again.")
+            raise ExportError(
+                f"{paths[0].name} says that it holds another model.", "Its metadata differ; export again."
+            )
         return model.outputs(fill(model.fresh(), weights, paths[0]))
 
     def snippet(self, paths: Sequence[Path], model: ExportableModel) -> str:

@@ -1,0 +1,119 @@
+"""A trained model into a file of another format, read back and compared before it counts as done."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from studio.core import files
+from studio.core.discovery import pick
+from studio.core.errors import ExportError
+from studio.core.events import Events, Exported, Notice, Progress
+from studio.engine import catalogue
+from studio.engine.batches import to_input, to_rgba
+from studio.engine.model import TrainedModel
+from studio.exports.base import PROBE, ExportableModel, ModelExport
+from studio.recipes.base import SampleSettings
+
+LARGEST_DIFFERENCE = 1e-4
+
+
+def export(model: TrainedModel, format_name: str, target: Path) -> Events:
+    """Write `model` to `target`, read the file back and compare: yields Progress, Notice where useful, Exported last.
+
+    The model is copied before the first event, so training may go on meanwhile. Nothing that is there is replaced: a
+    target in the way or locked gives a new name, said in a Notice. A folder as target gives a file named after the run.
+    Raises UsageError for an unknown format, and ExportError when the file can't be written, can't be read back or gives
+    outputs that differ by more than LARGEST_DIFFERENCE; nothing is left behind then.
+    """
+    form = pick(catalogue.model_exports(), format_name, "export format")
+    exportable = as_exportable(model)
+    yield Progress(0, 3, "copying the model")
+    wanted = _named(form, exportable, target)
+    paths = _write(form, exportable, wanted)
+    if paths[0] != wanted:
+        yield Notice("info", f"{wanted.name} is in the way: saved as {paths[0].name}.", "")
+    try:
+        yield Progress(1, 3, "reading the file back")
+        found = form.read_back(paths, exportable)
+        yield Progress(2, 3, "comparing with the live model")
+        difference = compare(exportable, found, paths[0])
+    except BaseException:
+        for path in paths:
+            files.remove(path)
+        raise
+    yield Progress(3, 3, "checked")
+    yield Exported(tuple(paths), difference, form.snippet(paths, exportable))
+
+
+def as_exportable(model: TrainedModel) -> ExportableModel:
+    """A copy of the model in float32 on the CPU, with all that exports need to know of it."""
+    network = copy.deepcopy(model.network).float().cpu().to(memory_format=torch.contiguous_format)
+    recipe, config, spec = model.recipe, model.config, model.spec
+
+    def outputs(candidate: nn.Module) -> Tensor:
+        with torch.no_grad():
+            if recipe.makes == "labels":
+                return recipe.predict(candidate, PROBE.sprites(spec.size)).float()
+            labels = PROBE.labels(len(spec.class_names))
+            *_, last = recipe.sample(candidate, spec, SampleSettings(labels, PROBE.guidance, PROBE.steps, PROBE.seed))
+        assert last is not None
+        return last.float()
+
+    return ExportableModel(
+        title=model.title,
+        recipe=recipe.name,
+        makes=recipe.makes,
+        config=config.to_json(),
+        size=spec.size,
+        class_names=spec.class_names,
+        architecture=recipe.architecture(config, spec),
+        step=model.step,
+        network=network.eval().requires_grad_(False),
+        portable=(*recipe.portable, to_input if recipe.makes == "labels" else to_rgba),
+        fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
+        outputs=outputs,
+    )
+
+
+def compare(model: ExportableModel, found: Tensor, path: Path) -> float:
+    """The largest absolute difference of `found` from the live outputs. Raises ExportError when it is too large."""
+    live = model.outputs(model.network)
+    if found.shape != live.shape or not bool(torch.isfinite(found).all()):
+        raise ExportError(f"{path.name} does not give what the model gives.", "It was removed. Export again.")
+    difference = float((found - live).abs().max())
+    if difference > LARGEST_DIFFERENCE:
+        title = f"{path.name} differs from the model by {difference:.2g}: more than {LARGEST_DIFFERENCE:g}."
+        raise ExportError(title, "It was removed. Export as another format.")
+    return difference
+
+
+def _named(form: ModelExport, model: ExportableModel, target: Path) -> Path:
+    """The file to write: in a folder one named after the run, and always with the format's ending."""
+    if target.is_dir():
+        return target / f"{files.safe_name(model.title, 'model')}{form.suffix}"
+    return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)
+
+
+def _write(form: ModelExport, model: ExportableModel, wanted: Path) -> list[Path]:
+    """Write to the first name that neither the file nor one of its companions occupies."""
+    target = _free(form, wanted)
+    try:
+        return form.write(model, target)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ExportError(
+            f"Can't write {target.name}: {reason}.", "Choose another folder or free some space."
+        ) from error
+
+
+def _free(form: ModelExport, wanted: Path) -> Path:
+    """`wanted`, or the first numbered name for which neither the file nor its companions are there."""
+    candidate, number = files.free_path(wanted), 2
+    while any(path.exists() for path in form.companions(candidate)):
+        candidate = files.free_path(wanted.with_name(f"{wanted.stem} {number}{wanted.suffix}"))
+        number += 1
+    return candidate

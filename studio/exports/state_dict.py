@@ -1,0 +1,155 @@
+"""Weights as a PyTorch state dict (.pt), and beside it a Python file that runs the model with torch alone."""
+
+from __future__ import annotations
+
+import io
+import pprint
+import re
+import runpy
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from studio.core.errors import ExportError
+from studio.core.files import remove, write_atomic
+from studio.exports.base import PROBE, ExportableModel, ModelExport, fill
+from studio.exports.sources import definitions, imports_for
+from studio.exports.templates import LOAD, PREDICT, SAMPLE
+
+_NEEDED = {"sprites": ("draw_noise", "solve", "to_rgba"), "labels": ("to_input",)}
+_OWN_IMPORTS = {
+    "sprites": ("import argparse", "import struct", "import zlib"),
+    "labels": ("import argparse",),
+}
+_TORCH_IMPORTS = ("from pathlib import Path", "import torch", "from torch import Tensor", "from torch import nn")
+
+
+class StateDict(ModelExport):
+    name = "state_dict"
+    title = "PyTorch state_dict (.pt) with a loader"
+    suffix = ".pt"
+    help = "Weights for your own torch code, with a short Python file that loads and uses them."
+
+    def companions(self, target: Path) -> tuple[Path, ...]:
+        return (loader_path(target),)
+
+    def write(self, model: ExportableModel, target: Path) -> list[Path]:
+        loader = compose_loader(model, target.name)  # before anything is on the disk: it may refuse
+        packed = io.BytesIO()  # in memory, so that the names inside are the same whatever the file is called
+        torch.save(model.weights(), packed)
+        write_atomic(target, packed.getvalue())
+        try:
+            write_atomic(loader_path(target), loader.encode())
+        except OSError:
+            remove(target)
+            raise
+        return [target, loader_path(target)]
+
+    def read_back(self, paths: Sequence[Path], model: ExportableModel) -> Tensor:
+        weights, loader = paths
+        _check_archive(weights)
+        try:
+            # The loader in a namespace of its own, as if it were started: nothing of the studio is in it.
+            module = runpy.run_path(str(loader), run_name="exported_model")
+            network = module["load"](weights)
+            fill(network, network.state_dict(), weights)  # are all numbers finite?
+            if model.makes == "labels":
+                outputs = module["probabilities"](network, PROBE.sprites(model.size))
+            else:
+                labels = PROBE.labels(len(model.class_names))
+                outputs = module["draw"](network, labels, PROBE.seed, PROBE.guidance, PROBE.steps)
+        except (
+            OSError,
+            SyntaxError,
+            NameError,
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RuntimeError,
+        ) as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise ExportError(f"{weights.name} can't be loaded with its loader.", reason) from error
+        return torch.as_tensor(outputs)
+
+    def snippet(self, paths: Sequence[Path], model: ExportableModel) -> str:
+        module = loader_path(paths[0]).stem
+        use = "model.sample(network, 16, seed=0)  # uint8 [16, S, S, 4], RGBA"
+        if model.makes == "labels":
+            use = "model.predict(network, sprites)  # sprites: uint8 [N, S, S, 4] -> float32 [N, classes]"
+        return f"import {module} as model\n\nnetwork = model.load(device='cpu')\nresult = {use}\n"
+
+
+def loader_path(target: Path) -> Path:
+    """'my model.pt' -> 'my_model_loader.py', a name that can be imported."""
+    stem = re.sub(r"\W", "_", target.stem, flags=re.ASCII)
+    return target.with_name(f"{'_' if stem[:1].isdigit() else ''}{stem}_loader.py")
+
+
+def compose_loader(model: ExportableModel, weights_name: str) -> str:
+    """The text of the loader file. Raises ExportError when the recipe does not say how to run without the studio."""
+    names = {getattr(item, "__name__", "") for item in model.portable}
+    network = str(model.architecture.get("class", ""))
+    missing = [name for name in (network, *_NEEDED[model.makes]) if name not in names]
+    if missing or not network.isidentifier():
+        title = f"The recipe {model.recipe!r} does not say how its models run without the studio."
+        raise ExportError(title, f"Its `portable` lacks {', '.join(missing) or 'a network'}. Export as safetensors.")
+    code = definitions(model.portable)
+    lines = {*imports_for(model.portable, code), *_OWN_IMPORTS[model.makes], *_TORCH_IMPORTS}
+    usage = SAMPLE if model.makes == "sprites" else PREDICT
+    parts = [
+        _heading(model, weights_name),
+        _sorted_imports(lines),
+        _constants(model, weights_name),
+        "\n" + code,
+        LOAD.format(network=network),
+        usage,
+    ]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _heading(model: ExportableModel, weights_name: str) -> str:
+    what = "Draws new sprites" if model.makes == "sprites" else "Names the class of sprites"
+    name = re.sub(r'[^ -~]|["\\]', "_", weights_name)
+    start = f"python {loader_path(Path(name)).name}"
+    return (
+        f'"""{what}: the weights in {name}, loaded and used with torch alone.\n\n'
+        f"Start it with '{start} --help', or import it: load() gives the network.\n"
+        f"Trained for {model.step:,} steps by the recipe {model.recipe!r} of Sprite Training Studio.\n"
+        '"""\n\nfrom __future__ import annotations\n'
+    )
+
+
+def _sorted_imports(lines: set[str]) -> str:
+    """The standard library first, then torch."""
+    ours = [line for line in lines if line.split()[1].partition(".")[0] == "torch"]
+    standard = sorted(lines - set(ours), key=lambda line: (line.startswith("from"), line))
+    return "\n".join([*standard, "", *sorted(ours, key=lambda line: (line.startswith("from"), line))]) + "\n"
+
+
+def _constants(model: ExportableModel, weights_name: str) -> str:
+    values: dict[str, Any] = {
+        "SIZE": model.size,
+        "CLASS_NAMES": list(model.class_names),
+        "ARCHITECTURE": {"class": model.architecture["class"], "arguments": dict(model.architecture["arguments"])},
+    }
+    lines = [
+        f"{name} = {pprint.pformat(value, width=110, compact=True, sort_dicts=False)}" for name, value in values.items()
+    ]
+    return "\n".join([f"WEIGHTS = Path(__file__).with_name({weights_name!r})", *lines]) + "\n"
+
+
+def _check_archive(path: Path) -> None:
+    """Whether every byte of a .pt file, which is a ZIP archive, is as it was written. Raises ExportError."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+    except (OSError, zipfile.BadZipFile, zlib.error, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
+        raise ExportError(f"{path.name} is damaged.", str(error)) from error
+    if damaged:
+        raise ExportError(f"{path.name} is damaged.", f"{damaged} in it is not what was written.")
