@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,8 @@ from studio.data.sprites import Sprites
 _FORMAT = "sprites 1"
 _LONGEST_HEADER = 100_000_000  # bytes; safetensors' own bound
 _LARGEST_SIDE = 4096
-_TEXTS = frozenset({"format", "title", "class_names", "names", "extra"})
+_JSON_TEXTS = ("title", "class_names", "names", "extra")
+_TEXTS = frozenset({"format", *_JSON_TEXTS})
 
 
 def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> None:
@@ -52,7 +55,7 @@ def load(path: Path) -> Sprites:
 def load_with_extra(path: Path) -> tuple[Sprites, dict[str, Any]]:
     """The sprites and the `extra` that was saved with them. Raises BadInputError as `load` does."""
     try:
-        data = path.read_bytes()
+        data = _read(path)
     except OSError as error:
         title = f"The sprites in {path.name!r} can't be read: {error.strerror or error}."
         raise BadInputError(title, "Import them again from their folder.") from None
@@ -67,16 +70,27 @@ class _Damaged(Exception):  # noqa: N818
     """Why the bytes are not what `save` wrote."""
 
 
-def _parse(data: bytes) -> tuple[Sprites, dict[str, Any]]:
-    texts = _metadata(data)
+def _read(path: Path) -> NDArray[np.uint8]:
+    """The whole file as uint8 [bytes], in memory that the sprites can be a view of: 100,000 of them are not copied."""
+    with path.open("rb", buffering=0) as stream:
+        data = np.empty(os.fstat(stream.fileno()).st_size, np.uint8)
+        filled = 0
+        while filled < len(data) and (count := stream.readinto(data[filled:].data)):
+            filled += count
+    return data[:filled]
+
+
+def _parse(data: NDArray[np.uint8]) -> tuple[Sprites, dict[str, Any]]:
+    header, texts, body = _header(data)
+    labels = _array(data, body, header.get("labels"), "I64", 1).view(np.int64).copy()
+    rgba = _array(data, body, header.get("rgba"), "U8", 4)
+    size = rgba.shape[1]
+    if not 0 < size <= _LARGEST_SIDE or rgba.shape != (len(labels), size, size, 4):
+        raise _Damaged("its pixels have the wrong shape")
     try:
-        tensors = safetensors.numpy.load(data)
-        title, class_names, names, extra = (
-            json.loads(texts[key]) for key in ("title", "class_names", "names", "extra")
-        )
-    except (safetensors.SafetensorError, ValueError, RecursionError, KeyError, TypeError):
-        raise _Damaged("its contents don't match its header") from None
-    rgba, labels = _checked(tensors)
+        title, class_names, names, extra = (json.loads(texts[key]) for key in _JSON_TEXTS)
+    except (ValueError, RecursionError):
+        raise _Damaged("its names can't be read") from None
     if not (isinstance(title, str) and _all_texts(class_names) and _all_texts(names) and isinstance(extra, dict)):
         raise _Damaged("its names are not texts")
     if len(names) != len(labels) or (len(labels) and not 0 <= labels.min() <= labels.max() < len(class_names)):
@@ -87,13 +101,13 @@ def _parse(data: bytes) -> tuple[Sprites, dict[str, Any]]:
     return sprites, extra
 
 
-def _metadata(data: bytes) -> dict[str, str]:
-    """The texts in the header of a safetensors file, whose length is its first eight bytes."""
-    length = int.from_bytes(data[:8], "little")
+def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], int]:
+    """The header of a safetensors file, the texts in it, and where the arrays begin. Its first eight bytes count it."""
+    length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or length > min(_LONGEST_HEADER, len(data) - 8):
         raise _Damaged("it is cut off")
     try:
-        header = json.loads(data[8 : 8 + length])
+        header = json.loads(data[8 : 8 + length].tobytes())
     except (ValueError, RecursionError):
         raise _Damaged("its header can't be read") from None
     texts = header.get("__metadata__") if isinstance(header, dict) else None
@@ -101,20 +115,26 @@ def _metadata(data: bytes) -> dict[str, str]:
         raise _Damaged("it holds no sprites")
     if texts["format"] != _FORMAT:
         raise _Damaged("it was written by another version of the studio")
-    return texts
+    return header, texts, 8 + length
 
 
-def _checked(tensors: Mapping[str, NDArray[Any]]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Copies of the two arrays, so that they can be written to (torch warns of arrays that can't)."""
-    if tensors.keys() != {"rgba", "labels"}:
-        raise _Damaged("it holds other arrays than sprites")
-    rgba, labels = tensors["rgba"], tensors["labels"]
-    square = rgba.ndim == 4 and rgba.shape[1] == rgba.shape[2] and rgba.shape[3] == 4 and rgba.dtype == np.uint8
-    if not square or not 0 < rgba.shape[1] <= _LARGEST_SIDE:
-        raise _Damaged("its pixels have the wrong shape")
-    if labels.shape != rgba.shape[:1] or labels.dtype != np.int64:
-        raise _Damaged("its labels have the wrong shape")
-    return rgba.copy(), labels.copy()
+def _array(data: NDArray[np.uint8], body: int, about: Any, kind: str, dimensions: int) -> NDArray[np.uint8]:
+    """The bytes of one array as uint8 in its shape (the last axis 8 times as long for I64): a view that can be written.
+
+    Nothing that the header says of it is believed: kind, shape and place must agree with each other and with the file.
+    """
+    about = about if isinstance(about, dict) else {}
+    shape, place = about.get("shape"), about.get("data_offsets")
+    if about.get("dtype") != kind or not _whole_numbers(shape, dimensions) or not _whole_numbers(place, 2):
+        raise _Damaged("its arrays are not those of sprites")
+    sizes = [*shape[:-1], shape[-1] * (8 if kind == "I64" else 1)]
+    if place[1] - place[0] != math.prod(sizes) or body + place[1] > len(data):
+        raise _Damaged("its contents don't match its header")
+    return data[body + place[0] : body + place[1]].reshape(sizes)
+
+
+def _whole_numbers(values: object, count: int) -> bool:
+    return isinstance(values, list) and len(values) == count and all(type(n) is int and 0 <= n < 2**40 for n in values)
 
 
 def _all_texts(values: object) -> bool:
