@@ -135,7 +135,7 @@ def _misfit(shape: Shape, size: int, options: ImportOptions) -> Remark:
     if shape.visible == (0, 0):
         return Remark("empty", "nothing to see: every pixel is fully transparent", shape.part)
     if not shape.part and looks_like_sheet(width, height, size):
-        reason = f"{width:,} x {height:,} pixels look like a sheet of many sprites"
+        reason = f"{width:,} x {height:,} pixels, perhaps a sheet of many sprites"
         return Remark("looks like a sheet", f"{reason}: cut it up, or save its JSON beside it")
     if options.other_sizes == "leave out":
         return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", shape.part)

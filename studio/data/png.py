@@ -71,7 +71,7 @@ def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
         if end > len(data):
             raise Refused("unreadable", CUT_OFF)
         if zlib.crc32(data[start + 4 : end - 4]) != int.from_bytes(data[end - 4 : end], "big"):
-            raise Refused("unreadable", f"damaged: the checksum of its part {kind.decode('ascii')} is wrong")
+            raise Refused("unreadable", "damaged: its contents do not match their checksum")
         found.append((kind, data[start:end]))
         if kind == b"IEND":
             return found
