@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,7 +43,6 @@ class Studio(QObject):
         code = self._app.exec()
         self._interrupt.uninstall()
         self._errors.uninstall()
-        gc.unfreeze()  # what was imported in peace (see warmup) is freed in order
         if not self.session.close():
             os._exit(code)  # a thread hangs in its device: what is saved is saved, and ending it would abort
         return code

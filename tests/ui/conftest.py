@@ -1,13 +1,24 @@
-"""Fixtures of the window's tests: nothing that they make outlives them."""
+"""Fixtures of the window's tests: nothing that they make outlives them, and what trains is tiny."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from PIL import Image
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from studio.app import theme
 from studio.app.dispatcher import Dispatcher
+from studio.app.session import Session
+from studio.app.settings import Settings
+from studio.app.window import Window
+from studio.core.config import TrainingConfig
+from tests.conftest import make_sprites
+
+LONG_MS = 60_000  # torch is imported, a model trains, on a machine that does other things too
 
 
 @pytest.fixture
@@ -16,3 +27,80 @@ def dispatcher(qtbot: QtBot) -> Iterator[Dispatcher]:
     made = Dispatcher()
     yield made
     assert made.shut_down(5000)
+
+
+@pytest.fixture
+def session(qtbot: QtBot) -> Iterator[Session]:
+    """A session whose engine is not started."""
+    made = Session(Settings())
+    yield made
+    assert made.close()
+
+
+@pytest.fixture
+def ready(qtbot: QtBot, session: Session) -> Session:
+    """A session with recipes and devices."""
+    session.open()
+    qtbot.waitUntil(lambda: bool(session.workshop.recipes and session.workshop.devices), timeout=LONG_MS)
+    return session
+
+
+@pytest.fixture
+def window(qtbot: QtBot, qapp: QApplication, session: Session) -> Iterator[Window]:
+    """The window, shown, its engine on the way."""
+    made = Window(session, theme.apply(qapp, "light"))
+    qtbot.addWidget(made, before_close_func=_let_go)
+    made.painted.connect(session.open)
+    made.show()
+    qtbot.waitUntil(
+        lambda: bool(session.workshop.recipes and session.workshop.devices and made.train.monitor.plot),
+        timeout=LONG_MS,
+    )
+    yield made
+    if session.training.is_busy():
+        session.training.stop()
+        qtbot.waitUntil(lambda: not session.training.is_busy(), timeout=LONG_MS)
+
+
+@pytest.fixture
+def sprite_folder(tmp_path: Path) -> Path:
+    """24 sprites of 8x8 in two sub-folders, and a file that is no picture."""
+    folder = tmp_path / "discs"
+    sprites = make_sprites()
+    for rgba, name in zip(sprites.rgba, sprites.names, strict=True):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(rgba).save(path)
+    (folder / "class0" / "broken.png").write_text("not a picture")
+    return folder
+
+
+@pytest.fixture
+def opened(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
+    """The window with the sprites open."""
+    with qtbot.waitSignal(window._session.importing.imported, timeout=LONG_MS):
+        window.open_paths([sprite_folder])
+    return window
+
+
+def tiny(session: Session, recipe: str = "generator", **changes: float) -> TrainingConfig:
+    """Settings that train in a second or two."""
+    config = session.workshop.recipes[recipe].Config()
+    small = {"width": 16, "batch_size": 8, "steps": 12, "lr_warmup_steps": 0, "sample_every_s": 0.1, "holdout": 0.25}
+    return config.replace(**{**small, **changes})
+
+
+def start_tiny(session: Session, recipe: str = "generator", **changes: float) -> None:
+    """Start a tiny training on the CPU."""
+    sprites, device = session.importing.sprites or make_sprites(), session.workshop.device("cpu")
+    assert device is not None
+    session.training.start(sprites, session.workshop.recipes[recipe], tiny(session, recipe, **changes), device)
+
+
+def trains(session: Session) -> Callable[[], bool]:
+    """Whether steps are being taken."""
+    return lambda: session.training.state == "training" and session.training.chunk is not None
+
+
+def _let_go(window: Window) -> None:
+    window._may_close = True
