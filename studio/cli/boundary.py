@@ -1,0 +1,71 @@
+"""The outermost edge of the command line: whatever happens inside becomes a sentence and an exit code here."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from studio.core.errors import StudioError, UsageError
+from studio.core.events import JobFailed
+
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+def run(arguments: Sequence[str] | None) -> int:
+    """Parse and do; returns the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    # Idle compute threads must not spin on cores that others need; has to be set before torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name that the terminal can't show ends nothing
+    try:
+        return _guarded(words)
+    except BrokenPipeError:  # 'studio runs | head': nobody reads on
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for the flush at exit
+        return FAILED
+
+
+def _guarded(words: list[str]) -> int:
+    args = argparse.Namespace()
+    try:
+        from studio.cli.parser import parse
+
+        args = parse(words)
+        code = int(args.run(args))
+        sys.stdout.flush()
+        return code
+    except SystemExit as leaving:  # argparse has said what is wrong, or printed the help
+        return leaving.code if isinstance(leaving.code, int) else FAILED
+    except StudioError as error:
+        return _failed(error.title, error.hint, args, WRONG_USAGE if isinstance(error, UsageError) else FAILED)
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = f" ({os.fsdecode(error.filename)})" if error.filename else ""
+        return _failed(f"The system says: {error.strerror or error}{where}.", "", args, FAILED)
+    except Exception as error:  # noqa: BLE001 - the boundary: anything that gets here is a bug of the studio's
+        title = f"This is a bug in the studio: {type(error).__name__}: {error}"
+        hint = "" if getattr(args, "debug", False) else "The same command with --debug shows where it happened."
+        return _failed(title, hint, args, FAILED)
+
+
+def _failed(title: str, hint: str, args: argparse.Namespace, code: int) -> int:
+    """Say what went wrong on stderr, and as an event on stdout where the output is JSON."""
+    details = traceback.format_exc() if getattr(args, "debug", False) else ""
+    if getattr(args, "json", False):
+        from studio.cli.as_json import line
+
+        print(line(JobFailed(title, hint, details)), flush=True)  # noqa: T201
+    sys.stderr.write(details)
+    sys.stderr.write(f"{title}\n")
+    if hint:
+        sys.stderr.write(f"{hint}\n")
+    return code

@@ -1,0 +1,135 @@
+"""`studio demo`: the main job on the demo sprites, from pictures on disk to new ones and a model to take away."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.cli import window
+from studio.cli.boundary import DONE, INTERRUPTED
+from studio.cli.finding import import_with
+from studio.cli.interrupts import stopping
+from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.cli.using import save_sprites
+from studio.cli.words import argument, finished
+from studio.core import files, places
+from studio.core.errors import UsageError
+from studio.core.events import Exported, RunFinished, SpritesGenerated
+from studio.core.wording import count
+from studio.data.imported import ImportOptions
+from studio.data.sprites import Sprites
+from studio.engine.known_runs import remember
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+    from studio.engine.model import TrainedModel
+
+COLUMNS = 8
+ENLARGED = 6  # screen pixels for each of a sprite's
+
+
+def demo(args: argparse.Namespace) -> int:
+    """Show the demo in the window, or do the same job in the terminal where there is no screen."""
+    if not 0.05 <= args.minutes <= 1000:
+        raise UsageError("--minutes must be from 0.05 to 1000.", "Two give a first impression.")
+    if not args.terminal and not args.json:
+        obstacle = window.obstacle()
+        if not obstacle:
+            return window.open_demo()
+        reporter_for(args).say(f"{obstacle}\nThe demo runs here in the terminal instead.\n")
+    return in_terminal(args.minutes, args.out, reporter_for(args))
+
+
+def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
+    """Import, train, draw, plot and export; everything goes into one new folder. Returns the exit code."""
+    from studio.engine import devices
+
+    folder = files.free_path(out or Path("demo-output"))
+    folder.mkdir(parents=True)
+    reporter.say(f"1  Reading the demo sprites in {places.demo_sprites()}")
+    imported = import_with([places.demo_sprites()], ImportOptions(), reporter)
+    sprites = imported.sprites
+    kinds = ", ".join(sprites.class_names)
+    reporter.say(f"   {count(len(sprites), 'sprite')} of {sprites.size} x {sprites.size} pixels: {kinds}")
+    device = devices.choose(devices.detect(), devices.AUTO)
+    reporter.say(f"2  Training a generator on {device.name} for {minutes:g} min; Ctrl+C ends it sooner")
+    end, interrupted = _train(folder / "run", minutes, device, sprites, reporter)
+    reporter.say(f"   {finished(end)}")
+    if interrupted:
+        reporter.say(f"   Go on with it:  studio resume {argument(folder / 'run')}")
+        return INTERRUPTED
+    _make_results(folder, device, reporter)
+    return DONE
+
+
+def _train(
+    path: Path, minutes: float, device: Device, sprites: Sprites, reporter: Reporter
+) -> tuple[RunFinished, bool]:
+    from studio.engine import catalogue
+    from studio.engine.model import Control
+    from studio.engine.train import train_new
+
+    recipe = catalogue.recipe("generator")
+    config = recipe.Config().replace(**{**recipe.presets[0].changes, "minutes": minutes})
+    control = Control()
+    with stopping(control) as interruption:
+        end = follow(train_new(path, sprites, recipe, config, device, control), reporter, RunFinished)
+    remember(path)
+    return end, interruption.asked and end.reason == "stopped"
+
+
+def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
+    """From the trained run: a sheet of new sprites, the loss as a picture, and the model in every format."""
+    from studio.engine import catalogue
+    from studio.engine.exporting import export
+    from studio.engine.generate import GenerateSettings, generate, load_model
+    from studio.exports.png import save_enlarged
+
+    model, settings = load_model(folder / "run", "last", device), GenerateSettings(count=64)
+    reporter.say("3  Drawing 64 new sprites")
+    made = follow(generate(model, settings), reporter, SpritesGenerated)
+    sheet, _ = save_sprites(made, model, settings, folder / "new sprites.png", COLUMNS)
+    enlarged = save_enlarged(folder / "new sprites enlarged.png", made.sprites, COLUMNS, ENLARGED)
+    reporter.say("4  Exporting the model, reading it back and comparing")
+    exported: list[Path] = []
+    worst = 0.0
+    for name in catalogue.model_exports():
+        done = follow(
+            export(model, name, folder / f"model{catalogue.model_exports()[name].suffix}"), reporter, Exported
+        )
+        exported += done.paths
+        worst = max(worst, done.difference)
+    plot = _plot(folder, model)
+    reporter.record({"type": "FilesSaved", "paths": [sheet, enlarged, plot, *exported]})
+    same = "no difference" if worst == 0 else f"a largest difference of {worst:.1g}"
+    reporter.say(f"   compared with the live model: {same}\n\nDone. All of it is in {folder.resolve()}")
+    rows = [
+        (enlarged.name, "64 new sprites, large enough to look at"),
+        (sheet.name, "the same, pixel for pixel, with JSON beside it"),
+        (plot.name, "how the loss fell"),
+        *((path.name, _what(path)) for path in exported),
+        ("run", f"the run: studio generate {argument(folder / 'run')}"),
+    ]
+    reporter.table(("file", "what it is"), rows)
+
+
+def _plot(folder: Path, model: TrainedModel) -> Path:
+    import numpy as np
+
+    from studio.engine.history import Curve, read_history
+    from studio.exports.plot import save_loss_plot
+
+    history = read_history(folder / "run")
+    nothing = Curve(np.zeros(0, np.int64), np.zeros(0))
+    losses, checks = history.series.get("loss", nothing), history.validation.get("loss", nothing)
+    title = f"Demo: {model.recipe.title.lower()}, {count(model.step, 'step')}"
+    return save_loss_plot(folder / "loss.png", losses.steps, losses.values, checks.steps, checks.values, title)
+
+
+def _what(path: Path) -> str:
+    return {
+        ".safetensors": "the model's weights, with its settings and classes",
+        ".pt": "the model's weights for PyTorch",
+        ".py": "loads the .pt and draws with it; needs torch alone",
+    }.get(path.suffix, "the model")

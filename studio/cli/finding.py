@@ -1,0 +1,50 @@
+"""What a command line names: runs, devices and sprites."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.cli.flags import given
+from studio.cli.reporting import Reporter, follow
+from studio.core import places
+from studio.core.errors import UsageError
+from studio.data.imported import ImportOptions, SpritesImported
+from studio.engine.known_runs import known_runs
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+
+
+def find_run(name: str) -> Path:
+    """The folder of a run, given by path or by name. Raises UsageError."""
+    typed = Path(name)
+    if typed.name == "run.json":
+        typed = typed.parent
+    for path in (typed, places.runs() / name, *(known for known in known_runs() if known.name == name)):
+        if (path / "run.json").is_file():
+            return path
+    if typed.exists():
+        raise UsageError(f"{name} is not a run.", "A run is a folder with a run.json in it; 'studio runs' lists all.")
+    raise UsageError(f"There is no run {name!r}.", "'studio runs' lists all; a run can also be given by its folder.")
+
+
+def find_device(args: argparse.Namespace) -> Device:
+    """The device that was asked for, or the fastest. Raises UsageError, DeviceError."""
+    from studio.engine import devices
+
+    return devices.choose(devices.detect(), args.device)
+
+
+def read_sprites(args: argparse.Namespace, paths: Sequence[Path], reporter: Reporter) -> SpritesImported:
+    """Import what was named, with the options that were given. Raises BadInputError."""
+    return import_with(paths, ImportOptions(**given(args, ImportOptions)), reporter)  # type: ignore[arg-type]
+
+
+def import_with(paths: Sequence[Path], options: ImportOptions, reporter: Reporter) -> SpritesImported:
+    """Import with these options, using the studio's cache. Raises BadInputError."""
+    from studio.data.importing import import_sprites
+
+    return follow(import_sprites(paths, options, places.cache()), reporter, SpritesImported)

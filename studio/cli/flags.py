@@ -1,0 +1,71 @@
+"""Command-line flags made from settings: name, kind, default, bounds and help come from the config alone."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Collection, Mapping
+
+from studio.core.config import Config, Setting, Value, settings_of
+from studio.core.errors import UsageError
+
+_KINDS = {int: "N", float: "X", str: "TEXT"}
+_PREFIX = "setting:"
+
+
+def add_settings(
+    parser: argparse.ArgumentParser,
+    config_type: type[Config],
+    title: str,
+    *,
+    skip: Collection[str] = (),
+    renamed: Mapping[str, str] | None = None,
+) -> None:
+    """Add a flag for every setting of a config, the advanced ones in a group of their own.
+
+    renamed: flags that are not the setting's own name ({'class_name': 'class'}).
+    """
+    plain = parser.add_argument_group(title)
+    advanced = parser.add_argument_group(f"{title}, advanced")
+    for item in settings_of(config_type):
+        if item.name not in skip:
+            _add(advanced if item.advanced else plain, item, (renamed or {}).get(item.name, item.name))
+
+
+def given(args: argparse.Namespace, config_type: type[Config]) -> dict[str, Value]:
+    """The settings that were on the command line, by name."""
+    values = vars(args)
+    names = [item.name for item in settings_of(config_type)]
+    return {name: values[_PREFIX + name] for name in names if _PREFIX + name in values}
+
+
+def _add(group: argparse._ArgumentGroup, item: Setting, name: str) -> None:
+    flag = f"--{name.replace('_', '-')}"
+    dest, absent = _PREFIX + item.name, argparse.SUPPRESS
+    if item.kind is bool:
+        help_text = f"{item.help} (default: {'on' if item.default else 'off'})"
+        group.add_argument(
+            flag, dest=dest, default=absent, action=argparse.BooleanOptionalAction, help=_escaped(help_text)
+        )
+        return
+    bounds = f", {item.bounds()}" if item.bounds() else ""
+    default = f"{item.default:g}" if isinstance(item.default, float) else str(item.default)
+    unit = f" {item.unit}" if item.unit else ""
+    help_text = f"{item.help} (default: {default or 'none'}{unit}{bounds})"
+    metavar = "{" + ",".join(item.choices) + "}" if item.choices else _KINDS[item.kind]
+    group.add_argument(flag, dest=dest, default=absent, type=_reader(item), metavar=metavar, help=_escaped(help_text))
+
+
+def _reader(item: Setting) -> Callable[[str], Value]:
+    """What turns a word of the command line into the setting's value."""
+
+    def read(text: str) -> Value:
+        try:
+            return item.parse(text)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(error.title) from error
+
+    return read
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%%")

@@ -1,0 +1,174 @@
+"""The commands and their flags. Flags that come from a recipe are added only for the command that has them."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+import studio
+
+_ABOUT = "Train small models on your own pixel art. Without a command, the window opens."
+_EXAMPLES = """\
+examples:
+  studio demo                                  see the whole thing in three minutes
+  studio train my-sprites --minutes 10         learn to draw what is in a folder
+  studio generate "my run" --count 64 --out sheet.png
+  studio export "my run" --out model.safetensors
+
+'studio COMMAND --help' tells all about a command.
+exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted with the work saved
+"""
+
+
+def parse(words: list[str]) -> argparse.Namespace:
+    """The parsed command line; `run` in it is a function that does the job and returns the exit code.
+
+    Raises SystemExit after --help, --version and wrong usage, UsageError for a recipe that does not exist.
+    """
+    parser = argparse.ArgumentParser(
+        prog="studio",
+        description=_ABOUT,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"Sprite Training Studio {studio.__version__}")
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    parser.set_defaults(run=_lazily("studio.cli.window", "open_window"))
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for add in (_demo, _devices, _inspect, _train, _resume, _generate, _classify, _export, _runs):
+        add(commands, words)
+    return parser.parse_args(words)
+
+
+Commands = argparse._SubParsersAction  # mypy: the parsers are plain ArgumentParsers
+
+
+def _lazily(module: str, function: str) -> Callable[[argparse.Namespace], int]:
+    """A function that is imported when it is called."""
+
+    def run(args: argparse.Namespace) -> int:
+        return int(getattr(importlib.import_module(module), function)(args))
+
+    return run
+
+
+def _command(
+    commands: Commands[argparse.ArgumentParser], name: str, about: str, module: str, *, json: bool = True
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.", allow_abbrev=False)
+    parser.add_argument(
+        "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
+    )
+    if json:
+        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    parser.set_defaults(run=_lazily(f"studio.cli.{module}", name))
+    return parser
+
+
+def _demo(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "the main job on the demo sprites: in the window, or in the terminal where there is no screen"
+    parser = _command(commands, "demo", about, "demo")
+    parser.add_argument("--minutes", type=float, default=2.0, metavar="X", help="how long to train (default: 2)")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="where the results go (default: ./demo-output, or the next free name)",
+    )
+    parser.add_argument("--terminal", action="store_true", help="stay in the terminal, also where there is a screen")
+
+
+def _devices(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    parser = _command(commands, "devices", "list the devices that can train here", "looking")
+    parser.add_argument("--measure", action="store_true", help="time real training steps on each")
+    parser.add_argument("--recipe", default="generator", metavar="NAME", help="what to measure (default: generator)")
+    parser.add_argument(
+        "--size", type=int, default=32, metavar="N", help="canvas to measure at, in pixels (default: 32)"
+    )
+
+
+def _inspect(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    parser = _command(commands, "inspect", "say what an import finds, and what is wrong with which files", "looking")
+    _add_sources(parser)
+
+
+def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    parser = _command(commands, "train", "train a model on sprites", "training")
+    _add_sources(parser)
+    parser.add_argument("--recipe", default="generator", metavar="NAME", help="kind of model (default: generator)")
+    parser.add_argument("--preset", metavar="NAME", help="settings that belong together: quick, standard, best, ...")
+    _add_device(parser)
+    parser.add_argument("--name", help="name of the run (default: date, sprites and recipe)")
+    parser.add_argument("--out", type=Path, metavar="RUN", help="folder for the run (default: among the studio's runs)")
+    if _is_command(words, "train"):
+        from studio.cli.training import add_recipe_flags
+
+        add_recipe_flags(parser, words)
+
+
+def _resume(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    parser = _command(commands, "resume", "go on with a run that was stopped or interrupted", "training")
+    _add_run(parser)
+    _add_device(parser)
+
+
+def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    parser = _command(commands, "generate", "draw new sprites with a trained generator", "using")
+    _add_run(parser, checkpoint=True)
+    parser.add_argument(
+        "--out", type=Path, metavar="PATH", help="a .png for a sheet with JSON beside it, or a folder for one file each"
+    )
+    parser.add_argument(
+        "--columns", type=int, default=8, metavar="N", help="sprites side by side in a sheet (default: 8)"
+    )
+    _add_device(parser)
+    if _is_command(words, "generate"):
+        from studio.cli.using import add_generate_flags
+
+        add_generate_flags(parser)
+
+
+def _classify(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    parser = _command(commands, "classify", "name the class of sprites with a trained classifier", "using")
+    _add_run(parser, checkpoint=True)
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="sprites: files or folders")
+    _add_device(parser)
+
+
+def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    parser = _command(
+        commands, "export", "write a trained model for other programs, and check what was written", "using"
+    )
+    _add_run(parser, checkpoint=True)
+    parser.add_argument("--format", metavar="NAME", help="safetensors, state_dict, ... (default: what --out ends in)")
+    parser.add_argument("--out", type=Path, metavar="PATH", help="file or folder (default: the run's exports folder)")
+
+
+def _runs(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    _command(commands, "runs", "list every run", "looking")
+
+
+def _add_sources(parser: argparse.ArgumentParser) -> None:
+    from studio.cli.flags import add_settings
+    from studio.data.imported import ImportOptions
+
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="sprites: folders, files or sheets")
+    add_settings(parser, ImportOptions, "reading sprites")
+
+
+def _add_run(parser: argparse.ArgumentParser, *, checkpoint: bool = False) -> None:
+    parser.add_argument("run_name", metavar="RUN", help="a run's folder, or its name as 'studio runs' lists it")
+    if checkpoint:
+        parser.add_argument("--checkpoint", default="best", metavar="STEP", help="best, last or a step (default: best)")
+
+
+def _add_device(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:1, mps (default: auto)")
+
+
+def _is_command(words: list[str], name: str) -> bool:
+    """Whether the command line is about this command: its first word that is no flag."""
+    return next((word for word in words if not word.startswith("-")), "") == name

@@ -1,0 +1,136 @@
+"""How a command speaks: bars on a terminal, plain lines elsewhere, JSON lines on request.
+
+Results go to stdout; progress and notices go to stderr, so that stdout can be piped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from studio.cli import words
+from studio.cli.as_json import line
+from studio.core.events import Event, Events, LossChunk, Notice, Progress, RunStarted, Validated
+from studio.core.wording import number
+
+E = TypeVar("E", bound=Event)
+PLAIN_EVERY_S = 10.0
+_WIDE = 160  # columns of a table that no terminal limits
+
+
+class Reporter:
+    """Where a command sends its events and its results. This one keeps silent."""
+
+    def show(self, event: Event) -> None:
+        """Take note of an event of a running job."""
+
+    def clear(self) -> None:
+        """A job is over: remove what showed its progress."""
+
+    def say(self, text: str = "") -> None:
+        """A result in words. JSON has none."""
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """A result as a table; a column whose heading starts with '>' stands to the right. JSON has none."""
+
+    def record(self, values: Mapping[str, Any]) -> None:
+        """A result that no event carries, for JSON alone; by custom it has a 'type'."""
+
+
+class JsonReporter(Reporter):
+    """One JSON object a line, at once."""
+
+    def show(self, event: Event) -> None:
+        print(line(event), flush=True)  # noqa: T201
+
+    def record(self, values: Mapping[str, Any]) -> None:
+        print(line(values), flush=True)  # noqa: T201
+
+
+class PlainReporter(Reporter):
+    """Lines, at most one each PLAIN_EVERY_S of each kind of progress."""
+
+    def __init__(self) -> None:
+        self._losses: deque[float] = deque(maxlen=100)
+        self._next_s = time.monotonic() + PLAIN_EVERY_S / 2
+
+    def show(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self._note(words.started(event))
+                self._next_s = 0.0
+            case LossChunk():
+                self._losses.extend(event.losses.tolist())
+                if self._is_time():
+                    self._note(words.tick(event, float(np.mean(self._losses))))
+            case Progress(total=total) if total and self._is_time():
+                self._note(f"{number(event.done)} of {number(total)} {event.what}")
+            case Validated():
+                self._note(words.validated(event))
+            case Notice():
+                self._note(words.notice(event))
+
+    def say(self, text: str = "") -> None:
+        print(text, flush=True)  # noqa: T201
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        print_table(columns, rows)
+
+    def _is_time(self) -> bool:
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return False
+        self._next_s = now_s + PLAIN_EVERY_S
+        return True
+
+    def _note(self, text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table to stdout, as wide as its terminal, or as wide as it likes where there is none."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        table.add_column(column.removeprefix(">"), justify="right" if column.startswith(">") else "left")
+    for row in rows:
+        table.add_row(*row)
+    width = None if sys.stdout.isatty() else _WIDE
+    Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False).print(table)
+
+
+def reporter_for(args: argparse.Namespace) -> Reporter:
+    """What `args` and the streams ask for."""
+    if getattr(args, "json", False):
+        return JsonReporter()
+    if not sys.stderr.isatty():
+        return PlainReporter()
+    from studio.cli.bars import BarReporter
+
+    return BarReporter()
+
+
+def follow(events: Events, reporter: Reporter, kind: type[E]) -> E:
+    """Drive a job to its end and return its last event of `kind`. The job is closed whatever happens."""
+    found: E | None = None
+    with contextlib.closing(events):
+        try:
+            for event in events:
+                reporter.show(event)
+                if isinstance(event, kind):
+                    found = event
+        finally:
+            reporter.clear()
+    assert found is not None, f"the job ended without {kind.__name__}"
+    return found

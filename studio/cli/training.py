@@ -1,0 +1,126 @@
+"""The commands that train: train, resume."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.cli.boundary import DONE, INTERRUPTED
+from studio.cli.finding import find_device, find_run, read_sprites
+from studio.cli.flags import add_settings, given
+from studio.cli.interrupts import stopping
+from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.cli.words import argument, finished
+from studio.core import files, places
+from studio.core.config import TrainingConfig
+from studio.core.errors import UsageError
+from studio.core.events import Events, RunFinished
+from studio.data.sprites import Sprites
+from studio.engine.known_runs import remember
+from studio.engine.rundir import RunDir
+
+if TYPE_CHECKING:
+    from studio.engine.model import Control
+    from studio.recipes.base import Preset, Recipe
+
+
+def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
+    """Add a flag for every setting of the recipe that `words` name, and tell of its presets. Raises UsageError."""
+    from studio.engine import catalogue
+
+    first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first_look.add_argument("--recipe", default="generator", nargs="?")
+    recipe = catalogue.recipe(first_look.parse_known_args(words)[0].recipe or "generator")
+    add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
+    presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets)
+    recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalogue.recipes().values())
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"recipes (each has its own settings: --recipe NAME --help):\n{recipes}\n\npresets:\n{presets}"
+
+
+def train(args: argparse.Namespace) -> int:
+    """Train a new run."""
+    from studio.engine import catalogue
+    from studio.engine.model import Control
+    from studio.engine.train import train_new
+
+    reporter = reporter_for(args)
+    recipe = catalogue.recipe(args.recipe)
+    config = chosen_config(recipe, args)
+    sprites = read_sprites(args, args.paths, reporter).sprites
+    device = find_device(args)
+    path = run_folder(args, sprites, recipe)
+    control = Control()
+    return drive(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
+
+
+def resume(args: argparse.Namespace) -> int:
+    """Go on with a run."""
+    from studio.engine.model import Control
+    from studio.engine.train import train_resumed
+
+    reporter = reporter_for(args)
+    path = find_run(args.run_name)
+    control = Control()
+    return drive(train_resumed(path, find_device(args), control), path, control, reporter)
+
+
+def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> int:
+    """Train to the end, or until Ctrl+C; say where the work is and how to use it. Returns the exit code."""
+    try:
+        with stopping(control) as interruption:
+            end = follow(events, reporter, RunFinished)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"Given up. What was saved last is kept: studio resume {argument(path)}\n")
+        return INTERRUPTED
+    finally:
+        if (path / "run.json").is_file():
+            remember(path)
+    reporter.say(finished(end))
+    reporter.say(f"The run is in {path}")
+    if end.reason == "stopped":
+        reporter.say(f"Go on with it:  studio resume {_called(path)}")
+    else:
+        _say_what_next(path, reporter)
+    return INTERRUPTED if interruption.asked and end.reason == "stopped" else DONE
+
+
+def chosen_config(recipe: Recipe, args: argparse.Namespace) -> TrainingConfig:
+    """The recipe's defaults, changed by the preset, changed by the flags. Raises UsageError."""
+    changes = dict(_preset(recipe, args.preset).changes) if args.preset else {}
+    return recipe.Config().replace(**{**changes, **given(args, recipe.Config)})
+
+
+def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Path:
+    """Where a new run goes: --out, else a free name among the studio's runs."""
+    if args.out is not None:
+        return Path(args.out / files.safe_name(args.name)) if args.name else Path(args.out)
+    today = datetime.date.today().isoformat()
+    name = args.name or f"{today} {sprites.title} {recipe.name}"
+    return files.free_path(places.runs() / files.safe_name(name.replace(".", " ")))
+
+
+def _preset(recipe: Recipe, name: str) -> Preset:
+    for preset in recipe.presets:
+        if preset.title.lower() == name.lower():
+            return preset
+    names = ", ".join(preset.title.lower() for preset in recipe.presets)
+    raise UsageError(f"The {recipe.name} has no preset {name!r}.", f"Choose one of: {names or 'none'}.")
+
+
+def _called(path: Path) -> str:
+    """The shortest word by which a run can be named on the command line."""
+    return argument(Path(path.name) if path.parent == places.runs() else path)
+
+
+def _say_what_next(path: Path, reporter: Reporter) -> None:
+    from studio.engine import catalogue
+
+    if catalogue.recipe(RunDir(path).record().recipe).makes == "sprites":
+        reporter.say(f"Draw sprites with it:  studio generate {_called(path)} --out sheet.png")
+    else:
+        reporter.say(f"Classify sprites with it:  studio classify {_called(path)} FOLDER")
+    reporter.say(f"Use it elsewhere:  studio export {_called(path)} --out model.safetensors")

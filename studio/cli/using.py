@@ -1,0 +1,138 @@
+"""The commands that use a trained model: generate, classify, export."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from studio.cli.finding import find_device, find_run, import_with
+from studio.cli.flags import add_settings, given
+from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.core import files
+from studio.core.errors import UsageError
+from studio.core.events import Classified, Exported, SpritesGenerated
+from studio.core.wording import count, number, percent
+from studio.data.imported import ImportOptions
+from studio.engine.rundir import RunDir
+
+if TYPE_CHECKING:
+    from studio.engine.generate import GenerateSettings
+    from studio.engine.model import TrainedModel
+
+DEFAULT_FORMAT = "safetensors"
+_MOST_ROWS = 200
+
+
+def add_generate_flags(parser: argparse.ArgumentParser) -> None:
+    """Add a flag for every setting of generating."""
+    from studio.engine.generate import GenerateSettings
+
+    add_settings(parser, GenerateSettings, "what to draw", renamed={"class_name": "class"})
+
+
+def generate(args: argparse.Namespace) -> int:
+    """Draw new sprites into a sheet or into files."""
+    from studio.engine.generate import GenerateSettings, generate, load_model
+
+    reporter = reporter_for(args)
+    settings = GenerateSettings(**given(args, GenerateSettings))  # type: ignore[arg-type]
+    path = find_run(args.run_name)
+    out = args.out or Path(f"{files.safe_name(path.name)} {settings.class_name or 'sprites'} {settings.seed}.png")
+    if out.suffix and out.suffix.lower() != ".png" and not out.is_dir():
+        raise UsageError(f"Sprites are not saved as {out.suffix}.", "Let --out end in .png, or give a folder.")
+    model = load_model(path, args.checkpoint, find_device(args))
+    made = follow(generate(model, settings), reporter, SpritesGenerated)
+    written = save_sprites(made, model, settings, out, args.columns)
+    reporter.record({"type": "FilesSaved", "paths": written})
+    where = written[0] if len(written) < 3 and out.suffix else out
+    reporter.say(f"{count(len(made.sprites), 'new sprite')} of {made.model}: {where}")
+    return 0
+
+
+def save_sprites(
+    made: SpritesGenerated, model: TrainedModel, settings: GenerateSettings, out: Path, columns: int
+) -> list[Path]:
+    """Save new sprites as a sheet with its JSON, or as files in a folder; what made them is kept in them."""
+    from studio.exports.png import save_files, save_sheet
+
+    classes = [model.spec.class_names[label] if label >= 0 else "" for label in made.labels]
+    about = {"model": made.model, "recipe": model.recipe.name, **settings.to_json()}
+    if out.suffix:
+        return save_sheet(out, made.sprites, columns, classes=classes, metadata=about)
+    digits = len(str(len(classes)))
+    names = [f"{label.rpartition('/')[2] or 'sprite'} {place:0{digits}d}" for place, label in enumerate(classes, 1)]
+    return save_files(out, made.sprites, names, about)
+
+
+def classify(args: argparse.Namespace) -> int:
+    """Name the class of sprites."""
+    from studio.engine.generate import classify, load_model
+
+    reporter = reporter_for(args)
+    model = load_model(find_run(args.run_name), args.checkpoint, find_device(args))
+    options = ImportOptions(size=model.spec.size)
+    sprites = import_with(args.paths, options, reporter).sprites
+    found = follow(classify(model, sprites.rgba), reporter, Classified)
+    rows = []
+    for name, row in zip(sprites.names, found.probabilities, strict=True):
+        best = np.argsort(-row, kind="stable")[:3]
+        guesses = [(found.class_names[index], float(row[index])) for index in best]
+        reporter.record({"type": "SpriteClassified", "name": name, "classes": dict(guesses)})
+        rows.append((name, *(f"{label} {percent(share)}" for label, share in guesses)))
+    columns = ("sprite", "class", "or", "or")[: 1 + min(3, len(found.class_names))]
+    reporter.table(columns, rows[:_MOST_ROWS])
+    if len(rows) > _MOST_ROWS:
+        reporter.say(f"and {number(len(rows) - _MOST_ROWS)} more; --json prints all")
+    return 0
+
+
+def export(args: argparse.Namespace) -> int:
+    """Write a model in another format, and check it."""
+    from studio.engine.devices import detect
+    from studio.engine.generate import load_model
+
+    reporter = reporter_for(args)
+    path = find_run(args.run_name)
+    format_name = args.format or _format_of(args.out)
+    target = args.out
+    if target is None:
+        target = path / "exports" / f"{files.safe_name(RunDir(path).record().name)}{_suffix_of(format_name)}"
+    cpu = next(device for device in detect() if device.kind == "cpu")
+    export_model(load_model(path, args.checkpoint, cpu), format_name, target, reporter)
+    return 0
+
+
+def export_model(model: TrainedModel, format_name: str, target: Path, reporter: Reporter) -> Exported:
+    """Export one model and say what was written, how exact it is and how to load it."""
+    from studio.engine.exporting import export
+
+    done = follow(export(model, format_name, target), reporter, Exported)
+    written = " and ".join(str(path) for path in done.paths)
+    same = "no difference" if done.difference == 0 else f"a largest difference of {done.difference:.1g}"
+    reporter.say(f"Wrote {written}\nRead back and compared with the model at step {model.step:,}: {same}.")
+    reporter.say(f"\nLoad it with:\n\n{done.snippet}")
+    return done
+
+
+def _format_of(out: Path | None) -> str:
+    """The format that a file name asks for. Raises UsageError."""
+    from studio.engine import catalogue
+
+    if out is None or not out.suffix or out.is_dir():
+        return DEFAULT_FORMAT
+    for name, form in catalogue.model_exports().items():
+        if form.suffix == out.suffix.lower():
+            return name
+    endings = ", ".join(form.suffix for form in catalogue.model_exports().values())
+    raise UsageError(f"There is no export format for {out.suffix}.", f"Let --out end in one of: {endings}.")
+
+
+def _suffix_of(format_name: str) -> str:
+    """The ending of a format's main file. Raises UsageError."""
+    from studio.core.discovery import pick
+    from studio.engine import catalogue
+
+    return pick(catalogue.model_exports(), format_name, "export format").suffix

@@ -1,0 +1,31 @@
+"""From the command line into the window, and whether there can be one. Qt is imported only by what is called here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+_UNSEEN = ("offscreen", "minimal", "vnc")
+
+
+def open_window(args: argparse.Namespace) -> int:
+    """Open the window and return its exit code; where there is no screen, one sentence says so."""
+    from studio.app import launch
+
+    return launch.main()
+
+
+def open_demo() -> int:
+    """Open the window with the demo sprites, training."""
+    from studio.app import launch
+
+    return launch.main(demo=True)
+
+
+def obstacle() -> str:
+    """Why no window can be seen here, in a sentence; empty when one can."""
+    if os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0] in _UNSEEN:
+        return "Windows are drawn off the screen here (QT_QPA_PLATFORM)."
+    from studio.app import screen
+
+    return "There is no screen here." if not screen.has_screen() else screen.why_not()

@@ -1,0 +1,59 @@
+"""What events are called on a terminal: one sentence each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from studio.core.events import LossChunk, Notice, RunFinished, RunStarted, Validated
+from studio.core.wording import count, decimal, duration, number, percent, rate, time_left
+
+
+def started(event: RunStarted) -> str:
+    """What is being trained on what."""
+    verb = f"Going on from step {number(event.first_step)} with" if event.first_step else "Training"
+    heldout = f", {number(event.heldout_count)} held out" if event.heldout_count else ""
+    return (
+        f"{verb} the {event.recipe} on {event.device} in {event.precision}: {parameters(event.parameters)}, "
+        f"{count(event.train_count, 'sprite')}{heldout}\nThe run is in {event.path}"
+    )
+
+
+def parameters(value: int) -> str:
+    """4412345 -> '4.4 M parameters'."""
+    if value >= 1_000_000:
+        return f"{value / 1_000_000:.1f} M parameters"
+    return f"{value / 1000:.0f} k parameters" if value >= 1000 else count(value, "parameter")
+
+
+def tick(event: LossChunk, loss: float) -> str:
+    """The readings of a training, `loss` the mean of the latest."""
+    step = event.first_step + len(event.losses)
+    parts = [f"step {number(step)}", f"loss {decimal(loss)}", rate(event.sprites_per_s), time_left(event.eta_s)]
+    return " · ".join(part for part in parts if part)
+
+
+def validated(event: Validated) -> str:
+    """Figures on held-out sprites."""
+    figures = [
+        f"{name} {percent(value) if name == 'accuracy' else decimal(value)}" for name, value in event.metrics.items()
+    ]
+    return f"step {number(event.step)} · held-out sprites: {', '.join(figures)}"
+
+
+def finished(event: RunFinished) -> str:
+    """How a training ended."""
+    how = "Done" if event.reason == "finished" else "Stopped, and everything is saved"
+    return f"{how}: {count(event.step, 'step')} in {duration(event.elapsed_s)}."
+
+
+def notice(event: Notice) -> str:
+    """A notice with its hint."""
+    mark = {"info": "", "warning": "Warning: ", "error": "Error: "}[event.level]
+    return f"{mark}{event.title} {event.hint}".strip()
+
+
+def argument(path: Path) -> str:
+    """A path as it can be typed."""
+    text = os.fspath(path)
+    return f'"{text}"' if any(letter in " ()&;'*?$[]" for letter in text) else text
