@@ -6,7 +6,7 @@ Every function here is a generator for a worker: what it imports is imported in 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -27,7 +27,7 @@ from studio.app.answers import (
 from studio.core import files, places
 from studio.core.config import TrainingConfig
 from studio.core.errors import StudioError
-from studio.core.events import Event, Events, Rgba, RunStarted
+from studio.core.events import Event, Events, Progress, Rgba, RunStarted
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
@@ -36,6 +36,17 @@ if TYPE_CHECKING:
     from studio.engine.generate import GenerateSettings
     from studio.engine.model import Control, TrainedModel
     from studio.recipes.base import Recipe
+
+_FILES_AT_ONCE = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Picked:
+    """Sprites to be saved, with a name for each and what to say about them in the files."""
+
+    sprites: Rgba
+    names: Sequence[str]
+    about: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -213,18 +224,23 @@ def trash_run(path: Path) -> Events:
     yield RunTrashed(path)
 
 
-def save_files(folder: Path, sprites: Rgba, names: Sequence[str]) -> Events:
+def save_files(folder: Path, picked: Picked) -> Events:
     """One PNG for each sprite."""
     from studio.exports.png import save_files
 
-    yield FilesSaved(tuple(save_files(folder, sprites, names)))
+    paths: list[Path] = []
+    for start in range(0, len(picked.sprites), _FILES_AT_ONCE):
+        part = slice(start, start + _FILES_AT_ONCE)
+        paths += save_files(folder, picked.sprites[part], picked.names[part], picked.about)
+        yield Progress(len(paths), len(picked.sprites), "files written")
+    yield FilesSaved(tuple(paths))
 
 
-def save_sheet(path: Path, sprites: Rgba, columns: int) -> Events:
-    """All sprites in one PNG."""
+def save_sheet(path: Path, picked: Picked, columns: int) -> Events:
+    """All sprites in one PNG, with a JSON beside it that says where each one is."""
     from studio.exports.png import save_sheet
 
-    yield FilesSaved((save_sheet(path, sprites, columns),))
+    yield FilesSaved(tuple(save_sheet(path, picked.sprites, columns, picked.names, metadata=picked.about)))
 
 
 def _described(events: Iterator[Event]) -> Events:

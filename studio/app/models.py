@@ -10,9 +10,10 @@ from PySide6.QtCore import QObject, Signal
 
 from studio.app import answers, jobs
 from studio.app.dispatcher import Dispatcher, Place
-from studio.app.jobs import ModelShelf, SavedModel
+from studio.app.jobs import ModelShelf, Picked, SavedModel
 from studio.app.worker import Job, JobEnded
-from studio.core.events import Classified, Event, Events, Exported, Progress, Rgba, SpritesGenerated
+from studio.core import wording
+from studio.core.events import Classified, Event, Events, Exported, Notice, Progress, Rgba, SpritesGenerated
 from studio.data.importing import ImportOptions, SpritesImported
 
 if TYPE_CHECKING:
@@ -63,13 +64,13 @@ class Models(QObject):
         """Write a model and read it back."""
         self._begin("engine", "Exporting", jobs.export(self._shelf, source, device, format_name, target))
 
-    def save_files(self, folder: Path, sprites: Rgba, names: Sequence[str]) -> None:
+    def save_files(self, folder: Path, picked: Picked) -> None:
         """Write one PNG for each sprite."""
-        self._dispatcher.start("files", "Saving sprites", jobs.save_files(folder, sprites, names), self._hand_on)
+        self._dispatcher.start("files", "Saving sprites", jobs.save_files(folder, picked), self._receive_saved)
 
-    def save_sheet(self, path: Path, sprites: Rgba, columns: int) -> None:
+    def save_sheet(self, path: Path, picked: Picked, columns: int) -> None:
         """Write all sprites as one PNG."""
-        self._dispatcher.start("files", "Saving a sheet", jobs.save_sheet(path, sprites, columns), self._hand_on)
+        self._dispatcher.start("files", "Saving a sheet", jobs.save_sheet(path, picked, columns), self._receive_saved)
 
     def list_checkpoints(self, path: Path) -> None:
         """Ask for the checkpoints of a run."""
@@ -103,12 +104,18 @@ class Models(QObject):
         else:
             self._receive(event)
 
+    def _receive_saved(self, event: Event) -> None:
+        if isinstance(event, answers.FilesSaved):
+            self.saved.emit(event)
+            first, more = event.paths[0], len(event.paths) - 1
+            title = f"Saved as {first.name}" + (f" and {wording.count(more, 'file')} more." if more else ".")
+            self._dispatcher.noticed.emit(Notice("info", title, str(first.parent)))
+
     def _hand_on(self, event: Event) -> None:
         signals: dict[type[Event], Callable[[Event], None]] = {
             Progress: self.progressed.emit,
             SpritesGenerated: self.generated.emit,
             Exported: self.exported.emit,
-            answers.FilesSaved: self.saved.emit,
             answers.CheckpointsListed: self.checkpoints_listed.emit,
         }
         if type(event) in signals:

@@ -26,14 +26,21 @@ GRID = 8  # pixels; all distances are multiples of it, or its half
 
 def button(text: str, tip: str, icon: str = "", role: theme.Role = "") -> QPushButton:
     """A push button. `tip` is one sentence."""
-    made = QPushButton(text)
+    made = QPushButton()
     if icon:
         made.setIcon(theme.icon(icon, theme.colours().on_accent if role == "primary" else ""))
         made.setIconSize(QSize(18, 18))
     if role:
         theme.set_role(made, role)
     describe(made, text, tip)
+    relabel(made, text)
     return made
+
+
+def relabel(made: QPushButton, text: str) -> None:
+    """Change a button's text; beside an icon it begins a space further on, where Qt leaves too little."""
+    made.setText(text if made.icon().isNull() else f" {text}")
+    made.setAccessibleName(text)
 
 
 def tool(icon: str, name: str, tip: str) -> QToolButton:

@@ -85,7 +85,7 @@ def test_a_missing_library_is_named_with_its_packages(monkeypatch: pytest.Monkey
     def load(path: str) -> None:
         raise OSError("libEGL.so.1: cannot open shared object file: No such file or directory")
 
-    monkeypatch.setattr(screen.ctypes, "CDLL", load)
+    monkeypatch.setattr("ctypes.CDLL", load)
     sentence = screen.missing_library()
     assert "libEGL.so.1" in sentence
     assert "libegl1" in sentence

@@ -56,13 +56,12 @@ class Controls(QWidget):
         self._reason.setText(self._problem if state == "idle" else "")
         self._reason.setVisible(bool(self._reason.text()))
         paused = state == "paused"
-        self.pause.setText("Go on" if paused else "Pause")
-        self.pause.setAccessibleName(self.pause.text())
+        parts.relabel(self.pause, "Go on" if paused else "Pause")
         self.pause.setIcon(theme.icon("play" if paused else "pause", theme.colours().on_accent))
         saving = "The run is being saved." if state == "stopping" else ""
         parts.enable(self.pause, saving, _GO_ON if paused else _PAUSE)
         parts.enable(self.stop, saving, _STOP)
-        self.stop.setText("Saving…" if saving else "Stop")
+        parts.relabel(self.stop, "Saving…" if saving else "Stop")
 
     @Slot()
     def _pause_or_go_on(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
@@ -52,13 +53,13 @@ class GeneratePage(Page):
     @Slot()
     def save_samples(self) -> bool:
         """Save the results, or those that are selected, as a sheet."""
-        sprites, _ = self.results.to_save()
-        if not len(sprites):
+        picked = self.results.to_save()
+        if picked is None:
             return False
         name = f"{self.results.name()}.png"
         path = asking.for_new_file(self, self.session.settings, "Save a sheet", name, "PNG picture (*.png)")
         if path is not None:
-            self.session.models.save_sheet(path, sprites, self.results.columns())
+            self.session.models.save_sheet(path, picked, max(1, math.isqrt(len(picked.sprites))))
         return True
 
     def _connect(self) -> None:
@@ -156,10 +157,10 @@ class GeneratePage(Page):
 
     @Slot()
     def _save_files(self) -> None:
-        sprites, names = self.results.to_save()
+        picked = self.results.to_save()
         folder = asking.for_folder(self, self.session.settings, "Save one PNG file for each sprite")
-        if folder is not None:
-            self.session.models.save_files(folder, sprites, names)
+        if folder is not None and picked is not None:
+            self.session.models.save_files(folder, picked)
 
     @Slot(list)
     def _classify(self, paths: list[Path]) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from studio.app import parts
+from studio.app.jobs import Picked
 from studio.app.widgets import labels
 from studio.app.widgets.sprite_grid import SpriteGrid
 from studio.core import wording
-from studio.core.events import Rgba, SpritesGenerated
+from studio.core.events import SpritesGenerated
 
 _FILES = "Save each sprite, or each selected one, as a PNG file."
 _SHEET = "Save all sprites, or the selected ones, as one picture. (Ctrl+S)"
@@ -52,21 +50,18 @@ class Results(QWidget):
         self._stack.setCurrentIndex(1)
         self._refresh()
 
-    def to_save(self) -> tuple[Rgba, list[str]]:
-        """The selected sprites, or all, with a file name for each."""
+    def to_save(self) -> Picked | None:
+        """The selected sprites, or all; None when there are none."""
         if self._made is None:
-            return np.zeros((0, 1, 1, 4), dtype=np.uint8), []
+            return None
         chosen = self.grid.selected() or list(range(len(self._made.sprites)))
         names = self._names()
-        return self._made.sprites[chosen], [names[index] for index in chosen]
+        about = {"Model": self._made.model, "Seed": str(self._made.seed)}
+        return Picked(self._made.sprites[chosen], [names[index] for index in chosen], about)
 
     def name(self) -> str:
         """What to call a file of these sprites."""
         return f"{self._made.model.replace(',', '')} seed {self._made.seed}" if self._made else "sprites"
-
-    def columns(self) -> int:
-        """How many columns make a sheet about square."""
-        return max(1, math.isqrt(max(1, len(self.to_save()[0]))))
 
     def _class_of(self, label: int) -> str:
         return self._class_names[label] if 0 <= label < len(self._class_names) else "any"
@@ -82,4 +77,5 @@ class Results(QWidget):
         parts.enable(self.save_files, why_not, _FILES)
         parts.enable(self.save_sheet, why_not, _SHEET)
         selected = len(self.grid.selected()) if self._made is not None else 0
-        self.save_files.setText(f"Save {wording.count(selected, 'PNG file')}…" if selected else "Save PNG files…")
+        files = wording.count(selected, "PNG file") if selected else "PNG files"
+        parts.relabel(self.save_files, f"Save {files}…")

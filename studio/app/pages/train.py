@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QScrollArea, QSplitter
 
 from studio.app import asking, parts
-from studio.app.jobs import SavedModel
+from studio.app.jobs import Picked, SavedModel
 from studio.app.pages import run_words
 from studio.app.pages.base import Page
 from studio.app.pages.controls import Controls
@@ -73,7 +73,9 @@ class TrainPage(Page):
         name = f"{self.session.training.title} step {strip.shown_step()}.png"
         path = asking.for_new_file(self, self.session.settings, "Save samples", name, "PNG picture (*.png)")
         if path is not None:
-            self.session.models.save_sheet(path, sprites, _SHEET_COLUMNS)
+            names = [f"sample {number:02d}" for number in range(1, len(sprites) + 1)]
+            about = {"Model": f"{self.session.training.title}, step {strip.shown_step():,}"}
+            self.session.models.save_sheet(path, Picked(sprites, names, about), _SHEET_COLUMNS)
         return True
 
     @Slot()
