@@ -10,6 +10,7 @@ from studio.core.errors import UsageError
 
 _KINDS = {int: "N", float: "X", str: "TEXT"}
 _PREFIX = "setting:"
+_BEYOND_REACH = 100_000  # a bound that nobody meets is not worth a place in the help
 
 
 def add_settings(
@@ -47,7 +48,7 @@ def _add(group: argparse._ArgumentGroup, item: Setting, name: str) -> None:
             flag, dest=dest, default=absent, action=argparse.BooleanOptionalAction, help=_escaped(help_text)
         )
         return
-    bounds = f", {item.bounds()}" if item.bounds() else ""
+    bounds = f", {item.bounds()}" if item.bounds() and (item.high or 0) < _BEYOND_REACH else ""
     default = f"{item.default:g}" if isinstance(item.default, float) else str(item.default)
     unit = f" {item.unit}" if item.unit else ""
     help_text = f"{item.help} (default: {default or 'none'}{unit}{bounds})"

@@ -31,7 +31,7 @@ def parse(words: list[str]) -> argparse.Namespace:
         prog="studio",
         description=_ABOUT,
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"Sprite Training Studio {studio.__version__}")
@@ -41,6 +41,13 @@ def parse(words: list[str]) -> argparse.Namespace:
     for add in (_demo, _devices, _inspect, _train, _resume, _generate, _classify, _export, _runs):
         add(commands, words)
     return parser.parse_args(words)
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Room for long flags, so that most take one line."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=32)
 
 
 Commands = argparse._SubParsersAction  # mypy: the parsers are plain ArgumentParsers
@@ -56,14 +63,20 @@ def _lazily(module: str, function: str) -> Callable[[argparse.Namespace], int]:
 
 
 def _command(
-    commands: Commands[argparse.ArgumentParser], name: str, about: str, module: str, *, json: bool = True
+    commands: Commands[argparse.ArgumentParser], name: str, about: str, module: str, wants: str = ""
 ) -> argparse.ArgumentParser:
-    parser = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.", allow_abbrev=False)
+    parser = commands.add_parser(
+        name,
+        help=about,
+        description=f"{about[0].upper()}{about[1:]}.",
+        usage=f"studio {name} {wants}[options]",
+        formatter_class=_Help,
+        allow_abbrev=False,
+    )
     parser.add_argument(
         "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
     )
-    if json:
-        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     parser.set_defaults(run=_lazily(f"studio.cli.{module}", name))
     return parser
 
@@ -91,12 +104,14 @@ def _devices(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
 
 
 def _inspect(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(commands, "inspect", "say what an import finds, and what is wrong with which files", "looking")
+    parser = _command(
+        commands, "inspect", "say what an import finds, and what is wrong with which files", "looking", "PATH... "
+    )
     _add_sources(parser)
 
 
 def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(commands, "train", "train a model on sprites", "training")
+    parser = _command(commands, "train", "train a model on sprites", "training", "PATH... ")
     _add_sources(parser)
     parser.add_argument("--recipe", default="generator", metavar="NAME", help="kind of model (default: generator)")
     parser.add_argument("--preset", metavar="NAME", help="settings that belong together: quick, standard, best, ...")
@@ -110,13 +125,13 @@ def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> Non
 
 
 def _resume(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(commands, "resume", "go on with a run that was stopped or interrupted", "training")
+    parser = _command(commands, "resume", "go on with a run that was stopped or interrupted", "training", "RUN ")
     _add_run(parser)
     _add_device(parser)
 
 
 def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(commands, "generate", "draw new sprites with a trained generator", "using")
+    parser = _command(commands, "generate", "draw new sprites with a trained generator", "using", "RUN ")
     _add_run(parser, checkpoint=True)
     parser.add_argument(
         "--out", type=Path, metavar="PATH", help="a .png for a sheet with JSON beside it, or a folder for one file each"
@@ -132,16 +147,16 @@ def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
 
 
 def _classify(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(commands, "classify", "name the class of sprites with a trained classifier", "using")
+    parser = _command(
+        commands, "classify", "name the class of sprites with a trained classifier", "using", "RUN PATH... "
+    )
     _add_run(parser, checkpoint=True)
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="sprites: files or folders")
     _add_device(parser)
 
 
 def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(
-        commands, "export", "write a trained model for other programs, and check what was written", "using"
-    )
+    parser = _command(commands, "export", "write a trained model for other programs, and check it", "using", "RUN ")
     _add_run(parser, checkpoint=True)
     parser.add_argument("--format", metavar="NAME", help="safetensors, state_dict, ... (default: what --out ends in)")
     parser.add_argument("--out", type=Path, metavar="PATH", help="file or folder (default: the run's exports folder)")

@@ -37,7 +37,6 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
     presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets)
     recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalogue.recipes().values())
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = f"recipes (each has its own settings: --recipe NAME --help):\n{recipes}\n\npresets:\n{presets}"
 
 
