@@ -1,0 +1,158 @@
+"""What the window knows: opening sprites, listing runs, remembering."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QByteArray, QObject, Slot
+from pytestqt.qtbot import QtBot
+
+from studio.app.answers import PaletteFound
+from studio.app.session import Session
+from studio.app.settings import Settings
+from studio.core.events import JobFailed, Notice
+from studio.data.importing import ImportOptions
+from studio.engine.rundir import RunDir
+from tests.ui.conftest import LONG_MS, start_tiny, trains
+
+
+class Ear(QObject):
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.failures: list[JobFailed] = []
+        self.notices: list[Notice] = []
+        self.palettes: list[PaletteFound] = []
+        self.offers: list[tuple[Path, str]] = []
+        session.dispatcher.failed.connect(self.fail)
+        session.dispatcher.noticed.connect(self.notice)
+        session.importing.palette_found.connect(self.palette)
+        session.run_offered.connect(self.offer)
+
+    @Slot(object)
+    def fail(self, failure: JobFailed) -> None:
+        self.failures.append(failure)
+
+    @Slot(object)
+    def notice(self, notice: Notice) -> None:
+        self.notices.append(notice)
+
+    @Slot(object)
+    def palette(self, found: PaletteFound) -> None:
+        self.palettes.append(found)
+
+    @Slot(object, str)
+    def offer(self, path: Path, words: str) -> None:
+        self.offers.append((path, words))
+
+
+def test_a_folder_becomes_sprites_with_their_palette(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
+    ear = Ear(session)
+    with qtbot.waitSignals([session.importing.imported, session.importing.palette_found], timeout=LONG_MS):
+        session.importing.open_paths([sprite_folder])
+    sprites = session.importing.sprites
+    assert sprites is not None
+    assert len(sprites) == 24
+    assert sprites.class_names == ("class0", "class1")
+    assert len(ear.palettes[0].colours) == len(ear.palettes[0].counts) > 2
+    assert session.settings.recent() == [str(sprite_folder)]
+
+
+def test_what_is_open_stays_when_an_import_fails(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
+    ear = Ear(session)
+    with qtbot.waitSignal(session.importing.ended, timeout=LONG_MS):
+        session.importing.open_paths([sprite_folder])
+    before = session.importing.sprites
+    with qtbot.waitSignal(session.importing.ended, timeout=LONG_MS):
+        session.importing.open_paths([sprite_folder / "nowhere"])
+    assert "nowhere" in ear.failures[0].title + ear.failures[0].hint
+    assert session.importing.sprites is before
+    assert session.importing.paths == (sprite_folder,)
+
+
+def test_an_import_is_cancelled_at_once(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
+    session.importing.open_paths([sprite_folder])
+    qtbot.waitUntil(lambda: bool(session.dispatcher.running()))
+    begun = time.perf_counter()
+    session.importing.cancel()
+    assert not session.importing.is_busy()
+    qtbot.waitUntil(lambda: not session.dispatcher.running(), timeout=2000)
+    assert time.perf_counter() - begun < 0.5
+    assert session.importing.sprites is None
+
+
+def test_other_options_read_the_same_files_anew(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
+    with qtbot.waitSignal(session.importing.ended, timeout=LONG_MS):
+        session.importing.open_paths([sprite_folder])
+    with qtbot.waitSignal(session.importing.imported, timeout=LONG_MS):
+        session.importing.change_options(ImportOptions(size=16))
+    assert session.importing.sprites is not None
+    assert session.importing.sprites.size == 16
+
+
+def test_runs_are_listed_and_move_to_the_trash(
+    qtbot: QtBot, ready: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("send2trash.send2trash", lambda path: shutil.move(path, tmp_path / "trash"))
+    ear = Ear(ready)
+    start_tiny(ready, steps=1_000_000)
+    qtbot.waitUntil(trains(ready), timeout=LONG_MS)
+    path = ready.training.path
+    assert path is not None
+    ready.library.trash_run(path)
+    qtbot.waitUntil(lambda: bool(ear.failures), timeout=LONG_MS)
+    assert "being trained" in ear.failures[0].title
+    ready.training.stop()
+    qtbot.waitUntil(lambda: not ready.training.is_busy(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: [run.standing for run in ready.library.runs] == ["stopped"], timeout=LONG_MS)
+    with qtbot.waitSignal(ready.library.trashed, timeout=LONG_MS):
+        ready.library.trash_run(path)
+    qtbot.waitUntil(lambda: not ready.library.runs, timeout=LONG_MS)
+    assert (tmp_path / "trash" / "run.json").exists()
+
+
+def test_an_interrupted_run_is_offered_once(qtbot: QtBot, ready: Session) -> None:
+    start_tiny(ready, steps=1_000_000)
+    qtbot.waitUntil(trains(ready), timeout=LONG_MS)
+    ready.training.stop()
+    qtbot.waitUntil(lambda: not ready.training.is_busy(), timeout=LONG_MS)
+    run = RunDir(ready.training.path or Path())
+    progress = run.progress()
+    run.write_progress(type(progress)("training", progress.step, progress.elapsed_s, progress.headline))
+    fresh = Session(Settings())
+    ear = Ear(fresh)
+    fresh.open()
+    qtbot.waitUntil(lambda: bool(ear.offers), timeout=LONG_MS)
+    fresh.library.list_runs()
+    qtbot.waitUntil(lambda: not fresh.dispatcher.running(), timeout=LONG_MS)
+    assert ear.offers == [(run.path, f"'{run.path.name}' stopped at step {progress.step:,}.")]
+    assert fresh.close()
+
+
+def test_settings_come_back(qtbot: QtBot, tmp_path: Path) -> None:
+    settings = Settings(tmp_path / "window.ini")
+    settings.keep_layout("window", QByteArray(b"\x01\x02"))
+    settings.keep_values("generator", {"minutes": 2.5, "flip": True})
+    settings.keep_text("scheme", "dark")
+    for folder in ("a", "b", "a"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        settings.keep_recent(tmp_path / folder)
+    settings.sync()
+    again = Settings(tmp_path / "window.ini")
+    assert again.layout("window") == QByteArray(b"\x01\x02")
+    assert again.values("generator") == {"minutes": 2.5, "flip": True}
+    assert again.scheme() == "dark"
+    assert again.recent() == [str(tmp_path / "a"), str(tmp_path / "b")]
+    (tmp_path / "b").rmdir()
+    assert again.recent() == [str(tmp_path / "a")]
+
+
+def test_a_damaged_settings_file_is_as_if_there_were_none(tmp_path: Path) -> None:
+    path = tmp_path / "window.ini"
+    path.write_bytes(b"\x00[forms\ngenerator={{{\nrecent=7\nscheme=plaid")
+    settings = Settings(path)
+    assert settings.values("generator") == {}
+    assert settings.recent() == []
+    assert settings.scheme() == "system"
