@@ -4,8 +4,8 @@
 
 Pairs of the same run: by the command line, and in the real window with the Train page on show. Wall time from the
 first samples to the last step on disk, as each process sees it. With --heartbeat a 10 ms timer runs in the window's
-thread and its gaps are printed; it costs a few per cent itself, so the pairs leave it out. QT_QPA_PLATFORM and DISPLAY decide what
-kind of window it is.
+thread and its gaps are printed; it costs a few per cent itself, so the pairs leave it out. QT_QPA_PLATFORM and DISPLAY
+decide what kind of window it is.
 """
 
 from __future__ import annotations
