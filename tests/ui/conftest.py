@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
@@ -100,6 +102,12 @@ def start_tiny(session: Session, recipe: str = "generator", **changes: float) ->
 def trains(session: Session) -> Callable[[], bool]:
     """Whether steps are being taken."""
     return lambda: session.training.state == "training" and session.training.chunk is not None
+
+
+def click(widget: QWidget) -> None:
+    """Press a control with the mouse, as a user who sees it enabled."""
+    assert widget.isEnabled(), widget.toolTip()
+    QTest.mouseClick(widget, Qt.MouseButton.LeftButton)
 
 
 def _let_go(window: Window) -> None:
