@@ -33,7 +33,7 @@ class Window(QMainWindow):
 
     def __init__(self, session: Session, theme: Theme) -> None:
         super().__init__()
-        self._session = session
+        self.session = session
         self._painted = False
         self._may_close = False
         self._offered: Path | None = None
@@ -41,11 +41,12 @@ class Window(QMainWindow):
         self.setAcceptDrops(True)
         self.notices = NoticeBar()
         self.rail = Rail()
+        self.sprites = SpritesPage(session)
         self.train = TrainPage(session)
         self.generate = GeneratePage(session)
         self.runs = RunsPage(session)
         self.pages: dict[str, Page] = {
-            "sprites": SpritesPage(session),
+            "sprites": self.sprites,
             "train": self.train,
             "generate": self.generate,
             "runs": self.runs,
@@ -68,7 +69,7 @@ class Window(QMainWindow):
         self.restoreGeometry(session.settings.layout("window"))
 
     def _connect(self) -> None:
-        session = self._session
+        session = self.session
         session.dispatcher.failed.connect(self.notices.show_failure)
         session.dispatcher.noticed.connect(self.notices.show_notice)
         session.run_offered.connect(self._offer_run)
@@ -87,7 +88,7 @@ class Window(QMainWindow):
     def open_paths(self, paths: Sequence[Path]) -> None:
         """Open dropped files and folders as sprites."""
         self.show_page("sprites")
-        self._session.importing.open_paths(paths)
+        self.session.importing.open_paths(paths)
 
     def page(self) -> Page:
         """The page on show."""
@@ -104,7 +105,7 @@ class Window(QMainWindow):
     def _resume_offered(self) -> None:
         if self._offered is not None:
             self.show_page("train")
-            self._session.resume_run(self._offered)
+            self.session.resume_run(self._offered)
 
     @Slot(object)
     def _use_run(self, path: Path) -> None:
@@ -123,7 +124,7 @@ class Window(QMainWindow):
             return
         for page in self.pages.values():
             page.keep()
-        self._session.settings.keep_layout("window", self.saveGeometry())
+        self.session.settings.keep_layout("window", self.saveGeometry())
         event.accept()
         self.closed.emit()
 

@@ -80,7 +80,7 @@ def sprite_folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def opened(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
     """The window with the sprites open."""
-    with qtbot.waitSignal(window._session.importing.imported, timeout=LONG_MS):
+    with qtbot.waitSignal(window.session.importing.imported, timeout=LONG_MS):
         window.open_paths([sprite_folder])
     return window
 

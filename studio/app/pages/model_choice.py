@@ -16,6 +16,7 @@ from studio.core import wording
 
 if TYPE_CHECKING:
     from studio.engine.devices import Device
+    from studio.engine.history import RunSummary
     from studio.engine.model import Control
     from studio.engine.rundir import RunRecord
 
@@ -31,6 +32,7 @@ class ModelChoice(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
+        self._wanted = ""  # the run or the live model; empty until the user chooses
         self.models = QComboBox()
         parts.describe(self.models, "Model", "The model that trains now, or one of your runs.")
         self.models.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -39,6 +41,7 @@ class ModelChoice(QWidget):
         parts.describe(self.checkpoints, "Checkpoint", "How far the training was; best is best on held-out sprites.")
         self._checkpoint_box = parts.panel(parts.labelled("Checkpoint", self.checkpoints))
         self.setLayout(parts.column(parts.labelled("Model", self.models), self._checkpoint_box))
+        self.models.activated.connect(self._user_chose)
         self.models.currentIndexChanged.connect(self._model_chosen)
         self.checkpoints.currentIndexChanged.connect(self._checkpoint_chosen)
         session.library.listed.connect(self.refresh)
@@ -76,31 +79,39 @@ class ModelChoice(QWidget):
 
     def choose(self, path: Path) -> None:
         """Choose a run."""
-        self.models.setCurrentIndex(max(0, self.models.findData(str(path))))
+        self._wanted = str(path)
+        self.refresh()
 
     @Slot()
     def refresh(self) -> None:
-        """List the models that there are now; the choice stays if it can, and moves on with a training that ends."""
-        training, recipes = self._session.training, self._session.workshop.recipes
-        before = self.models.currentData()
-        if before == _LIVE and not training.is_live() and training.path is not None:
-            before = str(training.path)
-        elif training.is_live() and before == str(training.path):
-            before = _LIVE
+        """List the models that there are. What the user wants stays chosen; a training that ends becomes its run."""
+        training, before = self._session.training, self.models.currentData()
+        live = training.is_live() and training.record is not None
+        if live and self._wanted in ("", str(training.path)):
+            self._wanted = _LIVE
+        elif not live and self._wanted == _LIVE and not training.is_busy():
+            self._wanted = str(training.path or "")
         self.models.blockSignals(True)
         self.models.clear()
-        if training.is_live() and training.record is not None:
+        if live:
             self.models.addItem(f"{training.title} (live)", _LIVE)
         for run in self._session.library.runs:
-            has_work = run.record is not None and run.progress is not None and run.progress.step > 0
-            if has_work and run.record.recipe in recipes:  # type: ignore[union-attr]
+            if self._has_model(run):
                 self.models.addItem(run.path.name, str(run.path))
-        self.models.setCurrentIndex(max(0, self.models.findData(before)))
+        self.models.setCurrentIndex(max(0, self.models.findData(self._wanted)))
         self.models.blockSignals(False)
-        if self.models.currentData() != before or before is None:
+        if self.models.currentData() != before:
             self._model_chosen()
         else:
             self.changed.emit()
+
+    def _has_model(self, run: RunSummary) -> bool:
+        recipes = self._session.workshop.recipes
+        return bool(run.record and run.record.recipe in recipes and run.progress and run.progress.step)
+
+    @Slot()
+    def _user_chose(self) -> None:
+        self._wanted = self.models.currentData() or ""
 
     @Slot()
     def _model_chosen(self) -> None:

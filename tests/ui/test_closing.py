@@ -1,0 +1,67 @@
+"""Leaving while a run trains: asked, saved, resumable."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
+from pytestqt.qtbot import QtBot
+
+from studio.app import theme
+from studio.app.window import Window
+from studio.engine.history import summarise
+from tests.ui.conftest import LONG_MS, click, start_tiny, trains
+
+
+def answer(window: Window, words: str) -> None:
+    box = window.findChild(QMessageBox)
+    assert isinstance(box, QMessageBox)
+    click(next(button for button in box.findChildren(QPushButton) if button.text() == words))
+
+
+def test_an_idle_window_closes_at_once(qtbot: QtBot, window: Window) -> None:
+    with qtbot.waitSignal(window.closed):
+        window.close()
+    assert not window.isVisible()
+
+
+def test_keep_training_keeps_the_window(qtbot: QtBot, opened: Window) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    opened.close()
+    assert opened.isVisible()
+    answer(opened, "Keep training")
+    assert opened.isVisible()
+    assert opened.session.training.state == "training"
+
+
+def test_stop_and_save_closes_and_leaves_a_run_to_resume(qtbot: QtBot, opened: Window) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    opened.close()
+    with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
+        answer(opened, "Stop and save")
+    assert not opened.isVisible()
+    path = opened.session.training.path
+    assert path is not None
+    summary = summarise(path)
+    assert summary.standing == "stopped"
+    assert summary.progress is not None
+    assert summary.progress.step > 0
+    opened.session.resume_run(path)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+
+
+def test_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
+        opened.farewell.leave()
+    assert opened.session.training.path is not None
+    assert summarise(opened.session.training.path).standing == "stopped"
+
+
+def test_the_window_comes_back_as_it_was(qtbot: QtBot, qapp: QApplication, opened: Window) -> None:
+    opened.resize(1111, 777)
+    opened.close()
+    again = Window(opened.session, theme.apply(qapp))
+    qtbot.addWidget(again)
+    assert (again.width(), again.height()) == (1111, 777)

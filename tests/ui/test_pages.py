@@ -1,0 +1,253 @@
+"""The pages as a user meets them: real clicks, real sprites, really trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QComboBox, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.app import asking
+from studio.app.pages.export import ExportDialog
+from studio.app.window import Window
+from studio.core.config import TrainingConfig
+from tests.ui.conftest import LONG_MS, click, start_tiny, tiny, trains
+
+
+def choose(box: QComboBox, data: object) -> None:
+    box.setCurrentIndex(box.findData(data))
+    assert box.currentData() == data
+
+
+def set_tiny(window: Window, **changes: float) -> None:
+    """Put settings into the form that train in a second."""
+    recipe = window.train.setup.recipe()
+    assert recipe is not None
+    window.train.setup._take_preset(tiny(window.session, recipe.name, **changes))
+
+
+def train_to_the_end(qtbot: QtBot, window: Window) -> None:
+    window.show_page("train")
+    set_tiny(window)
+    click(window.train.controls.start)
+    qtbot.waitUntil(lambda: window.session.training.state == "idle", timeout=LONG_MS)
+
+
+def test_an_empty_window_says_what_to_do(window: Window) -> None:
+    assert window.sprites.drop_zone.isVisible()
+    window.show_page("train")
+    assert not window.train.controls.start.isEnabled()
+    assert "Open a folder" in window.train.controls.start.toolTip()
+    window.show_page("generate")
+    assert not window.generate.generate.isEnabled()
+    assert "no model" in window.generate.generate.toolTip()
+
+
+def test_dropping_a_folder_anywhere_opens_it(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
+    window.show_page("runs")
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(sprite_folder))])
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    with qtbot.waitSignal(window.session.importing.imported, timeout=LONG_MS):
+        window.dropEvent(QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, mime, left, none))
+    page = window.sprites
+    assert window.page() is page
+    assert page.grid.visible_count() == 24
+    assert page.left_out.isHidden() or not page.left_out.isVisible()
+    assert page.tabs.tabText(1) == "Left out (1)"
+
+
+def test_classes_filter_the_grid(opened: Window) -> None:
+    page = opened.sprites
+    assert page.classes.topLevelItemCount() == 3
+    page.classes.setFocus()
+    QTest.keyClick(page.classes, Qt.Key.Key_Down)
+    assert page.grid.visible_count() == 12
+    QTest.keyClick(page.classes, Qt.Key.Key_Up)
+    assert page.grid.visible_count() == 24
+
+
+def test_training_from_start_to_new_sprites_on_disk(
+    qtbot: QtBot, opened: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    click(opened.sprites.train)
+    assert opened.page() is opened.train
+    train_to_the_end(qtbot, opened)
+    assert opened.train.monitor.filmstrip.steps()[0] == 0
+    assert opened.train.monitor.filmstrip.steps()[-1] == 12
+    click(opened.train.generate)
+    assert opened.page() is opened.generate
+    qtbot.waitUntil(opened.generate.generate.isEnabled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: opened.generate.choice.checkpoints.count() > 1, timeout=LONG_MS)
+    with qtbot.waitSignal(opened.session.models.generated, timeout=LONG_MS) as made:
+        click(opened.generate.generate)
+    assert opened.generate.results.grid.visible_count() == len(made.args[0].sprites) == 64
+    monkeypatch.setattr(asking, "for_folder", lambda *args: tmp_path / "out")
+    with qtbot.waitSignal(opened.session.models.saved, timeout=LONG_MS):
+        click(opened.generate.results.save_files)
+    files = sorted((tmp_path / "out").glob("*.png"))
+    assert len(files) == 64
+    assert np.asarray(Image.open(files[0])).shape == (8, 8, 4)
+    monkeypatch.setattr(asking, "for_new_file", lambda *args: tmp_path / "sheet.png")
+    with qtbot.waitSignal(opened.session.models.saved, timeout=LONG_MS):
+        QTest.keyClick(opened, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+    assert Image.open(tmp_path / "sheet.png").size == (64, 64)
+
+
+def test_the_buttons_follow_the_training(qtbot: QtBot, opened: Window) -> None:
+    opened.show_page("train")
+    set_tiny(opened, steps=1_000_000)
+    controls = opened.train.controls
+    click(controls.start)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    assert not controls.start.isVisible()
+    assert not opened.train.setup.recipes.isEnabled()
+    click(controls.pause)
+    assert opened.session.training.state == "paused"
+    assert controls.pause.accessibleName() == "Go on"
+    click(controls.pause)
+    assert opened.train.save.isEnabled()
+    click(controls.stop)
+    qtbot.waitUntil(controls.start.isVisible, timeout=LONG_MS)
+    assert opened.train.setup.recipes.isEnabled()
+
+
+def test_space_pauses_and_goes_on(qtbot: QtBot, opened: Window) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    states = []
+    for _ in range(2):
+        QTest.keyClick(opened, Qt.Key.Key_Space)
+        states.append(opened.session.training.state)
+    assert states == ["paused", "training"]
+
+
+def test_settings_that_make_no_sense_keep_start_away(opened: Window) -> None:
+    opened.show_page("train")
+    setup = opened.train.setup
+    form = setup._forms[setup.recipes.currentData()]
+    box = form.findChild(QWidget, "batch_size")
+    assert box is not None
+    box.setFocus()
+    QTest.keyClick(box, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(box, Qt.Key.Key_Delete)
+    QTest.keyClicks(box, "0")
+    assert not opened.train.controls.start.isEnabled()
+    assert "Batch size" in opened.train.controls.start.toolTip()
+
+
+def test_presets_fill_the_form_and_own_settings_unmark_them(opened: Window) -> None:
+    setup = opened.train.setup
+    recipe = setup.recipe()
+    assert recipe is not None
+    quick = next(button for button in setup.presets.findChildren(QPushButton) if "Quick" in button.text())
+    opened.show_page("train")
+    click(quick)
+    assert setup.config().minutes == recipe.presets[0].changes["minutes"]
+    assert quick.isChecked()
+    setup._take_preset(setup.config().replace(batch_size=7))
+    assert not quick.isChecked()
+
+
+def test_a_classifier_shows_its_confusion_and_names_sprites(
+    qtbot: QtBot, opened: Window, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened.show_page("train")
+    choose(opened.train.setup.recipes, "classifier")
+    train_to_the_end(qtbot, opened)
+    assert opened.train.monitor.tabs.isTabVisible(1)
+    click(opened.train.generate)
+    assert opened.generate.classify.isVisible()
+    monkeypatch.setattr(asking, "for_files", lambda *args: sorted(sprite_folder.glob("class1/*.png"))[:5])
+    with qtbot.waitSignal(opened.session.models.classified, timeout=LONG_MS) as answered:
+        click(opened.generate.classify.browse)
+    rgba, answer = answered.args
+    assert rgba.shape == (5, 8, 8, 4)
+    assert answer.probabilities.shape == (5, 2)
+
+
+def test_exporting_says_the_difference_and_how_to_load(qtbot: QtBot, opened: Window, tmp_path: Path) -> None:
+    train_to_the_end(qtbot, opened)
+    click(opened.train.export)
+    dialog = opened.train.findChild(ExportDialog)
+    assert isinstance(dialog, ExportDialog)
+    dialog.path.setText(str(tmp_path / "model.safetensors"))
+    click(dialog.start)
+    qtbot.waitUntil(dialog.done_button.isVisible, timeout=LONG_MS)
+    assert (tmp_path / "model.safetensors").exists()
+    assert "read back" in dialog.outcome.text()
+    click(dialog.copy)
+    assert QApplication.clipboard().text() == dialog.snippet.toPlainText() != ""
+    click(dialog.done_button)
+
+
+def test_runs_are_listed_compared_and_used(qtbot: QtBot, opened: Window) -> None:
+    for _ in range(2):
+        train_to_the_end(qtbot, opened)
+    runs = opened.runs
+    opened.show_page("runs")
+    qtbot.waitUntil(lambda: runs.table.model().rowCount() == 2, timeout=LONG_MS)
+    runs.table.selectAll()
+    with qtbot.waitSignals([opened.session.library.read] * 2, timeout=LONG_MS):
+        pass
+    assert not runs.actions_row.resume.isEnabled()
+    assert runs.actions_row.resume.toolTip() == "Choose one run in the table."
+    runs.table.selectRow(0)
+    assert "used up" in runs.actions_row.resume.toolTip()
+    click(runs.actions_row.use)
+    assert opened.page() is opened.generate
+    runs.filter.setText("no such run")
+    assert runs.table.model().rowCount() == 0
+
+
+def test_a_model_that_trains_becomes_its_run_when_it_ends(qtbot: QtBot, opened: Window) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    choice = opened.generate.choice
+    assert choice.models.currentData() == "live"
+    opened.session.training.stop()
+    qtbot.waitUntil(lambda: choice.models.currentData() == str(opened.session.training.path), timeout=LONG_MS)
+
+
+def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window) -> None:
+    opened.show_page("train")
+    set_tiny(opened)
+    with qtbot.waitSignals([opened.session.workshop.measured] * 2, timeout=LONG_MS):
+        opened.train.setup.devices.picker.measure_requested.emit()
+    assert opened.train.setup.devices.speed("auto") > 0
+    qtbot.waitUntil(lambda: not opened.session.workshop.is_measuring(), timeout=LONG_MS)
+    set_tiny(opened, width=24)
+    assert opened.train.setup.devices.speed("auto") == 0
+
+
+def test_every_control_has_a_name_and_a_tool_tip(opened: Window) -> None:
+    from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLineEdit
+
+    nameless = []
+    for kind in (QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit):
+        for control in opened.findChildren(kind):
+            inner = control.objectName().startswith("qt_") or isinstance(control.parent(), QAbstractSpinBox | QComboBox)
+            if not inner and not (control.toolTip() and (control.accessibleName() or _text(control))):
+                nameless.append(f"{type(control).__name__} {control.objectName()} {_text(control)}")
+    assert nameless == []
+
+
+def test_settings_of_a_training_come_back(opened: Window) -> None:
+    config = tiny(opened.session, minutes=3.5)
+    opened.train.setup._take_preset(config)
+    opened.train.keep()
+    recipe = opened.train.setup.recipe()
+    assert recipe is not None
+    kept = recipe.Config.from_json(opened.session.settings.values(recipe.name))
+    assert isinstance(kept, TrainingConfig)
+    assert kept == config
+
+
+def _text(control: QWidget) -> str:
+    return str(control.property("text") or "")
