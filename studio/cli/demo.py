@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from studio.cli import window
 from studio.cli.boundary import DONE, INTERRUPTED
 from studio.cli.finding import import_with
-from studio.cli.interrupts import stopping
 from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.cli.training import to_the_end
 from studio.cli.using import save_sprites
 from studio.cli.words import argument, finished
 from studio.core import files, places
@@ -19,13 +19,12 @@ from studio.core.events import Exported, RunFinished, SpritesGenerated
 from studio.core.wording import count
 from studio.data.imported import ImportOptions
 from studio.data.sprites import Sprites
-from studio.engine.known_runs import remember
 
 if TYPE_CHECKING:
     from studio.engine.devices import Device
     from studio.engine.model import TrainedModel
 
-COLUMNS = 8
+COUNT, COLUMNS = 64, 8
 ENLARGED = 6  # screen pixels for each of a sprite's
 
 
@@ -73,10 +72,7 @@ def _train(
     recipe = catalogue.recipe("generator")
     config = recipe.Config().replace(**{**recipe.presets[0].changes, "minutes": minutes})
     control = Control()
-    with stopping(control) as interruption:
-        end = follow(train_new(path, sprites, recipe, config, device, control), reporter, RunFinished)
-    remember(path)
-    return end, interruption.asked and end.reason == "stopped"
+    return to_the_end(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
 
 
 def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
@@ -86,8 +82,8 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     from studio.engine.generate import GenerateSettings, generate, load_model
     from studio.exports.png import save_enlarged
 
-    model, settings = load_model(folder / "run", "last", device), GenerateSettings(count=64)
-    reporter.say("3  Drawing 64 new sprites")
+    model, settings = load_model(folder / "run", "last", device), GenerateSettings(count=COUNT)
+    reporter.say(f"3  Drawing {COUNT} new sprites")
     made = follow(generate(model, settings), reporter, SpritesGenerated)
     sheet, _ = save_sprites(made, model, settings, folder / "new sprites.png", COLUMNS)
     enlarged = save_enlarged(folder / "new sprites enlarged.png", made.sprites, COLUMNS, ENLARGED)
@@ -105,7 +101,7 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     same = "no difference" if worst == 0 else f"a largest difference of {worst:.1g}"
     reporter.say(f"   compared with the live model: {same}\n\nDone. All of it is in {folder.resolve()}")
     rows = [
-        (enlarged.name, "64 new sprites, large enough to look at"),
+        (enlarged.name, f"{COUNT} new sprites, large enough to look at"),
         (sheet.name, "the same, pixel for pixel, with JSON beside it"),
         (plot.name, "how the loss fell"),
         *((path.name, _what(path)) for path in exported),

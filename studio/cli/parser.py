@@ -116,8 +116,9 @@ def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> Non
     parser.add_argument("--recipe", default="generator", metavar="NAME", help="kind of model (default: generator)")
     parser.add_argument("--preset", metavar="NAME", help="settings that belong together: quick, standard, best, ...")
     _add_device(parser)
-    parser.add_argument("--name", help="name of the run (default: date, sprites and recipe)")
-    parser.add_argument("--out", type=Path, metavar="RUN", help="folder for the run (default: among the studio's runs)")
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--name", help="name of the run (default: date, sprites and recipe)")
+    place.add_argument("--out", type=Path, metavar="RUN", help="folder for the run (default: among the studio's runs)")
     if _is_command(words, "train"):
         from studio.cli.training import add_recipe_flags
 

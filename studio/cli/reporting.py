@@ -60,22 +60,26 @@ class PlainReporter(Reporter):
     def __init__(self) -> None:
         self._losses: deque[float] = deque(maxlen=100)
         self._next_s = time.monotonic() + PLAIN_EVERY_S / 2
+        self._training = False
 
     def show(self, event: Event) -> None:
         match event:
             case RunStarted():
                 self._note(words.started(event))
-                self._next_s = 0.0
+                self._next_s, self._training = 0.0, True
             case LossChunk():
                 self._losses.extend(event.losses.tolist())
                 if self._is_time():
                     self._note(words.tick(event, float(np.mean(self._losses))))
-            case Progress(total=total) if total and self._is_time():
+            case Progress(total=total) if total and not self._training and self._is_time():
                 self._note(f"{number(event.done)} of {number(total)} {event.what}")
             case Validated():
                 self._note(words.validated(event))
             case Notice():
                 self._note(words.notice(event))
+
+    def clear(self) -> None:
+        self._training = False
 
     def say(self, text: str = "") -> None:
         print(text, flush=True)  # noqa: T201

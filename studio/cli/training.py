@@ -69,22 +69,31 @@ def resume(args: argparse.Namespace) -> int:
 
 def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> int:
     """Train to the end, or until Ctrl+C; say where the work is and how to use it. Returns the exit code."""
-    try:
-        with stopping(control) as interruption:
-            end = follow(events, reporter, RunFinished)
-    except KeyboardInterrupt:
-        sys.stderr.write(f"Given up. What was saved last is kept: studio resume {argument(path)}\n")
-        return INTERRUPTED
-    finally:
-        if (path / "run.json").is_file():
-            remember(path)
+    end, interrupted = to_the_end(events, path, control, reporter)
     reporter.say(finished(end))
     reporter.say(f"The run is in {path}")
     if end.reason == "stopped":
         reporter.say(f"Go on with it:  studio resume {_called(path)}")
     else:
         _say_what_next(path, reporter)
-    return INTERRUPTED if interruption.asked and end.reason == "stopped" else DONE
+    return INTERRUPTED if interrupted else DONE
+
+
+def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter) -> tuple[RunFinished, bool]:
+    """Train until the budget is used up or Ctrl+C; the second value says that it was Ctrl+C.
+
+    The run is remembered whatever happens. Raises KeyboardInterrupt for a second Ctrl+C.
+    """
+    try:
+        with stopping(control) as interruption:
+            end = follow(events, reporter, RunFinished)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"What was saved last is kept. Go on with it: studio resume {argument(path)}\n")
+        raise
+    finally:
+        if (path / "run.json").is_file():
+            remember(path)
+    return end, interruption.asked and end.reason == "stopped"
 
 
 def chosen_config(recipe: Recipe, args: argparse.Namespace) -> TrainingConfig:
@@ -96,7 +105,7 @@ def chosen_config(recipe: Recipe, args: argparse.Namespace) -> TrainingConfig:
 def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Path:
     """Where a new run goes: --out, else a free name among the studio's runs."""
     if args.out is not None:
-        return Path(args.out / files.safe_name(args.name)) if args.name else Path(args.out)
+        return Path(args.out)
     today = datetime.date.today().isoformat()
     name = args.name or f"{today} {sprites.title} {recipe.name}"
     return files.free_path(places.runs() / files.safe_name(name.replace(".", " ")))
