@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from studio.app import theme
+from studio.app.widgets import labels
+
+_MOST_RECENT = 5
 
 
 class DropZone(QWidget):
@@ -18,6 +25,94 @@ class DropZone(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setAcceptDrops(True)
+        self._hovered = False
+        self._recent: list[QPushButton] = []
+        picture = QLabel()
+        picture.setPixmap(theme.icon("folder").pixmap(QSize(48, 48)))
+        title = labels.title("Drop a folder of sprites here")
+        hint = labels.caption("Sub-folders become classes. Your files are never changed.")
+        browse = self._button("Browse…", "Choose a folder of sprites.", "open")
+        theme.set_role(browse, "primary")
+        demo = self._button(
+            "Open the demo sprites", "Try everything with the sprites that come with the studio.", "image"
+        )
+        browse.clicked.connect(self.browse_requested)
+        demo.clicked.connect(self.demo_requested)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addStretch()
+        buttons.addWidget(browse)
+        buttons.addWidget(demo)
+        buttons.addStretch()
+        self._recent_title = labels.heading("Recent")
+        self._recent_list = QVBoxLayout()
+        self._recent_list.setSpacing(0)
+        layout = QVBoxLayout(self)
+        layout.addStretch(2)
+        for widget in (picture, title, hint):
+            layout.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
+        hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        hint.setMinimumWidth(360)
+        layout.addSpacing(16)
+        layout.addLayout(buttons)
+        layout.addSpacing(24)
+        layout.addWidget(self._recent_title, 0, Qt.AlignmentFlag.AlignHCenter)
+        layout.addLayout(self._recent_list)
+        layout.addStretch(3)
+        self.set_recent(())
 
     def set_recent(self, paths: Sequence[str]) -> None:
         """Offer these folders, newest first."""
+        for button in self._recent:
+            self._recent_list.removeWidget(button)
+            button.deleteLater()
+        self._recent = []
+        for path in paths[:_MOST_RECENT]:
+            button = QPushButton(f"{Path(path).name}   –   {Path(path).parent}")
+            button.setToolTip(f"Open {path} again.")
+            button.setProperty("path", path)
+            theme.set_role(button, "flat")
+            button.clicked.connect(self._choose_recent)
+            self._recent_list.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
+            self._recent.append(button)
+        self._recent_title.setVisible(bool(self._recent))
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Take anything that is on this computer's disks."""
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+            self._set_hovered(True)
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        """The drag goes elsewhere."""
+        self._set_hovered(False)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Say which paths were dropped."""
+        self._set_hovered(False)
+        event.acceptProposedAction()
+        self.paths_dropped.emit([url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()])
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A dashed frame, in the accent colour while something hovers over it."""
+        colours = theme.colours()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colour = colours.accent if self._hovered else theme.mix(colours.border, colours.text, 0.2)
+        painter.setPen(QPen(QColor(colour), 2, Qt.PenStyle.DashLine))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(9, 9, -9, -9), 12, 12)
+
+    def _set_hovered(self, hovered: bool) -> None:
+        self._hovered = hovered
+        self.update()
+
+    @Slot()
+    def _choose_recent(self) -> None:
+        self.recent_chosen.emit(str(self.sender().property("path")))
+
+    @staticmethod
+    def _button(text: str, tip: str, icon: str) -> QPushButton:
+        button = QPushButton(theme.icon(icon), text)
+        button.setToolTip(tip)
+        return button

@@ -33,7 +33,7 @@ class SvgIconEngine(QIconEngine):
         """The icon at a device pixel ratio of 1."""
         return self.scaledPixmap(size, mode, state, 1.0)
 
-    def scaledPixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float) -> QPixmap:  # noqa: N802
+    def scaledPixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float) -> QPixmap:
         """The icon of `size` logical pixels at a device pixel ratio of `scale`."""
         colour = self._colour or self._palette_colour(mode)
         key = f"studio/{self._path}/{colour}/{size.width()}x{size.height()}@{scale}"
