@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from pathlib import Path
 
@@ -104,6 +105,9 @@ def _write(form: ModelExport, model: ExportableModel, wanted: Path) -> list[Path
     try:
         return form.write(model, target)
     except OSError as error:
+        for path in (target, *form.companions(target)):  # the system may have refused after the file was in its place
+            with contextlib.suppress(OSError):
+                files.remove(path)
         reason = error.strerror or str(error)
         raise ExportError(
             f"Can't write {target.name}: {reason}.", "Choose another folder or free some space."

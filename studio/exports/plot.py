@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +51,8 @@ def save_loss_plot(
     _dress(axes, losses, title)
     target = files.free_path(path)
     try:
-        with files.atomic_path(target) as temporary:
+        with files.atomic_path(target) as temporary, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph .* missing")  # a title in letters that the font does not have
             figure.savefig(temporary, format="png")
     except OSError as error:
         reason = error.strerror or str(error)

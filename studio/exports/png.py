@@ -5,6 +5,7 @@ Pixels are written as they are, alpha included. The files keep what made them (m
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -156,8 +157,11 @@ def _encoded(pixels: Rgba, chunks: PngInfo) -> bytes:
 
 
 def _write(target: Path, data: bytes) -> None:
+    """Write to a name that is free. Raises ExportError, and the name is free again."""
     try:
         files.write_atomic(target, data)
     except OSError as error:
+        with contextlib.suppress(OSError):  # the system may have refused after the file was in its place
+            files.remove(target)
         reason = error.strerror or str(error)
         raise ExportError(f"Can't write {target}: {reason}.", "Choose another folder or free some space.") from error

@@ -1,0 +1,177 @@
+"""What every export must do, whoever wrote it: hold the model, say how to load it, and refuse a damaged twin."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from studio.core.errors import ExportError
+from studio.core.events import Exported, Notice, Progress
+from studio.engine import catalogue
+from studio.engine.exporting import LARGEST_DIFFERENCE, as_exportable, export
+from studio.engine.model import TrainedModel
+from studio.exports.base import ModelExport
+from tests.engine.tools import of_kind
+from tests.exports.tools import small_model
+
+EXPORTS = list(catalogue.model_exports().values())
+RECIPES = list(catalogue.recipes())
+
+pytestmark = pytest.mark.parametrize("form", EXPORTS, ids=lambda form: form.name)
+
+
+@pytest.fixture(params=RECIPES)
+def model(request: pytest.FixtureRequest) -> TrainedModel:
+    return small_model(catalogue.recipe(request.param))
+
+
+@pytest.fixture
+def generator() -> TrainedModel:
+    return small_model(catalogue.recipe("generator"))
+
+
+def test_it_introduces_itself(form: ModelExport) -> None:
+    assert form.name.isidentifier() and form.title and form.help.endswith(".")
+    assert form.suffix.startswith(".") and form.suffix == form.suffix.lower()
+    assert sum(other.suffix == form.suffix for other in EXPORTS) == 1
+
+
+def test_what_is_read_back_gives_what_the_model_gives(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
+    *progress, done = list(export(model, form.name, tmp_path / f"sub/model{form.suffix}"))
+    assert isinstance(done, Exported)
+    assert [event.done for event in of_kind(progress, Progress)] == [0, 1, 2, 3]
+    assert done.difference <= LARGEST_DIFFERENCE
+    assert done.paths[0] == tmp_path / f"sub/model{form.suffix}"
+    assert sorted(done.paths) == sorted((tmp_path / "sub").iterdir())  # nothing temporary is left
+
+
+def test_the_difference_is_measured(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
+    exportable = as_exportable(model)
+    paths = form.write(exportable, tmp_path / f"model{form.suffix}")
+    before = form.read_back(paths, exportable)
+    assert torch.equal(before, exportable.outputs(exportable.network))
+    for weight in exportable.network.parameters():
+        weight.mul_(0.5)  # the file must not follow the live weights
+    assert torch.equal(form.read_back(paths, exportable), before)
+    assert not torch.allclose(before, exportable.outputs(exportable.network), atol=1e-3)
+
+
+def test_a_damaged_file_is_refused(form: ModelExport, generator: TrainedModel, tmp_path: Path) -> None:
+    exportable = as_exportable(generator)
+    paths = form.write(exportable, tmp_path / f"model{form.suffix}")
+    live, whole = exportable.outputs(exportable.network), paths[0].read_bytes()
+    for length in (0, 1, 7, 8, 100, len(whole) // 3, len(whole) - 1):
+        paths[0].write_bytes(whole[:length])
+        with pytest.raises(ExportError):
+            form.read_back(paths, exportable)
+    for place in (*range(0, 64, 7), len(whole) // 2, *range(len(whole) - 64, len(whole), 9)):
+        paths[0].write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
+        try:
+            found = form.read_back(paths, exportable)
+        except ExportError:
+            continue
+        if form.name != "safetensors":  # it has no sums: comparing outputs is what finds a changed weight
+            assert torch.equal(found, live)
+    paths[0].unlink()
+    with pytest.raises(ExportError):
+        form.read_back(paths, exportable)
+
+
+def test_a_file_of_another_model_is_refused(form: ModelExport, generator: TrainedModel, tmp_path: Path) -> None:
+    exportable = as_exportable(generator)
+    paths = form.write(exportable, tmp_path / f"model{form.suffix}")
+    other = as_exportable(small_model(catalogue.recipe("classifier")))
+    shutil.move(form.write(other, tmp_path / f"other{form.suffix}")[0], paths[0])
+    with pytest.raises(ExportError):
+        form.read_back(paths, exportable)
+
+
+def test_weights_that_are_not_numbers_are_refused(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
+    next(iter(model.network.parameters())).fill_(float("nan"))
+    with pytest.raises(ExportError, match="not finite"):
+        list(export(model, form.name, tmp_path / f"model{form.suffix}"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_differs_is_not_left_behind(
+    form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = type(form).read_back
+    monkeypatch.setattr(type(form), "read_back", lambda *args: honest(*args) + 2 * LARGEST_DIFFERENCE)
+    with pytest.raises(ExportError, match="differs"):
+        list(export(model, form.name, tmp_path / f"model{form.suffix}"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_in_the_way_is_replaced(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
+    target = tmp_path / f"model{form.suffix}"
+    occupied = (target, *form.companions(target))
+    for path in occupied:
+        path.write_text("mine")
+    events = list(export(model, form.name, target))
+    done = of_kind(events, Exported)[0]
+    assert all(path.read_text() == "mine" for path in occupied)
+    assert not set(done.paths) & set(occupied)
+    assert target.name in of_kind(events, Notice)[0].title and done.paths[0].name in of_kind(events, Notice)[0].title
+    occupied[0].unlink()  # a companion alone is in the way, too
+    again = of_kind(list(export(model, form.name, target)), Exported)[0]
+    assert not set(again.paths) & {*occupied[1:], *done.paths}
+
+
+def test_a_folder_or_a_name_without_ending_will_do(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
+    done = of_kind(list(export(model, form.name, tmp_path)), Exported)[0]
+    assert done.paths[0] == tmp_path / f"2026 trial{form.suffix}"
+    done = of_kind(list(export(model, form.name, tmp_path / "v1.2")), Exported)[0]
+    assert done.paths[0] == tmp_path / f"v1.2{form.suffix}"
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="needs a folder that refuses")
+def test_a_folder_that_refuses_is_said(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(ExportError, match="Can't write"):
+        list(export(model, form.name, tmp_path / "model"))
+
+
+def test_a_full_disk_leaves_nothing_behind(
+    form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, broken = 0, -1
+
+    def full(handle: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > broken >= 0:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    list(export(model, form.name, tmp_path / "enough" / "model"))
+    for allowed in range(calls):
+        calls, broken = 0, allowed
+        with pytest.raises(ExportError, match="No space left"):
+            list(export(model, form.name, tmp_path / "full" / "model"))
+        assert list((tmp_path / "full").iterdir()) == []
+
+
+def test_closing_the_job_leaves_nothing_behind(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
+    job = export(model, form.name, tmp_path / "model")
+    next(job), next(job)
+    job.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_snippet_runs(
+    form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = of_kind(list(export(model, form.name, tmp_path / f"my {model.recipe.name}{form.suffix}")), Exported)[0]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    space = {"sprites": torch.zeros(2, 8, 8, 4, dtype=torch.uint8)}
+    exec(done.snippet, space)
+    result = space.get("result")
+    if result is not None:
+        assert len(result) in {2, 16} and bool(torch.isfinite(result.float()).all())

@@ -1,0 +1,58 @@
+"""What stands in a .safetensors file."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from studio.core.errors import ExportError
+from studio.engine import catalogue
+from studio.engine.exporting import as_exportable
+from studio.exports.safetensors import Safetensors, read
+from tests.exports.tools import CLASS_NAMES, small_model
+
+
+def test_its_header_tells_all_about_the_model(tmp_path: Path) -> None:
+    model = as_exportable(small_model(catalogue.recipe("generator")))
+    Safetensors().write(model, tmp_path / "model.safetensors")
+    with safe_open(tmp_path / "model.safetensors", framework="pt") as file:
+        about = file.metadata()
+        assert set(file.keys()) == set(model.network.state_dict())
+    assert about["format"] == "pt" and about["format_version"] == "1" and about["recipe"] == "generator"
+    assert json.loads(about["class_names"]) == list(CLASS_NAMES)
+    assert json.loads(about["architecture"]) == {
+        "class": "UNet",
+        "arguments": {"size": 8, "classes": 3, "width": 16},
+    }
+    assert catalogue.recipe("generator").Config.from_json(json.loads(about["config"])).to_json() == model.config
+    assert about["size"] == "8" and about["step"] == "123"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff" * 8,
+        struct.pack("<Q", 1 << 62) + b"{}",
+        struct.pack("<Q", 2) + b"[]",
+        struct.pack("<Q", 4) + b"\xff\xfe\x00{",
+        struct.pack("<Q", 64) + b'{"w":{"dtype":"F32","shape":[9999],"data_offsets":[0,39996]}}   ',
+    ],
+)
+def test_a_header_that_lies_is_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "model.safetensors").write_bytes(data)
+    with pytest.raises(ExportError):
+        read(tmp_path / "model.safetensors")
+
+
+def test_tensors_that_share_memory_are_written_apart(tmp_path: Path) -> None:
+    model = as_exportable(small_model(catalogue.recipe("classifier")))
+    weights = model.weights()
+    assert len({tensor.data_ptr() for tensor in weights.values()}) == len(weights)
+    assert all(tensor.is_contiguous() for tensor in weights.values())
+    assert all(torch.equal(tensor, weights[name]) for name, tensor in model.network.state_dict().items())

@@ -1,0 +1,134 @@
+"""The .pt and its loader: torch alone is enough, and nothing but tensors is in it."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from collections import OrderedDict
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from studio.core.errors import ExportError
+from studio.engine import catalogue
+from studio.engine.batches import to_rgba
+from studio.engine.exporting import as_exportable
+from studio.exports.base import PROBE
+from studio.exports.state_dict import StateDict, compose_loader, loader_path
+from tests.exports.tools import CLASS_NAMES, small_model
+
+# Runs a loader as a program on a Python that finds torch and the standard library, and nothing else.
+_ALONE = """
+import sys, runpy
+import torch, torch.nn
+class Nothing:
+    def find_spec(self, name, path=None, target=None):
+        outer = name.partition(".")[0]
+        if outer not in sys.stdlib_module_names and outer != "torch":
+            raise ModuleNotFoundError(f"{name} must not be needed")
+sys.meta_path.insert(0, Nothing())
+for name in [name for name in sys.modules if name.partition(".")[0] in ("studio", "numpy", "PIL", "safetensors")]:
+    del sys.modules[name]
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def _run_alone(loader: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", "-c", _ALONE, str(loader), *words]
+    return subprocess.run(command, cwd=loader.parent, capture_output=True, text=True, encoding="utf-8", check=False)
+
+
+def test_the_generators_loader_needs_torch_alone(tmp_path: Path) -> None:
+    model = as_exportable(small_model(catalogue.recipe("generator")))
+    _, loader = StateDict().write(model, tmp_path / "my model.pt")
+    done = _run_alone(loader, "--count", "5", "--seed", "7", "--steps", "3", "--guidance", "2", "--out", "new.png")
+    assert done.returncode == 0, done.stderr
+    with Image.open(tmp_path / "new.png") as picture:
+        assert picture.mode == "RGBA" and picture.size == (8 * 8, 8)
+        drawn = np.asarray(picture).reshape(8, 8, 8, 4).swapaxes(0, 1)
+    probe = dataclasses.replace(PROBE, count=5)
+    live = to_rgba(_sampled(model, probe.seed)).numpy()
+    assert np.abs(drawn[:5].astype(int) - live.astype(int)).max() <= 1
+    assert not drawn[5:].any()
+
+
+def _sampled(model: object, seed: int) -> torch.Tensor:
+    """Five sprites by the recipe itself, all classes in turn."""
+    from studio.exports.base import ExportableModel
+    from studio.recipes.base import SampleSettings, Spec
+
+    assert isinstance(model, ExportableModel)
+    labels = torch.arange(5) % len(CLASS_NAMES)
+    with torch.no_grad():
+        *_, x = catalogue.recipe("generator").sample(
+            model.network, Spec(8, CLASS_NAMES), SampleSettings(labels, 2.0, 3, seed)
+        )
+    assert x is not None
+    return x
+
+
+def test_the_classifiers_loader_needs_torch_alone(tmp_path: Path) -> None:
+    model = as_exportable(small_model(catalogue.recipe("classifier")))
+    _, loader = StateDict().write(model, tmp_path / "1st.pt")
+    assert loader.name == "_1st_loader.py"
+    done = _run_alone(loader)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("(empty)") and done.stdout.count("%") == 3
+
+
+def test_the_weights_are_a_plain_state_dict(tmp_path: Path) -> None:
+    model = as_exportable(small_model(catalogue.recipe("generator")))
+    path, _ = StateDict().write(model, tmp_path / "model.pt")
+    found = torch.load(path, map_location="cpu", weights_only=True)
+    assert type(found) in {dict, OrderedDict} and found.keys() == model.network.state_dict().keys()
+    assert all(tensor.is_contiguous() and tensor.dtype == torch.float32 for tensor in found.values())
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
+    model = as_exportable(small_model(catalogue.recipe("classifier")))
+    first, second = (StateDict().write(model, tmp_path / f"{name}.pt")[0] for name in ("a", "some other name"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "loader"),
+    [
+        ("model.pt", "model_loader.py"),
+        ("2026-11-21 dcss generator.pt", "_2026_11_21_dcss_generator_loader.py"),
+        ("剣.pt", "__loader.py"),
+    ],
+)
+def test_a_loader_can_be_imported_by_its_name(name: str, loader: str) -> None:
+    assert loader_path(Path("/x") / name) == Path("/x") / loader
+    assert loader_path(Path(name)).stem.isidentifier()
+
+
+def test_the_loader_is_short_and_readable() -> None:
+    for recipe in catalogue.recipes().values():
+        text = compose_loader(as_exportable(small_model(recipe)), "model.pt")
+        assert len(text.splitlines()) < 300 and max(map(len, text.splitlines())) <= 120
+        assert "# type: ignore" not in text and "# noqa" not in text and "studio." not in text
+        assert "weights_only=True" in text and "map_location=device" in text
+        compile(text, "loader", "exec")
+
+
+def test_a_recipe_that_needs_the_studio_is_refused(tmp_path: Path) -> None:
+    model = as_exportable(small_model(catalogue.recipe("generator")))
+    silent = dataclasses.replace(model, portable=model.portable[-1:])
+    with pytest.raises(ExportError, match="without the studio"):
+        StateDict().write(silent, tmp_path / "model.pt")
+    leaning = dataclasses.replace(model, portable=(*model.portable, as_exportable))
+    with pytest.raises(ExportError, match=r"also needs .*ExportableModel"):
+        StateDict().write(leaning, tmp_path / "model.pt")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_texts_place_in_portable_is_kept() -> None:
+    model = as_exportable(small_model(catalogue.recipe("classifier")))
+    text = compose_loader(dataclasses.replace(model, portable=("LUCKY = 7", *model.portable)), "model.pt")
+    assert text.index("LUCKY = 7") < text.index("class ResidualBlock")

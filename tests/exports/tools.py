@@ -1,0 +1,22 @@
+"""Small models to export."""
+
+from __future__ import annotations
+
+import torch
+
+from studio.core.config import settings_of
+from studio.engine.model import TrainedModel
+from studio.recipes.base import Recipe, Spec
+
+CLASS_NAMES = ("item/sword", "potion \U0001f9ea", 'it\'s "quoted" \\ 剣')
+
+
+def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
+    """A model of that recipe with weights of a fixed seed, none of them zero."""
+    small = {"width": 16} if any(item.name == "width" for item in settings_of(recipe.Config)) else {}
+    config, spec = recipe.Config(**small), Spec(size, CLASS_NAMES)  # type: ignore[arg-type]
+    torch.manual_seed(0)
+    network = recipe.build(config, spec).eval().requires_grad_(False).to(memory_format=torch.channels_last)
+    for weight in network.parameters():
+        weight.add_(0.05 * torch.randn_like(weight))
+    return TrainedModel(recipe, config, spec, network, torch.device("cpu"), "fp32", 123, "2026 trial")

@@ -1,0 +1,197 @@
+"""The layers hold: imports point down, Qt stays in the window, torch arrives late, and nobody reads pickle."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+MAY_IMPORT = {
+    "core": {"core"},
+    "data": {"core", "data"},
+    "recipes": {"core", "recipes", "data.sprites"},
+    "exports": {"core", "exports", "data.sprites"},
+    "engine": {"core", "data", "recipes", "exports", "engine"},
+    "app": {"core", "data", "recipes", "exports", "engine", "app"},
+    "cli": {"core", "data", "recipes", "exports", "engine", "cli"},
+    "__main__": {"cli"},
+    "": set(),
+}
+# How the command line gets into the window: inside a function, and neither imports Qt when it is imported.
+WAYS_INTO_THE_WINDOW = {"app.launch", "app.screen"}
+QT = {"PySide6", "shiboken6", "pyqtgraph", "PyQt5", "PyQt6"}
+PICKLES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+PLUGIN_BASES = {"recipes": "Recipe", "exports": "ModelExport", "data.sources": "Source"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One name that a module imports. `late`: inside a function. `typing`: for type checkers alone."""
+
+    name: str
+    late: bool
+    typing: bool
+
+
+def imports_of(source: str, known: Mapping[str, str] | None = None) -> Iterator[Import]:
+    """Every import in a module: 'from a import b' is 'a.b' where that is a known module, else 'a'."""
+    yield from _walk(ast.parse(source), known or {}, late=False, typing=False)
+
+
+def _walk(node: ast.AST, known: Mapping[str, str], *, late: bool, typing: bool) -> Iterator[Import]:
+    if isinstance(node, ast.Import):
+        yield from (Import(alias.name, late, typing) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = "." * node.level + (node.module or "")
+        for alias in node.names:
+            inner = f"{base}.{alias.name}"
+            yield Import(inner if inner in known else base, late, typing)
+    inside = late or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        for statement in node.body:
+            yield from _walk(statement, known, late=inside, typing=True)
+        for statement in node.orelse:
+            yield from _walk(statement, known, late=inside, typing=typing)
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _walk(child, known, late=inside, typing=typing)
+
+
+def breaches(modules: Mapping[str, str]) -> list[str]:
+    """A sentence for every import that breaks a layer. `modules`: source text by dotted name."""
+    plugins = plugin_modules(modules)
+    found = []
+    for module, source in modules.items():
+        for item in imports_of(source, modules):
+            found += [f"{module} {problem}" for problem in _problems(module, item, plugins)]
+    return sorted(set(found))
+
+
+def plugin_modules(modules: Mapping[str, str]) -> set[str]:
+    """The modules that define a concrete plug-in."""
+    found = set()
+    for module, source in modules.items():
+        base = PLUGIN_BASES.get(module.removeprefix("studio.").rpartition(".")[0])
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef) and base in {ast.unparse(kind) for kind in node.bases}:
+                found.add(module)
+    return found
+
+
+def _problems(module: str, item: Import, plugins: set[str]) -> Iterator[str]:
+    layer = module.removeprefix("studio").removeprefix(".").partition(".")[0]
+    outer = item.name.partition(".")[0]
+    if item.name.startswith("."):
+        yield "imports by a relative name"
+    if outer in PICKLES:
+        yield f"imports {outer}: nothing that is read back may be pickle"
+    if outer in QT and layer != "app":
+        yield f"imports {outer}: only the window may"
+    if outer == "torch" and layer in {"core", "data"}:
+        yield "imports torch: core and data never do"
+    if outer == "torch" and layer == "app" and not (item.late or item.typing):
+        yield "imports torch when it is imported: the first paint would wait for it"
+    if outer == "studio":
+        yield from _inner_problems(layer, module, item, plugins)
+
+
+def _inner_problems(layer: str, module: str, item: Import, plugins: set[str]) -> Iterator[str]:
+    target = item.name.removeprefix("studio").removeprefix(".")
+    allowed = any(target == name or target.startswith(f"{name}.") for name in MAY_IMPORT.get(layer, set()))
+    into_window = layer == "cli" and item.late and (target in WAYS_INTO_THE_WINDOW or target == "app")
+    if target and not allowed and not into_window:
+        yield f"imports studio.{target}: imports point down"
+    if item.name in plugins and item.name != module:
+        yield f"imports {item.name}: nobody names a concrete plug-in"
+
+
+def sources() -> dict[str, str]:
+    """Every module of the studio."""
+    found = {}
+    for path in sorted((ROOT / "studio").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text(encoding="utf-8")
+    return found
+
+
+def test_the_layers_hold() -> None:
+    modules = sources()
+    assert len(modules) > 50 and {"studio.recipes.generator", "studio.exports.safetensors"} <= plugin_modules(modules)
+    assert breaches(modules) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "problem"),
+    [
+        ("studio.core.thing", "import torch", "torch"),
+        ("studio.data.thing", "def f():\n    import torch.nn", "torch"),
+        ("studio.data.thing", "from studio.recipes.base import Recipe", "imports point down"),
+        ("studio.engine.thing", "from PySide6.QtCore import QObject", "only the window"),
+        ("studio.engine.thing", "def f():\n    from studio.app import jobs", "imports point down"),
+        ("studio.engine.thing", "from studio.cli.words import notice", "imports point down"),
+        ("studio.exports.thing", "from studio.engine.model import TrainedModel", "imports point down"),
+        ("studio.recipes.thing", "from studio.data import importing", "imports point down"),
+        ("studio.app.thing", "import torch", "first paint"),
+        ("studio.app.thing", "if True:\n    from torch import nn", "first paint"),
+        ("studio.cli.thing", "from studio.app import launch", "imports point down"),
+        ("studio.cli.thing", "def f():\n    from studio.app import session", "imports point down"),
+        ("studio.cli.thing", "import pyqtgraph as pg", "only the window"),
+        ("studio.engine.thing", "from pickle import loads", "pickle"),
+        ("studio.recipes.thing", "from studio.recipes.other import Other", "concrete plug-in"),
+        ("studio.engine.thing", "from studio.recipes import other", "concrete plug-in"),
+        ("studio.engine.thing", "from . import model", "relative"),
+    ],
+)
+def test_a_breach_is_found(module: str, source: str, problem: str) -> None:
+    others = {
+        "studio.data.importing": "",
+        "studio.app.launch": "",
+        "studio.app.session": "",
+        "studio.app.jobs": "",
+        "studio.recipes.other": "class Other(Recipe): pass",
+    }
+    assert [text for text in breaches({**others, module: source}) if problem in text]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("studio.app.thing", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from torch import nn"),
+        ("studio.app.thing", "def f():\n    import torch"),
+        ("studio.cli.thing", "def f():\n    from studio.app import launch"),
+        ("studio.recipes.thing", "from studio.data.sprites import Sprites\nfrom studio.recipes.layers import Block"),
+        ("studio.engine.thing", "import torch\nfrom studio.core import files"),
+    ],
+)
+def test_what_is_allowed_is_not_a_breach(module: str, source: str) -> None:
+    assert breaches({"studio.app.launch": "", "studio.recipes.layers": "class Block: pass", module: source}) == []
+
+
+@pytest.mark.parametrize("words", [["--help"], ["runs"], ["inspect", "--help"], ["export", "--help"]])
+def test_the_command_line_leaves_torch_and_qt_alone(words: list[str]) -> None:
+    code = (
+        "import sys\nfrom studio.cli import main\n"
+        f"assert main({words!r}) == 0\n"
+        "loaded = {'torch', 'PySide6', 'pyqtgraph', 'matplotlib'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_engine_leaves_qt_alone() -> None:
+    code = (
+        "import sys\nimport studio.engine.train, studio.engine.exporting\nfrom studio.engine import catalogue\n"
+        "catalogue.recipes(), catalogue.model_exports()\n"
+        "assert not {'PySide6', 'pyqtgraph'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
