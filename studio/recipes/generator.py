@@ -24,7 +24,7 @@ from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures
 class GeneratorConfig(TrainingConfig):
     """Settings of the generator."""
 
-    learning_rate: float = setting(1.5e-3, "Size of the optimizer's steps at its peak.", low=1e-7, high=1.0)
+    learning_rate: float = setting(3e-3, "Size of the optimizer's steps at its peak.", low=1e-7, high=1.0)
     width: int = setting(
         64, "Channels of the network's first level: more learn finer detail and train slower.", low=16, high=512
     )

@@ -1,0 +1,169 @@
+"""Filmstrip, sheet, swatches, readings, drop zone, confusion matrix, probabilities."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QLabel, QPushButton, QSlider
+from pytestqt.qtbot import QtBot
+
+from studio.app.widgets.confusion import ConfusionView
+from studio.app.widgets.disclosure import Disclosure
+from studio.app.widgets.drop_zone import DropZone
+from studio.app.widgets.filmstrip import Filmstrip
+from studio.app.widgets.probabilities import ProbabilitiesView
+from studio.app.widgets.readings import Readings
+from studio.app.widgets.sprite_sheet import SpriteSheetView
+from studio.app.widgets.swatches import Swatches
+from tests.conftest import make_sprites
+
+SPRITES = make_sprites().rgba
+
+
+@pytest.fixture
+def strip(qtbot: QtBot) -> Filmstrip:
+    made = Filmstrip()
+    qtbot.addWidget(made)
+    for step in (0, 100, 250):
+        made.add(step, SPRITES[step // 100 : step // 100 + 4])
+    return made
+
+
+def test_the_filmstrip_follows_new_samples_until_it_is_dragged(strip: Filmstrip, qtbot: QtBot) -> None:
+    assert strip.is_live() and strip.shown_step() == 250
+    slider = strip.findChild(QSlider)
+    assert slider is not None
+    with qtbot.waitSignal(strip.step_shown) as shown:
+        slider.setValue(0)
+    assert shown.args == [0] and not strip.is_live()
+    strip.add(300, SPRITES[:4])
+    assert strip.shown_step() == 0
+    button = strip.findChild(QPushButton)
+    assert button is not None
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert strip.is_live() and strip.shown_step() == 300
+
+
+def test_hovering_a_step_shows_what_there_was(strip: Filmstrip) -> None:
+    for step, expected in ((0, 0), (99, 0), (100, 100), (249, 100), (9999, 250)):
+        strip.show_step(step)
+        assert strip.shown_step() == expected
+        found = strip.sprites_at(step)
+        assert found is not None and np.array_equal(found, SPRITES[expected // 100 : expected // 100 + 4])
+
+
+def test_samples_that_a_resume_draws_anew_take_the_place_of_the_old(strip: Filmstrip) -> None:
+    strip.add(100, SPRITES[:4])
+    assert strip.steps() == [0, 100]
+    strip.clear()
+    assert strip.steps() == [] and strip.shown_step() == -1 and strip.sprites_at(5) is None
+
+
+@pytest.mark.parametrize(("width", "height"), [(600, 200), (200, 600), (80, 60), (1600, 900)])
+def test_the_sheet_shows_all_sprites_apart_and_inside(qtbot: QtBot, width: int, height: int) -> None:
+    sheet = SpriteSheetView()
+    qtbot.addWidget(sheet)
+    sheet.set_sprites(SPRITES[:16], [str(number) for number in range(16)])
+    sheet.resize(width, height)
+    boxes = sheet._boxes()
+    assert len(boxes) == 16 and len({box.width() for box in boxes}) == 1
+    assert not any(a.intersects(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    if width * height > 80 * 60:
+        assert all(sheet.rect().contains(box) for box in boxes)
+    assert not sheet.grab().isNull()
+
+
+def test_swatches_tell_their_colour_and_count(qtbot: QtBot) -> None:
+    swatches = Swatches()
+    qtbot.addWidget(swatches)
+    swatches.set_palette(np.array([[255, 0, 16, 255], [1, 2, 3, 255]], np.uint8), [1234, 5])
+    assert swatches.describe(0) == "#ff0010 – 1,234 pixels"
+    assert swatches.heightForWidth(16) == 2 * swatches.heightForWidth(100)
+
+
+def test_readings_keep_their_width(qtbot: QtBot) -> None:
+    readings = Readings()
+    qtbot.addWidget(readings)
+    readings.set_reading("Step", "1,234,567")
+    wide = readings.minimumSizeHint().width()
+    readings.set_reading("Step", "1")
+    assert readings.minimumSizeHint().width() == wide and readings.value("Step") == "1"
+    readings.clear()
+    assert readings.value("Step") == "–"
+
+
+def test_folders_can_be_dropped(qtbot: QtBot, tmp_path: Path) -> None:
+    zone = DropZone()
+    qtbot.addWidget(zone)
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(tmp_path)), QUrl("https://example.org/x.png")])
+    event = QDropEvent(
+        QPointF(5, 5), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    with qtbot.waitSignal(zone.paths_dropped) as dropped:
+        zone.dropEvent(event)
+    assert dropped.args == [[str(tmp_path)]]
+
+
+def test_recent_folders_are_offered(qtbot: QtBot) -> None:
+    zone = DropZone()
+    qtbot.addWidget(zone)
+    zone.set_recent(["/art/potions", "/art/swords"])
+    zone.set_recent(["/art/gems", "/art/swords"])
+    button = next(button for button in zone.findChildren(QPushButton) if button.property("path") == "/art/swords")
+    with qtbot.waitSignal(zone.recent_chosen) as chosen:
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert chosen.args == ["/art/swords"]
+
+
+def test_confusions_are_told_in_words(qtbot: QtBot) -> None:
+    view = ConfusionView()
+    qtbot.addWidget(view)
+    view.resize(500, 300)
+    view.set_confusion(np.array([[9, 1], [3, 38]]), ["potion", "sword"])
+    assert view.matrix.describe(1, 0) == "sword taken for potion: 3 of 41"
+    assert view.matrix.describe(0, 0) == "potion recognised: 9 of 10"
+    side = view.matrix._side()
+    assert view.matrix.cell_at(QPoint(150 + side + 3, 3)) == (0, 1)
+    assert view.matrix.cell_at(QPoint(3, 3)) is None
+    assert not view.grab().isNull()
+    view.set_confusion(np.eye(60, dtype=np.int64), [f"class {number}" for number in range(60)])
+    assert view.matrix.minimumSizeHint().height() >= 60 * 14
+    view.clear()
+
+
+def test_the_most_probable_classes_come_first(qtbot: QtBot) -> None:
+    view = ProbabilitiesView()
+    qtbot.addWidget(view)
+    probabilities = np.array([[0.1, 0.7, 0.2], [1.0, 0.0, 0.0]], np.float32)
+    view.set_predictions(SPRITES[:2], probabilities, ["gem", "sword", "potion"])
+    assert view.view.model().index(0, 0).data() == "sword 70 %, potion 20 %, gem 10 %"
+    view.resize(400, 300)
+    assert not view.grab().isNull()
+
+
+def test_a_section_folds(qtbot: QtBot) -> None:
+    content = QLabel("inside")
+    section = Disclosure("Advanced", content)
+    qtbot.addWidget(section)
+    section.show()
+    assert not content.isVisible()
+    with qtbot.waitSignal(section.toggled) as toggled:
+        section.set_open(True)
+    assert toggled.args == [True] and content.isVisible() and section.is_open()
+
+
+def test_setting_texts_keeps_the_count_of_none(qtbot: QtBot) -> None:
+    """PySide6 6.12.0 loses a reference to None with every such call on Python 3.11, and dies in the end."""
+    label = QLabel()
+    qtbot.addWidget(label)
+    label.setText("first")
+    before = sys.getrefcount(None)
+    for number in range(500):
+        label.setText(str(number))
+    assert abs(sys.getrefcount(None) - before) < 100
