@@ -4,10 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QLocale, QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QCheckBox,
+    QComboBox,
+    QFormLayout,
+    QLabel,
+    QLineEdit,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
 
-from studio.core.config import Config
+from studio.app import parts
+from studio.app.widgets.disclosure import Disclosure
+from studio.app.widgets.number_box import NumberBox
+from studio.core.config import Config, Setting, Value, settings_of
+from studio.core.errors import UsageError
+
+_LARGEST_INT = 2**31 - 1
+_LARGEST = 1e12
+_CONTROL_WIDTH = 128
 
 
 class ConfigForm(QWidget):
@@ -21,17 +39,175 @@ class ConfigForm(QWidget):
     def __init__(self, initial: Config, exclude: Collection[str] = (), parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._initial = initial
+        self._showing = False
+        self._settings = tuple(item for item in settings_of(type(initial)) if item.name not in exclude)
+        self._controls: dict[str, QWidget] = {}
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(parts.GRID)
+        box.addLayout(self._rows([item for item in self._settings if not item.advanced]))
+        advanced = self._rows([item for item in self._settings if item.advanced])
+        if advanced.rowCount():
+            box.addWidget(Disclosure("Advanced", parts.panel(advanced)))
+        self.set_config(initial)
 
     def config(self) -> Config:
         """The config that the form shows; excluded settings are those of the last `set_config`. Raises UsageError."""
-        return self._initial
+        return self._initial.replace(**{item.name: self._read(item) for item in self._settings})
 
     def set_config(self, config: Config) -> None:
         """Show the values of `config`, which must be of the form's own config type."""
+        self._initial = config
+        self._showing = True
+        for item in self._settings:
+            _show(self._controls[item.name], getattr(config, item.name))
+        self._showing = False
+        self._mark_invalid()
 
     def problem(self) -> str:
         """What is wrong with the values, in a sentence; empty when `config` will give one."""
+        try:
+            self.config()
+        except UsageError as error:
+            return error.title
         return ""
 
     def set_locked(self, locked: bool) -> None:
         """Make all controls read-only (while a run trains) or editable; labels stay readable."""
+        for control in self._controls.values():
+            control.setEnabled(not locked)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The wheel scrolls the page; it changes a number only where the user has gone."""
+        if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
+            event.ignore()
+            return True
+        return super().eventFilter(watched, event)
+
+    @Slot()
+    def _edited(self) -> None:
+        if not self._showing:
+            self._mark_invalid()
+            self.changed.emit()
+
+    def _rows(self, settings: list[Setting]) -> QFormLayout:
+        layout = QFormLayout()
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setHorizontalSpacing(2 * parts.GRID)
+        layout.setVerticalSpacing(parts.GRID)
+        layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        layout.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        for item in settings:
+            control = self._controls[item.name] = self._control(item)
+            if isinstance(control, QCheckBox):
+                layout.addRow(control)
+                continue
+            label = QLabel(item.label)
+            label.setToolTip(item.help)
+            label.setBuddy(control)
+            layout.addRow(label, control)
+        return layout
+
+    def _control(self, item: Setting) -> QWidget:
+        control = _make(item)
+        control.setObjectName(item.name)
+        parts.describe(control, f"{item.label} ({item.unit})" if item.unit else item.label, item.help)
+        control.installEventFilter(self)
+        if isinstance(control, QSpinBox | NumberBox):
+            control.lineEdit().textChanged.connect(self._edited)
+        elif isinstance(control, QLineEdit):
+            control.textChanged.connect(self._edited)
+        elif isinstance(control, QComboBox):
+            control.currentIndexChanged.connect(self._edited)
+        elif isinstance(control, QCheckBox):
+            control.toggled.connect(self._edited)
+        return control
+
+    def _read(self, item: Setting) -> Value:
+        """The value of one control. Raises UsageError."""
+        control = self._controls[item.name]
+        if isinstance(control, QCheckBox):
+            return control.isChecked()
+        if isinstance(control, QComboBox):
+            return item.check(control.currentText())
+        if isinstance(control, NumberBox):
+            text = control.cleanText()
+            return control.value() if text == control.textFromValue(control.value()) else item.parse(_point(text))
+        if isinstance(control, QSpinBox):
+            return item.parse(control.cleanText().replace(control.locale().groupSeparator(), ""))
+        assert isinstance(control, QLineEdit)
+        return item.check(control.text())
+
+    def _mark_invalid(self) -> None:
+        """A red border where the value can't be used, with the reason as the tool tip."""
+        for item in self._settings:
+            control = self._controls[item.name]
+            reason = ""
+            try:
+                self._read(item)
+            except UsageError as error:
+                reason = error.title
+            control.setToolTip(reason or item.help)
+            if bool(control.property("invalid")) != bool(reason):
+                control.setProperty("invalid", bool(reason))
+                control.style().polish(control)
+
+
+def _make(item: Setting) -> QWidget:
+    """The control that fits the setting's type, bounds and choices."""
+    if item.kind is bool:
+        return QCheckBox(item.label)
+    if item.choices:
+        combo = QComboBox()
+        combo.addItems(list(item.choices))
+        combo.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        combo.setMinimumWidth(_CONTROL_WIDTH)
+        return combo
+    if item.kind is str:
+        return QLineEdit()
+    return _whole_box(item) if item.kind is int else _number_box(item)
+
+
+def _whole_box(item: Setting) -> QSpinBox:
+    box = QSpinBox()
+    low = -_LARGEST_INT if item.low is None else int(item.low)
+    high = _LARGEST_INT if item.high is None else int(item.high)
+    box.setRange(max(low, -_LARGEST_INT), min(high, _LARGEST_INT))
+    box.setLocale(QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))  # the separators of all our texts
+    box.setGroupSeparatorShown(True)
+    _finish(box, item)
+    return box
+
+
+def _number_box(item: Setting) -> NumberBox:
+    box = NumberBox()
+    box.setRange(-_LARGEST if item.low is None else item.low, _LARGEST if item.high is None else item.high)
+    _finish(box, item)
+    return box
+
+
+def _finish(box: QSpinBox | NumberBox, item: Setting) -> None:
+    if item.unit:
+        box.setSuffix(f" {item.unit}")
+    box.setStepType(QAbstractSpinBox.StepType.AdaptiveDecimalStepType)
+    box.setCorrectionMode(QAbstractSpinBox.CorrectionMode.CorrectToNearestValue)
+    box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not WheelFocus: see eventFilter
+    box.setMinimumWidth(_CONTROL_WIDTH)
+
+
+def _show(control: QWidget, value: Value) -> None:
+    if isinstance(control, QCheckBox):
+        control.setChecked(bool(value))
+    elif isinstance(control, QComboBox):
+        control.setCurrentText(str(value))
+    elif isinstance(control, QSpinBox):
+        control.setValue(int(value))
+    elif isinstance(control, NumberBox):
+        control.setValue(float(value))
+    elif isinstance(control, QLineEdit):
+        control.setText(str(value))
+
+
+def _point(text: str) -> str:
+    """Where a comma is the decimal point it may be typed as such."""
+    return text.replace(",", ".")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QSizePolicy, QTabBar, QWidget
 
-Numbers = NDArray[np.generic] | Sequence[float] | Sequence[int]
-Mark = Literal["checkpoint", "incident", "best"]
+from studio.app import parts
+from studio.app.widgets import plot_saving
+from studio.app.widgets.plot_data import LOSS, PlotData
+from studio.app.widgets.plot_frame import PlotFrame
+from studio.app.widgets.plot_lines import Mark
+from studio.app.widgets.series import Numbers
+
+__all__ = ["LossPlot", "Mark", "Numbers"]
 
 
 class LossPlot(QWidget):
@@ -28,33 +30,101 @@ class LossPlot(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._data = PlotData()
+        self._bar = _tab_bar()
+        self._frame = PlotFrame("Loss over steps", self._bar)
+        self._plot = self._frame.plot
+        self._shown = LOSS
+        self.setLayout(parts.column(self._frame))
+        self._bar.currentChanged.connect(self._show_tab)
+        self._frame.log_changed.connect(self._take_log)
+        self._frame.smoothing_changed.connect(self._take_smoothing)
+        self._frame.save_requested.connect(self.save_requested)
+        self._plot.step_hovered.connect(self.step_hovered)
+        self._plot.hover_ended.connect(self.hover_ended)
+        self._plot.set_marks(self._data.marks)
+        self._show_tab()
 
     def append(self, steps: Numbers, losses: Numbers) -> None:
         """Append losses at rising `steps`; what was known from steps[0] on is replaced (a resumed run)."""
+        self._data.append(steps, losses)
+        self._plot.data_changed()
 
     def append_validation(self, step: int, loss: float) -> None:
         """Append a point of the validation line."""
+        self._data.validation.append([step], [loss])
+        self._plot.data_changed()
 
     def append_series(self, name: str, steps: Numbers, values: Numbers, unit: str = "") -> None:
         """Append to another series ('Learning rate'); the first call with a name adds its tab."""
+        if self._data.append_series(name, steps, values, unit):
+            index = self._bar.addTab(name)
+            self._bar.setTabToolTip(index, f"Show '{name}' over the same steps.")
+        if name == self._shown:
+            self._plot.data_changed()
 
     def add_mark(self, step: int, kind: Mark, text: str = "") -> None:
         """Mark a step on every tab."""
+        self._data.add_mark(step, kind, text)
+        self._plot.data_changed()
 
     def clear(self) -> None:
         """Forget all data: a new run begins."""
+        self._bar.setCurrentIndex(0)
+        while self._bar.count() > 1:
+            self._bar.removeTab(1)
+        self._data.clear()
+        self._plot.auto_range()
 
     def set_redraw_interval_ms(self, interval_ms: int) -> None:
         """Shortest time between redraws for new data: every redraw slows a training beside it."""
+        self._plot.set_redraw_interval_ms(interval_ms)
 
     def set_smoothing(self, steps: float) -> None:
         """Time constant of the smoothed curve, in steps; 0 switches it off."""
+        self._data.tabs[LOSS].smoothed.constant = steps
+        self._show_tab()
 
     def set_log(self, log: bool) -> None:
         """Logarithmic or linear loss axis."""
+        self._data.tabs[LOSS].log = log
+        self._show_tab()
 
     def auto_range(self) -> None:
         """Fit the axes to the data, and follow new data again."""
+        self._plot.auto_range()
 
     def save(self, path: Path) -> None:
         """Write the tab on show as .png, .svg or .csv. Raises OSError, or UsageError for another suffix."""
+        plot_saving.save(self._plot, self._data.tabs[self._shown].columns(), path)
+
+    @Slot()
+    def _show_tab(self) -> None:
+        """Show the series of the tab with its own axis and smoothing; the visible steps stay."""
+        self._shown = self._bar.tabText(self._bar.currentIndex())
+        tab = self._data.tabs[self._shown]
+        self._frame.show_state(log=tab.log, smoothing=tab.smoothed.constant)
+        self._plot.set_lines(tab.lines())
+
+    @Slot(bool)
+    def _take_log(self, log: bool) -> None:
+        self._data.tabs[self._shown].log = log
+        self._show_tab()
+
+    @Slot(float)
+    def _take_smoothing(self, steps: float) -> None:
+        self._data.tabs[self._shown].smoothed.constant = steps
+        self._show_tab()
+
+
+def _tab_bar() -> QTabBar:
+    """The tab of the losses; it shrinks where there is little room."""
+    bar = QTabBar()
+    bar.setAccessibleName("Curves")
+    bar.setDrawBase(False)
+    bar.setExpanding(False)
+    bar.setUsesScrollButtons(True)
+    bar.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    bar.addTab(LOSS)
+    bar.setTabToolTip(0, "Show how wrong the model is; lower is better.")
+    return bar
