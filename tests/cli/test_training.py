@@ -1,0 +1,119 @@
+"""Training from the command line: runs, interruption, resuming."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from studio.cli import main
+from studio.cli.boundary import DONE, FAILED, INTERRUPTED
+from studio.core import places
+from studio.core.events import CheckpointSaved, LossChunk, RunStarted
+from studio.engine import history
+from studio.engine.known_runs import known_runs, remember
+from studio.engine.model import Control
+from studio.engine.rundir import RunDir
+from studio.engine.train import train_resumed
+from tests.cli.tools import SMALL, TINY, json_lines, train
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, of_kind, train_generator
+
+
+@pytest.mark.parametrize("recipe", ["generator", "classifier"])
+def test_a_run_is_made_and_remembered(
+    folder: Path, tmp_path: Path, recipe: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "else where" / "trial"
+    assert train(folder, run, recipe) == DONE
+    captured = capsys.readouterr()
+    assert "Done: 4 steps in" in captured.out and str(run) in captured.out
+    assert f"Training the {recipe} on cpu in fp32" in captured.err and "held out" in captured.err
+    assert ("studio generate" if recipe == "generator" else "studio classify") in captured.out
+    assert f'"{run}"' in captured.out  # a path with a space can be copied from here
+    assert known_runs() == [run] and RunDir(run).record().data_count == 24
+    assert history.summarise(run).standing == "finished"
+    assert train(folder, run, recipe) == FAILED
+    assert "is not empty" in capsys.readouterr().err
+
+
+def test_json_tells_everything_a_line_each(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(folder, tmp_path / "run", "classifier", "--json") == DONE
+    captured = capsys.readouterr()
+    found = json_lines(captured.out)
+    kinds = [item["type"] for item in found]
+    assert kinds[0] == "Progress" and kinds[-1] == "RunFinished"
+    assert {"SpritesImported", "RunStarted", "LossChunk", "Validated", "CheckpointSaved"} <= set(kinds)
+    imported = found[kinds.index("SpritesImported")]
+    assert imported["sprites"]["classes"] == {"class0": 12, "class1": 12} and imported["sizes"] == {"8x8": 24}
+    assert sum(len(item["losses"]) for item in found if item["type"] == "LossChunk") == 4
+    assert found[-1]["reason"] == "finished" and found[-1]["step"] == 4
+    assert not captured.err
+
+
+def test_a_run_gets_a_name_of_its_own_among_the_studios(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["train", str(folder), "--recipe", "classifier", "--steps", "1", *TINY, *SMALL["classifier"]]
+    assert [main(words), main(words), main([*words, "--name", "../CON"])] == [DONE] * 3
+    names = sorted(path.name for path in places.runs().iterdir())
+    assert len(names) == 3 and names[1].endswith("discs classifier 2") and "CON" in names[2]
+    assert known_runs() == []
+    capsys.readouterr()
+    assert main(["resume", names[0]]) == DONE  # found by its name; nothing was left to do
+    assert "Done: 1 step in" in capsys.readouterr().out
+
+
+def test_presets_change_settings_and_flags_win(folder: Path, tmp_path: Path) -> None:
+    assert train(folder, tmp_path / "run", "classifier", "--preset", "QUICK", "--width", "16") == DONE
+    config = RunDir(tmp_path / "run").record().config
+    assert config["minutes"] == 1.0 and config["width"] == 16 and config["steps"] == 4
+
+
+def test_resume_goes_on_where_it_stopped(run_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    list(train_generator(run_path, make_sprites(), Control(stop=True), steps=4))
+    assert history.summarise(run_path).standing == "stopped"
+    assert main(["resume", str(run_path), "--json"]) == DONE
+    last = json_lines(capsys.readouterr().out)[-1]
+    assert last["type"] == "RunFinished" and last["reason"] == "finished" and last["step"] == 4
+    assert history.summarise(run_path).standing == "finished"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process there")
+def test_ctrl_c_saves_and_the_run_can_be_resumed(folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    words = ["train", str(folder), "--out", str(run), "--minutes", "10", "--json", *TINY, *SMALL["generator"]]
+    command = [sys.executable, "-m", "studio", *words, "--device", "cpu"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
+    assert process.stdout is not None
+    for text in process.stdout:
+        if json.loads(text)["type"] == "LossChunk":
+            process.send_signal(signal.SIGINT)
+            break
+    rest, said = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED, said
+    last = json_lines(rest)[-1]
+    assert last["type"] == "RunFinished" and last["reason"] == "stopped" and last["step"] >= 1
+    assert "Stopping and saving the work." in said and "Traceback" not in said
+
+    control = Control()
+    events = []
+    for event in train_resumed(run, CPU, control):
+        events.append(event)
+        control.stop = control.stop or isinstance(event, LossChunk)
+    assert of_kind(events, RunStarted)[0].first_step == last["step"]
+    assert of_kind(events, CheckpointSaved)[-1].step > last["step"]
+
+
+def test_known_runs_keep_what_is_elsewhere_once(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a", "b", "odd \udc80")]
+    for path in [*paths, paths[0], places.runs() / "inside"]:
+        remember(path)
+    assert known_runs() == [paths[0], paths[2], paths[1]]
+    (places.home() / "known_runs.json").write_text("{broken")
+    assert known_runs() == []
+    remember(paths[1])
+    assert known_runs() == [paths[1]]

@@ -1,0 +1,132 @@
+"""Wrong words, help, and what is said when things go wrong."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from studio.cli import flags, main, window
+from studio.cli.boundary import DONE, FAILED, WRONG_USAGE
+from studio.cli.interrupts import stopping
+from studio.core.config import Config, setting, settings_of
+from studio.engine import catalogue
+from studio.engine.model import Control
+from tests.cli.tools import json_lines
+
+
+@dataclass(frozen=True)
+class Everything(Config):
+    """One setting of each kind."""
+
+    number_of: int = setting(1, "A number of 100 % of things.", low=0, high=10)
+    share: float = setting(0.1, "A share.")
+    mirror: bool = setting(True, "Mirrored.")
+    kind: str = setting("a", "A kind.", choices=("a", "b"))
+    class_name: str = setting("", "A class.", advanced=True)
+
+
+def test_help_reads_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == DONE
+    text = capsys.readouterr().out
+    for command in ("demo", "devices", "inspect", "train", "resume", "generate", "classify", "export", "runs"):
+        assert f"\n    {command} " in text
+    assert main(["--version"]) == DONE
+    assert capsys.readouterr().out.startswith("Sprite Training Studio ")
+
+
+@pytest.mark.parametrize("name", sorted(catalogue.recipes()))
+def test_every_setting_of_a_recipe_is_a_flag(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--recipe", name, "--help"]) == DONE
+    text = capsys.readouterr().out
+    for item in settings_of(catalogue.recipe(name).Config):
+        assert f"--{item.name.replace('_', '-')}" in text
+    assert all(preset.title.lower() in text for preset in catalogue.recipe(name).presets)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nonsense"], "invalid choice"),
+        (["train"], "PATH"),
+        (["train", "x", "--minutes", "-3"], "Minutes must be from 0.05 to 100000, not -3."),
+        (["train", "x", "--width", "many"], "'many' is not a whole number"),
+        (["train", "x", "--recipe", "painter"], "Choose one of: classifier, generator."),
+        (["train", "x", "--preset", "superb"], "Choose one of: quick, standard, best."),
+        (["train", "x", "--name", "a", "--out", "b"], "not allowed with"),
+        (["generate", "no such run"], "There is no run 'no such run'."),
+        (["resume", "."], "is not a run"),
+        (["export"], "RUN"),
+        (["devices", "--measure", "--size", "2"], "--size must be from 4"),
+        (["demo", "--minutes", "0"], "--minutes must be from"),
+    ],
+)
+def test_wrong_usage_is_said_with_exit_code_2(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == WRONG_USAGE
+    captured = capsys.readouterr()
+    assert said in captured.err and "Traceback" not in captured.err
+
+
+def test_a_failed_job_says_what_and_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(tmp_path / "nowhere")]) == FAILED
+    captured = capsys.readouterr()
+    assert "nowhere" in captured.err and not captured.out and "Traceback" not in captured.err
+    assert main(["inspect", str(tmp_path), "--json"]) == FAILED
+    assert json_lines(capsys.readouterr().out)[-1]["type"] == "JobFailed"
+
+
+def test_a_bug_is_called_a_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(**_: object) -> None:
+        raise ZeroDivisionError("a slip")
+
+    monkeypatch.setattr("studio.cli.looking.list_runs", broken)
+    assert main(["runs"]) == FAILED
+    text = capsys.readouterr().err
+    assert "This is a bug in the studio: ZeroDivisionError: a slip" in text and "Traceback" not in text
+    assert main(["runs", "--debug"]) == FAILED
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_what_the_system_refuses_is_no_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def refused(**_: object) -> None:
+        raise PermissionError(13, "Permission denied", "/somewhere")
+
+    monkeypatch.setattr("studio.cli.looking.list_runs", refused)
+    assert main(["runs"]) == FAILED
+    assert capsys.readouterr().err == "The system says: Permission denied (/somewhere).\n"
+
+
+def test_no_command_opens_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    from studio.app import launch
+
+    monkeypatch.setattr(launch, "main", lambda demo=False: 7 if not demo else 8)
+    assert main([]) == 7
+    monkeypatch.setattr(window, "obstacle", lambda: "")
+    assert main(["demo"]) == 8
+
+
+def test_flags_give_typed_values_and_only_those_that_were_typed() -> None:
+    parser = argparse.ArgumentParser()
+    flags.add_settings(parser, Everything, "all", renamed={"class_name": "class"})
+    assert flags.given(parser.parse_args([]), Everything) == {}
+    words = ["--number-of", "3", "--share", "0.5", "--no-mirror", "--kind", "b", "--class", "x"]
+    assert flags.given(parser.parse_args(words), Everything) == {
+        "number_of": 3, "share": 0.5, "mirror": False, "kind": "b", "class_name": "x",
+    }  # fmt: skip
+    assert "100 % of things" in parser.format_help()
+    for wrong in (["--number-of", "30"], ["--share", "nan"], ["--kind", "z"]):
+        with pytest.raises(SystemExit):
+            parser.parse_args(wrong)
+
+
+def test_the_first_interrupt_asks_and_the_second_ends() -> None:
+    control, before = Control(), signal.getsignal(signal.SIGINT)
+    with stopping(control) as interruption:
+        signal.raise_signal(signal.SIGINT)
+        assert control.stop and interruption.asked
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGINT) is before

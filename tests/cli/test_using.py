@@ -1,0 +1,189 @@
+"""Using models and looking at things from the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from studio.cli import demo, main
+from studio.cli.boundary import DONE, INTERRUPTED, WRONG_USAGE
+from studio.core import places
+from studio.engine import catalogue
+from studio.engine.known_runs import remember
+from studio.engine.rundir import RunDir
+from tests.cli.tools import json_lines
+
+
+def test_generate_makes_a_sheet_with_what_made_it(
+    generator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "sheet.png"
+    words = ["generate", str(generator_run), "--count", "10", "--seed", "7", "--steps", "2", "--columns", "4"]
+    assert main([*words, "--out", str(out)]) == DONE
+    assert f"10 new sprites of my generator, step 4: {out}" in capsys.readouterr().out
+    with Image.open(out) as picture:
+        assert picture.size == (32, 24) and picture.mode == "RGBA"
+        assert picture.text["seed"] == "7" and picture.text["model"] == "my generator, step 4"  # type: ignore[attr-defined]
+        first = np.asarray(picture)
+    about = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
+    assert [frame["filename"] for frame in about["frames"][:2]] == ["class0/class0 001", "class1/class1 001"]
+    assert main([*words, "--out", str(out), "--json"]) == DONE  # the same again, beside the first
+    found = json_lines(capsys.readouterr().out)
+    assert found[-1] == {"type": "FilesSaved", "paths": [str(tmp_path / "sheet 2.png"), str(tmp_path / "sheet 2.json")]}
+    with Image.open(tmp_path / "sheet 2.png") as picture:
+        assert np.array_equal(np.asarray(picture), first)
+
+
+def test_generate_makes_files_of_one_class(
+    generator_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["generate", str(generator_run), "--count", "3", "--class", "class1", "--steps", "2", "--checkpoint", "4"]
+    assert main([*words, "--out", str(tmp_path / "new")]) == DONE
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [f"class1 {i}.png" for i in (1, 2, 3)]
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == DONE
+    assert (tmp_path / "my generator class1 0.png").is_file()
+    capsys.readouterr()
+    for wrong, said in (
+        (["--class", "dragon"], "no class 'dragon'"),
+        (["--checkpoint", "9"], "no checkpoint at step 9"),
+        (["--device", "quantum"], "no device named 'quantum'"),
+        (["--out", "sprites.gif"], "not saved as .gif"),
+    ):
+        assert main([*words, *wrong]) == WRONG_USAGE
+        assert said in capsys.readouterr().err
+
+
+def test_a_generator_is_no_classifier(
+    generator_run: Path, classifier_run: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["generate", str(classifier_run)]) == WRONG_USAGE
+    assert "it draws no sprites" in capsys.readouterr().err
+    assert main(["classify", str(generator_run), str(folder)]) == WRONG_USAGE
+    assert "it names no classes" in capsys.readouterr().err
+
+
+def test_classify_names_classes(classifier_run: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["classify", str(classifier_run), str(folder)]) == DONE
+    text = capsys.readouterr().out
+    assert text.count("sprite 0") == 24 and "%" in text
+    assert main(["classify", str(classifier_run), str(folder / "class0"), "--json"]) == DONE
+    found = [item for item in json_lines(capsys.readouterr().out) if item["type"] == "SpriteClassified"]
+    assert len(found) == 12
+    assert all(abs(sum(item["classes"].values()) - 1) < 1e-4 for item in found)
+
+
+@pytest.mark.parametrize("name", sorted(catalogue.model_exports()))
+def test_export_says_how_exact_it_is_and_how_to_load_it(
+    generator_run: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    form = catalogue.model_exports()[name]
+    target = tmp_path / f"model{form.suffix}"
+    assert main(["export", str(generator_run), "--out", str(target)]) == DONE  # the ending says which format
+    text = capsys.readouterr().out
+    assert target.is_file() and str(target) in text and "no difference" in text and "import" in text
+    assert main(["export", str(generator_run), "--format", name, "--out", str(target), "--json"]) == DONE
+    found = json_lines(capsys.readouterr().out)
+    assert found[-1]["type"] == "Exported" and found[-1]["difference"] <= 1e-4
+    assert found[-1]["paths"][0] == str(tmp_path / f"model 2{form.suffix}")
+    assert any("in the way" in item.get("title", "") for item in found)
+
+
+def test_export_has_a_place_and_a_format_of_its_own(
+    generator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = shutil.copytree(generator_run, tmp_path / "copy")
+    assert main(["export", str(run)]) == DONE
+    assert (run / "exports" / "my generator.safetensors").is_file()
+    assert main(["export", str(run), "--out", "model.exe"]) == WRONG_USAGE
+    assert main(["export", str(run), "--format", "exe"]) == WRONG_USAGE
+    assert "Choose one of: safetensors, state_dict." in capsys.readouterr().err
+
+
+def test_runs_lists_all(generator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs"]) == DONE
+    assert "There are no runs yet." in capsys.readouterr().out
+    shutil.copytree(generator_run, places.runs() / "inside")
+    (places.runs() / "broken").mkdir()
+    (places.runs() / "broken" / "run.json").write_text("{")
+    remember(generator_run)
+    remember(tmp_path / "gone")
+    assert main(["runs"]) == DONE
+    text = capsys.readouterr().out
+    assert text.count("my generator") == 2 and "finished" in text and "damaged" in text and "gone" not in text
+    assert main(["runs", "--json"]) == DONE
+    found = json_lines(capsys.readouterr().out)
+    assert [item["standing"] for item in found] == ["finished", "finished", "damaged"]
+    assert found[0]["record"]["class_names"] == ["class0", "class1"]
+
+
+def test_inspect_says_what_is_wrong_with_which_files(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    shutil.copy(copy / "class0" / "sprite 001.png", copy / "class0" / "twin.png")
+    (copy / "class1" / "text.png").write_text("no picture")
+    assert main(["inspect", str(copy)]) == DONE
+    text = capsys.readouterr().out
+    assert "24 sprites in 2 classes, canvas 8 x 8 pixels" in text
+    assert "duplicate: 1" in text and "twin.png" in text and "text.png" in text
+    assert main(["inspect", str(copy), "--json", "--size", "16"]) == DONE
+    found = json_lines(capsys.readouterr().out)[-1]
+    assert found["type"] == "SpritesImported" and found["sprites"]["size"] == 16 and found["proposed_size"] == 8
+    assert {item["group"] for item in found["quarantine"]} >= {"duplicate"}
+
+
+def test_devices_are_listed_and_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices"]) == DONE
+    assert "test CPU" in capsys.readouterr().out
+    words = ["devices", "--measure", "--recipe", "classifier", "--size", "4", "--json"]
+    assert main(words) == DONE
+    kinds = [item["type"] for item in json_lines(capsys.readouterr().out)]
+    assert kinds[0] == "DevicesFound" and kinds.count("DeviceMeasured") == 2
+    assert torch.get_num_threads() >= 1
+
+
+def test_the_demo_in_the_terminal(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(places, "demo_sprites", lambda: folder)
+    monkeypatch.setattr(demo, "COUNT", 6)
+    out = tmp_path / "demo-output"
+    assert main(["demo", "--terminal", "--minutes", "0.05", "--out", str(out)]) == DONE
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        "run", "new sprites.png", "new sprites.json", "new sprites enlarged.png", "loss.png",
+        "model.safetensors", "model.pt", "model_loader.py",
+    }  # fmt: skip
+    text = capsys.readouterr().out
+    assert str(out) in text and all(name in text for name in names - {"new sprites.json"})
+    assert RunDir(out / "run").progress().state == "finished"
+
+
+def test_an_interrupted_demo_says_how_to_go_on(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import signal
+
+    from studio.cli.reporting import PlainReporter
+    from studio.core.events import Event, LossChunk
+
+    honest = PlainReporter.show
+
+    def interrupted(self: PlainReporter, event: Event) -> None:
+        honest(self, event)
+        if isinstance(event, LossChunk) and event.first_step == 0:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(places, "demo_sprites", lambda: folder)
+    monkeypatch.setattr(PlainReporter, "show", interrupted)
+    assert main(["demo", "--terminal", "--out", str(tmp_path / "new")]) == INTERRUPTED
+    captured = capsys.readouterr()
+    assert f"studio resume {tmp_path / 'new' / 'run'}" in captured.out
+    assert RunDir(tmp_path / "new" / "run").progress().state == "stopped"
