@@ -9,9 +9,10 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QCheckBox,
     QComboBox,
-    QFormLayout,
+    QGridLayout,
     QLabel,
     QLineEdit,
+    QSizePolicy,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -25,7 +26,8 @@ from studio.core.errors import UsageError
 
 _LARGEST_INT = 2**31 - 1
 _LARGEST = 1e12
-_CONTROL_WIDTH = 128
+_LABEL_WIDTH = 128
+_CONTROL_WIDTH = 112
 
 
 class ConfigForm(QWidget):
@@ -47,7 +49,7 @@ class ConfigForm(QWidget):
         box.setSpacing(parts.GRID)
         box.addLayout(self._rows([item for item in self._settings if not item.advanced]))
         advanced = self._rows([item for item in self._settings if item.advanced])
-        if advanced.rowCount():
+        if advanced.count():
             box.addWidget(Disclosure("Advanced", parts.panel(advanced)))
         self.set_config(initial)
 
@@ -90,22 +92,23 @@ class ConfigForm(QWidget):
             self._mark_invalid()
             self.changed.emit()
 
-    def _rows(self, settings: list[Setting]) -> QFormLayout:
-        layout = QFormLayout()
+    def _rows(self, settings: list[Setting]) -> QGridLayout:
+        layout = QGridLayout()
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setHorizontalSpacing(2 * parts.GRID)
         layout.setVerticalSpacing(parts.GRID)
-        layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
-        layout.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        for item in settings:
+        layout.setColumnMinimumWidth(0, _LABEL_WIDTH)
+        layout.setColumnStretch(1, 1)
+        for row, item in enumerate(settings):
             control = self._controls[item.name] = self._control(item)
             if isinstance(control, QCheckBox):
-                layout.addRow(control)
+                layout.addWidget(control, row, 0, 1, 2)
                 continue
             label = QLabel(item.label)
             label.setToolTip(item.help)
             label.setBuddy(control)
-            layout.addRow(label, control)
+            layout.addWidget(label, row, 0)
+            layout.addWidget(control, row, 1)
         return layout
 
     def _control(self, item: Setting) -> QWidget:
@@ -160,8 +163,7 @@ def _make(item: Setting) -> QWidget:
     if item.choices:
         combo = QComboBox()
         combo.addItems(list(item.choices))
-        combo.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        combo.setMinimumWidth(_CONTROL_WIDTH)
+        _fit(combo)
         return combo
     if item.kind is str:
         return QLineEdit()
@@ -191,8 +193,14 @@ def _finish(box: QSpinBox | NumberBox, item: Setting) -> None:
         box.setSuffix(f" {item.unit}")
     box.setStepType(QAbstractSpinBox.StepType.AdaptiveDecimalStepType)
     box.setCorrectionMode(QAbstractSpinBox.CorrectionMode.CorrectToNearestValue)
-    box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not WheelFocus: see eventFilter
-    box.setMinimumWidth(_CONTROL_WIDTH)
+    _fit(box)
+
+
+def _fit(control: QWidget) -> None:
+    """All controls are equally wide, whatever the longest text is that they could hold."""
+    control.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    control.setMinimumWidth(_CONTROL_WIDTH)
+    control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not WheelFocus: see ConfigForm.eventFilter
 
 
 def _show(control: QWidget, value: Value) -> None:

@@ -37,7 +37,7 @@ def main() -> None:
         plot.add_mark(step, "checkpoint")
     plot._plot.refresh()
     app.processEvents()
-    print(f"{count:,} points: append and first redraw {1000 * (time.perf_counter() - start):.1f} ms")
+    sys.stdout.write(f"{count:,} points: append and first redraw {1000 * (time.perf_counter() - start):.1f} ms\n")
     area = plot._plot.area
 
     def redraw() -> None:
@@ -68,7 +68,8 @@ def report(what: str, action: Callable[[], None]) -> None:
         start = time.perf_counter()
         action()
         durations_ms.append(1000 * (time.perf_counter() - start))
-    print(f"{what:28} median {statistics.median(durations_ms):6.2f} ms, worst {max(durations_ms):6.2f} ms")
+    middle, worst = statistics.median(durations_ms), max(durations_ms)
+    sys.stdout.write(f"{what:28} median {middle:6.2f} ms, worst {worst:6.2f} ms\n")
 
 
 if __name__ == "__main__":
