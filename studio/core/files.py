@@ -29,9 +29,8 @@ def atomic_path(target: Path) -> Iterator[Path]:
             _flush(path)
         temporary.replace(target)
         _flush(target.parent)
-    except BaseException:
-        remove(temporary)
-        raise
+    finally:
+        remove(temporary)  # gone by now if all went well
 
 
 def write_atomic(target: Path, data: bytes) -> None:

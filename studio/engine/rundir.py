@@ -13,10 +13,11 @@ No torch here: the list of runs must not wait for it.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -67,7 +68,7 @@ class Progress:
 
 
 class RunDir:
-    """One run folder. Reading needs nothing; writing needs the lock, which `locked` takes."""
+    """One run folder. Reading needs nothing; writing needs the lock, which `acquire` takes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -80,28 +81,34 @@ class RunDir:
         """Make the folder and write run.json. Raises RunError when something is there or it can't be written."""
         if self.path.exists() and any(child.name != ".lock" for child in self.path.iterdir()):
             raise RunError(f"{self.path} is not empty.", "Choose another folder for the run, or resume the run in it.")
-        try:
+        with writing(self.path):
             self.samples.mkdir(parents=True, exist_ok=True)
             self.checkpoints.mkdir(exist_ok=True)
             self._write_json("run.json", dataclasses.asdict(record))
-        except OSError as error:
-            raise unwritable(self.path, error) from error
 
     def acquire(self) -> None:
         """Take the lock, which the system frees when the process ends. Raises RunError when another holds it."""
-        try:
+        with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock.acquire()
-        except Timeout:
-            raise RunError(
-                f"{self.path.name} is being trained elsewhere.", "Close the other window or command first."
-            ) from None
-        except OSError as error:
-            raise unwritable(self.path, error) from error
+            try:
+                self._lock.acquire()
+            except Timeout:
+                raise RunError(
+                    f"{self.path.name} is being trained elsewhere.", "Close the other window or command first."
+                ) from None
 
     def release(self) -> None:
         """Give the lock back."""
         self._lock.release()
+
+    @contextlib.contextmanager
+    def held_on_success(self) -> Iterator[None]:
+        """Take the lock and keep it when the block ends well; an error gives it back. Raises RunError."""
+        self.acquire()
+        with contextlib.ExitStack() as on_error:
+            on_error.callback(self.release)
+            yield
+            on_error.pop_all()
 
     def is_busy(self) -> bool:
         """Whether some process is writing to this run."""
@@ -141,24 +148,25 @@ class RunDir:
             raise RunError(f"state.json of {self.path.name} is damaged.", str(error)) from error
 
     def write_progress(self, progress: Progress) -> None:
-        """Replace state.json. Raises OSError."""
-        self._write_json("state.json", dataclasses.asdict(progress))
+        """Replace state.json. Raises RunError."""
+        with writing(self.path):
+            self._write_json("state.json", dataclasses.asdict(progress))
 
     def append(self, event: LossChunk | Validated | Mapping[str, Any]) -> None:
-        """Add a line to metrics.jsonl. Raises OSError."""
-        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as lines:
+        """Add a line to metrics.jsonl. Raises RunError."""
+        with writing(self.path), (self.path / "metrics.jsonl").open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(_as_line(event), separators=(",", ":")) + "\n")
 
     def mark_resume(self, step: int, device: str) -> None:
-        """Note in metrics.jsonl that training goes on from `step`, on a line of its own. Raises OSError."""
-        with (self.path / "metrics.jsonl").open("a", encoding="utf-8") as lines:
+        """Note in metrics.jsonl that training goes on from `step`, on a line of its own. Raises RunError."""
+        with writing(self.path), (self.path / "metrics.jsonl").open("a", encoding="utf-8") as lines:
             lines.write("\n")  # a crash may have cut the last line short
         self.append({"resumed": step, "device": device})
 
     def save_samples(self, step: int, sprites: Rgba) -> Path:
-        """Write live samples, uint8 [N, S, S, 4], as one picture. Raises OSError."""
+        """Write live samples, uint8 [N, S, S, 4], as one picture. Raises RunError."""
         target = self.samples / f"{step:08d}.png"
-        with files.atomic_path(target) as temporary:
+        with writing(self.path), files.atomic_path(target) as temporary:
             Image.fromarray(pictures.tile(sprites, SAMPLE_COLUMNS)).save(temporary, format="PNG")
         return target
 
@@ -177,9 +185,14 @@ class RunDir:
         return values
 
 
-def unwritable(path: Path, error: OSError) -> RunError:
-    """The error for a run folder that can't be written."""
-    return RunError(f"Can't write to {path}.", f"{error.strerror or error}. Free some space or choose another folder.")
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the disk says while a run's folder is written into a RunError."""
+    try:
+        yield
+    except OSError as error:
+        hint = f"{error.strerror or error}. Free some space or choose another folder."
+        raise RunError(f"Can't write to {path}.", hint) from error
 
 
 def _as_line(event: LossChunk | Validated | Mapping[str, Any]) -> dict[str, Any]:

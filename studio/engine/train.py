@@ -30,7 +30,6 @@ from studio.engine.generate import GenerateSettings, classify, sample_steps
 from studio.engine.model import Control
 from studio.engine.optim import learning_rate
 from studio.engine.pace import Paced, Speedometer, Stopwatch
-from studio.engine.rundir import unwritable
 from studio.engine.training import Training, begin, take_up
 from studio.recipes.base import Recipe, SampleSettings
 
@@ -108,7 +107,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
         steps_a_tick = max(1, min(2 * steps_a_tick, round(count * TICK_S / max(tick_s, 1e-6))))
         _raise_unless_finite(training, first_step, losses + norms)
         chunk = _chunk(training, first_step, losses, norms, speed)
-        _record(training, chunk)
+        training.run.append(chunk)
         yield chunk
 
         epoch = training.step * config.batch_size // len(training.train_set)
@@ -140,7 +139,7 @@ def validate(training: Training) -> Events:
         found = training.recipe.evaluate(training.average.network, batches, training.config)
     confusion = None if found.confusion is None else found.confusion.numpy()
     training.validated = Validated(training.step, found.metrics, confusion)
-    _record(training, training.validated)
+    training.run.append(training.validated)
     yield training.validated
 
 
@@ -180,10 +179,7 @@ def live_samples(training: Training, control: Control) -> Events:
             yield Progress(number, SAMPLE_STEPS, "live samples")
         else:
             sprites = to_rgba(x).numpy()
-            try:
-                training.run.save_samples(training.step, sprites)
-            except OSError as error:
-                raise unwritable(training.run.path, error) from error
+            training.run.save_samples(training.step, sprites)
             yield SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
 
 
@@ -221,13 +217,6 @@ def _chunk(training: Training, first_step: int, losses: np.ndarray, norms: np.nd
         first_step, losses, norms, training.optimizer.param_groups[0]["lr"], rate, training.elapsed_s, max(0.0, left_s),
         training.step * config.batch_size / len(training.train_set), devices.memory_in_use(training.device),
     )  # fmt: skip
-
-
-def _record(training: Training, event: LossChunk | Validated) -> None:
-    try:
-        training.run.append(event)
-    except OSError as error:
-        raise unwritable(training.run.path, error) from error
 
 
 def _raise_unless_finite(training: Training, first_step: int, values: np.ndarray) -> None:

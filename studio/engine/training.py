@@ -23,7 +23,7 @@ from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
 from studio.engine.optim import Average, make_optimizer
-from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, unwritable
+from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, writing
 from studio.recipes.base import Recipe, Spec
 
 VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a steady figure
@@ -74,11 +74,9 @@ class Training:
             "average": self.average.network.state_dict(),
             "optimizer": checkpoints.optimizer_tensors(self.optimizer),
         }
-        try:
+        with writing(self.run.path):
             path = checkpoints.save(self.run.checkpoints, info, parts)
-            self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
-        except OSError as error:
-            raise unwritable(self.run.path, error) from error
+        self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
         self.checkpoint_number += 1
         headline = self.recipe.headline
         checkpoints.rotate(self.run.checkpoints, headline, low_is_better=self.recipe.headline_is_better == "low")
@@ -88,10 +86,7 @@ class Training:
         """Say in state.json how far the run is. Raises RunError."""
         metrics = self.validated.metrics if self.validated else {}
         headline = {name: metrics[name] for name in (self.recipe.headline,) if name in metrics}
-        try:
-            self.run.write_progress(Progress(state, self.step, self.elapsed_s, headline, message))
-        except OSError as error:
-            raise unwritable(self.run.path, error) from error
+        self.run.write_progress(Progress(state, self.step, self.elapsed_s, headline, message))
 
     def close(self) -> None:
         """Give the run's lock back."""
@@ -107,19 +102,13 @@ def begin(path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, 
     torch.manual_seed(config.seed)
     network = recipe.build(config, spec)
     run = RunDir(path)
-    run.acquire()
-    try:
+    with run.held_on_success():
         record = _new_record(path, chosen, recipe, config, device, network)
         run.create(record)
-        try:
+        with writing(path):
             packed.save(chosen, run.data)
-        except OSError as error:
-            raise unwritable(path, error) from error
         training = _assemble(run, record, recipe, config, chosen, network, device)
         training.write_state("training")
-    except BaseException:
-        run.release()
-        raise
     training.notices = [Notice("info", note) for note in notes]
     return training
 
@@ -130,11 +119,9 @@ def take_up(path: Path, device: Device) -> Training:
     record = run.record()
     recipe = catalogue.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
-    run.acquire()
-    try:
-        sweep_temporaries(run.path)
-        sweep_temporaries(run.checkpoints)
-        sweep_temporaries(run.samples)
+    with run.held_on_success():
+        for folder in (run.path, run.checkpoints, run.samples):
+            sweep_temporaries(folder)
         sprites = packed.load(run.data)
         torch.manual_seed(config.seed)
         network = recipe.build(config, Spec(sprites.size, sprites.class_names))
@@ -142,9 +129,6 @@ def take_up(path: Path, device: Device) -> Training:
         _load_newest(training)
         run.mark_resume(training.step, device.id)
         training.write_state("training")
-    except BaseException:
-        run.release()
-        raise
     return training
 
 
