@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from studio.engine.devices import Device
     from studio.engine.model import TrainedModel
 
+RUN = "demo-run"
 COUNT, COLUMNS = 64, 8
 ENLARGED = 6  # screen pixels for each of a sprite's
 
@@ -53,7 +54,7 @@ def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
     reporter.say(f"   {count(len(sprites), 'sprite')} of {sprites.size} x {sprites.size} pixels: {kinds}")
     device = devices.choose(devices.detect(), devices.AUTO)
     reporter.say(f"2  Training a generator on {device.name} for {minutes:g} min; Ctrl+C ends it sooner")
-    end, interrupted = _train(folder / "run", minutes, device, sprites, reporter)
+    end, interrupted = _train(folder / RUN, minutes, device, sprites, reporter)
     reporter.say(f"   {finished(end)}")
     if interrupted:
         reporter.say(f"   Go on with it:  studio resume {argument(folder / 'run')}")
@@ -82,7 +83,7 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     from studio.engine.generate import GenerateSettings, generate, load_model
     from studio.exports.png import save_enlarged
 
-    model, settings = load_model(folder / "run", "last", device), GenerateSettings(count=COUNT)
+    model, settings = load_model(folder / RUN, "last", device), GenerateSettings(count=COUNT)
     reporter.say(f"3  Drawing {COUNT} new sprites")
     made = follow(generate(model, settings), reporter, SpritesGenerated)
     sheet, _ = save_sprites(made, model, settings, folder / "new sprites.png", COLUMNS)
@@ -105,7 +106,7 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
         (sheet.name, "the same, pixel for pixel, with JSON beside it"),
         (plot.name, "how the loss fell"),
         *((path.name, _what(path)) for path in exported),
-        ("run", f"the run: studio generate {argument(folder / 'run')}"),
+        (RUN, f"the run: studio generate {argument(folder / 'run')}"),
     ]
     reporter.table(("file", "what it is"), rows)
 
@@ -116,7 +117,7 @@ def _plot(folder: Path, model: TrainedModel) -> Path:
     from studio.engine.history import Curve, read_history
     from studio.exports.plot import save_loss_plot
 
-    history = read_history(folder / "run")
+    history = read_history(folder / RUN)
     nothing = Curve(np.zeros(0, np.int64), np.zeros(0))
     losses, checks = history.series.get("loss", nothing), history.validation.get("loss", nothing)
     title = f"Demo: {model.recipe.title.lower()}, {count(model.step, 'step')}"

@@ -84,7 +84,7 @@ def _command(
 def _demo(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     about = "the main job on the demo sprites: in the window, or in the terminal where there is no screen"
     parser = _command(commands, "demo", about, "demo")
-    parser.add_argument("--minutes", type=float, default=2.0, metavar="X", help="how long to train (default: 2)")
+    parser.add_argument("--minutes", type=float, default=2.5, metavar="X", help="how long to train (default: 2.5)")
     parser.add_argument(
         "--out",
         type=Path,

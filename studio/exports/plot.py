@@ -109,7 +109,7 @@ def _dress(axes: Axes, losses: Values, title: str) -> None:
         spine.set_visible(False)
     finite = losses[np.isfinite(losses)]
     if len(finite) > 20:  # the first steps are far above the rest and would flatten it
-        low, high = float(finite.min()), float(np.quantile(finite[len(finite) // 50 :], 0.998))
+        low, high = float(finite.min()), float(np.quantile(finite[len(finite) // 10 :], 0.998))
         if high > low:
             axes.set_ylim(max(0.0, low - 0.06 * (high - low)), high + 0.06 * (high - low))
     if axes.get_legend_handles_labels()[0]:

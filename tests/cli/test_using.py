@@ -158,12 +158,12 @@ def test_the_demo_in_the_terminal(
     assert main(["demo", "--terminal", "--minutes", "0.05", "--out", str(out)]) == DONE
     names = {path.name for path in out.iterdir()}
     assert names == {
-        "run", "new sprites.png", "new sprites.json", "new sprites enlarged.png", "loss.png",
+        "demo-run", "new sprites.png", "new sprites.json", "new sprites enlarged.png", "loss.png",
         "model.safetensors", "model.pt", "model_loader.py",
     }  # fmt: skip
     text = capsys.readouterr().out
     assert str(out) in text and all(name in text for name in names - {"new sprites.json"})
-    assert RunDir(out / "run").progress().state == "finished"
+    assert RunDir(out / "demo-run").progress().state == "finished"
 
 
 def test_an_interrupted_demo_says_how_to_go_on(
@@ -185,5 +185,5 @@ def test_an_interrupted_demo_says_how_to_go_on(
     monkeypatch.setattr(PlainReporter, "show", interrupted)
     assert main(["demo", "--terminal", "--out", str(tmp_path / "new")]) == INTERRUPTED
     captured = capsys.readouterr()
-    assert f"studio resume {tmp_path / 'new' / 'run'}" in captured.out
-    assert RunDir(tmp_path / "new" / "run").progress().state == "stopped"
+    assert f"studio resume {tmp_path / 'new' / 'demo-run'}" in captured.out
+    assert RunDir(tmp_path / "new" / "demo-run").progress().state == "stopped"
