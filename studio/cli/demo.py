@@ -57,7 +57,7 @@ def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
     end, interrupted = _train(folder / RUN, minutes, device, sprites, reporter)
     reporter.say(f"   {finished(end)}")
     if interrupted:
-        reporter.say(f"   Go on with it:  studio resume {argument(folder / 'run')}")
+        reporter.say(f"   Go on with it:  studio resume {argument(folder / RUN)}")
         return INTERRUPTED
     _make_results(folder, device, reporter)
     return DONE
@@ -106,7 +106,7 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
         (sheet.name, "the same, pixel for pixel, with JSON beside it"),
         (plot.name, "how the loss fell"),
         *((path.name, _what(path)) for path in exported),
-        (RUN, f"the run: studio generate {argument(folder / 'run')}"),
+        (RUN, f"the run: studio generate {argument(folder / RUN)}"),
     ]
     reporter.table(("file", "what it is"), rows)
 

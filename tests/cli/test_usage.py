@@ -122,11 +122,12 @@ def test_flags_give_typed_values_and_only_those_that_were_typed() -> None:
             parser.parse_args(wrong)
 
 
-def test_the_first_interrupt_asks_and_the_second_ends() -> None:
+def test_the_first_interrupt_asks_and_the_second_ends(capfd: pytest.CaptureFixture[str]) -> None:
     control, before = Control(), signal.getsignal(signal.SIGINT)
     with stopping(control) as interruption:
         signal.raise_signal(signal.SIGINT)
         assert control.stop and interruption.asked
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
+    assert capfd.readouterr().err.count("Stopping and saving the work.") == 1
     assert signal.getsignal(signal.SIGINT) is before

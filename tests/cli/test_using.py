@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ from PIL import Image
 
 from studio.cli import demo, main
 from studio.cli.boundary import DONE, INTERRUPTED, WRONG_USAGE
+from studio.cli.reporting import PlainReporter
 from studio.core import places
+from studio.core.events import Event, LossChunk
 from studio.engine import catalogue
 from studio.engine.known_runs import remember
 from studio.engine.rundir import RunDir
@@ -167,13 +170,8 @@ def test_the_demo_in_the_terminal(
 
 
 def test_an_interrupted_demo_says_how_to_go_on(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    import signal
-
-    from studio.cli.reporting import PlainReporter
-    from studio.core.events import Event, LossChunk
-
     honest = PlainReporter.show
 
     def interrupted(self: PlainReporter, event: Event) -> None:
@@ -184,6 +182,7 @@ def test_an_interrupted_demo_says_how_to_go_on(
     monkeypatch.setattr(places, "demo_sprites", lambda: folder)
     monkeypatch.setattr(PlainReporter, "show", interrupted)
     assert main(["demo", "--terminal", "--out", str(tmp_path / "new")]) == INTERRUPTED
-    captured = capsys.readouterr()
+    captured = capfd.readouterr()
+    assert "Stopping and saving the work." in captured.err
     assert f"studio resume {tmp_path / 'new' / 'demo-run'}" in captured.out
     assert RunDir(tmp_path / "new" / "demo-run").progress().state == "stopped"
