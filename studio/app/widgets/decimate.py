@@ -24,8 +24,10 @@ def envelope(steps: Values, values: Values, low: float, high: float, columns: in
     steps, values = steps[first:last], values[first:last]
     if len(steps) <= 2 * columns:
         return steps, values
-    edges = np.searchsorted(steps, np.linspace(low, high, columns + 1)[1:-1], side="left")
-    starts = np.unique(np.concatenate([[0], edges[edges < len(steps)]]))
+    edges = np.searchsorted(steps, np.linspace(low, high, columns + 1)[:-1], side="left")
+    beyond = np.searchsorted(steps, high, side="right")  # the neighbours on both sides are columns of their own
+    starts = np.unique(np.concatenate([[0], edges, [beyond]]))
+    starts = starts[starts < len(steps)]
     ends = np.append(starts[1:], len(steps)) - 1
     lowest, highest = np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)
     rising = values[ends] >= values[starts]  # drawn in the order of time, as far as two points can

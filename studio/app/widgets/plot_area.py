@@ -151,7 +151,9 @@ class PlotArea(QWidget):
             axis.setPen(_pen(colours.border))
             axis.setTickPen(_pen(colours.text))
             axis.setTextPen(_pen(colours.muted))
-            axis.setGrid(26)
+        self._item.getAxis("left").setGrid(
+            30
+        )  # none for the steps: marks are vertical, and each grid costs a millisecond
         points = f"{_small_font().pointSizeF():.1f}pt"
         self._item.getAxis("bottom").setLabel("Step", **{"color": colours.muted, "font-size": points})
         for look, curve, dots in self._curves:

@@ -75,6 +75,8 @@ class PlotData:
         new = name not in self.tabs
         if new:
             self.tabs[name] = Tab(name, unit)
+            if len(steps) > 1 and steps[1] - steps[0] == 1:  # a value for each step is as noisy as the losses
+                self.tabs[name].smoothed.constant = _SMOOTHING
         self.tabs[name].raw.append(steps, values)
         return new
 

@@ -43,10 +43,14 @@ class PlotView(QObject):
         """The steps to draw now."""
         return self._all_steps() if self._follows else self._area.ranges()[0]
 
-    def values(self, drawn: Sequence[tuple[Values, Values]], steps: Range, *, log: bool) -> Range:
-        """The values to show when these curves are drawn."""
-        shown = self._area.ranges()[1]
-        return plot_range.values_range(drawn, steps, shown, whole=log) if self._fits else shown
+    def values(self, drawn: Sequence[tuple[Values, Values]], *, log: bool) -> Range:
+        """The values to show when the lines are drawn like this."""
+        steps, shown = self.steps(), self._area.ranges()[1]
+        if not self._fits:
+            return shown
+        # A smoothed curve lies within its raw one, and would drag one outlier along for many steps.
+        rough = [points for line, points in zip(self._lines, drawn, strict=True) if line.look.style != "bold"]
+        return plot_range.values_range(rough or drawn, steps, shown, whole=log)
 
     def fit_values(self) -> None:
         """Fit the values to what is visible, and keep them fitting."""

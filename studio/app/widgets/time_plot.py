@@ -99,7 +99,7 @@ class TimePlot(QWidget):
         steps = self._view.steps()
         columns = self.area.columns() * detail
         drawn = [line.points(*steps, columns, log=self._log) for line in self._lines]
-        self.area.set_ranges(steps, self._view.values(drawn, steps, log=self._log))
+        self.area.set_ranges(steps, self._view.values(drawn, log=self._log))
         for index, points in enumerate(drawn):
             self.area.draw(index, *points)
         for kind in ("checkpoint", "incident", "best"):

@@ -1,0 +1,78 @@
+"""Several runs over one another."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QSlider
+from pytestqt.qtbot import QtBot
+
+from studio.app import theme
+from studio.app.widgets.curves_plot import CurvesPlot
+from studio.app.widgets.time_plot import TimePlot
+
+
+@pytest.fixture
+def plot(qtbot: QtBot) -> CurvesPlot:
+    made = CurvesPlot()
+    qtbot.addWidget(made)
+    made.resize(700, 400)
+    made.set_curves([("swords", [0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0]), ("a, b", [1, 2], [0.5, 0.25])])
+    with qtbot.waitExposed(made):
+        made.show()
+    return made
+
+
+def inner(plot: CurvesPlot) -> TimePlot:
+    found = plot.findChild(TimePlot)
+    assert found is not None
+    return found
+
+
+def test_each_run_is_in_the_legend_with_its_last_value(plot: CurvesPlot) -> None:
+    slider = plot.findChild(QSlider)
+    assert slider is not None
+    slider.setValue(0)
+    assert inner(plot).legend.values() == {"Step": "3", "swords": "1", "a, b": "0.25"}
+    inner(plot).crosshair.hover(3.0)
+    assert inner(plot).legend.values() == {"Step": "3", "swords": "1", "a, b": "–"}
+    inner(plot).crosshair.hover(1.2)
+    assert inner(plot).legend.values() == {"Step": "1", "swords": "3", "a, b": "0.5"}
+
+
+def test_the_table_has_two_columns_for_each_run(plot: CurvesPlot, tmp_path: Path) -> None:
+    plot.save(tmp_path / "runs.csv")
+    with (tmp_path / "runs.csv").open(newline="", encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    assert list(lines[0]) == ["step", "swords", "swords, smoothed", "a, b", "a, b, smoothed"]
+    assert [line["swords"] for line in lines] == ["4", "3", "2", "1"]
+    assert [line["a, b"] for line in lines] == ["", "0.5", "0.25", ""]
+
+
+def test_curves_have_the_colours_of_the_theme_in_order(plot: CurvesPlot, tmp_path: Path) -> None:
+    plot.save(tmp_path / "runs.png")
+    image = QImage(str(tmp_path / "runs.png"))
+    colours = {image.pixelColor(x, y).name() for x in range(0, image.width(), 2) for y in range(image.height())}
+    assert set(theme.colours().curves[:2]) <= colours
+
+
+def test_other_runs_replace_the_first(plot: CurvesPlot, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(inner(plot).redrawn):
+        plot.set_curves([("one", np.arange(2000), np.ones(2000))])
+    assert set(inner(plot).legend.values()) == {"Step", "one"}
+    assert inner(plot).area.ranges()[0][1] >= 1999
+    with qtbot.waitSignal(inner(plot).redrawn):
+        plot.set_curves([])
+    assert inner(plot).legend.values() == {"Step": "–"}
+
+
+def test_saving_is_asked_for(plot: CurvesPlot, qtbot: QtBot) -> None:
+    from PySide6.QtWidgets import QToolButton
+
+    save = next(button for button in plot.findChildren(QToolButton) if button.accessibleName() == "Save plot")
+    with qtbot.waitSignal(plot.save_requested):
+        save.click()

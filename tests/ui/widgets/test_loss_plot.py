@@ -1,0 +1,307 @@
+"""The loss plot: what it reads, when it redraws, what it follows, and what it writes."""
+
+from __future__ import annotations
+
+import csv
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QCheckBox, QSlider, QTabBar, QToolButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.app import theme
+from studio.app.widgets.loss_plot import LossPlot
+from studio.app.widgets.time_plot import TimePlot
+from studio.core.errors import UsageError
+
+COUNT = 5000
+LOSSES = np.exp(-np.arange(COUNT) / 1000) + 0.1
+
+
+@pytest.fixture
+def plot(qtbot: QtBot) -> LossPlot:
+    """On show, with losses and three points of validation."""
+    made = LossPlot()
+    qtbot.addWidget(made)
+    made.resize(800, 420)
+    made.append(np.arange(COUNT), LOSSES.astype(np.float32))
+    for step in (1000, 2000, 4000):
+        made.append_validation(step, step / 10_000)
+    with qtbot.waitExposed(made):
+        made.show()
+    inner(made).refresh()
+    return made
+
+
+def inner(plot: LossPlot) -> TimePlot:
+    found = plot.findChild(TimePlot)
+    assert found is not None
+    return found
+
+
+def point_at(plot: LossPlot, step: float) -> QPoint:
+    """Where a step is on the canvas."""
+    area = inner(plot).area
+    (left, right), _ = area.ranges()
+    box = area.canvas.getPlotItem().getViewBox().sceneBoundingRect()
+    scene = QPointF(box.left() + (step - left) / (right - left) * box.width(), box.center().y())
+    return QPoint(area.canvas.mapFromScene(scene))
+
+
+def hover(plot: LossPlot, step: float) -> None:
+    QTest.mouseMove(inner(plot).area.canvas.viewport(), point_at(plot, step))
+
+
+def turn_wheel(plot: LossPlot, step: float, notches: int) -> None:
+    viewport = inner(plot).area.canvas.viewport()
+    place = QPointF(point_at(plot, step))
+    event = QWheelEvent(
+        place, QPointF(viewport.mapToGlobal(place.toPoint())), QPoint(), QPoint(0, 120 * notches),
+        Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(viewport, event)
+    inner(plot).refresh()
+
+
+def values_of(plot: LossPlot) -> dict[str, str]:
+    return inner(plot).legend.values()
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_crosshair_reads_all_curves_at_a_step(plot: LossPlot, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(plot.step_hovered) as caught:
+        hover(plot, 2500)
+    step = caught.args[0]
+    assert abs(step - 2500) <= 10
+    plot.set_smoothing(0)
+    values = values_of(plot)
+    assert values["Step"] == f"{step:,}"
+    assert float(values["Loss"]) == pytest.approx(LOSSES[step], rel=1e-3)
+    assert values["Held out"] == "0.2"  # the newest that was known at that step
+    with qtbot.waitSignal(plot.hover_ended):
+        QApplication.sendEvent(inner(plot).area.canvas.viewport(), QEvent(QEvent.Type.Leave))
+    assert values_of(plot)["Step"] == f"{COUNT - 1:,}" and values_of(plot)["Held out"] == "0.4"
+
+
+def test_the_crosshair_walks_with_the_arrow_keys(plot: LossPlot, qtbot: QtBot) -> None:
+    canvas = inner(plot).area.canvas
+    seen: list[int] = []
+    plot.step_hovered.connect(seen.append)
+    for key in (Qt.Key.Key_Left, Qt.Key.Key_Left, Qt.Key.Key_Right):
+        QTest.keyClick(canvas, key)
+    first, second, third = seen
+    assert COUNT - 40 < second < first < COUNT and second < third <= first + 1
+    with qtbot.waitSignal(plot.hover_ended):
+        QTest.keyClick(canvas, Qt.Key.Key_Escape)
+
+
+def test_before_the_first_validation_there_is_a_dash(plot: LossPlot) -> None:
+    hover(plot, 500)
+    assert values_of(plot)["Held out"] == "–"
+
+
+def test_new_data_are_redrawn_once_an_interval_and_only_when_visible(plot: LossPlot, qtbot: QtBot) -> None:
+    times = inner(plot)
+    plot.set_redraw_interval_ms(60)
+    drawn: list[int] = []
+    times.redrawn.connect(lambda: drawn.append(1))
+    with qtbot.waitSignal(times.redrawn):
+        for step in range(COUNT, COUNT + 50):
+            plot.append([step], [0.1])
+        assert not drawn
+    assert len(drawn) == 1
+    with qtbot.assertNotEmitted(times.redrawn, wait=150):
+        pass  # nothing new, nothing drawn
+    plot.hide()
+    with qtbot.assertNotEmitted(times.redrawn, wait=150):
+        plot.append([COUNT + 50], [0.1])
+    with qtbot.waitSignal(times.redrawn):
+        plot.show()
+    assert values_of(plot)["Step"] == f"{COUNT + 50:,}"
+
+
+def test_other_tabs_do_not_redraw_this_one(plot: LossPlot, qtbot: QtBot) -> None:
+    with qtbot.assertNotEmitted(inner(plot).redrawn, wait=100):
+        plot.append_series("Memory", [1, 2], [1.0, 1.1], "GB")
+
+
+def test_tabs_show_other_series_with_their_units(plot: LossPlot) -> None:
+    plot.append_series("Memory", range(0, COUNT, 10), np.full(COUNT // 10, 1.5), "GB")
+    bar = plot.findChild(QTabBar)
+    assert bar is not None and [bar.tabText(index) for index in range(bar.count())] == ["Loss", "Memory"]
+    bar.setCurrentIndex(1)
+    assert values_of(plot)["Memory"] == "1.5 GB"
+    plot.clear()
+    assert bar.count() == 1 and values_of(plot).keys() >= {"Loss", "Held out"}
+    inner(plot).refresh()
+    assert set(values_of(plot).values()) == {"–"}
+
+
+def test_a_resumed_run_replaces_what_came_after(plot: LossPlot, tmp_path: Path) -> None:
+    plot.add_mark(1500, "checkpoint")
+    plot.add_mark(3500, "checkpoint")
+    plot.append_series("Memory", [100, 3000], [1.0, 2.0])
+    plot.append([2000, 2001], [7.0, 8.0])
+    plot.save(tmp_path / "loss.csv")
+    lines = read_csv(tmp_path / "loss.csv")
+    assert [line["step"] for line in lines[-3:]] == ["1999", "2000", "2001"]
+    assert [line["loss"] for line in lines[-2:]] == ["7", "8"]
+    assert [line["step"] for line in lines if line["validation"]] == ["1000", "2000"]
+    bar = plot.findChild(QTabBar)
+    assert bar is not None
+    bar.setCurrentIndex(1)
+    plot.save(tmp_path / "memory.csv")
+    assert [line["memory"] for line in read_csv(tmp_path / "memory.csv")] == ["1"]
+
+
+def test_the_view_follows_until_it_is_moved_and_again_when_asked(plot: LossPlot, qtbot: QtBot) -> None:
+    area = inner(plot).area
+    assert area.ranges()[0][1] >= COUNT
+    turn_wheel(plot, 2500, 3)
+    (left, right), _ = area.ranges()
+    assert left > 500 and right < COUNT - 500 and left < 2500 < right
+    plot.append(range(COUNT, 2 * COUNT), np.full(COUNT, 0.1))
+    inner(plot).refresh()
+    assert area.ranges()[0] == (left, right)
+    with qtbot.waitSignal(inner(plot).redrawn):
+        plot.auto_range()
+    assert area.ranges()[0][0] <= 0 and area.ranges()[0][1] >= 2 * COUNT - 1
+    turn_wheel(plot, 5000, 1)
+    turn_wheel(plot, 5000, -2)  # out beyond the data: follow again
+    plot.append(range(2 * COUNT, 3 * COUNT), np.full(COUNT, 0.1))
+    inner(plot).refresh()
+    assert area.ranges()[0][1] >= 3 * COUNT - 1
+
+
+def test_dragging_moves_the_view(plot: LossPlot) -> None:
+    viewport = inner(plot).area.canvas.viewport()
+    before = inner(plot).area.ranges()[0]
+    start, end = point_at(plot, 3000), point_at(plot, 2000)
+    QTest.mousePress(viewport, Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(viewport, (start + end) / 2)
+    QTest.mouseMove(viewport, end)
+    QTest.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
+    inner(plot).refresh()
+    assert inner(plot).area.ranges()[0][0] > before[0] + 300
+
+
+def test_the_values_fit_what_is_visible_and_outliers_leave_the_picture(plot: LossPlot) -> None:
+    plot.append([COUNT], [1e6])
+    plot.append(range(COUNT + 1, 2 * COUNT), np.full(COUNT - 1, 0.1))
+    inner(plot).refresh()
+    low, high = inner(plot).area.ranges()[1]
+    assert low < 0.11 and 0.4 < high < 2
+
+
+def test_log_and_smoothing_by_their_controls(plot: LossPlot, qtbot: QtBot) -> None:
+    box, slider = plot.findChild(QCheckBox), plot.findChild(QSlider)
+    assert box is not None and slider is not None
+    with qtbot.waitSignal(inner(plot).redrawn):
+        box.setChecked(True)
+    low, high = inner(plot).area.ranges()[1]
+    assert -1.3 < low < -0.9 and -0.1 < high < 0.3  # logarithms of about 0.1 and 1.1
+    plot.set_log(False)
+    assert not box.isChecked()
+    slider.setValue(slider.minimum())
+    assert "Smoothed" not in values_of(plot)
+    plot.set_smoothing(1000)
+    assert "Smoothed" in values_of(plot) and slider.value() == 30
+
+
+def test_losses_that_are_no_numbers_break_nothing(plot: LossPlot) -> None:
+    plot.append(range(COUNT, COUNT + 3), [np.nan, np.inf, -1.0])
+    plot.set_log(True)
+    inner(plot).refresh()
+    plot.grab()
+    assert all(np.isfinite(inner(plot).area.ranges()).ravel())
+
+
+def test_the_table_holds_the_numbers(plot: LossPlot, tmp_path: Path) -> None:
+    plot.set_smoothing(20)
+    plot.save(tmp_path / "loss.csv")
+    lines = read_csv(tmp_path / "loss.csv")
+    assert list(lines[0]) == ["step", "loss", "smoothed", "validation"] and len(lines) == COUNT
+    read = np.array([float(line["loss"]) for line in lines], dtype=np.float32)
+    np.testing.assert_array_equal(read, LOSSES.astype(np.float32))
+    decay, mean = np.exp(-1 / 20), float(read[0])
+    for value in read[1:3000].tolist():
+        mean = decay * mean + (1 - decay) * value
+    assert float(lines[2999]["smoothed"]) == pytest.approx(mean, rel=1e-6)
+    assert {line["step"]: line["validation"] for line in lines if line["validation"]} == {
+        "1000": "0.1", "2000": "0.2", "4000": "0.4",
+    }  # fmt: skip
+
+
+def test_pictures_are_written_and_show_the_curves(plot: LossPlot, tmp_path: Path) -> None:
+    plot.add_mark(1234, "incident", "Loss jumped")
+    plot.save(tmp_path / "loss.png")
+    image = QImage(str(tmp_path / "loss.png"))
+    assert image.width() > 1200 and image.height() > 600
+    colours = {image.pixelColor(x, y).name() for x in range(0, image.width(), 2) for y in range(0, image.height(), 2)}
+    assert theme.colours().curves[0] in colours
+    plot.save(tmp_path / "loss.svg")
+    root = ET.fromstring((tmp_path / "loss.svg").read_text(encoding="utf-8"))
+    names = {element.tag.rpartition("}")[2] for element in root.iter()}
+    assert {"polyline", "text"} <= names or {"path", "text"} <= names
+    assert any("Step" in (element.text or "") for element in root.iter())
+
+
+def test_what_cannot_be_written_is_said(plot: LossPlot, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="gif"):
+        plot.save(tmp_path / "loss.gif")
+    (tmp_path / "file").write_text("")
+    for suffix in ("csv", "png", "svg"):
+        with pytest.raises(OSError, match="file"):
+            plot.save(tmp_path / "file" / f"loss.{suffix}")
+
+
+def test_an_empty_plot_can_be_saved(qtbot: QtBot, tmp_path: Path) -> None:
+    plot = LossPlot()
+    qtbot.addWidget(plot)
+    for suffix in ("csv", "png", "svg"):
+        plot.save(tmp_path / f"loss.{suffix}")
+    assert (tmp_path / "loss.csv").read_text(encoding="utf-8") == "step,loss,smoothed,validation\n"
+    assert not QImage(str(tmp_path / "loss.png")).isNull()
+
+
+def test_marks_are_named_under_the_crosshair_and_the_best_is_one(plot: LossPlot) -> None:
+    plot.add_mark(1000, "best")
+    plot.add_mark(3000, "best")
+    plot.add_mark(3000, "checkpoint")
+    plot.add_mark(3000, "checkpoint")
+    inner(plot).refresh()
+    marks = plot._data.marks
+    assert [(mark.step, mark.kind) for mark in marks] == [(3000, "best"), (3000, "checkpoint")]
+    hover(plot, 3000)
+    note = inner(plot).area._note
+    assert note.isVisible() and note.toPlainText() == "Best so far, step 3,000"
+    hover(plot, 1000)
+    assert not note.isVisible()
+
+
+def test_colours_follow_the_theme(plot: LossPlot, qapp: QApplication) -> None:
+    try:
+        for scheme, colours in (("dark", theme.DARK), ("light", theme.LIGHT)):
+            theme.apply(qapp, "dark" if scheme == "dark" else "light")
+            image = plot.grab().toImage()
+            assert image.pixelColor(image.width() - 30, image.height() // 2).name() == colours.surface
+    finally:
+        qapp.setStyleSheet("")
+
+
+def test_every_control_says_what_it_is(plot: LossPlot) -> None:
+    for kind in (QToolButton, QCheckBox, QSlider):
+        for control in plot.findChildren(kind):
+            if control.parent() is plot.findChild(QTabBar):
+                continue  # the arrows of a bar that is too narrow
+            assert control.toolTip() and control.accessibleName(), control
+    assert isinstance(inner(plot).area.canvas, QWidget) and inner(plot).area.canvas.accessibleName()
