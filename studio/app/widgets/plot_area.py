@@ -21,6 +21,7 @@ Style = Literal["raw", "bold", "thin", "dots"]
 Values = NDArray[np.float64]
 
 _ORDER: dict[Style, int] = {"raw": 1, "thin": 2, "bold": 3, "dots": 4}
+_WIDTHS: dict[Style, float] = {"raw": 0, "thin": 1, "bold": 2, "dots": 1}  # 0 is one pixel, on every screen
 _AXIS_WIDTH = 52
 _DOT_ROOM = 7  # pixels; dots that lie closer are left out
 
@@ -142,22 +143,20 @@ class PlotArea(QWidget):
         inside = self._box.sceneBoundingRect().contains(scene)
         return (float(point.x()) if inside else None), float(point.y())
 
-    def restyle(self) -> None:
-        """Take the colours of the theme."""
-        colours = theme.colours()
+    def restyle(self, scale: float = 1.0) -> None:
+        """Take the colours of the theme, and lines `scale` times as wide: pens know only the pixels of the device."""
+        colours, scale = theme.colours(), scale * self.devicePixelRatioF()
         self.canvas.setBackground(colours.surface)
         for name in ("bottom", "left"):
             axis = self._item.getAxis(name)
             axis.setPen(_pen(colours.border))
-            axis.setTickPen(_pen(colours.text))
+            axis.setTickPen(_pen(colours.text if name == "left" else colours.border))
             axis.setTextPen(_pen(colours.muted))
-        self._item.getAxis("left").setGrid(
-            30
-        )  # none for the steps: marks are vertical, and each grid costs a millisecond
+        self._item.getAxis("left").setGrid(30)  # none for the steps: marks are vertical, and a grid costs a millisecond
         points = f"{_small_font().pointSizeF():.1f}pt"
         self._item.getAxis("bottom").setLabel("Step", **{"color": colours.muted, "font-size": points})
         for look, curve, dots in self._curves:
-            curve.setPen(_pen(look.colour(), 2 if look.style == "bold" else 1))
+            curve.setPen(_pen(look.colour(), scale * _WIDTHS[look.style]))
             dots.setPen(None)
             dots.setBrush(look.colour())
         tints = {"checkpoint": theme.mix(colours.surface, colours.text, 0.25), "incident": colours.error}
@@ -166,11 +165,12 @@ class PlotArea(QWidget):
         self._cross.setPen(_pen(colours.muted))
         self._note.fill.setColor(QColor(colours.surface))
 
-    def changeEvent(self, event: QEvent) -> None:
-        """pyqtgraph does not follow the theme by itself."""
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.PaletteChange:
+    def event(self, event: QEvent) -> bool:
+        """pyqtgraph follows neither the theme nor the screen by itself."""
+        done = super().event(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.DevicePixelRatioChange):
             self.restyle()
+        return done
 
     def _prepare(self) -> None:
         """Decimation, ranges and menus are ours."""
@@ -208,8 +208,8 @@ class PlotArea(QWidget):
         self.moved_by_user.emit(steps != self._set[0], values != self._set[1])
 
 
-def _pen(colour: str, width: int = 1) -> QPen:
-    pen: QPen = pg.mkPen(colour, width=width)
+def _pen(colour: str, width: float = 1) -> QPen:
+    pen: QPen = pg.mkPen(colour, width=max(1, round(width)))
     return pen
 
 

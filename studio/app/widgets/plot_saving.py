@@ -62,7 +62,9 @@ def _write_png(plot: TimePlot, path: Path) -> None:
     image = QImage(_size(plot) * _SCALE, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(_SCALE)
     painter = QPainter(image)
+    plot.area.restyle(_SCALE / plot.devicePixelRatioF())
     _paint(painter, plot)
+    plot.area.restyle()
     painter.end()
     if not image.save(str(path), "PNG"):  # type: ignore[call-overload]  # the stubs ask for bytes, Qt for text
         raise OSError(f"Can't write {path}.")
