@@ -67,6 +67,11 @@ class Dispatcher(QObject):
         if job in self._running:
             self._workers[self._running[job]].resume(job)
 
+    def hurry(self, job: Job) -> None:
+        """Go on with a job before all others, paused or not."""
+        if job in self._running:
+            self._workers[self._running[job]].hurry(job)
+
     def set_quiet_interval(self, seconds: float) -> None:
         """How often losses may wake the window: each time slows a training on the same cores."""
         self._workers["engine"].quiet_interval_s = seconds

@@ -23,7 +23,7 @@ from studio.core.events import JobFailed, Notice
 Level = Literal["info", "warning", "error"]
 
 _MOST_CARDS = 3
-_INFO_MS = 12_000
+_SHOWN_MS = {"info": 12_000, "warning": 30_000}  # errors, and what can be acted on, stay
 _ICONS = {"info": "info", "warning": "warning", "error": "error"}
 
 
@@ -56,8 +56,8 @@ class NoticeCard(QFrame):
         self._copy.setVisible(False)
         self._act.setVisible(bool(button))
         self._lay_out(title, hint)
-        if level == "info" and not button:
-            QTimer.singleShot(_INFO_MS, self, self._expire)
+        if level in _SHOWN_MS and not button:
+            QTimer.singleShot(_SHOWN_MS[level], self, self._expire)
 
     def _lay_out(self, title: str, hint: str) -> None:
         sign = QLabel()

@@ -14,7 +14,7 @@ from studio.app.models import Models
 from studio.app.settings import Settings
 from studio.app.training import Training
 from studio.app.workshop import Workshop
-from studio.core.events import Notice
+from studio.core.events import CheckpointSaved, Event, Notice
 
 _LONGEST_FAREWELL_MS = 10_000
 _DEMO_MINUTES = 3.0
@@ -45,6 +45,7 @@ class Session(QObject):
         self.workshop.devices_found.connect(self._offer_interrupted)
         self.library.listed.connect(self._offer_interrupted)
         self.training.state_changed.connect(self.library.list_runs)
+        self.training.said.connect(self._follow_training)
 
     def open(self, *, demo: bool = False) -> None:
         """Begin everything that goes on beside the window, which is on the screen by now."""
@@ -74,6 +75,11 @@ class Session(QObject):
         self.settings.sync()
         gc.unfreeze()  # what was imported in peace (see warmup) is freed in order
         return self.dispatcher.shut_down(_LONGEST_FAREWELL_MS)
+
+    @Slot(object)
+    def _follow_training(self, event: Event) -> None:
+        if isinstance(event, CheckpointSaved):
+            self.library.list_runs()
 
     @Slot()
     def _keep_recent(self) -> None:

@@ -14,7 +14,13 @@ from studio.core.events import Event, LossChunk, Progress
 
 _SHOW_AFTER_MS = 400  # what is done sooner is not worth a flicker
 _MEMORY_MS = 5000
-_UNSTOPPABLE = ("Starting the engine", "Preparing plots", "Looking for devices", "Looking for recipes")
+_UNSTOPPABLE = (
+    "Starting the engine",
+    "Preparing plots",
+    "Looking for devices",
+    "Looking for recipes",
+    "Looking for runs",
+)
 
 
 class StatusLine(QStatusBar):

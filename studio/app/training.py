@@ -85,7 +85,7 @@ class Training(QObject):
         if self._job is None or self.control is None or self.state == "stopping":
             return
         self.control.stop = True
-        self._dispatcher.resume(self._job)
+        self._dispatcher.hurry(self._job)
         self._set_state("stopping")
 
     def sample_now(self) -> None:

@@ -58,6 +58,8 @@ class Window(QMainWindow):
         body = parts.row(self.rail, parts.column(self.notices, self._stack, spacing=0), spacing=0)
         body.setStretch(1, 1)
         self.setCentralWidget(parts.panel(body))
+        self._stack.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self._stack.setFocus()
         self.status = StatusLine(session)
         self.setStatusBar(self.status)
         self.menus = Menus(self.menuBar(), session)
@@ -117,7 +119,7 @@ class Window(QMainWindow):
         self._may_close = True
         self.close()
 
-    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
+    def closeEvent(self, event: QCloseEvent) -> None:
         """Close, or ask first."""
         if not self._may_close and not self.farewell.may_close():
             event.ignore()
@@ -128,7 +130,7 @@ class Window(QMainWindow):
         event.accept()
         self.closed.emit()
 
-    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+    def paintEvent(self, event: QPaintEvent) -> None:
         """Paint; the first time, say so as soon as the picture is out."""
         super().paintEvent(event)
         if not self._painted:
@@ -139,19 +141,19 @@ class Window(QMainWindow):
     def _say_painted(self) -> None:
         self.painted.emit()
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+    def keyPressEvent(self, event: QKeyEvent) -> None:
         """Space that no control wanted pauses the training."""
         if event.key() == Qt.Key.Key_Space and self.menus.pause.isEnabled():
             self._commands.pause_or_go_on()
         else:
             super().keyPressEvent(event)
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Files can be dropped everywhere."""
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
-    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+    def dropEvent(self, event: QDropEvent) -> None:
         """Open what was dropped."""
         paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
         if paths:

@@ -48,6 +48,7 @@ class Job:
     paused: bool = False  # asked for
     resting: bool = False  # is so, and was said
     cancelled: bool = False
+    hurried: bool = False
 
 
 class Worker(QThread):
@@ -86,6 +87,13 @@ class Worker(QThread):
     def resume(self, job: Job) -> None:
         """Go on with a paused job."""
         with self._changed:
+            job.paused = job.resting = False
+            self._changed.notify()
+
+    def hurry(self, job: Job) -> None:
+        """Go on with a job, before all others: it is about to end."""
+        with self._changed:
+            job.hurried = True
             job.paused = job.resting = False
             self._changed.notify()
 
@@ -171,8 +179,8 @@ def failure(error: Exception) -> JobFailed:
     return JobFailed("Something went wrong inside the studio.", f"{type(error).__name__}: {error}", details)
 
 
-def _urgency(job: Job) -> tuple[bool, bool]:
-    return (not job.cancelled, job.background)
+def _urgency(job: Job) -> tuple[bool, bool, bool]:
+    return (not job.cancelled, not job.hurried, job.background)
 
 
 def _plugin_of(error: Exception) -> str:

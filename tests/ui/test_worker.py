@@ -124,6 +124,26 @@ def test_others_run_while_the_training_is_paused(qtbot: QtBot, dispatcher: Dispa
     assert training.outcome() == "cancelled"
 
 
+def test_a_hurried_job_goes_before_all_others(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    training, ending = Log(), threading.Event()
+
+    def events() -> Events:
+        while not ending.is_set():
+            yield from says("tick")
+
+    job = dispatcher.start("engine", "training", events(), training.take, background=True)
+    qtbot.waitUntil(lambda: training.count(Notice) > 0)
+    endless = dispatcher.start("engine", "generating", ticks(), log.take)
+    qtbot.waitUntil(lambda: log.count(LossChunk) > 0)
+    assert not training.ended()
+    ending.set()
+    dispatcher.hurry(job)
+    qtbot.waitUntil(training.ended)
+    assert not log.ended()
+    dispatcher.cancel(endless)
+    qtbot.waitUntil(log.ended)
+
+
 def test_cancelling_closes_the_generator_within_a_tick(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
     closed: list[float] = []
     job = dispatcher.start("files", "import", ticks(0.02, closed), log.take)

@@ -50,12 +50,12 @@ class ClassifyPanel(QWidget):
         self.view.set_predictions(rgba, answer.probabilities, answer.class_names)
         self._stack.setCurrentIndex(1)
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Files are welcome."""
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
-    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+    def dropEvent(self, event: QDropEvent) -> None:
         """Name what was dropped."""
         event.acceptProposedAction()
         self.paths_given.emit([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])

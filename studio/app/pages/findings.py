@@ -32,10 +32,10 @@ class _Table(QAbstractTableModel):
     def at(self, row: int) -> Quarantined:
         return self._rows[row]
 
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008, N802
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(self._rows)
 
-    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008, N802
+    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
         return 0 if parent.isValid() else len(_HEADERS)
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
@@ -44,7 +44,7 @@ class _Table(QAbstractTableModel):
         item = self._rows[index.row()]
         return (item.name, item.reason)[index.column()]
 
-    def headerData(  # noqa: N802
+    def headerData(
         self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
     ) -> str | None:
         if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
@@ -60,7 +60,7 @@ class FindingsView(QWidget):
         self._items: list[Quarantined] = []
         self._empty = parts.text(empty, "muted")
         self._groups = QListWidget()
-        self._groups.setMaximumWidth(220)
+        self._groups.setMaximumWidth(180)
         parts.describe(self._groups, "Groups", "Choose a group to see its files.")
         self._model = _Table(self)
         self._table = QTableView()
@@ -69,6 +69,8 @@ class FindingsView(QWidget):
         self._table.setShowGrid(False)
         self._table.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
         self._table.horizontalHeader().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        self._table.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self._table.horizontalHeader().setHighlightSections(False)
         self._table.setColumnWidth(0, 280)
         parts.describe(self._table, "Files", "Double-click a file to see it in its folder.")
         self._body = parts.panel(parts.row(self._groups, self._table, spacing=2 * parts.GRID))

@@ -92,7 +92,9 @@ class GeneratePage(Page):
         parts.keep_space(self._bar)
         buttons = parts.column(self._reason, self._bar, self.generate, self.cancel)
         buttons.setContentsMargins(margin, parts.GRID, 2 * parts.GRID, 2 * parts.GRID)
-        left = parts.panel(parts.column(scroll, buttons, spacing=0))
+        side = parts.column(scroll, buttons, spacing=0)
+        side.setStretch(0, 1)
+        left = parts.panel(side)
         left.setMinimumWidth(300)
         for view in (self.results, self.classify):
             self._right.addWidget(self._padded(view))

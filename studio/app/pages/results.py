@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from studio.app import parts
@@ -31,7 +31,8 @@ class Results(QWidget):
         self._facts = labels.caption("")
         self._stack = QStackedWidget()
         empty = labels.caption("Press Generate, and new sprites appear here. It works while a training runs, too.")
-        self._stack.addWidget(parts.panel(parts.column(1, parts.row(1, empty, 1), 1)))
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack.addWidget(parts.panel(parts.column(1, empty, 1)))
         self._stack.addWidget(self.grid)
         words = parts.column(self._title, self._facts, spacing=0)
         head = parts.row(words, self.save_files, self.save_sheet)

@@ -42,17 +42,15 @@ class RunTable(QAbstractTableModel):
         """The run in that row."""
         return self._runs[row]
 
-    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008, N802
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
         """One row a run."""
         return 0 if parent.isValid() else len(self._runs)
 
-    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008, N802
+    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
         """One column for each of `HEADERS`."""
         return 0 if parent.isValid() else len(HEADERS)
 
-    def headerData(  # noqa: N802
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """The name of a column, numbers to the right."""
         if orientation != Qt.Orientation.Horizontal:
             return None

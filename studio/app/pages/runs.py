@@ -95,7 +95,9 @@ class RunsPage(Page):
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setSizes([320, 360])
         self._splitter.restoreState(self.session.settings.layout("runs"))
-        self._stack.addWidget(parts.panel(parts.column(1, parts.row(1, labels.caption(_EMPTY), 1), 1)))
+        empty = labels.caption(_EMPTY)
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack.addWidget(parts.panel(parts.column(1, empty, 1)))
         self._stack.addWidget(self._splitter)
         box = parts.column(head, self._stack, spacing=2 * parts.GRID)
         box.setContentsMargins(margin, margin, margin, parts.GRID)
@@ -121,6 +123,8 @@ class RunsPage(Page):
             index = self._sorted.index(row, 0)
             if self._rows.at(self._sorted.mapToSource(index).row()).path in chosen:
                 self.table.selectionModel().select(index, flags)
+        if not chosen and self._sorted.rowCount():
+            self.table.selectRow(0)
         self.comparison.forget()
         self._show_selected()
 

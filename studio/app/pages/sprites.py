@@ -64,17 +64,18 @@ class SpritesPage(Page):
     def _lay_out(self) -> None:
         margin = 3 * parts.GRID
         side = parts.column(
-            self._title, self._facts, parts.row(self.train, self.reopen), labels.heading("Classes"), self.classes,
-            self._colours, self._swatches, Disclosure("Canvas and classes", self._options()),
+            self._title, self._facts, self.train, self.reopen, labels.heading("Classes"), self.classes,
+            Disclosure("Canvas and classes", self._options()), self._colours, self._swatches, 1,
         )  # fmt: skip
-        side.setContentsMargins(margin, margin, parts.GRID, parts.GRID)
+        side.setContentsMargins(margin, margin, 2 * parts.GRID, parts.GRID)
         side.setStretchFactor(self.classes, 1)
-        self.classes.setMinimumHeight(160)
+        self.classes.setMinimumHeight(200)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(parts.panel(side))
-        scroll.setMinimumWidth(300)
+        scroll.setMinimumWidth(280)
         for view, name in ((self.grid, "Sprites"), (self.left_out, "Left out"), (self.odd, "Worth a look")):
             self.tabs.addTab(view, name)
         body = parts.column(self.tabs)

@@ -31,6 +31,7 @@ class TrainPage(Page):
         self.monitor = Monitor(session)
         self._title = labels.title("Train")
         self._state = labels.caption("")
+        self.open = parts.button("Open sprites…", "Go to the Sprites page and open a folder.", "folder")
         self.generate = parts.button("Generate", "Make new sprites with this model.", "generate")
         self.save = parts.button("Save samples…", "Save the samples on show as one picture. (Ctrl+S)", "save")
         self.export = parts.button("Export…", "Write the model for use in other programs. (Ctrl+E)", "export")
@@ -38,6 +39,7 @@ class TrainPage(Page):
         self._lay_out()
         self.setup.changed.connect(self._refresh)
         self.controls.start_wanted.connect(self.start)
+        self.open.clicked.connect(self._go_to_sprites)
         self.generate.clicked.connect(self._go_to_generate)
         self.save.clicked.connect(self.save_samples)
         self.export.clicked.connect(self.export_model)
@@ -102,9 +104,12 @@ class TrainPage(Page):
         scroll.setWidget(parts.panel(form))
         buttons = parts.column(self.controls)
         buttons.setContentsMargins(margin, parts.GRID, 2 * parts.GRID, 2 * parts.GRID)
-        left = parts.panel(parts.column(scroll, buttons, spacing=0))
+        side = parts.column(scroll, buttons, spacing=0)
+        side.setStretch(0, 1)
+        left = parts.panel(side)
         left.setMinimumWidth(320)
-        head = parts.row(parts.column(self._title, self._state, spacing=0), self.generate, self.save, self.export)
+        words = parts.column(self._title, self._state, spacing=0)
+        head = parts.row(words, self.open, self.generate, self.save, self.export)
         head.setStretch(0, 1)
         right = parts.column(head, self.monitor, spacing=2 * parts.GRID)
         right.setContentsMargins(2 * parts.GRID, margin, margin, parts.GRID)
@@ -130,6 +135,7 @@ class TrainPage(Page):
         self.setup.set_locked(training.is_busy())
         self._title.setText(training.title or (f"Train on {sprites.title}" if sprites else "Train"))
         self._state.setText(run_words.state(training) or (self._problem() or "Press Start and watch it learn."))
+        self.open.setVisible(sprites is None)
         self._refresh_buttons()
 
     @Slot()
@@ -161,6 +167,10 @@ class TrainPage(Page):
             plot.save(path)
         except (StudioError, OSError) as error:
             self.report(error)
+
+    @Slot()
+    def _go_to_sprites(self) -> None:
+        self.page_wanted.emit("sprites")
 
     @Slot()
     def _go_to_generate(self) -> None:
