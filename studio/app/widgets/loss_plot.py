@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QSizePolicy, QTabBar, QWidget
+from PySide6.QtWidgets import QSizePolicy, QTabBar, QToolButton, QWidget
 
 from studio.app import parts
 from studio.app.widgets import plot_saving
@@ -127,4 +127,6 @@ def _tab_bar() -> QTabBar:
     bar.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
     bar.addTab(LOSS)
     bar.setTabToolTip(0, "Show how wrong the model is; lower is better.")
+    for arrow in bar.findChildren(QToolButton):
+        arrow.setToolTip("Show the tabs further on.")
     return bar
