@@ -94,6 +94,12 @@ def setting(
     return dataclasses.field(default=default, metadata={**extra, "choices": choices, "advanced": advanced})
 
 
+def with_default(owner: type[Config], name: str, default: Value) -> Any:
+    """Redeclare a setting of `owner`, in a config that extends it, with another default and all else the same."""
+    known = {field.name: field for field in dataclasses.fields(owner)}
+    return dataclasses.field(default=default, metadata=known[name].metadata)
+
+
 @dataclass(frozen=True)
 class Config:
     """Base of every config: checks its values when made, and goes to JSON and back."""
@@ -156,20 +162,42 @@ class TrainingConfig(Config):
         "Also learn from mirrored sprites. Leave off where left and right mean something.",
         label="Mirror sprites",
     )
-    shift_px: int = setting(0, "Also learn from sprites moved by up to this many pixels.", unit="px", low=0, high=16)
+    shift_px: int = setting(
+        0, "Also learn from sprites moved by up to this many pixels.", unit="px", low=0, high=16, label="Shift sprites"
+    )
     seed: int = setting(0, "The same seed, data and settings give the same run on a CPU.", low=0, high=2**31 - 1)
     holdout: float = setting(
-        0.05, "Share of the sprites kept aside to check on what the model has not seen.", low=0.0, high=0.5
+        0.05,
+        "Share of the sprites kept aside to check on what the model has not seen.",
+        low=0.0,
+        high=0.5,
+        label="Held out",
     )
     lr_warmup_steps: int = setting(
-        100, "Steps over which the learning rate rises to its peak.", unit="steps", low=0, high=1_000_000, advanced=True
+        100,
+        "Steps over which the learning rate rises to its peak.",
+        unit="steps",
+        low=0,
+        high=1_000_000,
+        advanced=True,
+        label="Warm-up",
     )
     lr_decay_share: float = setting(
-        0.4, "Last share of the budget over which the learning rate falls to zero.", low=0.0, high=1.0, advanced=True
+        0.4,
+        "Last share of the budget over which the learning rate falls to zero.",
+        low=0.0,
+        high=1.0,
+        advanced=True,
+        label="Decay share",
     )
     weight_decay: float = setting(0.01, "Pull of the weights towards zero (AdamW).", low=0.0, high=1.0, advanced=True)
     clip_grad_norm: float = setting(
-        1.0, "Longest gradient that is applied as it is; longer ones are shortened.", low=0.001, high=1e6, advanced=True
+        1.0,
+        "Longest gradient that is applied as it is; longer ones are shortened.",
+        low=0.001,
+        high=1e6,
+        advanced=True,
+        label="Longest gradient",
     )
     ema_halflife_sprites: int = setting(
         20_000,
@@ -178,9 +206,15 @@ class TrainingConfig(Config):
         low=0,
         high=1_000_000_000,
         advanced=True,
+        label="Averaging half-life",
     )
     threads: int = setting(
-        0, "CPU threads for training on the CPU; 0 takes one per core.", low=0, high=1024, advanced=True
+        0,
+        "CPU threads for training on the CPU; 0 takes one per core.",
+        low=0,
+        high=1024,
+        advanced=True,
+        label="CPU threads",
     )
     sample_every_s: float = setting(
         10.0,

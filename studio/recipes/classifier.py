@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from studio.core.config import TrainingConfig, setting
+from studio.core.config import TrainingConfig, setting, with_default
 from studio.core.errors import TrainingError
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, Evaluation, Preset, Recipe, Spec
@@ -24,14 +24,10 @@ _SMALLEST = 3  # one sprite to check on, and more than one to learn from
 class ClassifierConfig(TrainingConfig):
     """Settings of the classifier."""
 
-    minutes: float = setting(
-        3.0, "How long to train. Time spent paused does not count.", unit="min", low=0.05, high=100_000.0
-    )
-    holdout: float = setting(
-        0.1, "Share of the sprites kept aside to check on what the model has not seen.", low=0.0, high=0.5
-    )
-    shift_px: int = setting(2, "Also learn from sprites moved by up to this many pixels.", unit="px", low=0, high=16)
-    weight_decay: float = setting(0.05, "Pull of the weights towards zero (AdamW).", low=0.0, high=1.0, advanced=True)
+    minutes: float = with_default(TrainingConfig, "minutes", 3.0)
+    holdout: float = with_default(TrainingConfig, "holdout", 0.1)
+    shift_px: int = with_default(TrainingConfig, "shift_px", 2)
+    weight_decay: float = with_default(TrainingConfig, "weight_decay", 0.05)
     width: int = setting(32, "Channels of the network's first level.", low=8, high=512)
     dropout: float = setting(
         0.2,

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from studio.core.config import TrainingConfig, setting
+from studio.core.config import TrainingConfig, setting, with_default
 from studio.recipes.base import Batch, Evaluation, Preset, Recipe, SampleSettings, Spec
 from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures
 
@@ -24,16 +24,18 @@ from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures
 class GeneratorConfig(TrainingConfig):
     """Settings of the generator."""
 
-    learning_rate: float = setting(3e-3, "Size of the optimizer's steps at its peak.", low=1e-7, high=1.0)
+    learning_rate: float = with_default(TrainingConfig, "learning_rate", 3e-3)
     width: int = setting(
         64, "Channels of the network's first level: more learn finer detail and train slower.", low=16, high=512
     )
     label_drop: float = setting(
         0.1, "Share of sprites shown without their class, which is what makes guidance possible.",
+        label="Class drop",
         low=0.0, high=1.0, advanced=True,
     )  # fmt: skip
     time_mean: float = setting(
         -0.3, "Where on the way from noise to sprite training looks most: negative is nearer to noise.",
+        label="Time focus",
         low=-5.0, high=5.0, advanced=True,
     )  # fmt: skip
 

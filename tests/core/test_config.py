@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.core.config import Config, TrainingConfig, setting, settings_of
+from studio.core.config import Config, TrainingConfig, setting, settings_of, with_default
 from studio.core.errors import UsageError
 
 
@@ -61,3 +61,13 @@ def test_what_is_written_can_be_parsed() -> None:
     for config_type in (Example, TrainingConfig):
         for item in settings_of(config_type):
             assert item.parse(str(item.default)) == item.default
+
+
+def test_a_default_changes_and_nothing_else() -> None:
+    @dataclass(frozen=True)
+    class Other(Example):
+        count: int = with_default(Example, "count", 8)
+
+    (before, *_), (after, *_) = settings_of(Example), settings_of(Other)
+    assert after.default == 8 and Other().count == 8
+    assert (after.help, after.low, after.high, after.label) == (before.help, before.low, before.high, before.label)
