@@ -74,6 +74,25 @@ def breaches(modules: Mapping[str, str]) -> list[str]:
     return sorted(set(found))
 
 
+def road_to_torch(start: str, modules: Mapping[str, str]) -> list[str]:
+    """The modules through which importing `start` imports torch, 'torch' the last; empty when it does not."""
+    roads, seen = [[start]], {start}
+    while roads:
+        road = roads.pop(0)
+        for item in imports_of(modules[road[-1]], modules):
+            if item.late or item.typing:
+                continue
+            parts = item.name.split(".")
+            if parts[0] == "torch":
+                return [*road, "torch"]
+            # 'import a.b.c' runs the packages a and a.b as well.
+            for name in (".".join(parts[:count]) for count in range(1, len(parts) + 1)):
+                if name in modules and name not in seen:
+                    seen.add(name)
+                    roads.append([*road, name])
+    return []
+
+
 def plugin_modules(modules: Mapping[str, str]) -> set[str]:
     """The modules that define a concrete plug-in."""
     found = set()
@@ -174,7 +193,33 @@ def test_what_is_allowed_is_not_a_breach(module: str, source: str) -> None:
     assert breaches({"studio.app.launch": "", "studio.recipes.layers": "class Block: pass", module: source}) == []
 
 
-@pytest.mark.parametrize("words", [["--help"], ["runs"], ["inspect", "--help"], ["export", "--help"]])
+@pytest.mark.parametrize("layer", ["core", "data", "app", "cli", "__main__"])
+def test_torch_arrives_late_by_every_road(layer: str) -> None:
+    modules = sources()
+    starts = [name for name in modules if f"{name}.".startswith(f"studio.{layer}.")]
+    assert starts
+    assert [road for road in (road_to_torch(start, modules) for start in starts) if road] == []
+
+
+def test_a_long_road_to_torch_is_found() -> None:
+    modules = {
+        "studio.app.page": "from studio.engine.fast import run",
+        "studio.app.late": "def f():\n    from studio.engine.fast import run",
+        "studio.engine": "",
+        "studio.engine.fast": "from studio.engine.heavy.parts import run",
+        "studio.engine.heavy": "import torch.nn",
+        "studio.engine.heavy.parts": "import math",
+    }
+    expected = ["studio.app.page", "studio.engine.fast", "studio.engine.heavy", "torch"]
+    assert road_to_torch("studio.app.page", modules) == expected
+    assert road_to_torch("studio.app.late", modules) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["runs"], ["inspect", str(ROOT / "assets/demo/sprites")], ["inspect", "--help"], ["export", "--help"]],
+    ids=" ".join,
+)
 def test_the_command_line_leaves_torch_and_qt_alone(words: list[str]) -> None:
     code = (
         "import sys\nfrom studio.cli import main\n"

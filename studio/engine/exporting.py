@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -34,18 +35,17 @@ def export(model: TrainedModel, format_name: str, target: Path) -> Events:
     exportable = as_exportable(model)
     yield Progress(0, 3, "copying the model")
     wanted = _named(form, exportable, target)
-    paths = _write(form, exportable, wanted)
-    if paths[0] != wanted:
-        yield Notice("info", f"{wanted.name} is in the way: saved as {paths[0].name}.", "")
-    try:
+    chosen = _free(form, wanted)
+    with contextlib.ExitStack() as unless_good:
+        unless_good.callback(_discard, (chosen, *form.companions(chosen)))
+        paths = _write(form, exportable, chosen)
+        if chosen != wanted:
+            yield Notice("info", f"{wanted.name} is in the way: saved as {chosen.name}.", "")
         yield Progress(1, 3, "reading the file back")
         found = form.read_back(paths, exportable)
         yield Progress(2, 3, "comparing with the live model")
-        difference = compare(exportable, found, paths[0])
-    except BaseException:
-        for path in paths:
-            files.remove(path)
-        raise
+        difference = compare(exportable, found, chosen)
+        unless_good.pop_all()
     yield Progress(3, 3, "checked")
     yield Exported(tuple(paths), difference, form.snippet(paths, exportable))
 
@@ -99,19 +99,21 @@ def _named(form: ModelExport, model: ExportableModel, target: Path) -> Path:
     return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)
 
 
-def _write(form: ModelExport, model: ExportableModel, wanted: Path) -> list[Path]:
-    """Write to the first name that neither the file nor one of its companions occupies."""
-    target = _free(form, wanted)
+def _write(form: ModelExport, model: ExportableModel, target: Path) -> list[Path]:
+    """Write to a name that is free. Raises ExportError also for what the disk says."""
     try:
         return form.write(model, target)
     except OSError as error:
-        for path in (target, *form.companions(target)):  # the system may have refused after the file was in its place
-            with contextlib.suppress(OSError):
-                files.remove(path)
         reason = error.strerror or str(error)
-        raise ExportError(
-            f"Can't write {target.name}: {reason}.", "Choose another folder or free some space."
-        ) from error
+        title = f"Can't write {target.name}: {reason}."
+        raise ExportError(title, "Choose another folder or free some space.") from error
+
+
+def _discard(paths: Iterable[Path]) -> None:
+    """Remove what an export that came to nothing may have left, whatever stopped it."""
+    for path in paths:
+        with contextlib.suppress(OSError):
+            files.remove(path)
 
 
 def _free(form: ModelExport, wanted: Path) -> Path:

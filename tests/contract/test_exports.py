@@ -46,6 +46,7 @@ def test_what_is_read_back_gives_what_the_model_gives(form: ModelExport, model: 
     assert [event.done for event in of_kind(progress, Progress)] == [0, 1, 2, 3]
     assert done.difference <= LARGEST_DIFFERENCE
     assert done.paths[0] == tmp_path / f"sub/model{form.suffix}"
+    assert set(done.paths) == {done.paths[0], *form.companions(done.paths[0])}  # what is removed when an export fails
     assert sorted(done.paths) == sorted((tmp_path / "sub").iterdir())  # nothing temporary is left
 
 
@@ -160,6 +161,29 @@ def test_closing_the_job_leaves_nothing_behind(form: ModelExport, model: Trained
     next(job), next(job)
     job.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interruption_at_any_write_leaves_nothing_behind(
+    form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest, calls, most = os.replace, 0, 1000
+
+    def interrupted(path: Path, target: Path) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > most:
+            raise KeyboardInterrupt
+        honest(path, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    list(export(model, form.name, tmp_path / "enough" / "model"))
+    writes = calls
+    assert writes == 1 + len(form.companions(tmp_path / "model"))
+    for allowed in range(writes):
+        calls, most = 0, allowed
+        with pytest.raises(KeyboardInterrupt):
+            list(export(model, form.name, tmp_path / "cut short" / "model"))
+        assert list((tmp_path / "cut short").iterdir()) == []
 
 
 def test_the_snippet_runs(
