@@ -45,14 +45,14 @@ def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
     """Import, train, draw, plot and export; everything goes into one new folder. Returns the exit code."""
     from studio.engine import devices
 
-    folder = files.free_path(out or Path("demo-output"))
-    folder.mkdir(parents=True)
     reporter.say(f"1  Reading the demo sprites in {places.demo_sprites()}")
     imported = import_with([places.demo_sprites()], ImportOptions(), reporter)
     sprites = imported.sprites
     kinds = ", ".join(sprites.class_names)
     reporter.say(f"   {count(len(sprites), 'sprite')} of {sprites.size} x {sprites.size} pixels: {kinds}")
     device = devices.choose(devices.detect(), devices.AUTO)
+    folder = files.free_path(out or Path("demo-output"))
+    folder.mkdir(parents=True)
     reporter.say(f"2  Training a generator on {device.name} for {minutes:g} min; Ctrl+C ends it sooner")
     end, interrupted = _train(folder / RUN, minutes, device, sprites, reporter)
     reporter.say(f"   {finished(end)}")

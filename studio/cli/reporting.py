@@ -71,8 +71,8 @@ class PlainReporter(Reporter):
                 self._losses.extend(event.losses.tolist())
                 if self._is_time():
                     self._note(words.tick(event, float(np.mean(self._losses))))
-            case Progress(total=total) if total and not self._training and self._is_time():
-                self._note(f"{number(event.done)} of {number(total)} {event.what}")
+            case Progress(done=done, total=total) if done and total and not self._training and self._is_time():
+                self._note(f"{number(done)} of {number(total)} {event.what}")
             case Validated():
                 self._note(words.validated(event))
             case Notice():

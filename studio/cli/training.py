@@ -88,7 +88,8 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
         with stopping(control) as interruption:
             end = follow(events, reporter, RunFinished)
     except KeyboardInterrupt:
-        sys.stderr.write(f"What was saved last is kept. Go on with it: studio resume {argument(path)}\n")
+        if (path / "run.json").is_file():
+            sys.stderr.write(f"What was saved last is kept. Go on with it: studio resume {argument(path)}\n")
         raise
     finally:
         if (path / "run.json").is_file():

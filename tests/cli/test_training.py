@@ -13,8 +13,10 @@ import pytest
 
 from studio.cli import main
 from studio.cli.boundary import DONE, FAILED, INTERRUPTED
+from studio.cli.reporting import Reporter
+from studio.cli.training import to_the_end
 from studio.core import places
-from studio.core.events import CheckpointSaved, LossChunk, RunStarted
+from studio.core.events import CheckpointSaved, Events, LossChunk, Progress, RunStarted
 from studio.engine import history
 from studio.engine.known_runs import known_runs, remember
 from studio.engine.model import Control
@@ -106,6 +108,23 @@ def test_ctrl_c_saves_and_the_run_can_be_resumed(folder: Path, tmp_path: Path) -
         control.stop = control.stop or isinstance(event, LossChunk)
     assert of_kind(events, RunStarted)[0].first_step == last["step"]
     assert of_kind(events, CheckpointSaved)[-1].step > last["step"]
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_second_ctrl_c_promises_no_more_than_there_is(
+    run_path: Path, begun: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def job() -> Events:
+        if begun:
+            yield from train_generator(run_path, make_sprites(), Control(stop=True))
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        yield Progress(0, 0, "never")
+
+    with pytest.raises(KeyboardInterrupt):
+        to_the_end(job(), run_path, Control(), Reporter())
+    assert (f"studio resume {run_path}" in capfd.readouterr().err) == begun
+    assert known_runs() == ([run_path] if begun else [])
 
 
 def test_known_runs_keep_what_is_elsewhere_once(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 
 from studio.cli import demo, main
-from studio.cli.boundary import DONE, INTERRUPTED, WRONG_USAGE
+from studio.cli.boundary import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.reporting import PlainReporter
 from studio.core import places
 from studio.core.events import Event, LossChunk
@@ -167,6 +167,14 @@ def test_the_demo_in_the_terminal(
     text = capsys.readouterr().out
     assert str(out) in text and all(name in text for name in names - {"new sprites.json"})
     assert RunDir(out / "demo-run").progress().state == "finished"
+
+
+def test_a_demo_that_never_trained_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(places, "demo_sprites", lambda: tmp_path / "gone")
+    assert main(["demo", "--terminal", "--out", str(tmp_path / "new")]) == FAILED
+    assert "gone" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
 
 
 def test_an_interrupted_demo_says_how_to_go_on(
