@@ -33,9 +33,13 @@ class HelpSheet(QDialog):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle("First steps and shortcuts")
-        self.setMinimumWidth(480)
+        self.setMinimumWidth(560)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        steps = [parts.text(f"{number}.  {words}") for number, words in enumerate(_STEPS, 1)]
+        steps = QGridLayout()
+        for number, words in enumerate(_STEPS, 1):
+            steps.addWidget(labels.badge(str(number)), number, 0, Qt.AlignmentFlag.AlignTop)
+            steps.addWidget(parts.text(words), number, 1)
+        steps.setColumnStretch(1, 1)
         keys = QGridLayout()
         keys.setHorizontalSpacing(3 * parts.GRID)
         for line, (key, words) in enumerate(_SHORTCUTS):
@@ -46,5 +50,5 @@ class HelpSheet(QDialog):
         buttons.rejected.connect(self.reject)
         heading = labels.heading
         self.setLayout(
-            parts.column(heading("First steps"), *steps, heading("Shortcuts"), keys, buttons, margin=3 * parts.GRID)
+            parts.column(heading("First steps"), steps, heading("Shortcuts"), keys, buttons, margin=3 * parts.GRID)
         )

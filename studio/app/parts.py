@@ -28,7 +28,7 @@ def button(text: str, tip: str, icon: str = "", role: theme.Role = "") -> QPushB
     """A push button. `tip` is one sentence."""
     made = QPushButton()
     if icon:
-        made.setIcon(theme.icon(icon, theme.colours().on_accent if role == "primary" else ""))
+        made.setIcon(theme.icon(icon, "on_accent" if role == "primary" else ""))
         made.setIconSize(QSize(18, 18))
     if role:
         theme.set_role(made, role)

@@ -42,6 +42,7 @@ class Session(QObject):
         self.importing.imported.connect(self._keep_recent)
         self.importing.imported.connect(self._go_on_with_demo)
         self.workshop.devices_found.connect(self._go_on_with_demo)
+        self.workshop.ready.connect(self._go_on_with_demo)
         self.workshop.devices_found.connect(self._offer_interrupted)
         self.library.listed.connect(self._offer_interrupted)
         self.training.state_changed.connect(self.library.list_runs)
@@ -91,11 +92,9 @@ class Session(QObject):
     def _go_on_with_demo(self) -> None:
         """Start the demo's training as soon as there are sprites, recipes and a device."""
         sprites, device = self.importing.sprites, self.workshop.device(self.workshop.fastest)
-        if not self._demo_due or sprites is None or device is None:
-            return
-        self._demo_due = False
         recipe = next((recipe for recipe in self.workshop.recipes.values() if recipe.makes == "sprites"), None)
-        if recipe is not None:
+        if self._demo_due and sprites is not None and device is not None and recipe is not None:
+            self._demo_due = False
             quick = recipe.presets[0].changes if recipe.presets else {}
             config = recipe.Config().replace(**{**quick, "minutes": _DEMO_MINUTES})
             self.training.start(sprites, recipe, config, device)

@@ -135,7 +135,10 @@ def colours() -> Colours:
 
 
 def icon(name: str, colour: str = "") -> QIcon:
-    """An icon of the set, in the text colour of the moment (it follows a change of scheme) or in a fixed `colour`."""
+    """An icon of the set, in the text colour of the moment, which follows a change of scheme, or in `colour`.
+
+    That is '#rrggbb', or 'on_accent', 'accent' or 'muted', which follow the scheme too.
+    """
     return QIcon(SvgIconEngine(places.assets() / "icons" / f"{name}.svg", colour))
 
 

@@ -57,7 +57,7 @@ class Controls(QWidget):
         self._reason.setVisible(bool(self._reason.text()))
         paused = state == "paused"
         parts.relabel(self.pause, "Go on" if paused else "Pause")
-        self.pause.setIcon(theme.icon("play" if paused else "pause", theme.colours().on_accent))
+        self.pause.setIcon(theme.icon("play" if paused else "pause", "on_accent"))
         saving = "The run is being saved." if state == "stopping" else ""
         parts.enable(self.pause, saving, _GO_ON if paused else _PAUSE)
         parts.enable(self.stop, saving, _STOP)

@@ -54,7 +54,7 @@ class ExportDialog(QDialog):
         self._stages = QStackedWidget()
         self.setWindowTitle(f"Export {title}")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setMinimumWidth(560)
+        self.setMinimumWidth(640)
         for stage in (self._choosing(title), self._writing(), self._finished()):
             self._stages.addWidget(stage)
         self.setLayout(parts.column(self._stages, margin=3 * parts.GRID))
@@ -96,8 +96,9 @@ class ExportDialog(QDialog):
 
     def _finished(self) -> QWidget:
         self.snippet.setReadOnly(True)
+        self.snippet.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.snippet.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
-        self.snippet.setMinimumHeight(140)
+        self.snippet.setMinimumHeight(200)
         parts.describe(self.snippet, "How to load it", "Python lines that load the file.")
         head = parts.row(labels.heading("How to load it in Python"), 1, self.copy)
         return parts.panel(

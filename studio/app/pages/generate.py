@@ -95,7 +95,7 @@ class GeneratePage(Page):
         side = parts.column(scroll, buttons, spacing=0)
         side.setStretch(0, 1)
         left = parts.panel(side)
-        left.setMinimumWidth(300)
+        left.setMinimumWidth(272)
         for view in (self.results, self.classify):
             self._right.addWidget(self._padded(view))
         self._splitter.addWidget(left)

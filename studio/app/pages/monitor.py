@@ -64,7 +64,7 @@ class Monitor(QWidget):
         self.splitter.addWidget(parts.panel(self._plot_place))
         self.splitter.addWidget(self.tabs)
         self.splitter.setChildrenCollapsible(False)
-        self.splitter.setSizes([400, 300])
+        self.splitter.setSizes([360, 340])
         self.splitter.restoreState(self._session.settings.layout("monitor"))
         box = parts.column(self.readings, self.splitter)
         box.setStretch(1, 1)

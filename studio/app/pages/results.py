@@ -28,6 +28,7 @@ class Results(QWidget):
         self.save_files = parts.button("Save PNG files…", _FILES, "save")
         self.save_sheet = parts.button("Save sheet…", _SHEET, "save")
         self._title = labels.heading("New sprites")
+        self._title.setWordWrap(True)
         self._facts = labels.caption("")
         self._stack = QStackedWidget()
         empty = labels.caption("Press Generate, and new sprites appear here. It works while a training runs, too.")

@@ -13,6 +13,7 @@ from studio.app import parts
 from studio.app.jobs import SavedModel
 from studio.app.pages.export import ExportDialog
 from studio.app.session import Session
+from studio.app.widgets.flow import Flow
 
 if TYPE_CHECKING:
     from studio.engine.history import RunSummary
@@ -42,7 +43,10 @@ class RunActions(QWidget):
         self.export = parts.button("Export…", _TIPS["export"], "export")
         self.folder = parts.button("Open folder", _TIPS["folder"], "folder")
         self.trash = parts.button("Move to trash", _TIPS["trash"], "trash")
-        self.setLayout(parts.row(self.resume, self.use, self.export, self.folder, self.trash, 1))
+        row = Flow(parts.GRID, parts.GRID)
+        for button in (self.resume, self.use, self.export, self.folder, self.trash):
+            row.addWidget(button)
+        self.setLayout(row)
         self.resume.clicked.connect(self._resume)
         self.use.clicked.connect(self._use)
         self.export.clicked.connect(self.export_model)

@@ -41,7 +41,7 @@ def readings(chunk: LossChunk, training: Training) -> dict[str, str]:
     total = device.memory_total_bytes if device else 0
     return {
         "Step": wording.number(chunk.first_step + len(chunk.losses)),
-        "Epoch": wording.decimal(chunk.epoch) if chunk.epoch < 100 else wording.number(int(chunk.epoch)),
+        "Epoch": f"{chunk.epoch:.1f}" if chunk.epoch < 100 else wording.number(int(chunk.epoch)),
         "Loss": wording.decimal(float(chunk.losses.mean())),
         "Held out": figures(training.validated.metrics) if training.validated else "–",
         "Speed": wording.rate(chunk.sprites_per_s),

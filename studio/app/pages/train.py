@@ -15,6 +15,7 @@ from studio.app.pages.monitor import Monitor
 from studio.app.pages.setup import SetupPanel
 from studio.app.session import Session
 from studio.app.widgets import labels
+from studio.app.widgets.flow import Flow
 from studio.core.errors import StudioError
 
 _PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
@@ -30,10 +31,11 @@ class TrainPage(Page):
         self.controls = Controls(session.training)
         self.monitor = Monitor(session)
         self._title = labels.title("Train")
+        self._title.setWordWrap(True)
         self._state = labels.caption("")
         self.open = parts.button("Open sprites…", "Go to the Sprites page and open a folder.", "folder")
         self.generate = parts.button("Generate", "Make new sprites with this model.", "generate")
-        self.save = parts.button("Save samples…", "Save the samples on show as one picture. (Ctrl+S)", "save")
+        self.save = parts.button("Save…", "Save the samples on show as one picture. (Ctrl+S)", "save")
         self.export = parts.button("Export…", "Write the model for use in other programs. (Ctrl+E)", "export")
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
@@ -102,14 +104,17 @@ class TrainPage(Page):
         scroll.setFrameShape(QScrollArea.Shape.NoFrame)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(parts.panel(form))
-        buttons = parts.column(self.controls)
-        buttons.setContentsMargins(margin, parts.GRID, 2 * parts.GRID, 2 * parts.GRID)
-        side = parts.column(scroll, buttons, spacing=0)
+        controls = parts.column(self.controls)
+        controls.setContentsMargins(margin, parts.GRID, 2 * parts.GRID, 2 * parts.GRID)
+        side = parts.column(scroll, controls, spacing=0)
         side.setStretch(0, 1)
         left = parts.panel(side)
-        left.setMinimumWidth(320)
+        left.setMinimumWidth(288)
         words = parts.column(self._title, self._state, spacing=0)
-        head = parts.row(words, self.open, self.generate, self.save, self.export)
+        buttons = Flow(parts.GRID, parts.GRID)
+        for button in (self.open, self.generate, self.save, self.export):
+            buttons.addWidget(button)
+        head = parts.row(words, buttons)
         head.setStretch(0, 1)
         right = parts.column(head, self.monitor, spacing=2 * parts.GRID)
         right.setContentsMargins(2 * parts.GRID, margin, margin, parts.GRID)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from studio.app import theme
+from studio.app import parts, theme
 from studio.app.widgets import labels
 
 _MOST_RECENT = 5
@@ -28,13 +28,11 @@ class DropZone(QWidget):
         self.setAcceptDrops(True)
         self._hovered = False
         self._recent: list[QPushButton] = []
-        picture = QLabel()
-        picture.setPixmap(theme.icon("folder").pixmap(QSize(48, 48)))
+        self._picture = QLabel()
         title = labels.title("Drop a folder of sprites here")
         hint = labels.caption("Sub-folders become classes. Your files are never changed.")
-        browse = self._button("Browse…", "Choose a folder of sprites.", "open")
-        theme.set_role(browse, "primary")
-        demo = self._button(
+        browse = parts.button("Browse…", "Choose a folder of sprites.", "open", "primary")
+        demo = parts.button(
             "Open the demo sprites", "Try everything with the sprites that come with the studio.", "image"
         )
         browse.clicked.connect(self.browse_requested)
@@ -50,7 +48,7 @@ class DropZone(QWidget):
         self._recent_list.setSpacing(0)
         layout = QVBoxLayout(self)
         layout.addStretch(2)
-        for widget in (picture, title, hint):
+        for widget in (self._picture, title, hint):
             layout.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         hint.setMinimumWidth(360)
@@ -60,6 +58,7 @@ class DropZone(QWidget):
         layout.addWidget(self._recent_title, 0, Qt.AlignmentFlag.AlignHCenter)
         layout.addLayout(self._recent_list)
         layout.addStretch(3)
+        self._paint_picture()
         self.set_recent(())
 
     def set_recent(self, paths: Sequence[str]) -> None:
@@ -111,8 +110,11 @@ class DropZone(QWidget):
     def _choose_recent(self) -> None:
         self.recent_chosen.emit(str(self.sender().property("path")))
 
-    @staticmethod
-    def _button(text: str, tip: str, icon: str) -> QPushButton:
-        button = QPushButton(theme.icon(icon), text)
-        button.setToolTip(tip)
-        return button
+    def changeEvent(self, event: QEvent) -> None:
+        """Another scheme, another picture."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange:
+            self._paint_picture()
+
+    def _paint_picture(self) -> None:
+        self._picture.setPixmap(theme.icon("folder", "muted").pixmap(QSize(48, 48)))

@@ -9,6 +9,8 @@ from PySide6.QtCore import QByteArray, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QGuiApplication, QIcon, QIconEngine, QImage, QPainter, QPalette, QPixmap, QPixmapCache
 from PySide6.QtSvg import QSvgRenderer
 
+_ROLES = {"": QPalette.ColorRole.ButtonText, "on_accent": QPalette.ColorRole.HighlightedText}
+_ROLES |= {"muted": QPalette.ColorRole.PlaceholderText, "accent": QPalette.ColorRole.Accent}
 _GROUPS = {QIcon.Mode.Disabled: QPalette.ColorGroup.Disabled}
 
 
@@ -35,7 +37,7 @@ class SvgIconEngine(QIconEngine):
 
     def scaledPixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float) -> QPixmap:
         """The icon of `size` logical pixels at a device pixel ratio of `scale`."""
-        colour = self._colour or self._palette_colour(mode)
+        colour = self._palette_colour(mode) if self._colour in _ROLES else self._colour
         key = f"studio/{self._path}/{colour}/{size.width()}x{size.height()}@{scale}"
         found = QPixmap()
         if not QPixmapCache.find(key, found):
@@ -47,10 +49,9 @@ class SvgIconEngine(QIconEngine):
         """The name of this kind of engine."""
         return "studio-svg"
 
-    @staticmethod
-    def _palette_colour(mode: QIcon.Mode) -> str:
+    def _palette_colour(self, mode: QIcon.Mode) -> str:
         group = _GROUPS.get(mode, QPalette.ColorGroup.Active)
-        return QGuiApplication.palette().color(group, QPalette.ColorRole.ButtonText).name()
+        return QGuiApplication.palette().color(group, _ROLES[self._colour]).name()
 
 
 @lru_cache(maxsize=128)

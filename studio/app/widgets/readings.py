@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QWidget
 
-from studio.app import theme
+from studio.app import parts, theme
+from studio.app.widgets.flow import Flow
 
 _DASH = "–"
 
 
 class Readings(QWidget):
-    """Label and value pairs in a line."""
+    """Label and value pairs in a line that wraps where it is narrow."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._values: dict[str, QLabel] = {}
-        self._layout = QHBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(24)
-        self._layout.addStretch()
+        self._layout = Flow(24, 8)
+        self.setLayout(self._layout)
 
     def set_reading(self, label: str, value: str, tip: str = "") -> None:
         """Show `value` under `label`; a new label is added at the end. Widths do not jump with the digits."""
@@ -47,10 +46,6 @@ class Readings(QWidget):
         theme.set_role(shown, "heading")
         shown.setAccessibleName(label)
         shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        pair = QVBoxLayout()
-        pair.setSpacing(0)
-        pair.addWidget(name)
-        pair.addWidget(shown)
-        self._layout.insertLayout(self._layout.count() - 1, pair)
+        self._layout.addWidget(parts.panel(parts.column(name, shown, spacing=0)))
         self._values[label] = shown
         return shown

@@ -105,7 +105,8 @@ class Series:
 class Smoothed:
     """The exponential mean of a series with a time constant in steps; each value is computed once.
 
-    s[0] = x[0], s[k] = d s[k-1] + (1 - d) x[k] with d = exp(-(step[k] - step[k-1]) / constant); where x is not a number
+    s[0] = x[0], s[k] = d s[k-1] + (1 - d) x[k] with d = exp(-(step[k] - step[k-1]) / constant), at first no more than
+    k / (k + 1), which is the plain mean: a curve that begins high does not drag that behind it. Where x is not a number
     s stays. Only one `Smoothed` may follow a series.
     """
 
@@ -141,7 +142,9 @@ class Smoothed:
             before = self._values.view()[-1] if done else np.nan
             steps = self._source.steps
             gaps = np.diff(steps[done:], prepend=steps[done - 1] if done else steps[0])
-            self._values.extend(smooth(self._source.values[done:], np.exp(-gaps / self._constant), float(before)))
+            count = np.arange(done, len(steps))
+            decays = np.minimum(np.exp(-gaps / self._constant), count / (count + 1))
+            self._values.extend(smooth(self._source.values[done:], decays, float(before)))
         return self._values.view()
 
 

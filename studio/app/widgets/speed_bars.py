@@ -70,7 +70,7 @@ class SpeedBars(QWidget):
         bar = self._paint_words(painter, len(self._speeds), "step", _milliseconds(whole))
         parts = [(fastest.transfer_ms / whole, colours.curves[1]), (fastest.compute_ms / whole, colours.curves[2])]
         self._paint_bar(painter, bar, parts)
-        self._paint_split(painter, bar.left(), fastest)
+        self._paint_split(painter, fastest)
 
     def _paint_words(self, painter: QPainter, row: int, label: str, value: str) -> QRectF:
         """Draw a row's texts; returns the place of its bar."""
@@ -96,17 +96,17 @@ class SpeedBars(QWidget):
             painter.fillRect(QRectF(left, bar.top(), width, bar.height()), QColor(colour))
             left += width
 
-    def _paint_split(self, painter: QPainter, left: float, speed: Speed) -> None:
+    def _paint_split(self, painter: QPainter, speed: Speed) -> None:
         """Name the two parts of the step's bar, each with its colour."""
         metrics, colours = self.fontMetrics(), theme.colours()
-        place = QRectF(left, (len(self._speeds) + 1) * self._row(), self.width() - left, self._row())
+        place = QRectF(0, (len(self._speeds) + 1) * self._row(), self.width(), self._row())
         for colour, milliseconds, word in (
             (colours.curves[1], speed.transfer_ms, "transfer"),
             (colours.curves[2], speed.compute_ms, "compute"),
         ):
             painter.fillRect(QRectF(place.left(), place.center().y() - 4, 8, 8), QColor(colour))
             place.setLeft(place.left() + 12)
-            text = f"{_milliseconds(milliseconds)} {word}"
+            text = f"{word} {_milliseconds(milliseconds)}"
             painter.setPen(QColor(colours.muted))
             painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, text)
             place.setLeft(place.left() + metrics.horizontalAdvance(text) + _GAP)

@@ -66,12 +66,12 @@ class SpriteSheetView(QWidget):
         """Where each sprite and its caption go: the number of columns that lets sprites be largest."""
         count, size = self._rgba.shape[:2]
         text = self.fontMetrics().height() if self._captions else 0
-        ratio, best, columns = self.devicePixelRatioF(), 0.0, count
+        ratio, best, columns = self.devicePixelRatioF(), 0.0, max(1, self.width() // (size + _GAP))
         for candidate in range(1, count + 1):
             across = self.width() // candidate - _GAP
             down = self.height() // math.ceil(count / candidate) - _GAP - text
-            side = factor_for(min(across, down), size, ratio) if min(across, down) > 0 else 0
-            if side > best:
+            side = factor_for(min(across, down), size, ratio)
+            if best < side <= min(across, down):
                 best, columns = side, candidate
         side = math.ceil(best or size)
         rows = math.ceil(count / columns)

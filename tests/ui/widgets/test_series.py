@@ -17,9 +17,9 @@ from studio.app.widgets.series import Series, Smoothed, Values
 def naive(steps: Values, values: Values, constant: float) -> Values:
     """The recurrence, one value after the other."""
     result, mean, last = [], math.nan, 0.0
-    for step, value in zip(steps.tolist(), values.tolist(), strict=True):
+    for count, (step, value) in enumerate(zip(steps.tolist(), values.tolist(), strict=True)):
         if not math.isnan(value):
-            decay = math.exp(-(step - last) / constant)
+            decay = min(math.exp(-(step - last) / constant), count / (count + 1))
             mean = value if math.isnan(mean) else decay * mean + (1 - decay) * value
         last = step
         result.append(mean)
