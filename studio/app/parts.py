@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLayout,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
     QToolButton,
     QVBoxLayout,
@@ -97,6 +98,16 @@ def panel(layout: QLayout) -> QWidget:
     """A widget with that layout."""
     made = QWidget()
     made.setLayout(layout)
+    return made
+
+
+def scrolling(content: QWidget) -> QScrollArea:
+    """Let a part of a page scroll up and down where the window is low."""
+    made = QScrollArea()
+    made.setWidgetResizable(True)
+    made.setFrameShape(QScrollArea.Shape.NoFrame)
+    made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    made.setWidget(content)
     return made
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QScrollArea, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from studio.app import parts
 from studio.app.widgets import labels
+from studio.app.widgets.flow import Flow
 from studio.app.widgets.probabilities import ProbabilitiesView
 from studio.core import wording
 from studio.core.events import Classified, Rgba
@@ -32,13 +33,14 @@ class ClassifyPanel(QWidget):
         self._stack = QStackedWidget()
         empty = labels.caption("Drop sprites here and the model says what they are.")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setWidget(self.view)
+        scroll = parts.scrolling(self.view)
         self._stack.addWidget(parts.panel(parts.column(1, empty, 1)))
         self._stack.addWidget(scroll)
-        head = parts.row(self._title, 1, self.browse, self.open_sprites)
+        buttons = Flow(parts.GRID, parts.GRID)
+        for button in (self.browse, self.open_sprites):
+            buttons.addWidget(button)
+        head = parts.row(self._title, buttons)
+        head.setStretch(0, 1)
         self.setLayout(parts.column(head, self._stack, spacing=2 * parts.GRID))
         self.browse.clicked.connect(self.browse_wanted)
         self.open_sprites.clicked.connect(self.open_sprites_wanted)

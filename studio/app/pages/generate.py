@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QProgressBar, QScrollArea, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from studio.app import asking, parts
 from studio.app.pages.base import Page
@@ -84,18 +84,14 @@ class GeneratePage(Page):
         margin = 3 * parts.GRID
         form = parts.column(labels.title("Generate"), self.choice, self.request, 1, spacing=2 * parts.GRID)
         form.setContentsMargins(margin, margin, 2 * parts.GRID, parts.GRID)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(parts.panel(form))
+        scroll = parts.scrolling(parts.panel(form))
         parts.keep_space(self._bar)
         buttons = parts.column(self._reason, self._bar, self.generate, self.cancel)
         buttons.setContentsMargins(margin, parts.GRID, 2 * parts.GRID, 2 * parts.GRID)
         side = parts.column(scroll, buttons, spacing=0)
         side.setStretch(0, 1)
         left = parts.panel(side)
-        left.setMinimumWidth(272)
+        left.setMinimumWidth(312)
         for view in (self.results, self.classify):
             self._right.addWidget(self._padded(view))
         self._splitter.addWidget(left)

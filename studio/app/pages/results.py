@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 from studio.app import parts
 from studio.app.jobs import Picked
 from studio.app.widgets import labels
+from studio.app.widgets.flow import Flow
 from studio.app.widgets.sprite_grid import SpriteGrid
 from studio.core import wording
 from studio.core.events import SpritesGenerated
@@ -28,17 +29,20 @@ class Results(QWidget):
         self.save_files = parts.button("Save PNG files…", _FILES, "save")
         self.save_sheet = parts.button("Save sheet…", _SHEET, "save")
         self._title = labels.heading("New sprites")
-        self._title.setWordWrap(True)
         self._facts = labels.caption("")
         self._stack = QStackedWidget()
         empty = labels.caption("Press Generate, and new sprites appear here. It works while a training runs, too.")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(parts.panel(parts.column(1, empty, 1)))
         self._stack.addWidget(self.grid)
-        words = parts.column(self._title, self._facts, spacing=0)
-        head = parts.row(words, self.save_files, self.save_sheet)
+        buttons = Flow(parts.GRID, parts.GRID)
+        for button in (self.save_files, self.save_sheet):
+            buttons.addWidget(button)
+        head = parts.row(self._title, buttons)
         head.setStretch(0, 1)
-        self.setLayout(parts.column(head, self._stack, spacing=2 * parts.GRID))
+        body = parts.column(head, self._facts, self._stack)
+        body.setStretch(2, 1)
+        self.setLayout(body)
         self.grid.selection_changed.connect(self._refresh)
         self._refresh()
 

@@ -79,7 +79,7 @@ class RunsPage(Page):
         self.table.setTabKeyNavigation(False)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setStretchLastSection(True)
         header.setHighlightSections(False)
         parts.describe(self.table, "Runs", "Choose one run to see it, or several to lay their curves over one another.")
         self.filter.setPlaceholderText("Filter")

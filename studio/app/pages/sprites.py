@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QProgressBar, QScrollArea, QSplitter, QStackedWidget, QTabWidget, QWidget
+from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QTabWidget, QWidget
 
 from studio.app import asking, parts
 from studio.app.answers import PaletteFound
@@ -70,11 +70,7 @@ class SpritesPage(Page):
         side.setContentsMargins(margin, margin, 2 * parts.GRID, parts.GRID)
         side.setStretchFactor(self.classes, 1)
         self.classes.setMinimumHeight(200)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(parts.panel(side))
+        scroll = parts.scrolling(parts.panel(side))
         scroll.setMinimumWidth(280)
         for view, name in ((self.grid, "Sprites"), (self.left_out, "Left out"), (self.odd, "Worth a look")):
             self.tabs.addTab(view, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QScrollArea, QSplitter
+from PySide6.QtWidgets import QSplitter
 
 from studio.app import asking, parts
 from studio.app.jobs import Picked, SavedModel
@@ -35,7 +35,7 @@ class TrainPage(Page):
         self._state = labels.caption("")
         self.open = parts.button("Open sprites…", "Go to the Sprites page and open a folder.", "folder")
         self.generate = parts.button("Generate", "Make new sprites with this model.", "generate")
-        self.save = parts.button("Save…", "Save the samples on show as one picture. (Ctrl+S)", "save")
+        self.save = parts.button("Save…", "Save the samples on show as one picture. (Ctrl+S)", "save", "flat")
         self.export = parts.button("Export…", "Write the model for use in other programs. (Ctrl+E)", "export")
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
@@ -99,11 +99,7 @@ class TrainPage(Page):
         margin = 3 * parts.GRID
         form = parts.column(self.setup)
         form.setContentsMargins(margin, margin, 2 * parts.GRID, parts.GRID)
-        scroll = QScrollArea()
-        scroll.setWidgetResizable(True)
-        scroll.setFrameShape(QScrollArea.Shape.NoFrame)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(parts.panel(form))
+        scroll = parts.scrolling(parts.panel(form))
         controls = parts.column(self.controls)
         controls.setContentsMargins(margin, parts.GRID, 2 * parts.GRID, 2 * parts.GRID)
         side = parts.column(scroll, controls, spacing=0)
@@ -112,15 +108,16 @@ class TrainPage(Page):
         left.setMinimumWidth(288)
         words = parts.column(self._title, self._state, spacing=0)
         buttons = Flow(parts.GRID, parts.GRID)
-        for button in (self.open, self.generate, self.save, self.export):
+        for button in (self.open, self.generate, self.export):
             buttons.addWidget(button)
+        self.monitor.tabs.setCornerWidget(self.save)
         head = parts.row(words, buttons)
         head.setStretch(0, 1)
         right = parts.column(head, self.monitor, spacing=2 * parts.GRID)
         right.setContentsMargins(2 * parts.GRID, margin, margin, parts.GRID)
         right.setStretch(1, 1)
         self._splitter.addWidget(left)
-        self._splitter.addWidget(parts.panel(right))
+        self._splitter.addWidget(parts.scrolling(parts.panel(right)))
         self._splitter.setStretchFactor(1, 1)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setSizes([340, 900])
