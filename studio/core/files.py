@@ -54,8 +54,9 @@ def remove(path: Path) -> None:
 
 
 def safe_name(text: str, fallback: str = "unnamed") -> str:
-    """A file name of at most 80 characters that every system takes and that can't leave its folder."""
-    name = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*\ud800-\udfff]+', "_", text).strip(" .")[:80].strip(" .")
+    """A file name of at most 80 characters and 200 bytes that every system takes and that can't leave its folder."""
+    name = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*\ud800-\udfff]+', "_", text).strip(" .")[:80]
+    name = name.encode()[:200].decode(errors="ignore").strip(" .")
     if _RESERVED.match(name):
         name = f"_{name}"
     return name or fallback

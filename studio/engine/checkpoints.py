@@ -46,7 +46,6 @@ class CheckpointInfo:
 def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
     """Write a checkpoint into `folder`; `info.sha256` is filled in here. Raises OSError and leaves nothing behind."""
     target = folder / f"step-{info.step:08d}"
-    files.remove(target)  # a damaged one that a resume went past
     with files.atomic_path(target) as temporary:
         temporary.mkdir()
         hashes = {}
@@ -56,6 +55,7 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
             hashes[part] = hashlib.sha256(path.read_bytes()).hexdigest()
         record = dataclasses.asdict(dataclasses.replace(info, sha256=hashes))
         (temporary / "checkpoint.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
+        files.remove(target)  # a damaged one that a resume went past; sound ones are never written again
     return target
 
 

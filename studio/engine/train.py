@@ -144,7 +144,12 @@ def validate(training: Training) -> Events:
 
 
 def save(training: Training) -> Events:
-    """Validate, if that was not just done, and write a checkpoint: yields Validated and CheckpointSaved."""
+    """Validate, if that was not just done, and write a checkpoint: yields Validated and CheckpointSaved.
+
+    Nothing happens when this step is on disk already: replacing a sound checkpoint would put it at risk.
+    """
+    if training.saved_step == training.step:
+        return
     if training.validated is None or training.validated.step != training.step:
         yield from validate(training)
     path = training.save_checkpoint()

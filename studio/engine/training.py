@@ -49,6 +49,7 @@ class Training:
     step: int = 0
     elapsed_s: float = 0.0
     checkpoint_number: int = 0
+    saved_step: int = -1  # of the newest checkpoint that is known to be sound
     notices: list[Notice] = field(default_factory=list)
     validated: Validated | None = None
 
@@ -77,7 +78,7 @@ class Training:
         with writing(self.run.path):
             path = checkpoints.save(self.run.checkpoints, info, parts)
         self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
-        self.checkpoint_number += 1
+        self.checkpoint_number, self.saved_step = self.checkpoint_number + 1, self.step
         headline = self.recipe.headline
         checkpoints.rotate(self.run.checkpoints, headline, low_is_better=self.recipe.headline_is_better == "low")
         return path
@@ -166,7 +167,7 @@ def _load_newest(training: Training) -> None:
         checkpoints.load_into(training.network, parts["model"], path.name)
         checkpoints.load_into(training.average.network, parts["average"], path.name)
         checkpoints.load_optimizer(training.optimizer, parts["optimizer"])
-        training.step, training.elapsed_s = info.step, info.elapsed_s
+        training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
         training.checkpoint_number = max(other.number for _, other in found)
         return
     if training.run.progress().step > 0:

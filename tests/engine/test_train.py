@@ -223,6 +223,15 @@ def test_closing_without_stop_leaves_an_interrupted_run_that_resumes(run_path: P
     assert of_kind(resumed, RunFinished)[0].step == 30
 
 
+def test_resume_and_stop_at_once_leaves_the_checkpoint_untouched(run_path: Path, sprites: Sprites) -> None:
+    list(train_generator(run_path, sprites, Control(stop=True)))
+    (saved,) = (run_path / "checkpoints").iterdir()
+    before = saved.stat().st_ino, saved.stat().st_mtime_ns
+    events = list(train_resumed(run_path, CPU, Control(stop=True)))
+    assert of_kind(events, RunFinished)[0].reason == "stopped" and not of_kind(events, CheckpointSaved)
+    assert (saved.stat().st_ino, saved.stat().st_mtime_ns) == before
+
+
 def test_a_damaged_checkpoint_falls_back_to_the_one_before(run_path: Path, sprites: Sprites) -> None:
     control = Control()
     for event in train_generator(run_path, sprites, control, steps=12):

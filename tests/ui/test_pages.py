@@ -174,7 +174,7 @@ def test_a_classifier_shows_its_confusion_and_names_sprites(
     train_to_the_end(qtbot, opened)
     assert opened.train.monitor.tabs.isTabVisible(1)
     click(opened.train.generate)
-    assert opened.generate.classify.isVisible()
+    qtbot.waitUntil(opened.generate.classify.isVisible)
     monkeypatch.setattr(asking, "for_files", lambda *args: sorted(sprite_folder.glob("class1/*.png"))[:5])
     with qtbot.waitSignal(opened.session.models.classified, timeout=LONG_MS) as answered:
         click(opened.generate.classify.browse)

@@ -1,0 +1,97 @@
+"""Drives the real window through the main job on the demo sprites and takes the pictures of the README.
+
+    python assets/screenshots/make_screenshots.py [--minutes 3]
+
+Runs and settings go to a folder of their own. Without QT_QPA_PLATFORM the window is drawn off screen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QThread
+from PySide6.QtWidgets import QApplication
+
+from studio.app import theme
+from studio.app.studio import Studio
+from studio.core import places
+
+HERE = Path(__file__).resolve().parent
+LONGEST_WAIT_S = 120.0
+
+
+def wait(condition: Callable[[], object], seconds: float = LONGEST_WAIT_S) -> None:
+    """Let the window live until `condition` holds. Raises TimeoutError."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError("the window did not get there")
+        QApplication.processEvents()
+        QThread.msleep(10)
+
+
+def settle(seconds: float = 1.5) -> None:
+    """Let everything that is on its way be drawn."""
+    end = time.monotonic() + seconds
+    wait(lambda: time.monotonic() > end, seconds + 1)
+
+
+def take(studio: Studio, app: QApplication, name: str, scheme: theme.Scheme) -> None:
+    """Save a picture of the window as it is."""
+    theme.apply(app, scheme)
+    settle()
+    studio.window.grab().save(str(HERE / f"{name}-{scheme}.png"))
+
+
+def drive(studio: Studio, app: QApplication, minutes: float) -> None:
+    """Sprites, training, generating, runs: a picture of each."""
+    session, window = studio.session, studio.window
+    wait(lambda: session.importing.sprites and session.workshop.recipes and session.workshop.devices)
+    window.show_page("sprites")
+    take(studio, app, "sprites", "light")
+    window.show_page("train")
+    recipe = session.workshop.recipes["generator"]
+    device = session.workshop.device(session.workshop.fastest)
+    assert session.importing.sprites is not None and device is not None
+    config = recipe.Config(minutes=minutes, width=48)  # type: ignore[call-arg]
+    session.training.start(session.importing.sprites, recipe, config, device)
+    wait(session.training.is_live)
+    wait(lambda: session.training.chunk and session.training.chunk.elapsed_s > 0.95 * 60 * minutes, 120 * minutes + 60)
+    take(studio, app, "train", "dark")
+    wait(lambda: not session.training.is_busy())
+    window.show_page("generate")
+    settle(3.0)
+    window.generate.generate.click()
+    wait(lambda: window.generate.results.grid.visible_count())
+    take(studio, app, "generate", "dark")
+    window.show_page("runs")
+    settle(3.0)
+    window.runs.table.selectRow(0)
+    settle(3.0)
+    take(studio, app, "runs", "light")
+
+
+def main() -> None:
+    """Take all pictures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=3.0)
+    chosen = parser.parse_args()
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["STUDIO_HOME"] = home
+        app = QApplication(sys.argv[:1])
+        studio = Studio(app, paths=[places.demo_sprites()])
+        studio.window.resize(1280, 800)
+        studio.window.show()
+        drive(studio, app, chosen.minutes)
+        studio.session.close()
+
+
+if __name__ == "__main__":
+    main()
