@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QWidget
 
 from studio.app import parts
 from studio.app.widgets import labels
@@ -46,9 +46,11 @@ class HelpSheet(QDialog):
             keys.addWidget(labels.badge(key), line, 0, Qt.AlignmentFlag.AlignLeft)
             keys.addWidget(parts.text(words), line, 1)
         keys.setColumnStretch(1, 1)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        buttons.rejected.connect(self.reject)
+        close = parts.button("Close", "Close this sheet. (Esc)")
+        close.clicked.connect(self.reject)
         heading = labels.heading
         self.setLayout(
-            parts.column(heading("First steps"), steps, heading("Shortcuts"), keys, buttons, margin=3 * parts.GRID)
+            parts.column(
+                heading("First steps"), steps, heading("Shortcuts"), keys, parts.row(1, close), margin=3 * parts.GRID
+            )
         )

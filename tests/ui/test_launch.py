@@ -94,15 +94,16 @@ def test_a_missing_library_is_named_with_its_packages(monkeypatch: pytest.Monkey
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
 def test_ctrl_c_saves_a_training_and_ends(tmp_path: Path) -> None:
     code = "from studio.app import launch; import sys; sys.exit(launch.main(demo=True))"
-    process = subprocess.Popen([sys.executable, "-c", code])
     home = Path(os.environ["STUDIO_HOME"])
-    runs: list[Path] = []
-    deadline = time.monotonic() + 90
-    while not runs and time.monotonic() < deadline:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.2)
-        runs = [path.parent for path in home.glob("runs/*/metrics.jsonl")]
+    with subprocess.Popen([sys.executable, "-c", code]) as process:
+        runs: list[Path] = []
+        deadline = time.monotonic() + 90
+        while not runs and time.monotonic() < deadline:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.2)
+            runs = [path.parent for path in home.glob("runs/*/metrics.jsonl")]
+        process.send_signal(signal.SIGINT if runs else signal.SIGKILL)
+        code_at_end = process.wait(60)
     assert runs, "no training began"
-    process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 0
+    assert code_at_end == 0
     assert summarise(runs[0]).standing == "stopped"

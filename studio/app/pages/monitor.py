@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
+from PySide6.QtWidgets import QSizePolicy, QSplitter, QTabWidget, QWidget
 
 from studio.app import parts
 from studio.app.answers import RunDescribed
@@ -67,6 +67,8 @@ class Monitor(QWidget):
         self.splitter.addWidget(plot)
         self.splitter.addWidget(self.tabs)
         self.splitter.setChildrenCollapsible(False)
+        # What it would like decides nothing: it takes the room there is, and the page scrolls below its minimum.
+        self.splitter.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self.splitter.setSizes([360, 340])
         self.splitter.restoreState(self._session.settings.layout("monitor"))
         box = parts.column(self.readings, self.splitter)
