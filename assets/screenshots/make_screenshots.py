@@ -68,7 +68,7 @@ def drive(studio: Studio, app: QApplication, minutes: float) -> None:
     window.show_page("generate")
     settle(3.0)
     window.generate.generate.click()
-    wait(lambda: window.generate.results.grid.visible_count())
+    wait(window.generate.results.grid.visible_count)
     take(studio, app, "generate", "dark")
     window.show_page("runs")
     settle(3.0)
