@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
-from PySide6.QtCore import QPoint, QRect
-from PySide6.QtGui import QColor, QImage, QPainter
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QBrush, QColor, QImage, QPainter
 
 from studio.app import theme
 from studio.core.events import Rgba
 
 _CHECKER = 8  # logical pixels a field
+_TILE = 8  # fields a side of the picture that the checkerboard is made of: few large copies instead of many small ones
 
 
 def draw_sprite(painter: QPainter, box: QRect, sprite: Rgba) -> None:
     """Draw uint8 [H, W, 4] centred in `box`, at the largest whole factor of device pixels, over a checkerboard.
 
-    Drawing in logical pixels would give pixels of uneven width on scaled screens.
+    Drawing in logical pixels would give pixels of uneven width on scaled screens. It is called thousands of times for
+    one picture of a grid: every call in here counts.
     """
     ratio = painter.device().devicePixelRatioF()
     height, width = sprite.shape[:2]
-    factor = max(1, min(int(box.width() * ratio) // width, int(box.height() * ratio) // height))
+    across, down = box.width() * ratio, box.height() * ratio
+    factor = max(1, min(int(across) // width, int(down) // height))
+    left = round(box.x() * ratio) + (round(across) - factor * width) // 2
+    top = round(box.y() * ratio) + (round(down) - factor * height) // 2
+    target = QRect(left, top, factor * width, factor * height)
+    colours = theme.colours()
     painter.save()
     painter.scale(1 / ratio, 1 / ratio)
     painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-    left = round(box.x() * ratio) + (round(box.width() * ratio) - factor * width) // 2
-    top = round(box.y() * ratio) + (round(box.height() * ratio) - factor * height) // 2
-    target = QRect(left, top, factor * width, factor * height)
-    _draw_checker(painter, target, max(1, round(_CHECKER * ratio)))
+    painter.setBrushOrigin(left, top)
+    painter.fillRect(target, _checker(colours.checker_a, colours.checker_b, max(1, round(_CHECKER * ratio))))
     pixels = np.ascontiguousarray(sprite)  # alive until drawn: the image shares its memory
     painter.drawImage(target, QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGBA8888))
     painter.restore()
@@ -37,10 +44,14 @@ def factor_for(box: int, pixels: int, ratio: float) -> float:
     return max(1, int(box * ratio) // pixels) * pixels / ratio
 
 
-def _draw_checker(painter: QPainter, area: QRect, field: int) -> None:
-    colours = theme.colours()
-    painter.fillRect(area, QColor(colours.checker_a))
-    second = QColor(colours.checker_b)
-    for row, y in enumerate(range(area.top(), area.bottom() + 1, field)):
-        for x in range(area.left() + field * (row % 2), area.right() + 1, 2 * field):
-            painter.fillRect(QRect(QPoint(x, y), QPoint(x + field - 1, y + field - 1)).intersected(area), second)
+@lru_cache(maxsize=8)
+def _checker(first: str, second: str, field: int) -> QBrush:
+    """A brush of squares of `field` device pixels."""
+    image = QImage(_TILE * field, _TILE * field, QImage.Format.Format_RGB32)
+    image.fill(QColor(first))
+    painter = QPainter(image)
+    for row in range(_TILE):
+        for column in range(row % 2, _TILE, 2):
+            painter.fillRect(column * field, row * field, field, field, QColor(second))
+    painter.end()
+    return QBrush(image)

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import (
     QAbstractListModel,
+    QItemSelection,
     QItemSelectionModel,
+    QItemSelectionRange,
     QModelIndex,
     QPersistentModelIndex,
     QRect,
@@ -18,10 +20,8 @@ from PySide6.QtCore import (
     Signal,
     Slot,
 )  # fmt: skip
-from PySide6.QtGui import QColor, QFontMetrics, QKeySequence, QPainter, QPen, QShortcut, QWheelEvent
+from PySide6.QtGui import QColor, QFontMetrics, QKeySequence, QPainter, QPen, QShortcut
 from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QListView,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -31,10 +31,12 @@ from PySide6.QtWidgets import (
 
 from studio.app import theme
 from studio.app.widgets.painting import draw_sprite
+from studio.app.widgets.sprite_list import SpriteList
 from studio.core.events import Rgba
 
 ZOOMS = range(1, 9)
 _MARGIN = 4  # logical pixels around a sprite
+_SELECTED, _FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 _Index = QModelIndex | QPersistentModelIndex
 _NO_INDEX = QModelIndex()
 
@@ -84,38 +86,35 @@ class SpriteDelegate(QStyledItemDelegate):
         return self.cell(QFontMetrics(option.font))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
-        """Draw the sprite of a row."""
+        """Draw the sprite of a row. Called for each of some thousand sprites: no work that is not needed."""
         area: QRect = option.rect
-        state: QStyle.StateFlag = option.state
-        colours = theme.colours()
-        if state & QStyle.StateFlag.State_Selected:
-            painter.fillRect(area.adjusted(1, 1, -1, -1), QColor(colours.accent))
-        side = self._model.rgba.shape[1] * self.zoom
-        left, top = area.x() + (area.width() - side) // 2, area.y() + _MARGIN
-        draw_sprite(painter, QRect(left, top, side, side), self._model.rgba[self._model.visible[index.row()]])
-        if state & QStyle.StateFlag.State_HasFocus:
-            painter.setPen(QPen(QColor(colours.text), 1, Qt.PenStyle.DotLine))
-            painter.drawRect(area.adjusted(1, 1, -2, -2))
-        caption = index.data()
-        if caption:
-            painter.setPen(QColor(colours.on_accent if state & QStyle.StateFlag.State_Selected else colours.muted))
+        model, state = self._model, option.state.value
+        number = model.visible[index.row()]
+        if state & (_SELECTED | _FOCUSED):
+            _draw_state(painter, area, state)
+        side = model.rgba.shape[1] * self.zoom
+        top = area.y() + _MARGIN
+        draw_sprite(painter, QRect(area.x() + (area.width() - side) // 2, top, side, side), model.rgba[number])
+        if model.captions:
             line = QRect(area.x() + 2, top + side, area.width() - 4, area.bottom() - top - side)
-            text = painter.fontMetrics().elidedText(caption, Qt.TextElideMode.ElideMiddle, line.width())
-            painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
+            _draw_caption(painter, line, model.captions[number], bool(state & _SELECTED))
 
 
-class _List(QListView):
-    """A list view that hands Ctrl+wheel on as zoom."""
+def _draw_state(painter: QPainter, area: QRect, state: int) -> None:
+    """A frame in the accent colour says selected, a dotted line where the keyboard is."""
+    colours = theme.colours()
+    if state & _SELECTED:
+        painter.fillRect(area.adjusted(1, 1, -1, -1), QColor(colours.accent))
+    if state & _FOCUSED:
+        painter.setPen(QPen(QColor(colours.text), 1, Qt.PenStyle.DotLine))
+        painter.drawRect(area.adjusted(0, 0, -1, -1))
 
-    zoomed = Signal(int)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom with Ctrl, scroll without."""
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.zoomed.emit(1 if event.angleDelta().y() > 0 else -1)
-            event.accept()
-        else:
-            super().wheelEvent(event)
+def _draw_caption(painter: QPainter, line: QRect, caption: str, selected: bool) -> None:
+    colours = theme.colours()
+    painter.setPen(QColor(colours.on_accent if selected else colours.muted))
+    text = painter.fontMetrics().elidedText(caption, Qt.TextElideMode.ElideMiddle, line.width())
+    painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
 
 
 class SpriteGrid(QWidget):
@@ -131,19 +130,21 @@ class SpriteGrid(QWidget):
         super().__init__(parent)
         self._model = SpriteModel(self)
         self._delegate = SpriteDelegate(self._model, self)
-        self.view = _List(self)
-        self._set_up_view()
+        self.view = SpriteList(self._model, self._delegate, self)
+        self.setFocusProxy(self.view)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)
         self.view.zoomed.connect(self._zoom_by)
         self.view.activated.connect(self._activate)
         self.view.selectionModel().selectionChanged.connect(self._tell_selection)
-        for keys, slot in (
-            (QKeySequence.StandardKey.ZoomIn, self.zoom_in),
-            (QKeySequence.StandardKey.ZoomOut, self.zoom_out),
+        for standard, other, slot in (
+            (QKeySequence.StandardKey.ZoomIn, "Ctrl+=", self.zoom_in),  # the same key without Shift
+            (QKeySequence.StandardKey.ZoomOut, "Ctrl+_", self.zoom_out),
         ):
-            shortcut = QShortcut(QKeySequence(keys), self, context=Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut = QShortcut(self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.setKeys([*QKeySequence.keyBindings(standard), QKeySequence(other)])
             shortcut.activated.connect(slot)
 
     def set_sprites(
@@ -174,17 +175,22 @@ class SpriteGrid(QWidget):
 
     def selected(self) -> list[int]:
         """Indices of the selected sprites, ascending."""
-        return sorted(int(self._model.visible[index.row()]) for index in self.view.selectionModel().selectedIndexes())
+        selection = self.view.selectionModel().selection()
+        spans = [selection.at(number) for number in range(selection.size())]
+        ranges = [np.arange(span.top(), span.bottom() + 1) for span in spans]
+        return np.sort(self._model.visible[np.concatenate(ranges)]).tolist() if ranges else []
 
     def select(self, indices: Sequence[int]) -> None:
         """Select exactly these sprites (those that are visible) and scroll to the first."""
-        selection = self.view.selectionModel()
-        selection.clearSelection()
-        rows = np.flatnonzero(np.isin(self._model.visible, indices))
-        for row in rows:
-            selection.select(self._model.index(int(row)), QItemSelectionModel.SelectionFlag.Select)
+        rows = np.flatnonzero(np.isin(self._model.visible, np.asarray(indices, np.int64)))
+        breaks = np.flatnonzero(np.diff(rows) > 1) + 1
+        selection = QItemSelection()
+        for run in np.split(rows, breaks) if len(rows) else ():
+            selection.append(QItemSelectionRange(self._model.index(int(run[0])), self._model.index(int(run[-1]))))
+        self.view.clearSelection()  # Qt takes a second to tell many ranges from those before
+        self.view.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.Select)
         if len(rows):
-            self.view.scrollTo(self._model.index(int(rows[0])))
+            self.view.show_row(int(rows[0]))
 
     def zoom(self) -> int:
         """Screen pixels (logical) a sprite pixel."""
@@ -209,24 +215,8 @@ class SpriteGrid(QWidget):
     def _zoom_by(self, steps: int) -> None:
         self.set_zoom(self.zoom() + steps)
 
-    def _set_up_view(self) -> None:
-        """Uniform items, a grid and batches: without them 100,000 items take ten seconds to lay out."""
-        self.view.setModel(self._model)
-        self.view.setItemDelegate(self._delegate)
-        self.view.setViewMode(QListView.ViewMode.IconMode)
-        self.view.setUniformItemSizes(True)
-        self.view.setLayoutMode(QListView.LayoutMode.Batched)
-        self.view.setBatchSize(2000)
-        self.view.setResizeMode(QListView.ResizeMode.Adjust)
-        self.view.setMovement(QListView.Movement.Static)
-        self.view.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.view.setAccessibleName("Sprites")
-        self.view.setToolTip("The sprites; Ctrl and the mouse wheel make them larger or smaller.")
-
     def _fit_cells(self) -> None:
-        self.view.setGridSize(self._delegate.cell(self.view.fontMetrics()))
-        self.view.verticalScrollBar().setSingleStep(self.view.gridSize().height() // 2)
+        self.view.resize_cells(self._delegate.cell(self.view.fontMetrics()))
         self.view.viewport().update()
 
     @Slot(QModelIndex)
