@@ -29,6 +29,7 @@ class Driver(QObject):
         if heartbeat:
             self._beat.start(10)
         studio.session.training.said.connect(self._hear)
+        studio.session.training.state_changed.connect(self._leave_when_done)
 
     @Slot()
     def _try_to_start(self) -> None:
@@ -48,7 +49,11 @@ class Driver(QObject):
         elif isinstance(event, RunFinished):
             self.seconds = time.perf_counter() - self._started_s
             self._beat.stop()
-            self._studio.window.close()
+
+    @Slot()
+    def _leave_when_done(self) -> None:
+        if self.seconds and not self._studio.session.training.is_busy():
+            self._studio.window.close()  # sooner, it would ask whether to stop the training
 
     @Slot()
     def _count_beat(self) -> None:
