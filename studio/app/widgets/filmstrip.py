@@ -13,6 +13,9 @@ from studio.app import theme
 from studio.app.widgets.sprite_sheet import SpriteSheetView
 from studio.core.events import Rgba
 
+_Frame = tuple[int, Rgba, tuple[str, ...]]
+_ROOM_BYTES = 96 << 20  # a night's samples would be a gigabyte: a long film loses every other of its frames
+
 
 class Filmstrip(QWidget):
     """Samples of one seed over the steps: the sprites above (`view`), a slider over the earlier ones below.
@@ -25,7 +28,7 @@ class Filmstrip(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.view = SpriteSheetView(self)
-        self._film: list[tuple[int, Rgba, tuple[str, ...]]] = []
+        self._film: list[_Frame] = []
         self._live = True
         self._slider = QSlider(Qt.Orientation.Horizontal)
         self._slider.setToolTip("Drag to see the same seed at earlier steps.")
@@ -50,13 +53,18 @@ class Filmstrip(QWidget):
 
     def add(self, step: int, sprites: Rgba, captions: Sequence[str] = ()) -> None:
         """Append the samples of `step`, in place of any from that step on; shown at once when the strip is live."""
+        shown = self.shown_step()
         del self._film[bisect.bisect_left(self.steps(), step) :]  # a resumed run draws them anew
         self._film.append((step, sprites, tuple(captions)))
+        thin = thinned(self._film, _ROOM_BYTES)
+        lost, self._film = len(thin) < len(self._film), thin
         self._slider.blockSignals(True)
         self._slider.setRange(0, len(self._film) - 1)
         self._slider.blockSignals(False)
         if self._live:
             self._show(len(self._film) - 1)
+        elif lost:
+            self.show_step(shown)
         else:
             self._refresh()
 
@@ -120,3 +128,10 @@ class Filmstrip(QWidget):
         self._step.setText(f"Step {step:,}" if step >= 0 else "–")
         self._slider.setEnabled(len(self._film) > 1)
         self._latest.setEnabled(not self._live)
+
+
+def thinned(film: list[_Frame], room_bytes: int) -> list[_Frame]:
+    """`film` while it fits into the room, else without every other frame, as often as it takes; the ends stay."""
+    while len(film) > 2 and sum(sprites.nbytes for _, sprites, _ in film) > room_bytes:
+        film = [*film[:-1:2], film[-1]] if len(film) > 3 else [film[0], film[-1]]
+    return film

@@ -12,6 +12,7 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QSlider
 from pytestqt.qtbot import QtBot
 
+from studio.app.widgets import filmstrip
 from studio.app.widgets.confusion import ConfusionView
 from studio.app.widgets.disclosure import Disclosure
 from studio.app.widgets.drop_zone import DropZone
@@ -62,6 +63,20 @@ def test_samples_that_a_resume_draws_anew_take_the_place_of_the_old(strip: Films
     assert strip.steps() == [0, 100]
     strip.clear()
     assert strip.steps() == [] and strip.shown_step() == -1 and strip.sprites_at(5) is None
+
+
+def test_a_film_too_long_for_its_room_loses_frames_between_the_first_and_the_last(
+    strip: Filmstrip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filmstrip, "_ROOM_BYTES", 6 * SPRITES[:4].nbytes)
+    strip.show_step(100)
+    for step in range(300, 3000, 100):
+        strip.add(step, SPRITES[:4])
+        steps = strip.steps()
+        assert steps[0] == 0 and steps[-1] == step and len(steps) <= 6 and steps == sorted(set(steps))
+        assert not strip.is_live() and strip.shown_step() <= 100
+    strip.go_live()
+    assert strip.shown_step() == 2900
 
 
 @pytest.mark.parametrize(("width", "height"), [(600, 200), (200, 600), (80, 60), (1600, 900)])
