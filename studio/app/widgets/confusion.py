@@ -6,40 +6,63 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from studio.app import theme
+from studio.app.widgets import labels
 
-_SMALLEST, _LARGEST = 14, 36  # logical pixels a cell
-_NAMES = 150
+_SMALLEST, _LARGEST = 14, 44  # logical pixels a cell
+_LONGEST_NAME, _ACCURACY, _PAD = 130, 48, 8
+_READS_NUMBERS = 28  # from this side on, a cell has room for its count
+_EMPTY = "What is taken for what appears here with the first check on held-out sprites."
+_HOW_TO_READ = "A row a true class, a column what it was taken for. Point at a cell, or use the arrow keys."
+_MOVES = {
+    Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0), Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1),
+}  # fmt: skip
 
 
 class ConfusionMatrix(QWidget):
-    """A row a true class: its name, its accuracy, and what it was taken for; darker is more of the row."""
+    """A row a true class: its name, its accuracy, and what it was taken for; stronger is more of the row.
+
+    cell_described: the cell that the mouse or the keyboard is at, in words; empty when it is at none.
+    cell_reached: the place of the cell that the keyboard is at.
+    """
+
+    cell_described = Signal(str)
+    cell_reached = Signal(QRect)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._counts: NDArray[np.int64] = np.zeros((0, 0), np.int64)
         self._names: tuple[str, ...] = ()
+        self._cell: tuple[int, int] | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
         self.setAccessibleName("Confusion matrix")
 
     def set_confusion(self, counts: NDArray[np.int64], class_names: Sequence[str]) -> None:
         """Show int64 [K, K] counts of [true class, predicted class]."""
         self._counts, self._names = counts, tuple(class_names)
+        kept = self._cell if self._cell is not None and max(self._cell) < len(self._names) else None
+        self.point_at(kept)
         self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
         """All classes at their smallest readable size."""
         side = max(_SMALLEST, self.fontMetrics().height()) * max(1, len(self._names))
-        return QSize(_NAMES + side + 16, side + 16)
+        return QSize(self._header().width() + side + _PAD, self._header().height() + side + _PAD)
 
     def minimumSizeHint(self) -> QSize:
         """The same: below it, the view scrolls."""
         return self.sizeHint()
+
+    def has_classes(self) -> bool:
+        """Whether there is anything to show."""
+        return bool(self._names)
 
     def describe(self, true: int, predicted: int) -> str:
         """A cell in words: 'sword taken for potion: 3 of 41'."""
@@ -50,45 +73,143 @@ class ConfusionMatrix(QWidget):
 
     def cell_at(self, position: QPoint) -> tuple[int, int] | None:
         """The (true, predicted) classes under a position; None outside the matrix."""
-        side = self._side()
-        column, row = (position.x() - _NAMES) // side, position.y() // side
-        if position.x() >= _NAMES and 0 <= row < len(self._names) and column < len(self._names):
-            return row, column
-        return None
+        header, seen = self._header(), position - self._scrolled()
+        inside = position - QPoint(header.width(), header.height())
+        row, column = inside.y() // self._side(), inside.x() // self._side()
+        under_header = seen.x() < header.width() or seen.y() < header.height()
+        return None if under_header or max(row, column) >= len(self._names) else (row, column)
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Names and accuracies to the left, cells to the right."""
-        painter, colours, side = QPainter(self), theme.colours(), self._side()
-        metrics = painter.fontMetrics()
-        for row, name in enumerate(self._names):
-            total = int(self._counts[row].sum())
-            accuracy = f"{100 * self._counts[row, row] / total:.0f} %" if total else "–"
-            line = QRect(0, row * side, _NAMES - 8, side)
-            text = metrics.elidedText(name, Qt.TextElideMode.ElideLeft, line.width() - 44)
-            painter.setPen(QColor(colours.text))
-            painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
-            painter.setPen(QColor(colours.muted))
-            painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, accuracy)
-            for column in range(len(self._names)):
-                share = self._counts[row, column] / total if total else 0.0
-                colour = colours.accent if row == column else colours.error
-                ground = theme.mix(colours.surface, colours.text, 0.05)
-                cell = QRect(_NAMES + column * side, row * side, side - 1, side - 1)
-                # The square root lifts rare confusions out of the ground: they are what one looks for.
-                painter.fillRect(cell, QColor(theme.mix(ground, colour, float(share) ** 0.5)))
+    def cell_rect(self, row: int, column: int) -> QRect:
+        """Where a cell is."""
+        side, header = self._side(), self._header()
+        return QRect(header.width() + column * side, header.height() + row * side, side, side)
+
+    def point_at(self, cell: tuple[int, int] | None) -> None:
+        """Frame a cell and say what is in it."""
+        self._cell = cell
+        words = self.describe(*cell) if cell else ""
+        self.setAccessibleDescription(words)
+        self.cell_described.emit(words)
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """The arrow keys go from cell to cell."""
+        move = _MOVES.get(Qt.Key(event.key()))
+        if move is None or not self._names:
+            super().keyPressEvent(event)
+            return
+        last = len(self._names) - 1
+        row, column = (self._cell[0] + move[0], self._cell[1] + move[1]) if self._cell else (0, 0)
+        cell = (min(max(row, 0), last), min(max(column, 0), last))
+        self.point_at(cell)
+        self.cell_reached.emit(self.cell_rect(*cell))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Say what is under the mouse."""
+        cell = self.cell_at(event.position().toPoint())
+        if cell != self._cell:
+            self.point_at(cell)
 
     def event(self, event: QEvent) -> bool:
-        """A tool tip of its own for each cell."""
+        """A tool tip of its own for each cell; nothing is pointed at when the mouse has left."""
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             cell = self.cell_at(event.pos())
             QToolTip.showText(event.globalPos(), self.describe(*cell) if cell else "", self)
             return True
+        if event.type() in (QEvent.Type.Leave, QEvent.Type.FocusOut):
+            self.point_at(None)
         return super().event(event)
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The cells, and over them names that stay where one scrolls."""
+        painter = QPainter(self)
+        if not self._names:
+            return
+        self._paint_cells(painter)
+        if self._cell is not None:
+            painter.setPen(QColor(theme.colours().text))
+            painter.drawRect(self.cell_rect(*self._cell).adjusted(0, 0, -2, -2))
+        header, scrolled = self._header(), self._scrolled()
+        ground = self.palette().window()
+        painter.fillRect(QRect(scrolled.x(), 0, header.width(), self.height()), ground)
+        first = QRect(scrolled.x(), header.height(), header.width(), self._side())
+        _paint_rows(painter, self._counts, self._names, first)
+        painter.fillRect(QRect(0, scrolled.y(), self.width(), header.height()), ground)
+        _paint_columns(painter, self._names, QRect(header.width(), scrolled.y(), self._side(), header.height()))
+        painter.fillRect(QRect(scrolled, header), ground)
+
+    def _paint_cells(self, painter: QPainter) -> None:
+        """One picture of a pixel a cell, enlarged: 3,600 rectangles would take too long beside a training."""
+        side, count, first = self._side(), len(self._names), self.cell_rect(0, 0).topLeft()
+        shares = self._counts / np.maximum(1, self._counts.sum(1, keepdims=True))
+        pixels = _cell_colours(shares)
+        image = QImage(pixels.data, count, count, 4 * count, QImage.Format.Format_RGBX8888)
+        painter.drawImage(QRect(first, QSize(count * side, count * side)), image)
+        painter.setPen(self.palette().window().color())
+        for place in range(1, count + 1):
+            along, end = place * side - 1, count * side - 1
+            painter.drawLine(first + QPoint(along, 0), first + QPoint(along, end))
+            painter.drawLine(first + QPoint(0, along), first + QPoint(end, along))
+        if side < _READS_NUMBERS:
+            return
+        for row, column in np.argwhere(self._counts):
+            strong = shares[row, column] > 0.25
+            painter.setPen(QColor(theme.colours().on_accent if strong else theme.colours().text))
+            cell = self.cell_rect(int(row), int(column))
+            painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, str(self._counts[row, column]))
+
+    def _header(self) -> QSize:
+        """How wide the names of the rows are with their accuracies, and how high those of the columns."""
+        longest = max((self.fontMetrics().horizontalAdvance(name) for name in self._names), default=0)
+        name = min(_LONGEST_NAME, longest)
+        return QSize(name + _ACCURACY + 2 * _PAD, name + _PAD)
+
+    def _scrolled(self) -> QPoint:
+        """The corner that is seen, when the view has scrolled."""
+        return QPoint(max(0, -self.x()), max(0, -self.y())) if self.parentWidget() else QPoint()
+
     def _side(self) -> int:
-        count = max(1, len(self._names))
-        room = min(self.height() - 16, self.width() - _NAMES - 16)
-        return min(_LARGEST, max(_SMALLEST, self.fontMetrics().height(), room // count))
+        header = self._header()
+        room = min(self.height() - header.height(), self.width() - header.width()) - _PAD
+        return min(_LARGEST, max(_SMALLEST, self.fontMetrics().height(), room // max(1, len(self._names))))
+
+
+def _cell_colours(shares: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """uint8 [K, K, 4]. The square root lifts rare confusions out of the ground: they are what one looks for."""
+    colours = theme.colours()
+    ground, wrong, right = (
+        np.array(QColor(name).getRgb(), np.float64)
+        for name in (theme.mix(colours.surface, colours.text, 0.05), colours.error, colours.accent)
+    )
+    strongest = np.where(np.eye(len(shares), dtype=bool)[..., None], right, wrong)
+    return np.round(ground + (strongest - ground) * np.sqrt(shares)[..., None]).astype(np.uint8)
+
+
+def _paint_rows(painter: QPainter, counts: NDArray[np.int64], names: Sequence[str], first: QRect) -> None:
+    """Name and accuracy of each true class; `first` is the place of the first."""
+    colours, metrics = theme.colours(), painter.fontMetrics()
+    for row, name in enumerate(names):
+        total = int(counts[row].sum())
+        accuracy = f"{100 * counts[row, row] / total:.0f} %" if total else "–"
+        line = first.translated(0, row * first.height()).adjusted(0, 0, -_PAD, 0)
+        text = metrics.elidedText(name, Qt.TextElideMode.ElideLeft, line.width() - _ACCURACY)
+        painter.setPen(QColor(colours.text))
+        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+        painter.setPen(QColor(colours.muted))
+        painter.drawText(line, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, accuracy)
+
+
+def _paint_columns(painter: QPainter, names: Sequence[str], first: QRect) -> None:
+    """The names of what classes are taken for, upwards; `first` is the place of the first."""
+    painter.setPen(QColor(theme.colours().muted))
+    for column, name in enumerate(names):
+        place = first.translated(column * first.width(), 0)
+        text = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideLeft, first.height() - _PAD)
+        painter.save()
+        painter.translate(place.left(), place.bottom() - _PAD // 2)
+        painter.rotate(-90)
+        painter.drawText(QRect(0, 0, first.height(), first.width()), Qt.AlignmentFlag.AlignVCenter, text)
+        painter.restore()
 
 
 class ConfusionView(QWidget):
@@ -97,13 +218,20 @@ class ConfusionView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.matrix = ConfusionMatrix()
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QScrollArea.Shape.NoFrame)
-        area.setWidget(self.matrix)
+        self._words = labels.caption(_EMPTY)
+        self._area = QScrollArea()
+        self._area.setWidgetResizable(True)
+        self._area.setFrameShape(QScrollArea.Shape.NoFrame)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # the matrix takes the keys
+        self._area.setWidget(self.matrix)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(area)
+        layout.setContentsMargins(0, _PAD, 0, 0)
+        layout.addWidget(self._words)
+        layout.addWidget(self._area, 1)
+        self.matrix.cell_described.connect(self._describe)
+        for bar in (self._area.horizontalScrollBar(), self._area.verticalScrollBar()):
+            bar.valueChanged.connect(self._redraw)
+        self.matrix.cell_reached.connect(self._show_cell)
 
     def set_confusion(self, counts: NDArray[np.int64], class_names: Sequence[str]) -> None:
         """Show int64 [K, K] counts of [true class, predicted class]."""
@@ -112,3 +240,18 @@ class ConfusionView(QWidget):
     def clear(self) -> None:
         """Show nothing."""
         self.matrix.set_confusion(np.zeros((0, 0), np.int64), ())
+
+    @Slot(str)
+    def _describe(self, words: str) -> None:
+        self._words.setText(words or (_HOW_TO_READ if self.matrix.has_classes() else _EMPTY))
+
+    @Slot()
+    def _redraw(self) -> None:
+        """The names stay where they are while the cells move: all is to be drawn anew."""
+        self.matrix.update()
+
+    @Slot(QRect)
+    def _show_cell(self, cell: QRect) -> None:
+        hidden = self.matrix.cell_rect(0, 0).topLeft()  # what the names cover
+        middle = cell.center()
+        self._area.ensureVisible(middle.x(), middle.y(), hidden.x() + cell.width(), hidden.y() + cell.height())

@@ -13,6 +13,7 @@ from studio.app import parts, theme
 from studio.app.widgets import labels
 
 _MOST_RECENT = 5
+_RECENT_WIDTH = 420
 
 
 class DropZone(QWidget):
@@ -26,6 +27,7 @@ class DropZone(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAcceptDrops(True)
+        self.setAccessibleName("Drop a folder of sprites here")
         self._hovered = False
         self._recent: list[QPushButton] = []
         self._picture = QLabel()
@@ -68,7 +70,10 @@ class DropZone(QWidget):
             button.deleteLater()
         self._recent = []
         for path in paths[:_MOST_RECENT]:
-            button = QPushButton(f"{Path(path).name}   –   {Path(path).parent}")
+            text = f"{Path(path).name}   –   {Path(path).parent}"
+            text = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, _RECENT_WIDTH)
+            button = QPushButton(text.replace("&", "&&"))  # one would underline the next letter
+            button.setAccessibleName(f"Open {path} again")
             button.setToolTip(f"Open {path} again.")
             button.setProperty("path", path)
             theme.set_role(button, "flat")

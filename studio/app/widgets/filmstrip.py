@@ -56,14 +56,13 @@ class Filmstrip(QWidget):
         shown = self.shown_step()
         del self._film[bisect.bisect_left(self.steps(), step) :]  # a resumed run draws them anew
         self._film.append((step, sprites, tuple(captions)))
-        thin = thinned(self._film, _ROOM_BYTES)
-        lost, self._film = len(thin) < len(self._film), thin
+        self._film = thinned(self._film, _ROOM_BYTES)
         self._slider.blockSignals(True)
         self._slider.setRange(0, len(self._film) - 1)
         self._slider.blockSignals(False)
         if self._live:
             self._show(len(self._film) - 1)
-        elif lost:
+        elif self.shown_step() != shown:  # what was on show is gone, or in another place
             self.show_step(shown)
         else:
             self._refresh()

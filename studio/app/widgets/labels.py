@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 
 from studio.app import theme
@@ -31,5 +32,6 @@ def badge(text: str) -> QLabel:
 
 def _label(text: str, role: theme.Role) -> QLabel:
     label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)  # names of files and classes may hold anything
     theme.set_role(label, role)
     return label

@@ -25,6 +25,7 @@ class Readings(QWidget):
         shown = self._values.get(label) or self._add(label)
         if shown.text() != value:
             shown.setText(value)
+            shown.setAccessibleName(f"{label}: {value}")  # a screen reader says both
             width = shown.fontMetrics().horizontalAdvance(value)
             if width > shown.minimumWidth():  # grow, never shrink: the line must not dance
                 shown.setMinimumWidth(width)
@@ -44,7 +45,7 @@ class Readings(QWidget):
         name, shown = QLabel(label), QLabel(_DASH)
         theme.set_role(name, "muted")
         theme.set_role(shown, "heading")
-        shown.setAccessibleName(label)
+        shown.setTextFormat(Qt.TextFormat.PlainText)
         shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._layout.addWidget(parts.panel(parts.column(name, shown, spacing=0)))
         self._values[label] = shown

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from studio.app import theme
 from studio.app.widgets.painting import draw_sprite, factor_for
@@ -39,6 +39,7 @@ class SpriteSheetView(QWidget):
     def set_sprites(self, rgba: Rgba, captions: Sequence[str] = ()) -> None:
         """Show `rgba` uint8 [N, S, S, 4]; captions stand under the sprites. An empty array clears the view."""
         self._rgba, self._captions = rgba, tuple(captions)
+        self.setAccessibleDescription(", ".join(self._captions) or f"{len(rgba)} sprites")
         self.update()
 
     def set_placeholder(self, text: str) -> None:
@@ -62,18 +63,29 @@ class SpriteSheetView(QWidget):
                 text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, line.width())
                 painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
 
+    def event(self, event: QEvent) -> bool:
+        """The whole caption as a tool tip: under a sprite it may be cut."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._captions:
+            under = [
+                caption for caption, box in zip(self._captions, self._boxes(), strict=True) if box.contains(event.pos())
+            ]
+            QToolTip.showText(event.globalPos(), under[0] if under else "", self)
+            return True
+        return super().event(event)
+
     def _boxes(self) -> list[QRect]:
-        """Where each sprite and its caption go: the number of columns that lets sprites be largest."""
+        """Where each sprite and its caption go: with the columns that let sprites be largest and leave least empty."""
         count, size = self._rgba.shape[:2]
         text = self.fontMetrics().height() if self._captions else 0
-        ratio, best, columns = self.devicePixelRatioF(), 0.0, max(1, self.width() // (size + _GAP))
+        ratio, best, columns = self.devicePixelRatioF(), (0.0, 0), max(1, self.width() // (size + _GAP))
         for candidate in range(1, count + 1):
             across = self.width() // candidate - _GAP
             down = self.height() // math.ceil(count / candidate) - _GAP - text
             side = factor_for(min(across, down), size, ratio)
-            if best < side <= min(across, down):
-                best, columns = side, candidate
-        side = math.ceil(best or size)
+            empty = -count % candidate
+            if side <= min(across, down) and (side, -empty) > best:
+                best, columns = (side, -empty), candidate
+        side = math.ceil(best[0] or size)
         rows = math.ceil(count / columns)
         left = max(0, (self.width() - columns * (side + _GAP) + _GAP) // 2)
         top = max(0, (self.height() - rows * (side + _GAP + text) + _GAP) // 2)

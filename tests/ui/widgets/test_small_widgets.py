@@ -1,4 +1,4 @@
-"""Filmstrip, sheet, swatches, readings, drop zone, confusion matrix, probabilities."""
+"""Filmstrip, sheet, swatches, readings, drop zone, probabilities."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
-from PySide6.QtWidgets import QLabel, QPushButton, QSlider
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QHelpEvent
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QSlider, QToolTip
 from pytestqt.qtbot import QtBot
 
-from studio.app.widgets import filmstrip
-from studio.app.widgets.confusion import ConfusionView
+from studio.app.widgets import filmstrip, labels
 from studio.app.widgets.disclosure import Disclosure
 from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.filmstrip import Filmstrip
@@ -58,6 +57,13 @@ def test_hovering_a_step_shows_what_there_was(strip: Filmstrip) -> None:
         assert found is not None and np.array_equal(found, SPRITES[expected // 100 : expected // 100 + 4])
 
 
+def test_what_is_on_show_is_never_what_a_resume_has_taken_away(strip: Filmstrip) -> None:
+    strip.show_step(100)
+    strip.add(50, SPRITES[9:13])
+    assert strip.steps() == [0, 50] and not strip.is_live()
+    assert strip.shown_step() == 50 and np.array_equal(strip.view._rgba, SPRITES[9:13])
+
+
 def test_samples_that_a_resume_draws_anew_take_the_place_of_the_old(strip: Filmstrip) -> None:
     strip.add(100, SPRITES[:4])
     assert strip.steps() == [0, 100]
@@ -91,6 +97,29 @@ def test_the_sheet_shows_all_sprites_apart_and_inside(qtbot: QtBot, width: int, 
     if width * height > 80 * 60:
         assert all(sheet.rect().contains(box) for box in boxes)
     assert not sheet.grab().isNull()
+
+
+def test_the_sheet_leaves_no_row_half_empty_where_it_need_not(qtbot: QtBot) -> None:
+    sheet = SpriteSheetView()
+    qtbot.addWidget(sheet)
+    sheet.set_sprites(SPRITES[:16])
+    sheet.resize(200, 66)  # at their largest there is room for 3 rows of 6 and for 2 of 8
+    rows = {box.y() for box in sheet._boxes()}
+    assert len(rows) == 2 and sheet._boxes()[0].width() == 16
+    assert sheet.accessibleDescription() == "16 sprites"
+
+
+def test_a_caption_that_is_cut_is_told_as_a_tool_tip(qtbot: QtBot) -> None:
+    sheet = SpriteSheetView()
+    qtbot.addWidget(sheet)
+    sheet.resize(200, 100)
+    sheet.set_sprites(SPRITES[:2], ["weapons/a very long sword", "gem"])
+    sheet.show()
+    place = sheet._boxes()[0].center()
+    QApplication.sendEvent(sheet, QHelpEvent(QEvent.Type.ToolTip, place, sheet.mapToGlobal(place)))
+    qtbot.waitUntil(QToolTip.isVisible)
+    assert QToolTip.text() == "weapons/a very long sword"
+    QToolTip.hideText()
 
 
 def test_swatches_tell_their_colour_and_count(qtbot: QtBot) -> None:
@@ -136,20 +165,51 @@ def test_recent_folders_are_offered(qtbot: QtBot) -> None:
     assert chosen.args == ["/art/swords"]
 
 
-def test_confusions_are_told_in_words(qtbot: QtBot) -> None:
-    view = ConfusionView()
-    qtbot.addWidget(view)
-    view.resize(500, 300)
-    view.set_confusion(np.array([[9, 1], [3, 38]]), ["potion", "sword"])
-    assert view.matrix.describe(1, 0) == "sword taken for potion: 3 of 41"
-    assert view.matrix.describe(0, 0) == "potion recognised: 9 of 10"
-    side = view.matrix._side()
-    assert view.matrix.cell_at(QPoint(150 + side + 3, 3)) == (0, 1)
-    assert view.matrix.cell_at(QPoint(3, 3)) is None
-    assert not view.grab().isNull()
-    view.set_confusion(np.eye(60, dtype=np.int64), [f"class {number}" for number in range(60)])
-    assert view.matrix.minimumSizeHint().height() >= 60 * 14
-    view.clear()
+def test_a_recent_folder_may_have_any_name_and_length(qtbot: QtBot) -> None:
+    zone = DropZone()
+    qtbot.addWidget(zone)
+    before = zone.minimumSizeHint().width()
+    path = "/home/me/R&D/" + "far/" * 100 + "gems"
+    zone.set_recent(["/home/me/R&D", path])
+    buttons = {button.property("path"): button for button in zone.findChildren(QPushButton)}
+    assert buttons["/home/me/R&D"].text().startswith("R&&D") and path in buttons[path].toolTip()
+    assert zone.minimumSizeHint().width() <= max(before, 480)
+
+
+def test_a_drag_is_welcome_when_it_brings_files(qtbot: QtBot, tmp_path: Path) -> None:
+    zone = DropZone()
+    qtbot.addWidget(zone)
+
+    def drag(url: QUrl) -> bool:
+        mime = QMimeData()
+        mime.setUrls([url])
+        keys = (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+        event = QDragEnterEvent(QPoint(5, 5), Qt.DropAction.CopyAction, mime, *keys)
+        event.ignore()
+        zone.dragEnterEvent(event)
+        return event.isAccepted()
+
+    assert drag(QUrl.fromLocalFile(str(tmp_path))) and not drag(QUrl("https://example.org/x.png"))
+
+
+def test_the_keyboard_reaches_all_ways_on(qtbot: QtBot) -> None:
+    zone = DropZone()
+    qtbot.addWidget(zone)
+    zone.set_recent(["/art/gems"])
+    zone.show()
+    qtbot.waitExposed(zone)
+    buttons = zone.findChildren(QPushButton)
+    assert len(buttons) == 3
+    for button, said in zip(buttons, (zone.browse_requested, zone.demo_requested, zone.recent_chosen), strict=True):
+        assert button.focusPolicy() & Qt.FocusPolicy.TabFocus and button.accessibleName() and button.toolTip()
+        with qtbot.waitSignal(said):
+            qtbot.keyClick(button, Qt.Key.Key_Space)
+
+
+def test_texts_from_files_are_no_markup(qtbot: QtBot) -> None:
+    label = labels.heading("<b>bold</b>")
+    qtbot.addWidget(label)
+    assert label.textFormat() == Qt.TextFormat.PlainText
 
 
 def test_the_most_probable_classes_come_first(qtbot: QtBot) -> None:
