@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, qGray
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from studio.app import theme
@@ -16,6 +16,7 @@ from studio.app.widgets import labels
 _SMALLEST, _LARGEST = 14, 44  # logical pixels a cell
 _LONGEST_NAME, _ACCURACY, _PAD = 130, 48, 8
 _READS_NUMBERS = 28  # from this side on, a cell has room for its count
+_TO_GREY = np.array([11, 16, 5]) / 32  # as qGray weighs red, green and blue
 _EMPTY = "What is taken for what appears here with the first check on held-out sprites."
 _HOW_TO_READ = "A row a true class, a column what it was taken for. Point at a cell, or use the arrow keys."
 _MOVES = {
@@ -60,10 +61,6 @@ class ConfusionMatrix(QWidget):
         """The same: below it, the view scrolls."""
         return self.sizeHint()
 
-    def has_classes(self) -> bool:
-        """Whether there is anything to show."""
-        return bool(self._names)
-
     def describe(self, true: int, predicted: int) -> str:
         """A cell in words: 'sword taken for potion: 3 of 41'."""
         count, total = int(self._counts[true, predicted]), int(self._counts[true].sum())
@@ -73,7 +70,7 @@ class ConfusionMatrix(QWidget):
 
     def cell_at(self, position: QPoint) -> tuple[int, int] | None:
         """The (true, predicted) classes under a position; None outside the matrix."""
-        header, seen = self._header(), position - self._scrolled()
+        header, seen = self._header(), position - _scrolled(self)
         inside = position - QPoint(header.width(), header.height())
         row, column = inside.y() // self._side(), inside.x() // self._side()
         under_header = seen.x() < header.width() or seen.y() < header.height()
@@ -129,7 +126,7 @@ class ConfusionMatrix(QWidget):
         if self._cell is not None:
             painter.setPen(QColor(theme.colours().text))
             painter.drawRect(self.cell_rect(*self._cell).adjusted(0, 0, -2, -2))
-        header, scrolled = self._header(), self._scrolled()
+        header, scrolled = self._header(), _scrolled(self)
         ground = self.palette().window()
         painter.fillRect(QRect(scrolled.x(), 0, header.width(), self.height()), ground)
         first = QRect(scrolled.x(), header.height(), header.width(), self._side())
@@ -152,9 +149,11 @@ class ConfusionMatrix(QWidget):
             painter.drawLine(first + QPoint(0, along), first + QPoint(end, along))
         if side < _READS_NUMBERS:
             return
+        inks = [QColor(theme.colours().on_accent), QColor(theme.colours().text)]
         for row, column in np.argwhere(self._counts):
-            strong = shares[row, column] > 0.25
-            painter.setPen(QColor(theme.colours().on_accent if strong else theme.colours().text))
+            grey = float(pixels[row, column, :3] @ _TO_GREY)
+            distances = [abs(qGray(ink.rgb()) - grey) for ink in inks]
+            painter.setPen(inks[0] if distances[0] > distances[1] else inks[1])
             cell = self.cell_rect(int(row), int(column))
             painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, str(self._counts[row, column]))
 
@@ -164,14 +163,15 @@ class ConfusionMatrix(QWidget):
         name = min(_LONGEST_NAME, longest)
         return QSize(name + _ACCURACY + 2 * _PAD, name + _PAD)
 
-    def _scrolled(self) -> QPoint:
-        """The corner that is seen, when the view has scrolled."""
-        return QPoint(max(0, -self.x()), max(0, -self.y())) if self.parentWidget() else QPoint()
-
     def _side(self) -> int:
         header = self._header()
         room = min(self.height() - header.height(), self.width() - header.width()) - _PAD
         return min(_LARGEST, max(_SMALLEST, self.fontMetrics().height(), room // max(1, len(self._names))))
+
+
+def _scrolled(widget: QWidget) -> QPoint:
+    """The corner of a widget that is seen, when the view around it has scrolled."""
+    return QPoint(max(0, -widget.x()), max(0, -widget.y())) if widget.parentWidget() else QPoint()
 
 
 def _cell_colours(shares: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -218,6 +218,7 @@ class ConfusionView(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.matrix = ConfusionMatrix()
+        self._hint = _EMPTY
         self._words = labels.caption(_EMPTY)
         self._area = QScrollArea()
         self._area.setWidgetResizable(True)
@@ -235,15 +236,16 @@ class ConfusionView(QWidget):
 
     def set_confusion(self, counts: NDArray[np.int64], class_names: Sequence[str]) -> None:
         """Show int64 [K, K] counts of [true class, predicted class]."""
+        self._hint = _HOW_TO_READ if len(class_names) else _EMPTY
         self.matrix.set_confusion(counts, class_names)
 
     def clear(self) -> None:
         """Show nothing."""
-        self.matrix.set_confusion(np.zeros((0, 0), np.int64), ())
+        self.set_confusion(np.zeros((0, 0), np.int64), ())
 
     @Slot(str)
     def _describe(self, words: str) -> None:
-        self._words.setText(words or (_HOW_TO_READ if self.matrix.has_classes() else _EMPTY))
+        self._words.setText(words or self._hint)
 
     @Slot()
     def _redraw(self) -> None:
