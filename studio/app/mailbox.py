@@ -14,13 +14,18 @@ if TYPE_CHECKING:
     from studio.app.worker import Job
 
 _MERGE_AT = 64
+_FULL = 2000  # entries
+_LONGEST_WAIT_S = 0.5  # for room; a main thread that waits for the worker must not wait for ever
 
 
 class Mailbox:
-    """A locked list that stays short however fast a job talks: losses are joined, of progress the newest is kept."""
+    """A locked list that stays short however fast a job talks.
+
+    Losses are joined, of progress the newest is kept, and where there is no room the job waits for a while.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
         self._entries: list[tuple[Job, list[Event]]] = []
         self._latest: dict[Job, list[Event]] = {}
         self._announced = False
@@ -28,6 +33,8 @@ class Mailbox:
     def put(self, job: Job, event: Event) -> None:
         """Add an event, or join it to the one that the same job put before it."""
         with self._lock:
+            if len(self._entries) >= _FULL:
+                self._lock.wait(_LONGEST_WAIT_S)
             latest = self._latest.get(job)
             if latest is not None and _replaces(latest[-1], event):
                 latest[-1] = event
@@ -43,6 +50,7 @@ class Mailbox:
         """Everything that is in the box, which is empty afterwards."""
         with self._lock:
             entries, self._entries, self._latest, self._announced = self._entries, [], {}, False
+            self._lock.notify_all()
         return [(job, _joined(events)) for job, events in entries]
 
     def claim_announcement(self) -> bool:

@@ -76,18 +76,18 @@ def test_dropping_a_folder_anywhere_opens_it(qtbot: QtBot, window: Window, sprit
 
 def test_classes_filter_the_grid(opened: Window) -> None:
     page = opened.sprites
-    assert page.classes.topLevelItemCount() == 3
-    page.classes.setFocus()
-    QTest.keyClick(page.classes, Qt.Key.Key_Down)
+    assert page.summary.classes.topLevelItemCount() == 3
+    page.summary.classes.setFocus()
+    QTest.keyClick(page.summary.classes, Qt.Key.Key_Down)
     assert page.grid.visible_count() == 12
-    QTest.keyClick(page.classes, Qt.Key.Key_Up)
+    QTest.keyClick(page.summary.classes, Qt.Key.Key_Up)
     assert page.grid.visible_count() == 24
 
 
 def test_training_from_start_to_new_sprites_on_disk(
     qtbot: QtBot, opened: Window, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    click(opened.sprites.train)
+    click(opened.sprites.summary.train)
     assert opened.page() is opened.train
     train_to_the_end(qtbot, opened)
     assert opened.train.monitor.filmstrip.steps()[0] == 0

@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.answers import RunDescribed
 from studio.app.session import Session
+from studio.app.worker import JobPaused
 from studio.core.events import Event, JobFailed, LossChunk, RunFinished, RunStarted, SamplesReady, Validated
 from studio.engine.history import HistoryRead, summarise
 from tests.ui.conftest import LONG_MS, start_tiny, trains
@@ -67,13 +68,14 @@ def test_a_run_from_start_to_end(qtbot: QtBot, ready: Session) -> None:
 
 
 def test_pause_holds_the_steps_and_stop_ends_a_paused_run(qtbot: QtBot, ready: Session) -> None:
+    listener = Listener(ready)
     start_tiny(ready, steps=1_000_000)
     qtbot.waitUntil(trains(ready), timeout=LONG_MS)
     begun = time.perf_counter()
     ready.training.pause()
     assert state(ready) == "paused"
     assert time.perf_counter() - begun < 0.1
-    qtbot.wait(700)
+    qtbot.waitUntil(lambda: JobPaused in listener.kinds(), timeout=LONG_MS)
     held = ready.training.chunk
     qtbot.wait(700)
     assert ready.training.chunk is held

@@ -128,8 +128,8 @@ def test_a_hurried_job_goes_before_all_others(qtbot: QtBot, dispatcher: Dispatch
     training, ending = Log(), threading.Event()
 
     def events() -> Events:
-        while not ending.is_set():
-            yield from says("tick")
+        while not ending.wait(0.002):
+            yield Notice("info", "tick")
 
     job = dispatcher.start("engine", "training", events(), training.take, background=True)
     qtbot.waitUntil(lambda: training.count(Notice) > 0)
@@ -230,6 +230,21 @@ def test_a_flood_of_losses_stays_flat_and_loses_none(qtbot: QtBot, dispatcher: D
     chunks = [event for event in log.events if isinstance(event, LossChunk)]
     assert len(chunks) < count / 50
     np.testing.assert_array_equal(np.concatenate([one.losses for one in chunks]), np.arange(count, dtype=np.float32))
+
+
+def test_a_job_that_says_more_than_can_be_heard_waits(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    said = []
+
+    def events() -> Events:
+        for number in range(10_000):
+            said.append(number)
+            yield Notice("info", str(number))
+
+    dispatcher.start("engine", "chatter", events(), log.take)
+    threading.Event().wait(0.3)  # the main thread is away
+    assert len(said) < 3000
+    qtbot.waitUntil(log.ended, timeout=20_000)
+    assert log.count(Notice) == 10_000
 
 
 def test_losses_of_a_training_wake_the_window_rarely(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:

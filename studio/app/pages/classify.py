@@ -2,52 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from studio.app import parts
+from studio.app import asking, parts
+from studio.app.pages.model_choice import ModelChoice
+from studio.app.session import Session
 from studio.app.widgets import labels
 from studio.app.widgets.flow import Flow
 from studio.app.widgets.probabilities import ProbabilitiesView
 from studio.core import wording
 from studio.core.events import Classified, Rgba
 
+_OPEN = "Let the model name the sprites of the Sprites page."
+
 
 class ClassifyPanel(QWidget):
-    """paths_given: list of paths to look at. browse_wanted, open_wanted: the user wants to choose others."""
+    """Takes sprites, asks the chosen model, shows its answer."""
 
-    paths_given = Signal(list)
-    browse_wanted = Signal()
-    open_sprites_wanted = Signal()
-
-    def __init__(self) -> None:
+    def __init__(self, session: Session, choice: ModelChoice) -> None:
         super().__init__()
+        self._session = session
+        self._choice = choice
         self.setAcceptDrops(True)
         self.view = ProbabilitiesView()
         self.browse = parts.button("Choose sprites…", "Choose files for the model to name.", "folder")
-        self.open_sprites = parts.button("The open sprites", "Let the model name the sprites of the Sprites page.")
+        self.open_sprites = parts.button("The open sprites", _OPEN)
         self._title = labels.heading("")
         self._stack = QStackedWidget()
         empty = labels.caption("Drop sprites here and the model says what they are.")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        scroll = parts.scrolling(self.view)
         self._stack.addWidget(parts.panel(parts.column(1, empty, 1)))
-        self._stack.addWidget(scroll)
+        self._stack.addWidget(parts.scrolling(self.view))
         buttons = Flow(parts.GRID, parts.GRID)
         for button in (self.browse, self.open_sprites):
             buttons.addWidget(button)
         head = parts.row(self._title, buttons)
         head.setStretch(0, 1)
         self.setLayout(parts.column(head, self._stack, spacing=2 * parts.GRID))
-        self.browse.clicked.connect(self.browse_wanted)
-        self.open_sprites.clicked.connect(self.open_sprites_wanted)
+        self.browse.clicked.connect(self._choose_files)
+        self.open_sprites.clicked.connect(self._take_open_sprites)
+        session.models.classified.connect(self._show_answer)
+        session.importing.imported.connect(self._refresh)
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        parts.enable(self.open_sprites, "" if self._session.importing.sprites else "No sprites are open.", _OPEN)
+
+    @Slot()
+    def _choose_files(self) -> None:
+        self._ask(asking.for_files(self, self._session.settings, "Choose sprites"))
+
+    @Slot()
+    def _take_open_sprites(self) -> None:
+        self._ask(self._session.importing.paths)
+
+    def _ask(self, paths: Sequence[Path]) -> None:
+        source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
+        if paths and source is not None and device is not None and record is not None:
+            self._session.models.classify(source, device, paths, record.size)
 
     @Slot(object, object)
-    def show_answer(self, rgba: Rgba, answer: Classified) -> None:
-        """Show the sprites with their most probable classes."""
+    def _show_answer(self, rgba: Rgba, answer: Classified) -> None:
         self._title.setText(wording.count(len(rgba), "sprite"))
         self.view.set_predictions(rgba, answer.probabilities, answer.class_names)
         self._stack.setCurrentIndex(1)
@@ -60,4 +81,4 @@ class ClassifyPanel(QWidget):
     def dropEvent(self, event: QDropEvent) -> None:
         """Name what was dropped."""
         event.acceptProposedAction()
-        self.paths_given.emit([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])
+        self._ask([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])

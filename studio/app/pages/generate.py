@@ -29,7 +29,7 @@ class GeneratePage(Page):
         self.choice = ModelChoice(session)
         self.request = RequestPanel(session)
         self.results = Results()
-        self.classify = ClassifyPanel()
+        self.classify = ClassifyPanel(session, self.choice)
         self.generate = parts.button("Generate", _GENERATE, "generate", "primary")
         self.cancel = parts.button("Cancel", "Stop generating.")
         self._reason = parts.text("", "muted")
@@ -63,22 +63,17 @@ class GeneratePage(Page):
         return True
 
     def _connect(self) -> None:
-        models, importing = self.session.models, self.session.importing
+        models = self.session.models
         self.generate.clicked.connect(self._generate)
         self.cancel.clicked.connect(models.cancel)
         self.results.save_files.clicked.connect(self._save_files)
         self.results.save_sheet.clicked.connect(self.save_samples)
         self.choice.changed.connect(self._refresh)
-        self.classify.paths_given.connect(self._classify)
-        self.classify.browse_wanted.connect(self._choose_files)
-        self.classify.open_sprites_wanted.connect(self._classify_open)
         self.session.workshop.ready.connect(self._refresh)
         self.session.workshop.devices_found.connect(self._refresh)
-        importing.imported.connect(self._refresh)
         models.busy_changed.connect(self._refresh_busy)
         models.progressed.connect(self._show_progress)
         models.generated.connect(self._show_results)
-        models.classified.connect(self.classify.show_answer)
 
     def _lay_out(self) -> None:
         margin = 3 * parts.GRID
@@ -121,8 +116,6 @@ class GeneratePage(Page):
         self._right.setCurrentIndex(1 if names else 0)
         self.request.setVisible(not names)
         self.request.show_classes(record.class_names if record else ())
-        sprites = self.session.importing.sprites
-        parts.enable(self.classify.open_sprites, "" if sprites else "No sprites are open.", "Name the open sprites.")
         self._refresh_busy()
 
     @Slot()
@@ -159,17 +152,3 @@ class GeneratePage(Page):
         folder = asking.for_folder(self, self.session.settings, "Save one PNG file for each sprite")
         if folder is not None and picked is not None:
             self.session.models.save_files(folder, picked)
-
-    @Slot(list)
-    def _classify(self, paths: list[Path]) -> None:
-        source, device, record = self.choice.source(), self.choice.device(), self.choice.record()
-        if paths and source is not None and device is not None and record is not None:
-            self.session.models.classify(source, device, paths, record.size)
-
-    @Slot()
-    def _choose_files(self) -> None:
-        self._classify(asking.for_files(self, self.session.settings, "Choose sprites"))
-
-    @Slot()
-    def _classify_open(self) -> None:
-        self._classify(list(self.session.importing.paths))

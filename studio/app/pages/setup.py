@@ -19,7 +19,6 @@ from studio.core.config import Config, TrainingConfig, Value
 from studio.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from studio.engine.devices import Device
     from studio.recipes.base import Recipe
 
 
@@ -61,10 +60,6 @@ class SetupPanel(QWidget):
     def recipe(self) -> Recipe | None:
         """The chosen recipe."""
         return self._session.workshop.recipes.get(self.recipes.currentData() or "")
-
-    def device(self) -> Device | None:
-        """The chosen device."""
-        return self.devices.device()
 
     def config(self) -> TrainingConfig:
         """The settings on show. Raises UsageError."""

@@ -54,7 +54,7 @@ class TrainPage(Page):
     @Slot()
     def start(self) -> None:
         """Start training with what the page shows, if that is possible."""
-        sprites, recipe, device = self.session.importing.sprites, self.setup.recipe(), self.setup.device()
+        sprites, recipe, device = self.session.importing.sprites, self.setup.recipe(), self.setup.devices.device()
         if self._problem() or sprites is None or recipe is None or device is None:
             return
         self.setup.keep()
