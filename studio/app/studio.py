@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
+from studio.app.garbage import MainThreadCollector
 from studio.app.interrupt import Interrupt
 from studio.app.notices import UncaughtErrors
 from studio.app.session import Session
@@ -27,6 +28,7 @@ class Studio(QObject):
         self._app = app
         self._demo = demo
         self._paths = [path.absolute() for path in paths]
+        self._collector = MainThreadCollector(self)
         self._errors = UncaughtErrors(self)
         self._interrupt = Interrupt(self)
         self.session = Session(settings, self)

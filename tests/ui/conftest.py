@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,6 +22,14 @@ from studio.core.config import TrainingConfig
 from tests.conftest import make_sprites
 
 LONG_MS = 60_000  # torch is imported, a model trains, on a machine that does other things too
+
+
+@pytest.fixture(autouse=True)
+def _collected_here() -> Iterator[None]:
+    """Windows of earlier tests are taken apart in the main thread, as the application does it, never in a worker."""
+    gc.disable()
+    yield
+    gc.collect()
 
 
 @pytest.fixture

@@ -1,0 +1,33 @@
+"""Python's cyclic garbage, collected in the main thread alone.
+
+Left to itself the collector runs in whatever thread allocates: a window that is let go there is taken apart while the
+main thread waits for it, and both wait for ever.
+"""
+
+from __future__ import annotations
+
+import gc
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+_INTERVAL_MS = 500
+
+
+class MainThreadCollector(QObject):
+    """Switches automatic collection off and collects by the same thresholds, from a timer of the main thread."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        gc.disable()
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self.collect_due)
+        self._timer.start(_INTERVAL_MS)
+
+    @Slot()
+    def collect_due(self) -> None:
+        """Collect the oldest generation whose threshold is passed."""
+        counts, thresholds = gc.get_count(), gc.get_threshold()
+        for generation in (2, 1, 0):
+            if counts[generation] > thresholds[generation]:
+                gc.collect(generation)
+                return
