@@ -138,7 +138,6 @@ def train(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Devi
     """Train a new run in a folder of its own."""
     from studio.engine.train import train_new
 
-    places.runs().mkdir(parents=True, exist_ok=True)
     name = files.safe_name(f"{sprites.title} {recipe.name}".replace(".", " "))
     yield from _described(train_new(files.free_path(places.runs() / name), sprites, recipe, config, device, control))
 

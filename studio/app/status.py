@@ -31,6 +31,7 @@ class StatusLine(QStatusBar):
         self._session = session
         self._shown: Job | None = None
         self._said = ""
+        self._chosen = ""
         self._text = parts.text(wrap=False)
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
@@ -60,17 +61,22 @@ class StatusLine(QStatusBar):
         session.dispatcher.progressed.connect(self._show_progress)
         session.training.said.connect(self._follow_training)
         session.training.state_changed.connect(self._choose_job)
-        session.training.state_changed.connect(self.show_device)
-        session.workshop.devices_found.connect(self.show_device)
+        session.training.state_changed.connect(self._show_device)
+        session.workshop.devices_found.connect(self._show_device)
         self._show_job()
-        self.show_device()
+        self._show_device()
         self._show_memory()
 
+    @Slot(str)
+    def choose_device(self, device_id: str) -> None:
+        """Name the device of that id from now on, while none trains."""
+        self._chosen = device_id
+        self._show_device()
+
     @Slot()
-    def show_device(self, device_id: str = "") -> None:
-        """Name the device that trains, or the one of that id."""
+    def _show_device(self) -> None:
         training, workshop = self._session.training, self._session.workshop
-        device = training.device if training.is_busy() else workshop.device(device_id or workshop.fastest)
+        device = training.device if training.is_busy() else workshop.device(self._chosen or workshop.fastest)
         self._device.setText(device.name if device else "" if workshop.devices else "Looking for devices…")
 
     @Slot()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
@@ -16,6 +17,7 @@ from studio.app.notices import UncaughtErrors
 from studio.app.session import Session
 from studio.app.settings import Settings
 from studio.app.window import Window
+from studio.core import places
 
 
 class Studio(QObject):
@@ -24,6 +26,7 @@ class Studio(QObject):
     def __init__(self, app: QApplication, demo: bool = False, paths: Sequence[Path] = ()) -> None:
         super().__init__()
         app.setApplicationName("Sprite Training Studio")
+        app.setWindowIcon(QIcon(str(places.assets() / "icons" / "app.png")))
         settings = Settings()
         self._app = app
         self._demo = demo

@@ -78,6 +78,7 @@ class Window(QMainWindow):
         self.farewell.ready.connect(self._close_now)
         self.rail.chosen.connect(self.show_page)
         self.runs.model_wanted.connect(self._use_run)
+        self.train.setup.devices.picker.selected_changed.connect(self.status.choose_device)
 
     @Slot(str)
     def show_page(self, name: str) -> None:

@@ -173,6 +173,8 @@ def failure(error: Exception) -> JobFailed:
     if isinstance(error, StudioError):
         return JobFailed(error.title, error.hint)
     details = "".join(traceback.format_exception(error))
+    if isinstance(error, OSError) and error.filename:
+        return JobFailed(f"Can't use {error.filename}.", f"{error.strerror or error}.", details)
     plugin = _plugin_of(error)
     if plugin:
         return JobFailed(f"The plug-in '{plugin}' failed.", f"{type(error).__name__}: {error}", details)

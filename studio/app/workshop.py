@@ -38,6 +38,7 @@ class Workshop(QObject):
         super().__init__(parent)
         self._dispatcher = dispatcher
         self._measuring: Job | None = None
+        self.plots_are_ready = False
         self.recipes: Mapping[str, Recipe] = {}
         self.exports: Mapping[str, ModelExport] = {}
         self.settings_type: type[GenerateSettings] | None = None
@@ -80,6 +81,7 @@ class Workshop(QObject):
         if isinstance(event, answers.LibrariesLoaded):
             self._dispatcher.start("files", "Preparing plots", jobs.import_plots(), self._receive)
         elif isinstance(event, answers.PlotsReady):
+            self.plots_are_ready = True
             self.plots_ready.emit()
         elif isinstance(event, answers.EngineReady):
             self.recipes, self.exports, self.settings_type = event.recipes, event.exports, event.make_settings

@@ -218,6 +218,26 @@ def test_shutting_down_closes_what_runs_and_what_is_paused(qtbot: QtBot, log: Lo
     assert len(closed) == 2
 
 
+def test_a_job_that_hangs_does_not_hold_the_shut_down(qtbot: QtBot, log: Log) -> None:
+    dispatcher, free = Dispatcher(), threading.Event()
+
+    def events() -> Events:
+        yield Notice("info", "begun")
+        free.wait(20)
+
+    dispatcher.start("engine", "stuck", events(), log.take)
+    qtbot.waitUntil(lambda: log.count(Notice) == 1)
+    assert not dispatcher.shut_down(100)
+    free.set()
+    assert dispatcher.shut_down(5000)
+
+
+def test_a_full_disk_is_told_by_its_name() -> None:
+    failure = worker.failure(OSError(28, "No space left on device", "/runs/trial"))
+    assert failure.title == "Can't use /runs/trial."
+    assert failure.hint == "No space left on device."
+
+
 def test_a_flood_of_losses_stays_flat_and_loses_none(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
     count = 20_000
 

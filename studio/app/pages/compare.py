@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from studio.app import parts
@@ -62,6 +63,8 @@ class Comparison(QWidget):
 
     @Slot()
     def _ask(self) -> None:
+        if not self.isVisible():
+            return  # asked again when it is seen
         self._read = {path: read for path, read in self._read.items() if path in self._paths}
         missing = [path for path in self._paths if path not in self._read]
         if missing:
@@ -76,12 +79,21 @@ class Comparison(QWidget):
 
     @Slot()
     def _make_plot(self) -> None:
+        """Make the plot when it is first seen: it takes 70 ms, which the start does not need to pay."""
+        if self.plot is not None or not self.isVisible() or not self._session.workshop.plots_are_ready:
+            return
         from studio.app.widgets.curves_plot import CurvesPlot
 
         self.plot = CurvesPlot()
         self.plot.save_requested.connect(self.save_wanted)
         self._plot_place.addWidget(self.plot)
         self._draw()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Seen: now there must be a plot, and something in it."""
+        super().showEvent(event)
+        self._make_plot()
+        self._calm.start()
 
     def _draw(self) -> None:
         known = [self._read[path] for path in self._paths if path in self._read]

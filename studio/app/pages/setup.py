@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from studio.app import parts
+from studio.app.answers import RunDescribed
 from studio.app.form import ConfigForm
 from studio.app.pages.device_choice import DeviceChoice
 from studio.app.pages.presets import Presets
@@ -17,6 +18,7 @@ from studio.app.widgets.disclosure import Disclosure
 from studio.core import wording
 from studio.core.config import Config, TrainingConfig, Value
 from studio.core.errors import UsageError
+from studio.core.events import Event
 
 if TYPE_CHECKING:
     from studio.recipes.base import Recipe
@@ -56,6 +58,7 @@ class SetupPanel(QWidget):
         self.devices.changed.connect(self._device_changed)
         self.devices.measure_wanted.connect(self._measure)
         self._session.importing.imported.connect(self._show_estimate)
+        self._session.training.said.connect(self._follow_training)
 
     def recipe(self) -> Recipe | None:
         """The chosen recipe."""
@@ -134,6 +137,14 @@ class SetupPanel(QWidget):
             self.devices.settings_changed(recipe, self.config())
         self._show_estimate()
         self.changed.emit()
+
+    @Slot(object)
+    def _follow_training(self, event: Event) -> None:
+        """Show what a run is trained with; a resumed one brings settings of its own."""
+        if isinstance(event, RunDescribed) and event.record.recipe in self._session.workshop.recipes:
+            self.recipes.setCurrentIndex(self.recipes.findData(event.record.recipe))
+            kind = self._session.workshop.recipes[event.record.recipe].Config
+            self._take_preset(kind.from_json(event.record.config))
 
     @Slot()
     def _measure(self) -> None:

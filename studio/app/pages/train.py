@@ -34,6 +34,7 @@ class TrainPage(Page):
         self._title.setWordWrap(True)
         self._state = labels.caption("")
         self.open = parts.button("Open sprites…", "Go to the Sprites page and open a folder.", "folder")
+        self.sample = parts.tool("refresh", "Samples now", "Draw samples at the next step instead of waiting.")
         self.generate = parts.button("Generate", "Make new sprites with this model.", "generate")
         self.save = parts.button("Save…", "Save the samples on show as one picture. (Ctrl+S)", "save", "flat")
         self.export = parts.button("Export…", "Write the model for use in other programs. (Ctrl+E)", "export")
@@ -43,6 +44,7 @@ class TrainPage(Page):
         self.controls.start_wanted.connect(self.start)
         self.open.clicked.connect(self._go_to_sprites)
         self.generate.clicked.connect(self._go_to_generate)
+        self.sample.clicked.connect(session.training.sample_now)
         self.save.clicked.connect(self.save_samples)
         self.export.clicked.connect(self.export_model)
         session.importing.imported.connect(self._refresh)
@@ -110,7 +112,7 @@ class TrainPage(Page):
         buttons = Flow(parts.GRID, parts.GRID)
         for button in (self.open, self.generate, self.export):
             buttons.addWidget(button)
-        self.monitor.tabs.setCornerWidget(self.save)
+        self.monitor.tabs.setCornerWidget(parts.panel(parts.row(self.sample, self.save)))
         head = parts.row(words, buttons)
         head.setStretch(0, 1)
         right = parts.column(head, self.monitor, spacing=2 * parts.GRID)
@@ -147,6 +149,8 @@ class TrainPage(Page):
         why_not = "" if usable else "There is no model yet: press Start."
         parts.enable(self.generate, why_not, "Make new sprites with this model.")
         parts.enable(self.export, why_not, "Write the model for use in other programs. (Ctrl+E)")
+        trains = "" if training.state == "training" else "Samples are drawn while a model trains."
+        parts.enable(self.sample, trains, "Draw samples at the next step instead of waiting.")
         samples = "" if training.samples is not None else "There are no samples yet: press Start."
         parts.enable(self.save, samples, "Save the samples on show as one picture. (Ctrl+S)")
 
