@@ -11,7 +11,7 @@ import pytest
 from studio.data.sprites import Sprites
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-# Tiny steps on a busy machine would spend their time spinning at barriers; must be set before torch is imported.
+# Tiny steps on a busy machine would spend their time spinning at barriers: the tests do not spin at all.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 

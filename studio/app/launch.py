@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from studio.app import screen
+from studio.core.process import prepare_for_training
 
 
 def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
@@ -16,7 +16,7 @@ def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
     if problem:
         sys.stderr.write(f"{problem}\n")
         return 1
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # idle compute threads must not spin beside the window
+    prepare_for_training()
     if sys.platform == "win32":
         import torch  # noqa: F401 - there, and only there, Qt's DLLs keep torch's from loading
     from PySide6.QtWidgets import QApplication

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
+from studio.core.process import prepare_for_training
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -18,8 +19,7 @@ DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 def run(arguments: Sequence[str] | None) -> int:
     """Parse and do; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # Idle compute threads must not spin on cores that others need; has to be set before torch is imported.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    prepare_for_training()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal can't show ends nothing

@@ -110,7 +110,7 @@ def memory_in_use(device: torch.device) -> int:
 def probe_step(device: torch.device, precision: str) -> float:
     """Take real training steps of a small network and return steps per second. Raises RuntimeError when one fails."""
     network = nn.Sequential(
-        nn.Conv2d(4, 64, 3, 2, 1), nn.GroupNorm(8, 64), nn.SiLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(),
+        nn.Conv2d(4, 64, 3, 2, 1), nn.GroupNorm(4, 64), nn.SiLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(),
         nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(), nn.Conv2d(64, 4, 3, 1, 1),
     ).to(device)  # fmt: skip
     optimizer = torch.optim.AdamW(network.parameters(), fused=True)

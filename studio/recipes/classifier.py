@@ -15,7 +15,7 @@ from studio.core.config import TrainingConfig, setting, with_default
 from studio.core.errors import TrainingError
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, Evaluation, Preset, Recipe, Spec
-from studio.recipes.layers import ResidualBlock
+from studio.recipes.layers import ResidualBlock, group_norm
 
 _SMALLEST = 3  # one sprite to check on, and more than one to learn from
 
@@ -28,7 +28,7 @@ class ClassifierConfig(TrainingConfig):
     holdout: float = with_default(TrainingConfig, "holdout", 0.1)
     shift_px: int = with_default(TrainingConfig, "shift_px", 2)
     weight_decay: float = with_default(TrainingConfig, "weight_decay", 0.05)
-    width: int = setting(32, "Channels of the network's first level.", low=8, high=512)
+    width: int = setting(32, "Channels of the network's first level.", low=16, high=512)
     dropout: float = setting(
         0.2,
         "Share of the last features hidden in training, against learning by heart.",
@@ -45,7 +45,7 @@ class ClassifierConfig(TrainingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "width", -(-self.width // 8) * 8)  # the norms work on groups of 8 channels
+        object.__setattr__(self, "width", -(-self.width // 16) * 16)  # the norms work on groups of 16 channels
 
 
 class ResNet(nn.Module):
@@ -61,7 +61,7 @@ class ResNet(nn.Module):
             ResidualBlock(2 * width, 4 * width, stride=2),
             ResidualBlock(4 * width, 4 * width),
         )
-        self.norm, self.dropout = nn.GroupNorm(8, 4 * width), dropout
+        self.norm, self.dropout = group_norm(4 * width), dropout
         self.leave = nn.Linear(4 * width, classes)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -87,7 +87,7 @@ class Classifier(Recipe):
         Preset("Standard", "Good accuracy on most sprite sets.", {"minutes": 3.0, "width": 32}),
         Preset("Best", "The last few per cent.", {"minutes": 10.0, "width": 48}),
     )
-    portable = (ResidualBlock, ResNet)
+    portable = (group_norm, ResidualBlock, ResNet)
 
     def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:
         counts = sprites.class_counts()

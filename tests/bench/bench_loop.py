@@ -3,14 +3,16 @@
     python -m tests.bench.bench_loop [--sprites FOLDER] [--steps 20] [--pairs 3] [--recipe generator]
 
 The tutorials' loop: ImageFolder, a DataLoader with two workers, `.to(device)` for each batch, fp32, a plain AdamW and
-`loss.item()` at each step. The engine: sprites on the device, its own choice of precision. Both on the CPU, in turn;
-the first steps of each, in which workers start and buffers are made, are not counted. Prints sprites/s and their ratio.
+`loss.item()` at each step. The engine: sprites on the device, its own choice of precision. Both on the CPU, in turn, each
+in a process of its own: the studio prepares its process for training, the tutorials do not. The first steps of each, in
+which workers start and buffers are made, are not counted. Prints sprites/s and their ratio.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,6 +29,7 @@ from torchvision.transforms.functional import pil_to_tensor
 from studio.core import places
 from studio.core.config import TrainingConfig
 from studio.core.events import LossChunk
+from studio.core.process import prepare_for_training
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine import catalogue
@@ -92,6 +95,26 @@ def engine_rate(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device
     return (marks[-1][1] - warm[1]) * config.batch_size / (marks[-1][0] - warm[0])
 
 
+def measure(side: str, chosen: argparse.Namespace, folder: Path) -> float:
+    """Sprites per second of one side, in this process."""
+    *_, found = import_sprites([chosen.sprites], ImportOptions())
+    assert isinstance(found, SpritesImported)
+    recipe, device = catalogue.recipe(chosen.recipe), choose(detect(), "cpu")
+    config = recipe.Config(steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0)
+    sprites, _ = recipe.select(found.sprites, config)
+    torch.set_num_threads(device.threads)
+    if side == "engine":
+        return engine_rate(sprites, recipe, config, device)
+    write_folder(sprites, folder)
+    return tutorial_rate(folder, recipe, config, Spec(sprites.size, sprites.class_names), chosen.steps)
+
+
+def measure_apart(side: str) -> float:
+    """The same in a process of its own."""
+    command = [sys.executable, "-m", "tests.bench.bench_loop", *sys.argv[1:], "--side", side]
+    return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
 def main() -> None:
     """Run the pairs and print what they gave."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -99,27 +122,23 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--recipe", default="generator")
+    parser.add_argument("--side", choices=("engine", "tutorials"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    *_, found = import_sprites([chosen.sprites], ImportOptions())
-    assert isinstance(found, SpritesImported)
-    recipe, device = catalogue.recipe(chosen.recipe), choose(detect(), "cpu")
-    config = recipe.Config(steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0)
-    sprites, _ = recipe.select(found.sprites, config)
-    spec = Spec(sprites.size, sprites.class_names)
-    torch.set_num_threads(device.threads)
+    if chosen.side:
+        if chosen.side == "engine":
+            prepare_for_training()
+        with tempfile.TemporaryDirectory() as folder:
+            sys.stdout.write(f"{measure(chosen.side, chosen, Path(folder))}\n")
+        return
     ratios = []
-    with tempfile.TemporaryDirectory() as folder:
-        write_folder(sprites, Path(folder))
-        for _ in range(chosen.pairs):
-            plain = tutorial_rate(Path(folder), recipe, config, spec, chosen.steps)
-            ours = engine_rate(sprites, recipe, config, device)
-            ratios.append(ours / plain)
-            sys.stdout.write(
-                f"tutorials' loop {plain:7.1f} sprites/s   engine {ours:7.1f} sprites/s   x {ratios[-1]:.2f}\n"
-            )
+    for _ in range(chosen.pairs):
+        plain, ours = measure_apart("tutorials"), measure_apart("engine")
+        ratios.append(ours / plain)
+        sys.stdout.write(
+            f"tutorials' loop {plain:7.1f} sprites/s   engine {ours:7.1f} sprites/s   x {ratios[-1]:.2f}\n"
+        )
     spread = f"{np.min(ratios):.2f} to {np.max(ratios):.2f}"
-    sys.stdout.write(f"{recipe.name}, {sprites.size} px, {device.threads} threads, bf16 {device.bf16}: ")
-    sys.stdout.write(f"median ratio {statistics.median(ratios):.2f} ({spread})\n")
+    sys.stdout.write(f"{chosen.recipe}: median ratio {statistics.median(ratios):.2f} ({spread})\n")
 
 
 if __name__ == "__main__":

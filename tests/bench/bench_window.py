@@ -20,6 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from studio.core.process import prepare_for_training
+
 
 def by_command(folder: Path, steps: int, home: Path) -> float:
     """Seconds of training by the command line, in a process of its own."""
@@ -51,6 +53,7 @@ def in_window(folder: Path, steps: int, heartbeat: bool) -> tuple[float, list[fl
 
 def run_window(folder: Path, steps: int, heartbeat: bool) -> None:
     """Open the window, train by its own session, print the seconds and the gaps as JSON, and close."""
+    prepare_for_training()
     from PySide6.QtWidgets import QApplication
 
     from studio.app.studio import Studio
