@@ -52,8 +52,9 @@ class Attention(nn.Module):
         nn.init.zeros_(self.out.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        # Plain products: over so few positions the fused kernel's backward pass takes ten times as long on a CPU.
-        q, k, v = self.qkv(self.norm(x)).flatten(2).unflatten(1, (3, self.heads, -1)).unbind(1)  # [B, heads, c, positions]
+        # Plain products of [B, heads, channels, positions]: for so few positions the backward pass of the fused kernel
+        # takes ten times as long on a CPU.
+        q, k, v = self.qkv(self.norm(x)).flatten(2).unflatten(1, (3, self.heads, -1)).unbind(1)
         weights = (q.transpose(-1, -2) @ k * q.shape[-2] ** -0.5).softmax(-1).to(v.dtype)
         h = (v @ weights.transpose(-1, -2)).reshape(x.shape)
         return x + self.out(h)  # type: ignore[no-any-return]

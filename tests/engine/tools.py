@@ -29,7 +29,7 @@ def small_generator(**changes: Any) -> GeneratorConfig:
 def small_classifier(**changes: Any) -> ClassifierConfig:
     """A classifier that takes a few milliseconds a step."""
     defaults: dict[str, Any] = {
-        "steps": 8, "batch_size": 4, "width": 8, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2,
+        "steps": 8, "batch_size": 4, "width": 16, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2,
         "shift_px": 0, "sample_every_s": 1000.0, "checkpoint_every_s": 1000.0,
     }  # fmt: skip
     return ClassifierConfig(**{**defaults, **changes})
