@@ -28,7 +28,6 @@ _LARGEST_INT = 2**31 - 1
 _LARGEST = 1e12
 _LABEL_WIDTH = 128
 _CONTROL_WIDTH = 112
-_TEXT_MARGIN = 7
 
 
 class ConfigForm(QWidget):
@@ -194,7 +193,7 @@ def _finish(box: QSpinBox | NumberBox, item: Setting) -> None:
         box.setSuffix(f" {item.unit}")
     box.setStepType(QAbstractSpinBox.StepType.AdaptiveDecimalStepType)
     box.setCorrectionMode(QAbstractSpinBox.CorrectionMode.CorrectToNearestValue)
-    box.lineEdit().setTextMargins(_TEXT_MARGIN, 0, 0, 0)  # Qt drops the left padding that a stylesheet gives a spin box
+    parts.indent(box)
     _fit(box)
 
 

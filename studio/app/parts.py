@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
+    QAbstractSpinBox,
     QBoxLayout,
     QHBoxLayout,
     QLabel,
@@ -51,6 +52,11 @@ def tool(icon: str, name: str, tip: str) -> QToolButton:
     made.setIconSize(QSize(18, 18))
     describe(made, name, tip)
     return made
+
+
+def indent(box: QAbstractSpinBox) -> None:
+    """Room before the number: Qt drops the left padding that a stylesheet gives a spin box."""
+    box.lineEdit().setTextMargins(GRID, 0, 0, 0)
 
 
 def describe(widget: QWidget, name: str, tip: str) -> None:

@@ -3,9 +3,9 @@
     python -m tests.bench.bench_loop [--sprites FOLDER] [--steps 20] [--pairs 3] [--recipe generator]
 
 The tutorials' loop: ImageFolder, a DataLoader with two workers, `.to(device)` for each batch, fp32, a plain AdamW and
-`loss.item()` at each step. The engine: sprites on the device, its own choice of precision. Both on the CPU, in turn, each
-in a process of its own: the studio prepares its process for training, the tutorials do not. The first steps of each, in
-which workers start and buffers are made, are not counted. Prints sprites/s and their ratio.
+`loss.item()` at each step. The engine: sprites on the device, its own choice of precision. Both on the CPU, in turn,
+each in a process of its own: the studio prepares its process for training, the tutorials do not. The first steps of
+each, in which workers start and buffers are made, are not counted. Prints sprites/s and their ratio.
 """
 
 from __future__ import annotations

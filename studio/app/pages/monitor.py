@@ -79,8 +79,8 @@ class Monitor(QWidget):
         """Take the plot, which is made when its library is there."""
         self.plot = plot
         self._plot_place.addWidget(plot)
-        plot.step_hovered.connect(self.filmstrip.show_step)
-        plot.hover_ended.connect(self.filmstrip.go_live)
+        plot.step_hovered.connect(self.filmstrip.peek)
+        plot.hover_ended.connect(self.filmstrip.end_peek)
 
     @Slot(object)
     def _hear(self, event: Event) -> None:

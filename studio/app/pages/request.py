@@ -30,6 +30,7 @@ class RequestPanel(QWidget):
         parts.describe(self.classes, "Class", "What to draw; a model knows the classes that it was trained on.")
         self.seed = QSpinBox()
         self.seed.setRange(0, _LARGEST_SEED)
+        parts.indent(self.seed)
         parts.describe(self.seed, "Seed", "The same seed gives the same sprites.")
         self.lock = QCheckBox("Keep this seed")
         parts.describe(self.lock, "Keep this seed", "Off, every press of Generate takes a new seed.")

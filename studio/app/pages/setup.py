@@ -55,7 +55,8 @@ class SetupPanel(QWidget):
         self._session.workshop.ready.connect(self._show_recipes)
         self.recipes.currentIndexChanged.connect(self._show_recipe)
         self.presets.chosen.connect(self._take_preset)
-        self.devices.changed.connect(self._device_changed)
+        self.devices.changed.connect(self._show_estimate)
+        self.devices.changed.connect(self.changed)
         self.devices.measure_wanted.connect(self._measure)
         self._session.importing.imported.connect(self._show_estimate)
         self._session.training.said.connect(self._follow_training)
@@ -169,11 +170,6 @@ class SetupPanel(QWidget):
         each = wording.count(round(seen / max(1, len(sprites))), "time")
         length = wording.duration(seen / speed)
         self._estimate.setText(f"About {length} here: {wording.number(seen)} sprites, each of yours {each}.")
-
-    @Slot()
-    def _device_changed(self) -> None:
-        self._show_estimate()
-        self.changed.emit()
 
 
 def _remembered(recipe: Recipe, values: dict[str, Value]) -> TrainingConfig | None:

@@ -30,6 +30,7 @@ class Filmstrip(QWidget):
         self.view = SpriteSheetView(self)
         self._film: list[_Frame] = []
         self._live = True
+        self._held: int | None = None  # the step on show before a hover, -1 for the newest
         self._slider = QSlider(Qt.Orientation.Horizontal)
         self._slider.setToolTip("Drag to see the same seed at earlier steps.")
         self._slider.setAccessibleName("Step of the samples")
@@ -69,7 +70,7 @@ class Filmstrip(QWidget):
 
     def clear(self) -> None:
         """Forget everything: a new run begins."""
-        self._film, self._live = [], True
+        self._film, self._live, self._held = [], True, None
         self._slider.blockSignals(True)
         self._slider.setRange(0, 0)
         self._slider.blockSignals(False)
@@ -77,8 +78,23 @@ class Filmstrip(QWidget):
         self._refresh()
 
     @Slot(int)
+    def peek(self, step: int) -> None:
+        """Show the newest samples not later than `step` for now: what hovering the loss curve calls."""
+        if self._held is None:
+            self._held = -1 if self._live else self.shown_step()
+        self.show_step(step)
+
+    @Slot()
+    def end_peek(self) -> None:
+        """Show again what was on show before."""
+        held, self._held = self._held, None
+        if held == -1:
+            self.go_live()
+        elif held is not None:
+            self.show_step(held)
+
     def show_step(self, step: int) -> None:
-        """Show the newest samples not later than `step`: what hovering the loss curve calls."""
+        """Show the newest samples not later than `step`."""
         if self._film:
             self._live = False
             self._show(max(0, bisect.bisect_right(self.steps(), step) - 1))

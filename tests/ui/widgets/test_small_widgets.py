@@ -57,6 +57,18 @@ def test_hovering_a_step_shows_what_there_was(strip: Filmstrip) -> None:
         assert found is not None and np.array_equal(found, SPRITES[expected // 100 : expected // 100 + 4])
 
 
+@pytest.mark.parametrize("dragged_to", [0, 100, None])
+def test_after_a_hover_there_is_what_was_there_before(strip: Filmstrip, dragged_to: int | None) -> None:
+    if dragged_to is not None:
+        strip.show_step(dragged_to)
+    before, was_live = strip.shown_step(), strip.is_live()
+    strip.peek(100)
+    strip.peek(0)
+    assert strip.shown_step() == 0
+    strip.end_peek()
+    assert (strip.shown_step(), strip.is_live()) == (before, was_live)
+
+
 def test_what_is_on_show_is_never_what_a_resume_has_taken_away(strip: Filmstrip) -> None:
     strip.show_step(100)
     strip.add(50, SPRITES[9:13])

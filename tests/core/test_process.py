@@ -1,0 +1,48 @@
+"""The process as training wants it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from studio.core.process import prepare_for_training
+
+_PAGES = 10_240  # of 4 KB in a block of 40 MB
+_ROUNDS = 5
+_PROGRAM = f"""
+import resource, sys
+import numpy as np
+if "prepared" in sys.argv:
+    from studio.core.process import prepare_for_training
+    prepare_for_training()
+np.full({_PAGES} * 4096, 1, np.uint8)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range({_ROUNDS}):
+    np.full({_PAGES} * 4096, 1, np.uint8)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def page_faults(*arguments: str) -> int:
+    command = [sys.executable, "-c", _PROGRAM, *arguments]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep freed memory in their own way")
+def test_memory_that_was_freed_is_there_for_the_next_step() -> None:
+    assert page_faults() > _PAGES * _ROUNDS / 2  # or there is nothing to prepare for
+    assert page_faults("prepared") < 2 * _PAGES
+
+
+def test_what_the_user_has_set_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
+    # The allocator is left alone here: it would stay changed for the tests that follow.
+    monkeypatch.setattr(sys, "platform", "elsewhere")
+    prepare_for_training()
+    assert os.environ["GOMP_SPINCOUNT"] == "7"
+    monkeypatch.delenv("GOMP_SPINCOUNT")
+    prepare_for_training()
+    assert int(os.environ["GOMP_SPINCOUNT"]) > 0
