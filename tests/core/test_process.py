@@ -14,20 +14,19 @@ _PAGES = 10_240  # of 4 KB in a block of 40 MB
 _ROUNDS = 5
 _PROGRAM = f"""
 import resource, sys
-import numpy as np
 if "prepared" in sys.argv:
     from studio.core.process import prepare_for_training
     prepare_for_training()
-np.full({_PAGES} * 4096, 1, np.uint8)
+b"x" * (int(sys.argv[1]) * 4096)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range({_ROUNDS}):
-    np.full({_PAGES} * 4096, 1, np.uint8)
+    b"x" * (int(sys.argv[1]) * 4096)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
 def page_faults(*arguments: str) -> int:
-    command = [sys.executable, "-c", _PROGRAM, *arguments]
+    command = [sys.executable, "-c", _PROGRAM, str(_PAGES), *arguments]
     return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
