@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 State = Literal["idle", "starting", "training", "paused", "stopping"]
 
-_QUIET_CPU_S = 0.5  # each waking of the window holds up a training on the same cores
+_QUIET_CPU_S = 1.0  # each waking of the window holds up a training on the same cores
 _QUIET_GPU_S = 0.1
 
 

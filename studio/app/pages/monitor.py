@@ -21,7 +21,7 @@ from studio.engine.history import HistoryRead
 if TYPE_CHECKING:
     from studio.app.widgets.loss_plot import LossPlot
 
-_REDRAW_CPU_MS = 500
+_REDRAW_CPU_MS = 1000
 _REDRAW_GPU_MS = 100
 _SERIES = {"lr": "Learning rate", "grad_norm": "Gradient norm", "sprites_per_s": "Speed", "memory_bytes": "Memory"}
 _GB = 2**30
