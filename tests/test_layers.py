@@ -217,7 +217,7 @@ def test_a_long_road_to_torch_is_found() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["runs"], ["inspect", str(ROOT / "assets/demo/sprites")], ["inspect", "--help"], ["export", "--help"]],
+    [["--help"], ["runs"], ["inspect", str(ROOT / "assets/demo/demo sprites")], ["inspect", "--help"], ["export", "--help"]],
     ids=" ".join,
 )
 def test_the_command_line_leaves_torch_and_qt_alone(words: list[str]) -> None:

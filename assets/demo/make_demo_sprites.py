@@ -35,7 +35,7 @@ from PIL import Image
 SEED = 20240607
 PER_CLASS = 240
 COLUMNS = 16
-OUT = Path(__file__).resolve().parent / "sprites"
+OUT = Path(__file__).resolve().parent / "demo sprites"
 Draw = Callable[[Generator], Canvas]
 CLASSES: dict[str, tuple[int, Draw]] = {
     "bats": (bats.SIZE, bats.draw),

@@ -19,7 +19,7 @@ def assets() -> Path:
 
 def demo_sprites() -> Path:
     """The folder of the bundled demo sprites."""
-    return assets() / "demo" / "sprites"
+    return assets() / "demo" / "demo sprites"
 
 
 def home() -> Path:

@@ -61,13 +61,16 @@ def save_loss_plot(
 
 
 def smoothed(losses: Values, span: int) -> Values:
-    """The mean over about `span` values around each, fewer near the ends, so that it does not lag: float64 [n]."""
+    """The mean over about `span` values around each: float64 [n].
+
+    Near the start over fewer on both sides, where losses fall too steeply for one side alone; near the end over those
+    that there are.
+    """
     if not len(losses):
         return losses
     sums = np.concatenate([[0.0], np.cumsum(losses)])
     middle, half = np.arange(len(losses)), span // 2
-    reach = np.minimum(half, np.minimum(middle, len(losses) - 1 - middle))
-    starts, ends = middle - reach, middle + reach + 1
+    starts, ends = np.maximum(middle - half, 0), np.minimum(np.minimum(middle + half, 2 * middle) + 1, len(losses))
     return np.asarray((sums[ends] - sums[starts]) / (ends - starts))
 
 

@@ -11,7 +11,7 @@ Range = tuple[float, float]
 Values = NDArray[np.float64]
 
 _MANY = 100  # from so many points on, the few that lie far off may leave the picture
-_EARLY = 0.03  # share of the visible steps
+_EARLY = 0.1  # share of the visible steps
 
 
 def steps_range(first: float, last: float, shown: Range) -> Range:

@@ -12,6 +12,7 @@ Numbers = NDArray[np.generic] | Sequence[float] | Sequence[int]
 Steps = NDArray[np.int64]
 Values = NDArray[np.float64]
 
+_LOOK_BACK = 5  # smoothing: over at most 1 / _LOOK_BACK of the values so far
 _BLOCK = 1024  # smoothing: so many steps of the recurrence are taken one after the other, for all blocks at once
 
 
@@ -106,8 +107,8 @@ class Smoothed:
     """The exponential mean of a series with a time constant in steps; each value is computed once.
 
     s[0] = x[0], s[k] = d s[k-1] + (1 - d) x[k] with d = exp(-(step[k] - step[k-1]) / constant), at first no more than
-    k / (k + 1), which is the plain mean: a curve that begins high does not drag that behind it. Where x is not a number
-    s stays. Only one `Smoothed` may follow a series.
+    k / (k + 5), which looks back over a fifth of the way: a curve that begins high does not drag that behind it. Where
+    x is not a number s stays. Only one `Smoothed` may follow a series.
     """
 
     def __init__(self, source: Series, constant: float = 0.0) -> None:
@@ -143,7 +144,7 @@ class Smoothed:
             steps = self._source.steps
             gaps = np.diff(steps[done:], prepend=steps[done - 1] if done else steps[0])
             count = np.arange(done, len(steps))
-            decays = np.minimum(np.exp(-gaps / self._constant), count / (count + 1))
+            decays = np.minimum(np.exp(-gaps / self._constant), count / (count + _LOOK_BACK))
             self._values.extend(smooth(self._source.values[done:], decays, float(before)))
         return self._values.view()
 

@@ -19,7 +19,7 @@ def naive(steps: Values, values: Values, constant: float) -> Values:
     result, mean, last = [], math.nan, 0.0
     for count, (step, value) in enumerate(zip(steps.tolist(), values.tolist(), strict=True)):
         if not math.isnan(value):
-            decay = min(math.exp(-(step - last) / constant), count / (count + 1))
+            decay = min(math.exp(-(step - last) / constant), count / (count + 5))
             mean = value if math.isnan(mean) else decay * mean + (1 - decay) * value
         last = step
         result.append(mean)
