@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+DEMO = ROOT / "assets/demo/demo sprites"
 
 MAY_IMPORT = {
     "core": {"core"},
@@ -217,7 +218,7 @@ def test_a_long_road_to_torch_is_found() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["runs"], ["inspect", str(ROOT / "assets/demo/demo sprites")], ["inspect", "--help"], ["export", "--help"]],
+    [["--help"], ["runs"], ["inspect", str(DEMO)], ["inspect", "--help"], ["export", "--help"]],
     ids=" ".join,
 )
 def test_the_command_line_leaves_torch_and_qt_alone(words: list[str]) -> None:

@@ -96,8 +96,10 @@ def test_training_from_start_to_new_sprites_on_disk(
     assert opened.page() is opened.generate
     qtbot.waitUntil(opened.generate.generate.isEnabled, timeout=LONG_MS)
     qtbot.waitUntil(lambda: opened.generate.choice.checkpoints.count() > 1, timeout=LONG_MS)
+    opened.generate.generate.setFocus()
     with qtbot.waitSignal(opened.session.models.generated, timeout=LONG_MS) as made:
         click(opened.generate.generate)
+    qtbot.waitUntil(opened.generate.generate.hasFocus, timeout=LONG_MS)  # so that Space makes the next ones
     assert opened.generate.results.grid.visible_count() == len(made.args[0].sprites) == 64
     monkeypatch.setattr(asking, "for_folder", lambda *args: tmp_path / "out")
     with qtbot.waitSignal(opened.session.models.saved, timeout=LONG_MS):
@@ -189,7 +191,7 @@ def test_exporting_says_the_difference_and_how_to_load(qtbot: QtBot, opened: Win
     dialog = opened.train.findChild(ExportDialog)
     assert isinstance(dialog, ExportDialog)
     dialog.path.setText(str(tmp_path / "model.safetensors"))
-    click(dialog.start)
+    QTest.keyClick(dialog.path, Qt.Key.Key_Return)  # presses Export, not the button beside the field
     qtbot.waitUntil(dialog.done_button.isVisible, timeout=LONG_MS)
     assert (tmp_path / "model.safetensors").exists()
     assert "read back" in dialog.outcome.text()

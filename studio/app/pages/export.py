@@ -58,6 +58,8 @@ class ExportDialog(QDialog):
         for stage in (self._choosing(title), self._writing(), self._finished()):
             self._stages.addWidget(stage)
         self.setLayout(parts.column(self._stages, margin=3 * parts.GRID))
+        self.start.setDefault(True)  # what Enter presses, in the field as well
+        self.browse.setAutoDefault(False)
         self._connect()
 
     def _connect(self) -> None:

@@ -122,8 +122,11 @@ class GeneratePage(Page):
     def _refresh_busy(self) -> None:
         busy, problem = self.session.models.is_busy(), self._problem()
         names = self.choice.makes() == "labels"
-        self.generate.setVisible(not busy and not names)
-        self.cancel.setVisible(busy)
+        shown, hidden = (self.cancel, self.generate) if busy else (self.generate, self.cancel)
+        shown.setVisible(busy or not names)
+        if hidden.hasFocus():
+            shown.setFocus()
+        hidden.setVisible(False)
         self._bar.setVisible(busy)
         self._bar.setRange(0, 0)
         parts.enable(self.generate, problem, _GENERATE)
