@@ -50,7 +50,7 @@ class Farewell(QObject):
             question = QMessageBox(self._window)
             question.setWindowTitle("Leave while training?")
             question.setIcon(QMessageBox.Icon.Question)
-            question.setText(f"'{self._training.title}' is still training.")
+            question.setText(f"'{self._training.title}' is not finished.")
             question.setInformativeText("Its work is saved when you leave, and you can resume it next time.")
             leave = question.addButton("Stop and save", QMessageBox.ButtonRole.AcceptRole)
             stay = question.addButton("Keep training", QMessageBox.ButtonRole.RejectRole)
