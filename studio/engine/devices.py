@@ -18,6 +18,7 @@ from studio.core.errors import DeviceError, UsageError
 from studio.core.events import Event, Events
 
 AUTO = "auto"
+_PROBES = 3
 
 
 @dataclass(frozen=True)
@@ -130,14 +131,16 @@ def probe_step(device: torch.device, precision: str) -> float:
 
 
 def _probed(device: Device) -> Device:
-    try:
-        fp32 = probe_step(torch.device(device.id), "fp32")
-    except (RuntimeError, NotImplementedError) as error:  # what torch raises for a card that is too old, full or lost
-        return replace(device, problem=f"A training step failed: {str(error).splitlines()[0]}")
-    try:
-        bf16 = probe_step(torch.device(device.id), "bf16")
-    except (RuntimeError, NotImplementedError):  # no bf16 is no fault
-        bf16 = 0.0
+    """Both precisions in turn, the best of a few tries each: other programs must not decide which is the faster."""
+    torch_device = torch.device(device.id)
+    fp32 = bf16 = 0.0
+    for _ in range(_PROBES):
+        try:
+            fp32 = max(fp32, probe_step(torch_device, "fp32"))
+        except (RuntimeError, NotImplementedError) as error:  # what torch raises for a card too old, full or lost
+            return replace(device, problem=f"A training step failed: {str(error).splitlines()[0]}")
+        with contextlib.suppress(RuntimeError, NotImplementedError):  # no bf16 is no fault
+            bf16 = max(bf16, probe_step(torch_device, "bf16"))
     return replace(device, bf16=bf16 > 1.05 * fp32, steps_per_s=max(fp32, bf16))
 
 
