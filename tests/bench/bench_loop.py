@@ -1,6 +1,6 @@
 """The tutorials' training loop against the studio's engine: the same network, batch size and sprites, in one run.
 
-    python -m tests.bench.bench_loop [--sprites FOLDER] [--steps 20] [--pairs 3] [--recipe generator]
+    python -m tests.bench.bench_loop [--sprites FOLDER] [--steps 20] [--pairs 3] [--recipe generator] [--width 0]
 
 The tutorials' loop: ImageFolder, a DataLoader with two workers, `.to(device)` for each batch, fp32, a plain AdamW and
 `loss.item()` at each step. The engine: sprites on the device, its own choice of precision. Both on the CPU, in turn,
@@ -100,7 +100,8 @@ def measure(side: str, chosen: argparse.Namespace, folder: Path) -> float:
     *_, found = import_sprites([chosen.sprites], ImportOptions())
     assert isinstance(found, SpritesImported)
     recipe, device = catalogue.recipe(chosen.recipe), choose(detect(), "cpu")
-    config = recipe.Config(steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0)
+    network = {"width": chosen.width} if chosen.width else {}
+    config = recipe.Config(steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0, **network)
     sprites, _ = recipe.select(found.sprites, config)
     torch.set_num_threads(device.threads)
     if side == "engine":
@@ -122,6 +123,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--recipe", default="generator")
+    parser.add_argument("--width", type=int, default=0, help="of the network; 0 takes the recipe's own")
     parser.add_argument("--side", choices=("engine", "tutorials"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.side:
