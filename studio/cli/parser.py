@@ -15,6 +15,7 @@ examples:
   studio demo                                  see the whole thing in three minutes
   studio train my-sprites --minutes 10         learn to draw what is in a folder
   studio generate "my run" --count 64 --out sheet.png
+  studio evaluate "my run"                     how good its sprites are, beside real ones
   studio export "my run" --out model.safetensors
 
 'studio COMMAND --help' tells all about a command.
@@ -38,7 +39,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_lazily("studio.cli.window", "open_window"))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_demo, _devices, _inspect, _train, _resume, _generate, _classify, _export, _runs):
+    for add in (_demo, _devices, _inspect, _train, _resume, _generate, _classify, _evaluate, _export, _runs):
         add(commands, words)
     return parser.parse_args(words)
 
@@ -154,6 +155,24 @@ def _classify(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
     _add_run(parser, checkpoint=True)
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="sprites: files or folders")
     _add_device(parser)
+
+
+def _evaluate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "say how good a generator's new sprites are, or those in other folders"
+    parser = _command(commands, "evaluate", about, "judging", "RUN [PATH...] ")
+    _add_run(parser, checkpoint=True)
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="PATH",
+        help="sprites to judge instead of the run's own: files or folders",
+    )
+    _add_device(parser)
+    if _is_command(words, "evaluate"):
+        from studio.cli.judging import add_evaluate_flags
+
+        add_evaluate_flags(parser)
 
 
 def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:

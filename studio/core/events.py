@@ -144,3 +144,18 @@ class Exported(Event):
     paths: tuple[Path, ...]
     difference: float
     snippet: str
+
+
+@dataclass(frozen=True)
+class Evaluated(Event):
+    """How good sprites are: figures by name (see `engine.evaluate.FIGURES`) for each of several sets of sprites.
+
+    'new': those that were asked about. Beside them, so that nobody is fooled by one number: 'real', real sprites
+    against real ones, as good as it gets; 'cheat', training sprites handed back.
+    """
+
+    title: str
+    count: int
+    heldout_count: int
+    training_count: int
+    figures: Mapping[str, Mapping[str, float]]

@@ -33,6 +33,11 @@ def runs() -> Path:
     return home() / "runs"
 
 
+def features() -> Path:
+    """The folder of what was learnt to measure quality with, by training data."""
+    return home() / "features"
+
+
 def cache() -> Path:
     """The folder of packed imports; it can be deleted at any time."""
     return home() / "cache"

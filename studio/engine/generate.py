@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.config import Config, setting
@@ -19,6 +20,8 @@ from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
 from studio.engine.rundir import RunDir
 from studio.recipes.base import SampleSettings, Spec
+
+Labels = NDArray[np.int64]
 
 _AT_ONCE = 64  # sprites in one pass: enough to fill a device, few enough to stop soon
 
@@ -71,18 +74,26 @@ def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
             f"{model.title} is a {model.recipe.title.lower()}: it draws no sprites.", "Choose a generator."
         )
     labels = _labels(model.spec, settings)
+    made = yield from draw(model, labels, settings.guidance, settings.steps, settings.seed)
+    title = f"{model.title}, step {model.step:,}"
+    yield SpritesGenerated(made, labels, title, settings.seed)
+
+
+def draw(
+    model: TrainedModel, labels: Labels, guidance: float, steps: int, seed: int
+) -> Generator[Progress, None, Rgba]:
+    """A sprite of each class in int64 [N]: yields Progress after each solver step, returns uint8 [N, S, S, 4]."""
     made: list[Rgba] = []
-    for start in range(0, settings.count, _AT_ONCE):
+    for start in range(0, len(labels), _AT_ONCE):
         part = torch.from_numpy(labels[start : start + _AT_ONCE])
-        request = SampleSettings(part.to(model.device), settings.guidance, settings.steps, settings.seed, first=start)
+        request = SampleSettings(part.to(model.device), guidance, steps, seed, first=start)
         for step, x in enumerate(sample_steps(model, request), 1):
             if x is not None:
                 made.append(to_rgba(x).numpy())
             else:
-                share = min(step, settings.steps) / settings.steps
-                yield Progress(round(start + share * len(part)), settings.count, "sprites drawn")
-    title = f"{model.title}, step {model.step:,}"
-    yield SpritesGenerated(np.concatenate(made), labels, title, settings.seed)
+                share = min(step, steps) / steps
+                yield Progress(round(start + share * len(part)), len(labels), "sprites drawn")
+    return np.concatenate(made)
 
 
 def sample_steps(model: TrainedModel, request: SampleSettings) -> Iterator[Tensor | None]:
@@ -118,7 +129,7 @@ def classify(model: TrainedModel, rgba: Rgba) -> Events:
     yield Classified(probabilities, model.spec.class_names)
 
 
-def _labels(spec: Spec, settings: GenerateSettings) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _labels(spec: Spec, settings: GenerateSettings) -> Labels:
     """A class for each sprite: the one asked for, or all in turn. Raises UsageError for an unknown class."""
     if not settings.class_name:
         return np.arange(settings.count, dtype=np.int64) % len(spec.class_names)

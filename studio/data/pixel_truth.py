@@ -1,0 +1,43 @@
+"""Whether sprites are made of the pixels that pixel art is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Rgba
+
+
+@dataclass(frozen=True)
+class PixelTruth:
+    """Shares from 0 to 1; NaN where there is nothing to take a share of.
+
+    half_transparent: of the pixels that can be seen, those that can be seen through.
+    colours: the median number of colours of a sprite; every pixel that can be seen counts, without its alpha.
+    off_palette: of the pixels that can be seen, those in a colour that the reference sprites don't have.
+    """
+
+    half_transparent: float
+    colours: float
+    off_palette: float
+
+
+def pixel_truth(sprites: Rgba, reference: Rgba) -> PixelTruth:
+    """Look at uint8 [N, S, S, 4] beside reference sprites uint8 [M, T, T, 4]."""
+    alpha = sprites[..., 3]
+    seen = alpha > 0
+    colours = _colours(sprites)
+    palette = np.unique(_colours(reference)[reference[..., 3] > 0])
+    with np.errstate(invalid="ignore"):
+        half = np.float64((seen & (alpha < 255)).sum()) / seen.sum()
+        off = np.float64((~np.isin(colours[seen], palette)).sum()) / seen.sum()
+    each = [len(np.unique(colour[visible])) for colour, visible in zip(colours, seen, strict=True)]
+    return PixelTruth(float(half), float(np.median(each)) if each else float("nan"), float(off))
+
+
+def _colours(sprites: Rgba) -> NDArray[np.uint32]:
+    """Red, green and blue as one number: uint32 [N, S, S]."""
+    parts = sprites.astype(np.uint32)
+    return np.asarray(parts[..., 0] << 16 | parts[..., 1] << 8 | parts[..., 2])

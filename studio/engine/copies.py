@@ -1,0 +1,66 @@
+"""Which new sprites are copies of training sprites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from studio.core.events import Rgba
+from studio.engine.batches import to_input
+
+_COPY = 1 / 3  # of the second distance: nearer than that, a sprite is a copy and no chance neighbour
+_FARTHEST_PX = 1  # how far copies may be moved
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """For each sprite: the index of the nearest training sprite, int64 [N], and whether it is a copy, bool [N]."""
+
+    index: NDArray[np.int64]
+    is_copy: NDArray[np.bool_]
+
+
+def nearest_training_sprites(sprites: Rgba, training: Rgba, device: torch.device) -> Nearest:
+    """Compare uint8 [N, S, S, 4] with the training sprites uint8 [M, S, S, 4], M at least 2, on `device`.
+
+    Distances are between premultiplied pixels. Each sprite is tried as it is, mirrored, and moved by up to a pixel
+    each way. It is a copy when the nearest training sprite is at less than a third of the distance of the second.
+    """
+    known = _flat(training, device)
+    best = torch.full((len(sprites), 2), torch.inf, device=device)
+    index = torch.zeros(len(sprites), dtype=torch.int64, device=device)
+    for variant in _variants(sprites):
+        distances, places = _two_nearest(_flat(variant, device), known)
+        better = distances[:, 0] < best[:, 0]
+        best = torch.where(better[:, None], distances, best)
+        index = torch.where(better, places, index)
+    is_copy = best[:, 0] < _COPY * best[:, 1]
+    return Nearest(index.cpu().numpy(), is_copy.cpu().numpy())
+
+
+def _variants(sprites: Rgba) -> list[Rgba]:
+    steps = range(-_FARTHEST_PX, _FARTHEST_PX + 1)
+    padded = np.pad(sprites, ((0, 0), (_FARTHEST_PX,) * 2, (_FARTHEST_PX,) * 2, (0, 0)))
+    size, middle = sprites.shape[1], _FARTHEST_PX
+    moved = [padded[:, middle + y : middle + y + size, middle + x : middle + x + size] for y in steps for x in steps]
+    return [variant[:, :, ::direction] for variant in moved for direction in (1, -1)]
+
+
+def _flat(sprites: Rgba, device: torch.device) -> Tensor:
+    """Premultiplied pixels as float32 [N, 4 S S]."""
+    rgba = torch.from_numpy(np.ascontiguousarray(sprites)).to(device).permute(0, 3, 1, 2)
+    return to_input(rgba).flatten(1)
+
+
+def _two_nearest(sprites: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
+    """Distances to the two nearest, float32 [N, 2], and the index of the nearest, int64 [N]."""
+    squares = (sprites**2).sum(1)[:, None] + (known**2).sum(1)[None, :] - 2 * sprites @ known.T
+    nearest = squares.clamp(min=0).topk(2, dim=1, largest=False)
+    # The products lose the last digits, which is all that there is between equal sprites: look again.
+    exact = (sprites[:, None] - known[nearest.indices]).square().sum(2).sqrt()
+    exact, order = exact.sort(dim=1)
+    return exact, nearest.indices.gather(1, order)[:, 0]

@@ -1,0 +1,166 @@
+"""How good a generator's sprites are: the protocol by which runs, and other programs, are compared.
+
+New sprites, in the classes and proportions of the training data, are set against held-out and against training
+sprites, in features learnt from the training sprites alone. The same figures for real sprites and for a cheat who
+hands training sprites back stand beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+
+from studio.core.config import Config, setting
+from studio.core.errors import UsageError
+from studio.core.events import Evaluated, Events, Rgba, Validated
+from studio.data import packed
+from studio.data.pixel_truth import pixel_truth
+from studio.data.sprites import Sprites
+from studio.engine import devices
+from studio.engine.batches import DeviceSprites, split
+from studio.engine.copies import nearest_training_sprites
+from studio.engine.devices import Device
+from studio.engine.features import SpriteFeatures, features_of
+from studio.engine.generate import GenerateSettings, Labels, draw
+from studio.engine.model import TrainedModel
+from studio.engine.rundir import RunDir
+from studio.engine.scores import frechet_distance, kid, overlap
+
+_FEWEST = 20  # sprites on each side: with fewer, the figures are noise
+
+
+@dataclass(frozen=True)
+class EvaluateSettings(Config):
+    """How new sprites are drawn to be judged."""
+
+    count: int = setting(
+        512, "How many sprites to judge: more give steadier figures.", unit="sprites", low=_FEWEST, high=10_000
+    )
+    seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
+    guidance: float = setting(
+        GenerateSettings().guidance, "How strongly the class shapes the sprite, as in generating.", low=0.0, high=10.0
+    )
+    steps: int = setting(GenerateSettings().steps, "Solver steps a sprite.", low=1, high=1000)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One line of the evaluation. `unit`: '' for a plain number, '%' for a share."""
+
+    name: str
+    title: str
+    better: Literal["low", "high", "as real"]
+    help: str
+    unit: Literal["", "%"] = ""
+
+
+FIGURES = (
+    Figure("kid_heldout", "KID, held out", "low", "Kernel distance to sprites that the model never saw."),
+    Figure("fd_heldout", "Fréchet, held out", "low", "Distance of the fitted normal distributions, held-out sprites."),
+    Figure("kid_training", "KID, training", "low", "Kernel distance to the sprites that it learnt from."),
+    Figure("fd_training", "Fréchet, training", "low", "Distance of the fitted normal distributions, training sprites."),
+    Figure("precision", "Precision", "high", "Sprites that look real.", "%"),
+    Figure("recall", "Recall", "high", "Real sprites that it could draw.", "%"),
+    Figure("coverage", "Coverage", "high", "Real sprites that have one of these near them.", "%"),
+    Figure("class_agreement", "Right class", "as real", "Sprites that look like the class that was asked for.", "%"),
+    Figure("copies", "Copies", "low", "Far nearer to one training sprite than to any other.", "%"),
+    Figure("half_transparent", "Half-transparent", "as real", "Visible pixels that can be seen through.", "%"),
+    Figure("colours", "Colours a sprite", "as real", "The median number."),
+    Figure("off_palette", "Off palette", "as real", "Visible pixels in a colour that no training sprite has.", "%"),
+)  # fmt: skip
+
+
+def evaluate(model: TrainedModel, run: Path, device: Device, settings: EvaluateSettings) -> Events:
+    """Judge a generator of this run: yields Progress, then Evaluated; for a classifier, one Validated.
+
+    Raises UsageError when too few sprites were held out, RunError when the run's data are gone.
+    """
+    training, heldout = _data(run, model)
+    if model.recipe.makes == "labels":
+        yield _validate(model, heldout)
+        return
+    _check_counts(training, heldout)
+    features = yield from features_of(training, device)
+    chosen = np.random.default_rng(settings.seed).integers(len(training), size=settings.count)
+    labels = training.labels[chosen]
+    new = yield from draw(model, labels, settings.guidance, settings.steps, settings.seed)
+    yield judge(f"{model.title}, step {model.step:,}", new, labels, training, heldout, features)
+
+
+def evaluate_sprites(model: TrainedModel, run: Path, device: Device, sprites: Rgba, title: str) -> Events:
+    """Judge other sprites, uint8 [N, S, S, 4] of the run's size, by the run's data: yields Progress, then Evaluated."""
+    training, heldout = _data(run, model)
+    _check_counts(training, heldout)
+    if len(sprites) < _FEWEST:
+        raise UsageError(f"{len(sprites)} sprites are too few to judge.", f"Give {_FEWEST} at least.")
+    features = yield from features_of(training, device)
+    yield judge(title, sprites, None, training, heldout, features)
+
+
+def judge(
+    title: str, new: Rgba, labels: Labels | None, training: Sprites, heldout: Sprites, features: SpriteFeatures
+) -> Evaluated:
+    """All figures of sprites uint8 [N, S, S, 4], of the classes int64 [N] if they were asked for by class."""
+    order = np.random.default_rng(0).permutation(len(training))
+    first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])
+    real_heldout, real_training = features.of(heldout.rgba), features.of(training.rgba)
+
+    def figures(sprites: Rgba, asked: Labels | None) -> dict[str, float]:
+        values = features.of(sprites)
+        return {**_distances("heldout", values, real_heldout), **_distances("training", values, real_training),
+                **vars(overlap(real_heldout, values)), **_looks(sprites, asked, training, features)}  # fmt: skip
+
+    # Real against real: each distance is between sprites that have nothing to do with each other.
+    real = {
+        **_looks(heldout.rgba, heldout.labels, training, features),
+        **_distances("heldout", features.of(first.rgba), real_heldout),
+        **_distances("training", real_heldout, real_training),
+        **vars(overlap(real_heldout, features.of(first.rgba))),
+    }
+    table = {"new": figures(new, labels), "real": real, "cheat": figures(second.rgba, second.labels)}
+    return Evaluated(title, len(new), len(heldout), len(training), table)
+
+
+def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, float]:
+    distance = kid(real, values)
+    return {
+        f"kid_{name}": distance.value,
+        f"kid_{name}_error": distance.error,
+        f"fd_{name}": frechet_distance(real, values),
+    }
+
+
+def _looks(sprites: Rgba, asked: Labels | None, training: Sprites, features: SpriteFeatures) -> Mapping[str, float]:
+    """What can be said of sprites one by one."""
+    nearest = nearest_training_sprites(sprites, training.rgba, features.device)
+    found = {"copies": float(nearest.is_copy.mean()), **vars(pixel_truth(sprites, training.rgba))}
+    if asked is not None and features.knows_classes:
+        found["class_agreement"] = float((features.classes_of(sprites) == asked).mean())
+    return found
+
+
+def _data(run: Path, model: TrainedModel) -> tuple[Sprites, Sprites]:
+    """What the run learnt from, and what it held out."""
+    sprites = packed.load(RunDir(run).data)
+    training, heldout = split(sprites, model.config.holdout, model.config.seed)
+    return sprites.take(training), sprites.take(heldout)
+
+
+def _check_counts(training: Sprites, heldout: Sprites) -> None:
+    if min(len(training), len(heldout)) < _FEWEST:
+        raise UsageError(
+            f"{len(heldout)} sprites were held out of {len(training) + len(heldout)}: too few to judge by.",
+            f"Train with more sprites, or a larger share held out: {_FEWEST} sprites at least.",
+        )
+
+
+def _validate(model: TrainedModel, heldout: Sprites) -> Validated:
+    batches = DeviceSprites(heldout, model.device).plain_batches(256, len(heldout))
+    with torch.no_grad(), devices.autocast(model.device.type, model.precision):
+        found = model.recipe.evaluate(model.network, batches, model.config)
+    return Validated(model.step, found.metrics, None if found.confusion is None else found.confusion.numpy())

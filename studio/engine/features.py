@@ -1,0 +1,154 @@
+"""What sprites look like, in numbers: the features of a small network that learnt to tell the training sprites apart.
+
+Features of photographs say little about pixel art, so each set of training sprites has its own. They are learnt from
+the training sprites alone, never from held-out ones, and kept by what they were learnt from: runs over the same data
+are measured with the same ruler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load as parse_tensors
+from safetensors.torch import save as as_bytes
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from studio.core import files, places
+from studio.core.events import Event, Progress, Rgba
+from studio.data.sprites import Sprites
+from studio.engine import devices
+from studio.engine.batches import DeviceSprites, to_input
+from studio.engine.devices import Device
+from studio.recipes.layers import ResidualBlock, group_norm
+
+PROTOCOL = 1  # counts changes of this file that change the features
+_STEPS, _WARM_UP, _BATCH, _RATE = 500, 50, 64, 2e-3
+_WIDTH = 32
+_SHIFT_PX = 2
+_TURNS = 4  # of the pretext task: which way up is it?
+_AT_ONCE = 256
+
+
+class FeatureNetwork(nn.Module):
+    """A small residual network (He et al. 2016) from x [B, 4, S, S] to features [B, 128] and from there to classes.
+
+    Large sprites are folded first, so that all are looked at in about 32 positions a side.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, size: int, classes: int) -> None:
+        super().__init__()
+        self.patch = max(1, size // 32)
+        self.padding = -size % self.patch
+        width = _WIDTH
+        self.enter = nn.Conv2d(4 * self.patch**2, width, 3, 1, 1)
+        self.blocks = nn.Sequential(
+            ResidualBlock(width, width),
+            ResidualBlock(width, 2 * width, stride=2),
+            ResidualBlock(2 * width, 2 * width),
+            ResidualBlock(2 * width, 4 * width, stride=2),
+            ResidualBlock(4 * width, 4 * width),
+        )
+        self.norm = group_norm(4 * width)
+        self.leave = nn.Linear(4 * width, classes)
+        self.register_buffer("mean", torch.zeros(4 * width))
+        self.register_buffer("deviation", torch.ones(4 * width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = F.pixel_unshuffle(F.pad(x, (0, self.padding, 0, self.padding), value=-1.0), self.patch)
+        return F.silu(self.norm(self.blocks(self.enter(x)))).mean((2, 3))
+
+
+class SpriteFeatures:
+    """A trained feature network, on its device."""
+
+    def __init__(self, network: FeatureNetwork, device: Device, *, knows_classes: bool) -> None:
+        self.network = network.to(torch.device(device.id)).to(memory_format=torch.channels_last).eval()
+        self.knows_classes = knows_classes
+        self.device = torch.device(device.id)
+
+    def of(self, rgba: Rgba) -> NDArray[np.float64]:
+        """Features float64 [N, 128] of sprites uint8 [N, S, S, 4], in units of the training sprites' spread."""
+        scaled = (self._raw(rgba) - self.network.mean) / self.network.deviation
+        return scaled.double().cpu().numpy()
+
+    def classes_of(self, rgba: Rgba) -> NDArray[np.int64]:
+        """The class that each sprite looks like: int64 [N]. Only where `knows_classes`."""
+        return self.network.leave(self._raw(rgba)).argmax(1).cpu().numpy()  # type: ignore[no-any-return]
+
+    def fit_scale(self, rgba: Rgba) -> None:
+        """Take these sprites as what spread is measured in."""
+        raw = self._raw(rgba)
+        self.network.mean.copy_(raw.mean(0))
+        self.network.deviation.copy_(raw.std(0).clamp(min=1e-6))
+
+    @torch.no_grad()
+    def _raw(self, rgba: Rgba) -> Tensor:
+        parts = [torch.from_numpy(rgba[i : i + _AT_ONCE]) for i in range(0, len(rgba), _AT_ONCE)]
+        return torch.cat([self.network(to_input(part.to(self.device).permute(0, 3, 1, 2))) for part in parts]).float()
+
+
+def features_of(training: Sprites, device: Device) -> Generator[Event, None, SpriteFeatures]:
+    """The features for these training sprites, kept ones if there are any: yields Progress, returns the features."""
+    knows_classes = bool((training.class_counts() > 0).sum() > 1)
+    classes = len(training.class_names) if knows_classes else _TURNS
+    network = FeatureNetwork(training.size, classes)
+    path = places.features() / f"{training.fingerprint} {PROTOCOL}.safetensors"
+    if _load(network, path):
+        return SpriteFeatures(network, device, knows_classes=knows_classes)
+    torch.manual_seed(0)
+    network = FeatureNetwork(training.size, classes)
+    found = SpriteFeatures(network, device, knows_classes=knows_classes)
+    yield from _learn(found, training, device)
+    found.fit_scale(training.rgba)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
+    files.write_atomic(path, as_bytes(tensors))
+    return found
+
+
+def _learn(found: SpriteFeatures, training: Sprites, device: Device) -> Generator[Event, None, None]:
+    """Train the network to name classes or, where there is one only, which way up a sprite is (Gidaris et al. 2018)."""
+    network, data = found.network.train(), DeviceSprites(training, found.device)
+    optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.05, fused=True)
+    rng = torch.Generator(found.device)
+    precision = devices.resolve_precision(device, devices.AUTO)
+    for step in range(_STEPS):
+        rate = _RATE * min(1, (step + 1) / _WARM_UP) * min(1, 2 * (1 - step / _STEPS))
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        rng.manual_seed(step)
+        batch = data.batch(step, _BATCH, flip=False, shift_px=_SHIFT_PX, rng=rng)
+        x, y = (batch.x, batch.y) if found.knows_classes else _turned(batch.x)
+        with torch.enable_grad(), devices.autocast(found.device.type, precision):
+            loss = F.cross_entropy(network.leave(network(x)).float(), y, label_smoothing=0.1)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        yield Progress(step + 1, _STEPS, "steps of learning to see")
+    network.eval()
+
+
+def _turned(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Each quarter of the batch turned by another number of quarter turns, and that number: int64 [B]."""
+    turns = torch.arange(len(x), device=x.device) * _TURNS // len(x)
+    parts = [x[turns == turn].rot90(turn, (2, 3)) for turn in range(_TURNS)]
+    return torch.cat(parts), turns
+
+
+def _load(network: FeatureNetwork, path: Path) -> bool:
+    """Whether the kept weights are there, whole and of this network."""
+    try:
+        network.load_state_dict(parse_tensors(path.read_bytes()))
+    except (OSError, SafetensorError, RuntimeError):
+        return False
+    return True
