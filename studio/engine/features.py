@@ -3,6 +3,9 @@
 Features of photographs say little about pixel art, so each set of training sprites has its own. They are learnt from
 the training sprites alone, never from held-out ones, and kept by what they were learnt from: runs over the same data
 are measured with the same ruler.
+
+Classes alone make features that are blind to mush: noise of a tenth of the range moved no distance. So the network
+also learns to tell whether a sprite was spoilt, by specks, blotches or blur, and its features come from all levels.
 """
 
 from __future__ import annotations
@@ -31,14 +34,17 @@ PROTOCOL = 1  # counts changes of this file that change the features
 _STEPS, _WARM_UP, _BATCH, _RATE = 500, 50, 64, 2e-3
 _WIDTH = 32
 _SHIFT_PX = 2
+_SPOILT_KINDS = 4  # not at all, specks, blotches, blur
 _TURNS = 4  # of the pretext task: which way up is it?
 _AT_ONCE = 256
 
 
 class FeatureNetwork(nn.Module):
-    """A small residual network (He et al. 2016) from x [B, 4, S, S] to features [B, 128] and from there to classes.
+    """A small residual network (He et al. 2016) from x [B, 4, S, S] to features [B, 256].
 
-    Large sprites are folded first, so that all are looked at in about 32 positions a side.
+    The features are the means over positions at each of four levels. `classify` goes from the last 128 of them to
+    classes, `judge` from all to how the sprite was spoilt. Large sprites are folded first, so that all are looked at in
+    about 32 positions a side.
     """
 
     mean: Tensor
@@ -48,23 +54,28 @@ class FeatureNetwork(nn.Module):
         super().__init__()
         self.patch = max(1, size // 32)
         self.padding = -size % self.patch
-        width = _WIDTH
+        width, deep = _WIDTH, 4 * _WIDTH
         self.enter = nn.Conv2d(4 * self.patch**2, width, 3, 1, 1)
-        self.blocks = nn.Sequential(
-            ResidualBlock(width, width),
-            ResidualBlock(width, 2 * width, stride=2),
-            ResidualBlock(2 * width, 2 * width),
-            ResidualBlock(2 * width, 4 * width, stride=2),
-            ResidualBlock(4 * width, 4 * width),
-        )
-        self.norm = group_norm(4 * width)
-        self.leave = nn.Linear(4 * width, classes)
-        self.register_buffer("mean", torch.zeros(4 * width))
-        self.register_buffer("deviation", torch.ones(4 * width))
+        self.fine = ResidualBlock(width, width)
+        self.middle = nn.Sequential(ResidualBlock(width, 2 * width, stride=2), ResidualBlock(2 * width, 2 * width))
+        self.coarse = nn.Sequential(ResidualBlock(2 * width, deep, stride=2), ResidualBlock(deep, deep))
+        self.norm = group_norm(deep)
+        self.classify = nn.Linear(deep, classes)
+        self.judge = nn.Sequential(nn.Linear(2 * deep, deep), nn.SiLU(), nn.Linear(deep, _SPOILT_KINDS))
+        self.register_buffer("mean", torch.zeros(2 * deep))
+        self.register_buffer("deviation", torch.ones(2 * deep))
 
     def forward(self, x: Tensor) -> Tensor:
         x = F.pixel_unshuffle(F.pad(x, (0, self.padding, 0, self.padding), value=-1.0), self.patch)
-        return F.silu(self.norm(self.blocks(self.enter(x)))).mean((2, 3))
+        levels = [self.enter(x)]
+        for stage in (self.fine, self.middle, self.coarse):
+            levels.append(stage(levels[-1]))
+        levels[-1] = self.norm(levels[-1])
+        return torch.cat([F.silu(level).mean((2, 3)) for level in levels], 1)
+
+    def class_scores(self, features: Tensor) -> Tensor:
+        """Logits [B, classes] of features [B, 256]."""
+        return self.classify(features[:, -4 * _WIDTH :])  # type: ignore[no-any-return]
 
 
 class SpriteFeatures:
@@ -76,13 +87,16 @@ class SpriteFeatures:
         self.device = torch.device(device.id)
 
     def of(self, rgba: Rgba) -> NDArray[np.float64]:
-        """Features float64 [N, 128] of sprites uint8 [N, S, S, 4], in units of the training sprites' spread."""
-        scaled = (self._raw(rgba) - self.network.mean) / self.network.deviation
-        return scaled.double().cpu().numpy()
+        """Features float64 [N, 256] of sprites uint8 [N, S, S, 4].
+
+        Each in units of the training sprites' spread, and all brought to the same length, so that no outlier rules.
+        """
+        scaled = ((self._raw(rgba) - self.network.mean) / self.network.deviation).double()
+        return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).cpu().numpy())
 
     def classes_of(self, rgba: Rgba) -> NDArray[np.int64]:
         """The class that each sprite looks like: int64 [N]. Only where `knows_classes`."""
-        return self.network.leave(self._raw(rgba)).argmax(1).cpu().numpy()  # type: ignore[no-any-return]
+        return self.network.class_scores(self._raw(rgba)).argmax(1).cpu().numpy()
 
     def fit_scale(self, rgba: Rgba) -> None:
         """Take these sprites as what spread is measured in."""
@@ -116,7 +130,9 @@ def features_of(training: Sprites, device: Device) -> Generator[Event, None, Spr
 
 
 def _learn(found: SpriteFeatures, training: Sprites, device: Device) -> Generator[Event, None, None]:
-    """Train the network to name classes or, where there is one only, which way up a sprite is (Gidaris et al. 2018)."""
+    """Train the network to see how a sprite was spoilt and which class it is of or, where all are of one, which way up
+    it is (Gidaris et al. 2018).
+    """
     network, data = found.network.train(), DeviceSprites(training, found.device)
     optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.05, fused=True)
     rng = torch.Generator(found.device)
@@ -128,14 +144,37 @@ def _learn(found: SpriteFeatures, training: Sprites, device: Device) -> Generato
         rng.manual_seed(step)
         batch = data.batch(step, _BATCH, flip=False, shift_px=_SHIFT_PX, rng=rng)
         x, y = (batch.x, batch.y) if found.knows_classes else _turned(batch.x)
+        x, kind = spoilt(x, rng)
         with torch.enable_grad(), devices.autocast(found.device.type, precision):
-            loss = F.cross_entropy(network.leave(network(x)).float(), y, label_smoothing=0.1)
+            features = network(x)
+            loss = F.cross_entropy(network.class_scores(features).float(), y, label_smoothing=0.1)
+            loss = loss + F.cross_entropy(network.judge(features).float(), kind)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         yield Progress(step + 1, _STEPS, "steps of learning to see")
     network.eval()
+
+
+def spoilt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """A quarter of the batch each: as it is (kind 0), with specks (1), with blotches of four pixels (2), blurred (3).
+
+    x: float32 [B, 4, S, S] as in `Batch`; returns the same, and the kinds int64 [B].
+    """
+    count, _, size, _ = x.shape
+    kind = torch.arange(count, device=x.device) % _SPOILT_KINDS
+    kinds = kind[:, None, None, None]
+    colour, alpha = (x[:, :3] + 1) / 2, (x[:, 3:] + 1) / 2
+    strength = 0.05 + 0.2 * torch.rand(count, 1, 1, 1, device=x.device, generator=rng)
+    specks = torch.randn(count, 3, size, size, device=x.device, generator=rng)
+    blotches = torch.randn(count, 3, -(-size // 4), -(-size // 4), device=x.device, generator=rng)
+    noise = torch.where(kinds == 2, F.interpolate(blotches, scale_factor=4.0)[..., :size, :size], specks)
+    noisy = torch.cat([(colour + strength * noise * alpha).clamp(min=0).minimum(alpha), alpha], 1)
+    plain = torch.cat([colour, alpha], 1)
+    blurred = plain.lerp(F.avg_pool2d(F.pad(plain, (1, 1, 1, 1), mode="replicate"), 3, 1), 4 * strength)
+    found = torch.where(kinds == 0, plain, torch.where(kinds == 3, blurred, noisy))
+    return found * 2 - 1, kind
 
 
 def _turned(x: Tensor) -> tuple[Tensor, Tensor]:
