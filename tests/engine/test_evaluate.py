@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.core.errors import UsageError
+from studio.core.events import Evaluated, Validated
+from studio.engine import features
+from studio.engine.evaluate import FIGURES, EvaluateSettings, evaluate, evaluate_sprites
+from studio.engine.generate import load_model
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
+
+SPRITES = make_sprites(60)
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "_STEPS", 60)
+
+
+def test_a_young_generator_is_far_from_real(run_path: Path) -> None:
+    list(train_generator(run_path, SPRITES, steps=2))
+    model = load_model(run_path, "last", CPU)
+    (found,) = of_kind(list(evaluate(model, run_path, CPU, EvaluateSettings(count=24, steps=2))), Evaluated)
+    assert (found.count, found.heldout_count, found.training_count) == (24, 24, 96)
+    new, real, cheat = (found.figures[name] for name in ("new", "real", "cheat"))
+    for figure in FIGURES:
+        assert all(np.isfinite(values[figure.name]) for values in (new, real, cheat)), figure.name
+    assert new["kid_heldout"] > real["kid_heldout"] + 3 * real["kid_heldout_error"]
+    assert new["fd_training"] > 2 * max(real["fd_training"], cheat["fd_training"])
+    assert cheat["copies"] > 0.9 and cheat["off_palette"] == 0
+    assert real["class_agreement"] > 0.9
+
+
+def test_other_real_sprites_pass_for_real(run_path: Path) -> None:
+    list(train_generator(run_path, SPRITES, steps=2))
+    model = load_model(run_path, "last", CPU)
+    real = evaluate_sprites(model, run_path, CPU, make_sprites(30, seed=5).rgba, "others")
+    (found,) = of_kind(list(real), Evaluated)
+    figures = found.figures["new"]
+    assert found.title == "others" and "class_agreement" not in figures
+    assert figures["kid_heldout"] < 3 * figures["kid_heldout_error"]
+    assert figures["copies"] < 0.7 * found.figures["cheat"]["copies"]
+
+
+def test_the_same_seed_gives_the_same_figures(run_path: Path) -> None:
+    list(train_generator(run_path, SPRITES, steps=2))
+    model = load_model(run_path, "last", CPU)
+    settings = EvaluateSettings(count=20, steps=2)
+    first, again = (of_kind(list(evaluate(model, run_path, CPU, settings)), Evaluated)[0] for _ in range(2))
+    assert first.figures == again.figures
+
+
+def test_a_classifier_says_its_accuracy(run_path: Path) -> None:
+    list(train_classifier(run_path, SPRITES, steps=2))
+    model = load_model(run_path, "last", CPU)
+    (found,) = evaluate(model, run_path, CPU, EvaluateSettings())
+    assert isinstance(found, Validated) and found.confusion is not None
+    assert found.confusion.sum() == 24
+    assert found.metrics["accuracy"] == np.trace(found.confusion) / 24
+
+
+def test_too_few_held_out_sprites_are_no_judge(run_path: Path) -> None:
+    list(train_generator(run_path, make_sprites(12), steps=2))
+    model = load_model(run_path, "last", CPU)
+    with pytest.raises(UsageError, match="too few to judge"):
+        list(evaluate(model, run_path, CPU, EvaluateSettings()))
+    with pytest.raises(UsageError, match="too few to judge"):
+        list(evaluate_sprites(model, run_path, CPU, SPRITES.rgba, "all"))
