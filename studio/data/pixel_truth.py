@@ -12,7 +12,7 @@ from studio.core.events import Rgba
 
 @dataclass(frozen=True)
 class PixelTruth:
-    """Shares from 0 to 1; NaN where there is nothing to take a share of.
+    """Shares from 0 to 1; 0 where there is nothing to be seen.
 
     half_transparent: of the pixels that can be seen, those that can be seen through.
     colours: the median number of colours of a sprite; every pixel that can be seen counts, without its alpha.
@@ -30,11 +30,11 @@ def pixel_truth(sprites: Rgba, reference: Rgba) -> PixelTruth:
     seen = alpha > 0
     colours = _colours(sprites)
     palette = np.unique(_colours(reference)[reference[..., 3] > 0])
-    with np.errstate(invalid="ignore"):
-        half = np.float64((seen & (alpha < 255)).sum()) / seen.sum()
-        off = np.float64((~np.isin(colours[seen], palette)).sum()) / seen.sum()
-    each = [len(np.unique(colour[visible])) for colour, visible in zip(colours, seen, strict=True)]
-    return PixelTruth(float(half), float(np.median(each)) if each else float("nan"), float(off))
+    visible = max(1, int(seen.sum()))
+    half = int((seen & (alpha < 255)).sum()) / visible
+    off = int((~np.isin(colours[seen], palette)).sum()) / visible
+    each = [len(np.unique(colour[shown])) for colour, shown in zip(colours, seen, strict=True)]
+    return PixelTruth(half, float(np.median(each)) if each else 0.0, off)
 
 
 def _colours(sprites: Rgba) -> NDArray[np.uint32]:

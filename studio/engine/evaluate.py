@@ -21,6 +21,7 @@ from studio.core.events import Evaluated, Events, Rgba, Validated
 from studio.data import packed
 from studio.data.pixel_truth import pixel_truth
 from studio.data.sprites import Sprites
+from studio.data.true_pixels import true_pixels
 from studio.engine import devices
 from studio.engine.batches import DeviceSprites, split
 from studio.engine.copies import nearest_training_sprites
@@ -46,6 +47,7 @@ class EvaluateSettings(Config):
         GenerateSettings().guidance, "How strongly the class shapes the sprite, as in generating.", low=0.0, high=10.0
     )
     steps: int = setting(GenerateSettings().steps, "Solver steps a sprite.", low=1, high=1000)
+    true_pixels: bool = setting(True, "Judge the sprites with few colours and crisp edges; off, as drawn.")
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ def evaluate(model: TrainedModel, run: Path, device: Device, settings: EvaluateS
     chosen = np.random.default_rng(settings.seed).integers(len(training), size=settings.count)
     labels = training.labels[chosen]
     new = yield from draw(model, labels, settings.guidance, settings.steps, settings.seed)
+    if settings.true_pixels:
+        new = true_pixels(new, labels, model.style)
     yield judge(f"{model.title}, step {model.step:,}", new, labels, training, heldout, features)
 
 

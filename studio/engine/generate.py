@@ -14,11 +14,13 @@ from torch import Tensor
 from studio.core.config import Config, setting
 from studio.core.errors import RunError, UsageError
 from studio.core.events import Classified, Events, Progress, Rgba, SpritesGenerated
+from studio.data.true_pixels import true_pixels
 from studio.engine import catalogue, checkpoints, devices
 from studio.engine.batches import to_input, to_rgba
 from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
 from studio.engine.rundir import RunDir
+from studio.engine.style_file import load_style
 from studio.recipes.base import SampleSettings, Spec
 
 Labels = NDArray[np.int64]
@@ -40,6 +42,9 @@ class GenerateSettings(Config):
         high=10.0,
     )
     steps: int = setting(20, "Solver steps a sprite: more are finer and slower.", low=1, high=1000)
+    true_pixels: bool = setting(
+        True, "Few colours of the sprites' own palette and crisp edges, as in the sprites learnt from; off, as drawn."
+    )
 
 
 def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
@@ -55,7 +60,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     target = torch.device(device.id)
     precision = devices.resolve_precision(device, config.precision)
     network = network.to(target).to(memory_format=torch.channels_last)
-    return TrainedModel(recipe, config, spec, network, target, precision, info.step, record.name)
+    return TrainedModel(recipe, config, spec, network, target, precision, info.step, record.name, load_style(run))
 
 
 def checkpoint_names(path: Path) -> list[str]:
@@ -75,6 +80,8 @@ def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
         )
     labels = _labels(model.spec, settings)
     made = yield from draw(model, labels, settings.guidance, settings.steps, settings.seed)
+    if settings.true_pixels:
+        made = true_pixels(made, labels, model.style)
     title = f"{model.title}, step {model.step:,}"
     yield SpritesGenerated(made, labels, title, settings.seed)
 

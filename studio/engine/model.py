@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from studio.core.config import TrainingConfig
+from studio.data.true_pixels import PixelStyle
 from studio.recipes.base import Recipe, Spec
 
 
@@ -23,6 +24,7 @@ class TrainedModel:
     precision: str
     step: int
     title: str  # the run's name, for people
+    style: PixelStyle  # of the sprites that it learnt from
 
 
 @dataclass(eq=False)

@@ -23,6 +23,7 @@ from studio.core.events import (
     Validated,
 )
 from studio.data.sprites import Sprites
+from studio.data.true_pixels import true_pixels
 from studio.engine import devices
 from studio.engine.batches import to_rgba
 from studio.engine.devices import Device
@@ -183,7 +184,7 @@ def live_samples(training: Training, control: Control) -> Events:
         if x is None:
             yield Progress(number, SAMPLE_STEPS, "live samples")
         else:
-            sprites = to_rgba(x).numpy()
+            sprites = true_pixels(to_rgba(x).numpy(), labels, training.style)
             training.run.save_samples(training.step, sprites)
             yield SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
 

@@ -17,6 +17,7 @@ from studio.core.events import Notice, Rgba, Validated
 from studio.core.files import sweep_temporaries
 from studio.data import packed
 from studio.data.sprites import Sprites
+from studio.data.true_pixels import PixelStyle, style_of
 from studio.engine import catalogue, checkpoints, devices
 from studio.engine.batches import DeviceSprites, split
 from studio.engine.checkpoints import CheckpointInfo
@@ -24,6 +25,7 @@ from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
 from studio.engine.optim import Average, make_optimizer
 from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, writing
+from studio.engine.style_file import load_style, save_style
 from studio.recipes.base import Recipe, Spec
 
 VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a steady figure
@@ -46,6 +48,7 @@ class Training:
     average: Average
     optimizer: torch.optim.AdamW
     heldout_sprites: Rgba  # uint8 [N, S, S, 4], for people to look at
+    style: PixelStyle
     step: int = 0
     elapsed_s: float = 0.0
     checkpoint_number: int = 0
@@ -57,7 +60,7 @@ class Training:
         """The live model: the averaged weights, which change as training goes on."""
         return TrainedModel(
             self.recipe, self.config, self.spec, self.average.network, self.device, self.precision, self.step,
-            self.record.name,
+            self.record.name, self.style,
         )  # fmt: skip
 
     def used_up(self) -> float:
@@ -108,6 +111,7 @@ def begin(path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, 
         run.create(record)
         with writing(path):
             packed.save(chosen, run.data)
+        save_style(run, style_of(chosen))
         training = _assemble(run, record, recipe, config, chosen, network, device)
         training.write_state("training")
     training.notices = [Notice("info", note) for note in notes]
@@ -151,7 +155,7 @@ def _assemble(
         train_set=DeviceSprites(sprites.take(train_indices), target, config.seed),
         heldout=DeviceSprites(heldout, target),
         network=network, average=Average(network, config.ema_halflife_sprites),
-        optimizer=make_optimizer(network, config), heldout_sprites=heldout.rgba,
+        optimizer=make_optimizer(network, config), heldout_sprites=heldout.rgba, style=load_style(run),
     )  # fmt: skip
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from studio.core.config import settings_of
+from studio.data.true_pixels import PixelStyle
 from studio.engine.model import TrainedModel
 from studio.recipes.base import Recipe, Spec
 
@@ -19,4 +21,5 @@ def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
     network = recipe.build(config, spec).eval().requires_grad_(False).to(memory_format=torch.channels_last)
     for weight in network.parameters():
         weight.add_(0.05 * torch.randn_like(weight))
-    return TrainedModel(recipe, config, spec, network, torch.device("cpu"), "fp32", 123, "2026 trial")
+    style = PixelStyle((4,) * len(CLASS_NAMES), np.zeros((1, 3), np.uint8), soft_alpha=False)
+    return TrainedModel(recipe, config, spec, network, torch.device("cpu"), "fp32", 123, "2026 trial", style)

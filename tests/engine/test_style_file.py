@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.core.errors import RunError
+from studio.data.sprites import Sprites
+from studio.data.true_pixels import PixelStyle
+from studio.engine.generate import GenerateSettings, generate, load_model
+from studio.engine.rundir import RunDir
+from studio.engine.style_file import load_style
+from tests.engine.tools import CPU, train_generator
+
+
+@pytest.fixture
+def run(run_path: Path, sprites: Sprites) -> RunDir:
+    list(train_generator(run_path, sprites, steps=1))
+    return RunDir(run_path)
+
+
+def _alike(first: PixelStyle, second: PixelStyle) -> bool:
+    return first.colours == second.colours and np.array_equal(first.palette, second.palette)
+
+
+def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
+    kept = load_style(run)
+    (run.path / "style.json").unlink()
+    assert _alike(load_style(run), kept)  # of a run that is older than the file
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"colours": [1], "palette": "xyz", "soft_alpha": true}', "[]"])
+def test_a_damaged_file_is_said(run: RunDir, text: str) -> None:
+    (run.path / "style.json").write_text(text, encoding="utf-8")
+    with pytest.raises(RunError, match=r"style\.json"):
+        load_style(run)
+
+
+def test_new_sprites_have_the_palette_unless_it_is_switched_off(run: RunDir) -> None:
+    model = load_model(run.path, "last", CPU)
+    palette = {tuple(colour) for colour in model.style.palette.tolist()}
+    for on in (True, False):
+        *_, made = generate(model, GenerateSettings(count=8, steps=2, true_pixels=on))
+        sprites: np.ndarray = made.sprites  # type: ignore[attr-defined]
+        seen = sprites[sprites[..., 3] > 0][:, :3]
+        assert len(seen)
+        assert ({tuple(colour) for colour in seen.tolist()} <= palette) is on
