@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -26,6 +27,19 @@ from studio.recipes.base import SampleSettings, Spec
 Labels = NDArray[np.int64]
 
 _AT_ONCE = 64  # sprites in one pass: enough to fill a device, few enough to stop soon
+
+
+class SolverSettings(Protocol):
+    """What all ways of drawing sprites have in common."""
+
+    @property
+    def seed(self) -> int: ...
+    @property
+    def guidance(self) -> float: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def true_pixels(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -79,26 +93,25 @@ def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
             f"{model.title} is a {model.recipe.title.lower()}: it draws no sprites.", "Choose a generator."
         )
     labels = _labels(model.spec, settings)
-    made = yield from draw(model, labels, settings.guidance, settings.steps, settings.seed)
-    if settings.true_pixels:
-        made = true_pixels(made, labels, model.style)
+    made = yield from draw(model, labels, settings)
     title = f"{model.title}, step {model.step:,}"
     yield SpritesGenerated(made, labels, title, settings.seed)
 
 
-def draw(
-    model: TrainedModel, labels: Labels, guidance: float, steps: int, seed: int
-) -> Generator[Progress, None, Rgba]:
+def draw(model: TrainedModel, labels: Labels, how: SolverSettings) -> Generator[Progress, None, Rgba]:
     """A sprite of each class in int64 [N]: yields Progress after each solver step, returns uint8 [N, S, S, 4]."""
     made: list[Rgba] = []
     for start in range(0, len(labels), _AT_ONCE):
-        part = torch.from_numpy(labels[start : start + _AT_ONCE])
-        request = SampleSettings(part.to(model.device), guidance, steps, seed, first=start)
+        part = labels[start : start + _AT_ONCE]
+        request = SampleSettings(
+            torch.from_numpy(part).to(model.device), how.guidance, how.steps, how.seed, first=start
+        )
         for step, x in enumerate(sample_steps(model, request), 1):
             if x is not None:
-                made.append(to_rgba(x).numpy())
+                drawn = to_rgba(x).numpy()
+                made.append(true_pixels(drawn, part, model.style) if how.true_pixels else drawn)
             else:
-                share = min(step, steps) / steps
+                share = min(step, how.steps) / how.steps
                 yield Progress(round(start + share * len(part)), len(labels), "sprites drawn")
     return np.concatenate(made)
 

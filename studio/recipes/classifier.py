@@ -15,7 +15,7 @@ from studio.core.config import TrainingConfig, setting, with_default
 from studio.core.errors import TrainingError
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, Evaluation, Preset, Recipe, Spec
-from studio.recipes.layers import ResidualBlock, group_norm
+from studio.recipes.layers import ResidualBlock, group_norm, whole_groups
 
 _SMALLEST = 3  # one sprite to check on, and more than one to learn from
 
@@ -45,7 +45,7 @@ class ClassifierConfig(TrainingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "width", -(-self.width // 16) * 16)  # the norms work on groups of 16 channels
+        object.__setattr__(self, "width", whole_groups(self.width))
 
 
 class ResNet(nn.Module):

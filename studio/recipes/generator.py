@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, setting, with_default
 from studio.recipes.base import Batch, Evaluation, Preset, Recipe, SampleSettings, Spec
-from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm
+from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm, whole_groups
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class GeneratorConfig(TrainingConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "width", -(-self.width // 16) * 16)  # the norms work on groups of 16 channels
+        object.__setattr__(self, "width", whole_groups(self.width))
 
 
 _LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much

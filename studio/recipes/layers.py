@@ -14,6 +14,11 @@ def group_norm(channels: int) -> nn.GroupNorm:
     return nn.GroupNorm(channels // 16, channels)
 
 
+def whole_groups(width: int) -> int:
+    """The next width that `group_norm` can divide."""
+    return -(-width // 16) * 16
+
+
 class ResidualBlock(nn.Module):
     """Two 3x3 convolutions beside a shortcut, each after GroupNorm and SiLU.
 
