@@ -82,7 +82,7 @@ def evaluate(model: TrainedModel, run: Path, device: Device, settings: EvaluateS
     """
     training, heldout = _data(run, model)
     if model.recipe.makes == "labels":
-        yield _validate(model, heldout)
+        yield heldout_figures(model, DeviceSprites(heldout, model.device))
         return
     _check_counts(training, heldout)
     features = yield from features_of(training, device)
@@ -90,6 +90,14 @@ def evaluate(model: TrainedModel, run: Path, device: Device, settings: EvaluateS
     labels = training.labels[chosen]
     new = yield from draw(model, labels, settings)
     yield judge(f"{model.title}, step {model.step:,}", new, labels, training, heldout, features)
+
+
+def heldout_figures(model: TrainedModel, heldout: DeviceSprites) -> Validated:
+    """The recipe's own figures on held-out sprites."""
+    batches = heldout.plain_batches(256, len(heldout))
+    with torch.no_grad(), devices.autocast(model.device.type, model.precision):
+        found = model.recipe.evaluate(model.network, batches, model.config)
+    return Validated(model.step, found.metrics, None if found.confusion is None else found.confusion.numpy())
 
 
 def evaluate_sprites(model: TrainedModel, run: Path, device: Device, sprites: Rgba, title: str) -> Events:
@@ -157,10 +165,3 @@ def _check_counts(training: Sprites, heldout: Sprites) -> None:
             f"{len(heldout)} sprites were held out of {len(training) + len(heldout)}: too few to judge by.",
             f"Train with more sprites, or a larger share held out: {_FEWEST} sprites at least.",
         )
-
-
-def _validate(model: TrainedModel, heldout: Sprites) -> Validated:
-    batches = DeviceSprites(heldout, model.device).plain_batches(256, len(heldout))
-    with torch.no_grad(), devices.autocast(model.device.type, model.precision):
-        found = model.recipe.evaluate(model.network, batches, model.config)
-    return Validated(model.step, found.metrics, None if found.confusion is None else found.confusion.numpy())

@@ -20,13 +20,13 @@ from studio.core.events import (
     RunFinished,
     RunStarted,
     SamplesReady,
-    Validated,
 )
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import true_pixels
 from studio.engine import devices
 from studio.engine.batches import to_rgba
 from studio.engine.devices import Device
+from studio.engine.evaluate import heldout_figures
 from studio.engine.generate import GenerateSettings, classify, sample_steps
 from studio.engine.model import Control
 from studio.engine.optim import learning_rate
@@ -135,11 +135,7 @@ def validate(training: Training) -> Events:
     """The averaged weights on held-out sprites: yields one Validated, or nothing when none are held out."""
     if not len(training.heldout):
         return
-    batches = training.heldout.plain_batches(256, len(training.heldout))
-    with torch.no_grad(), devices.autocast(training.device.type, training.precision):
-        found = training.recipe.evaluate(training.average.network, batches, training.config)
-    confusion = None if found.confusion is None else found.confusion.numpy()
-    training.validated = Validated(training.step, found.metrics, confusion)
+    training.validated = heldout_figures(training.model(), training.heldout)
     training.run.append(training.validated)
     yield training.validated
 
