@@ -71,8 +71,14 @@ class Worker(QThread):
         self._raised_at = 0.0
 
     def submit(self, job: Job) -> None:
-        """Queue a job; it starts when the ones before it are done, a background job when nothing else is left."""
+        """Queue a job; it starts when the ones before it are done, a background job when nothing else is left.
+
+        Once the thread has been shut down, by an event that was still on its way, nothing begins any more.
+        """
         with self._changed:
+            if self._closing:
+                job.events.close()
+                return
             self._jobs.append(job)
             self._changed.notify()
         if not self.isRunning():

@@ -218,6 +218,13 @@ def test_shutting_down_closes_what_runs_and_what_is_paused(qtbot: QtBot, log: Lo
     assert len(closed) == 2
 
 
+def test_nothing_begins_after_the_shut_down(qtbot: QtBot, log: Log) -> None:
+    dispatcher = Dispatcher()
+    assert dispatcher.shut_down(2000)
+    dispatcher.start("files", "late", ticks(), log.take)
+    assert not any(worker.isRunning() for worker in dispatcher._workers.values())
+
+
 def test_a_job_that_hangs_does_not_hold_the_shut_down(qtbot: QtBot, log: Log) -> None:
     dispatcher, free = Dispatcher(), threading.Event()
 
