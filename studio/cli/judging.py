@@ -35,13 +35,13 @@ def evaluate(args: argparse.Namespace) -> int:
     settings = EvaluateSettings(**given(args, EvaluateSettings))  # type: ignore[arg-type]
     model = load_model(path, args.checkpoint, device)
     if model.recipe.makes == "labels":
-        _say_validated(follow(evaluate(model, path, device, settings), reporter, Validated), reporter)
+        _say_validated(follow(evaluate(model, path, settings), reporter, Validated), reporter)
         return 0
     if args.paths:
         sprites = import_with(args.paths, ImportOptions(size=model.spec.size), reporter).sprites
-        events = evaluate_sprites(model, path, device, sprites.rgba, sprites.title)
+        events = evaluate_sprites(model, path, sprites.rgba, sprites.title)
     else:
-        events = evaluate(model, path, device, settings)
+        events = evaluate(model, path, settings)
     _say_evaluated(follow(events, reporter, Evaluated), reporter)
     return 0
 

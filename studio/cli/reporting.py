@@ -17,7 +17,7 @@ import numpy as np
 
 from studio.cli import words
 from studio.cli.as_json import line
-from studio.core.events import Event, Events, LossChunk, Notice, Progress, RunStarted, Validated
+from studio.core.events import Event, Events, LossChunk, Notice, Progress, QualityMeasured, RunStarted, Validated
 from studio.core.wording import number
 
 E = TypeVar("E", bound=Event)
@@ -75,6 +75,8 @@ class PlainReporter(Reporter):
                 self._note(f"{number(done)} of {number(total)} {event.what}")
             case Validated():
                 self._note(words.validated(event))
+            case QualityMeasured():
+                self._note(words.quality(event))
             case Notice():
                 self._note(words.notice(event))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from studio.core.events import LossChunk, Notice, RunFinished, RunStarted, Validated
+from studio.core.events import LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
 from studio.core.wording import count, decimal, duration, number, percent, rate, time_left
 
 
@@ -39,6 +39,12 @@ def validated(event: Validated) -> str:
         f"{name} {percent(value) if name == 'accuracy' else decimal(value)}" for name, value in event.metrics.items()
     ]
     return f"step {number(event.step)} · held-out sprites: {', '.join(figures)}"
+
+
+def quality(event: QualityMeasured) -> str:
+    """How good new sprites are."""
+    distance, error, copies = (event.figures[name] for name in ("kid_heldout", "kid_heldout_error", "copies"))
+    return f"step {number(event.step)} · new sprites: KID {distance:.3f} ± {error:.3f}, copies {percent(copies)}"
 
 
 def finished(event: RunFinished) -> str:

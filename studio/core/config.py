@@ -152,6 +152,12 @@ class TrainingConfig(Config):
     )
     batch_size: int = setting(64, "Sprites per training step.", unit="sprites", low=1, high=65_536)
     learning_rate: float = setting(1e-3, "Size of the optimizer's steps at its peak.", low=1e-7, high=1.0)
+    optimizer: str = setting(
+        "muon",
+        "What moves the weights: muon, with adamw for all but convolutions, learns more from a step than adamw alone.",
+        choices=("muon", "adamw"),
+        advanced=True,
+    )
     precision: str = setting(
         "auto",
         "Number format of the heavy arithmetic: auto takes bf16 where it is faster on the chosen device.",
@@ -190,7 +196,7 @@ class TrainingConfig(Config):
         advanced=True,
         label="Decay share",
     )
-    weight_decay: float = setting(0.01, "Pull of the weights towards zero (AdamW).", low=0.0, high=1.0, advanced=True)
+    weight_decay: float = setting(0.01, "Pull of the weights towards zero.", low=0.0, high=1.0, advanced=True)
     clip_grad_norm: float = setting(
         1.0,
         "Longest gradient that is applied as it is; longer ones are shortened.",

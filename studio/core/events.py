@@ -104,6 +104,14 @@ class Validated(Event):
 
 
 @dataclass(frozen=True)
+class QualityMeasured(Event):
+    """How good new sprites were after `step` steps: some of `engine.evaluate.FIGURES` by name, KID with its error."""
+
+    step: int
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class CheckpointSaved(Event):
     step: int
     path: Path

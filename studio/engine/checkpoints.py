@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -113,14 +113,33 @@ def best_of(found: list[tuple[Path, CheckpointInfo]], headline: str, *, low_is_b
     return (min if low_is_better else max)(measured, key=lambda pair: pair[0])[1]
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer) -> Tensors:
-    """An optimizer's state by '<number of the weight>/<name>'."""
-    state = optimizer.state_dict()["state"]
-    return {f"{index}/{name}": value for index, values in state.items() for name, value in values.items()}
+def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:
+    """The optimizers' state by '<class of the optimizer>/<number of the weight>/<name>'."""
+    return {
+        f"{type(optimizer).__name__}/{index}/{name}": value
+        for optimizer in optimizers
+        for index, values in optimizer.state_dict()["state"].items()
+        for name, value in values.items()
+    }
 
 
-def load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
-    """Put back what `optimizer_tensors` gave. Raises RunError when it belongs to another network."""
+def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensors) -> None:
+    """Put back what `optimizer_tensors` gave. Raises RunError when it belongs to another network or optimizer."""
+    by_name = {type(optimizer).__name__: optimizer for optimizer in optimizers}
+    parts: dict[str, Tensors] = {name: {} for name in by_name}
+    for key, value in tensors.items():
+        name, _, rest = key.partition("/")
+        if name not in parts:
+            raise RunError(
+                "The optimizer's state does not fit this run.",
+                "It comes from other optimizers or an older version: train anew with the same settings.",
+            )
+        parts[name][rest] = value
+    for name, part in parts.items():
+        _load_optimizer(by_name[name], part)
+
+
+def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
     state: dict[int, Tensors] = {}
     try:

@@ -24,14 +24,13 @@ from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import DeviceSprites, split
 from studio.engine.copies import nearest_training_sprites
-from studio.engine.devices import Device
 from studio.engine.features import SpriteFeatures, features_of
 from studio.engine.generate import GenerateSettings, Labels, draw
 from studio.engine.model import TrainedModel
 from studio.engine.rundir import RunDir
 from studio.engine.scores import frechet_distance, kid, overlap
 
-_FEWEST = 20  # sprites on each side: with fewer, the figures are noise
+FEWEST = 20  # sprites on each side: with fewer, the figures are noise
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class EvaluateSettings(Config):
     """How new sprites are drawn to be judged."""
 
     count: int = setting(
-        512, "How many sprites to judge: more give steadier figures.", unit="sprites", low=_FEWEST, high=10_000
+        512, "How many sprites to judge: more give steadier figures.", unit="sprites", low=FEWEST, high=10_000
     )
     seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
     guidance: float = setting(
@@ -75,7 +74,7 @@ FIGURES = (
 )  # fmt: skip
 
 
-def evaluate(model: TrainedModel, run: Path, device: Device, settings: EvaluateSettings) -> Events:
+def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Events:
     """Judge a generator of this run: yields Progress, then Evaluated; for a classifier, one Validated.
 
     Raises UsageError when too few sprites were held out, RunError when the run's data are gone.
@@ -85,7 +84,7 @@ def evaluate(model: TrainedModel, run: Path, device: Device, settings: EvaluateS
         yield heldout_figures(model, DeviceSprites(heldout, model.device))
         return
     _check_counts(training, heldout)
-    features = yield from features_of(training, device)
+    features = yield from features_of(training, model.device, model.precision)
     chosen = np.random.default_rng(settings.seed).integers(len(training), size=settings.count)
     labels = training.labels[chosen]
     new = yield from draw(model, labels, settings)
@@ -100,13 +99,13 @@ def heldout_figures(model: TrainedModel, heldout: DeviceSprites) -> Validated:
     return Validated(model.step, found.metrics, None if found.confusion is None else found.confusion.numpy())
 
 
-def evaluate_sprites(model: TrainedModel, run: Path, device: Device, sprites: Rgba, title: str) -> Events:
+def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str) -> Events:
     """Judge other sprites, uint8 [N, S, S, 4] of the run's size, by the run's data: yields Progress, then Evaluated."""
     training, heldout = _data(run, model)
     _check_counts(training, heldout)
-    if len(sprites) < _FEWEST:
-        raise UsageError(f"{len(sprites)} sprites are too few to judge.", f"Give {_FEWEST} at least.")
-    features = yield from features_of(training, device)
+    if len(sprites) < FEWEST:
+        raise UsageError(f"{len(sprites)} sprites are too few to judge.", f"Give {FEWEST} at least.")
+    features = yield from features_of(training, model.device, model.precision)
     yield judge(title, sprites, None, training, heldout, features)
 
 
@@ -160,8 +159,8 @@ def _data(run: Path, model: TrainedModel) -> tuple[Sprites, Sprites]:
 
 
 def _check_counts(training: Sprites, heldout: Sprites) -> None:
-    if min(len(training), len(heldout)) < _FEWEST:
+    if min(len(training), len(heldout)) < FEWEST:
         raise UsageError(
             f"{len(heldout)} sprites were held out of {len(training) + len(heldout)}: too few to judge by.",
-            f"Train with more sprites, or a larger share held out: {_FEWEST} sprites at least.",
+            f"Train with more sprites, or a larger share held out: {FEWEST} sprites at least.",
         )

@@ -27,10 +27,9 @@ from studio.core.events import Event, Progress, Rgba
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import DeviceSprites, to_input
-from studio.engine.devices import Device
 from studio.recipes.layers import ResidualBlock, group_norm
 
-PROTOCOL = 1  # counts changes of this file that change the features
+PROTOCOL = 2  # counts changes, here or in the layers, that change the features
 _STEPS, _WARM_UP, _BATCH, _RATE = 500, 50, 64, 2e-3
 _WIDTH = 32
 _SHIFT_PX = 2
@@ -81,10 +80,10 @@ class FeatureNetwork(nn.Module):
 class SpriteFeatures:
     """A trained feature network, on its device."""
 
-    def __init__(self, network: FeatureNetwork, device: Device, *, knows_classes: bool) -> None:
-        self.network = network.to(torch.device(device.id)).to(memory_format=torch.channels_last).eval()
+    def __init__(self, network: FeatureNetwork, device: torch.device, *, knows_classes: bool) -> None:
+        self.network = network.to(device).to(memory_format=torch.channels_last).eval()
         self.knows_classes = knows_classes
-        self.device = torch.device(device.id)
+        self.device = device
 
     def of(self, rgba: Rgba) -> NDArray[np.float64]:
         """Features float64 [N, 256] of sprites uint8 [N, S, S, 4].
@@ -110,7 +109,7 @@ class SpriteFeatures:
         return torch.cat([self.network(to_input(part.to(self.device).permute(0, 3, 1, 2))) for part in parts]).float()
 
 
-def features_of(training: Sprites, device: Device) -> Generator[Event, None, SpriteFeatures]:
+def features_of(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, SpriteFeatures]:
     """The features for these training sprites, kept ones if there are any: yields Progress, returns the features."""
     knows_classes = bool((training.class_counts() > 0).sum() > 1)
     classes = len(training.class_names) if knows_classes else _TURNS
@@ -121,7 +120,7 @@ def features_of(training: Sprites, device: Device) -> Generator[Event, None, Spr
     torch.manual_seed(0)
     network = FeatureNetwork(training.size, classes)
     found = SpriteFeatures(network, device, knows_classes=knows_classes)
-    yield from _learn(found, training, device)
+    yield from _learn(found, training, precision)
     found.fit_scale(training.rgba)
     path.parent.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
@@ -129,14 +128,13 @@ def features_of(training: Sprites, device: Device) -> Generator[Event, None, Spr
     return found
 
 
-def _learn(found: SpriteFeatures, training: Sprites, device: Device) -> Generator[Event, None, None]:
+def _learn(found: SpriteFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:
     """Train the network to see how a sprite was spoilt and which class it is of or, where all are of one, which way up
     it is (Gidaris et al. 2018).
     """
     network, data = found.network.train(), DeviceSprites(training, found.device)
     optimizer = torch.optim.AdamW(network.parameters(), weight_decay=0.05, fused=True)
     rng = torch.Generator(found.device)
-    precision = devices.resolve_precision(device, devices.AUTO)
     for step in range(_STEPS):
         rate = _RATE * min(1, (step + 1) / _WARM_UP) * min(1, 2 * (1 - step / _STEPS))
         for group in optimizer.param_groups:

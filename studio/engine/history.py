@@ -50,6 +50,7 @@ class History:
 
     series: dict[str, Curve] = field(default_factory=dict)
     validation: dict[str, Curve] = field(default_factory=dict)
+    quality: dict[str, Curve] = field(default_factory=dict)
     confusion: NDArray[np.int64] | None = None
     checkpoints: list[int] = field(default_factory=list)
 
@@ -107,20 +108,30 @@ def read_history(path: Path) -> History:
     """The curves in metrics.jsonl. What a resume has overtaken is left out, and a last line cut short by a crash."""
     ticks: list[dict[str, Any]] = []
     validations: list[dict[str, Any]] = []
+    qualities: list[dict[str, Any]] = []
     checkpoints: list[int] = []
     for line in _lines(path / "metrics.jsonl"):
         if "resumed" in line:
             step = line["resumed"]
             ticks = [kept for tick in ticks if (kept := _until(tick, step))]
             validations = [entry for entry in validations if entry["step"] <= step]
+            qualities = [entry for entry in qualities if entry["step"] <= step]
             checkpoints = [saved for saved in checkpoints if saved <= step]
         elif "loss" in line:
             ticks.append(line)
         elif "metrics" in line:
             validations.append(line)
+        elif "quality" in line:
+            qualities.append(line)
         elif "checkpoint" in line:
             checkpoints.append(line["checkpoint"])
-    return _gather(ticks, validations, checkpoints)
+    history = _gather(ticks, checkpoints)
+    history.validation = _figures(validations, "metrics")
+    history.quality = _figures(qualities, "quality")
+    confusions = [entry["confusion"] for entry in validations if "confusion" in entry]
+    if confusions:
+        history.confusion = np.array(confusions[-1], dtype=np.int64)
+    return history
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -145,7 +156,7 @@ def _until(tick: dict[str, Any], step: int) -> dict[str, Any] | None:
     return {**tick, "loss": tick["loss"][:count], "grad_norm": tick["grad_norm"][:count]}
 
 
-def _gather(ticks: list[dict[str, Any]], validations: list[dict[str, Any]], checkpoints: list[int]) -> History:
+def _gather(ticks: list[dict[str, Any]], checkpoints: list[int]) -> History:
     history = History(checkpoints=checkpoints)
     if ticks:
         steps = np.concatenate([tick["step"] + np.arange(len(tick["loss"])) for tick in ticks]).astype(np.int64)
@@ -154,13 +165,14 @@ def _gather(ticks: list[dict[str, Any]], validations: list[dict[str, Any]], chec
             history.series[name] = Curve(steps, np.concatenate([tick[name] for tick in ticks]).astype(np.float64))
         for name in ("lr", "sprites_per_s", "elapsed_s", "memory_bytes"):
             history.series[name] = Curve(ends, np.array([tick[name] for tick in ticks], dtype=np.float64))
-    for name in validations[-1]["metrics"] if validations else ():
-        having = [entry for entry in validations if name in entry["metrics"]]
-        steps = np.array([entry["step"] for entry in having], dtype=np.int64)
-        history.validation[name] = Curve(
-            steps, np.array([entry["metrics"][name] for entry in having], dtype=np.float64)
-        )
-    confusions = [entry["confusion"] for entry in validations if "confusion" in entry]
-    if confusions:
-        history.confusion = np.array(confusions[-1], dtype=np.int64)
     return history
+
+
+def _figures(entries: list[dict[str, Any]], kind: str) -> dict[str, Curve]:
+    """A curve for each figure that the last of these lines of the `kind` has."""
+    curves = {}
+    for name in entries[-1][kind] if entries else ():
+        having = [entry for entry in entries if name in entry[kind]]
+        steps = np.array([entry["step"] for entry in having], dtype=np.int64)
+        curves[name] = Curve(steps, np.array([entry[kind][name] for entry in having], dtype=np.float64))
+    return curves

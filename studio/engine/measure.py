@@ -16,7 +16,7 @@ from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import DeviceSprites
 from studio.engine.devices import Device
-from studio.engine.optim import make_optimizer
+from studio.engine.optim import make_optimizers
 from studio.recipes.base import Recipe, Spec
 
 WARM_UP_STEPS = 2
@@ -67,7 +67,8 @@ def _steps(
     recipe: Recipe, config: TrainingConfig, network: nn.Module, sprites: Sprites, target: torch.device, precision: str
 ) -> Iterator[float]:
     """Train on and on; yields the seconds of each step, the device having finished it."""
-    data, optimizer, rng = DeviceSprites(sprites, target), make_optimizer(network, config), torch.Generator(target)
+    data, rng = DeviceSprites(sprites, target), torch.Generator(target)
+    optimizers = make_optimizers(network, config, precision)
     step = 0
     while True:
         start = time.perf_counter()
@@ -77,8 +78,9 @@ def _steps(
             loss = recipe.loss(network, batch, config, rng)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm, foreach=True)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
+        for optimizer in optimizers:
+            optimizer.step()
+        network.zero_grad(set_to_none=True)
         devices.synchronize(target.type)
         step += 1
         yield time.perf_counter() - start

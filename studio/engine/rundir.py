@@ -27,7 +27,7 @@ from PIL import Image
 
 from studio.core import files, pictures
 from studio.core.errors import RunError
-from studio.core.events import LossChunk, Rgba, Validated
+from studio.core.events import LossChunk, QualityMeasured, Rgba, Validated
 
 FORMAT = 1
 SAMPLE_COLUMNS = 8
@@ -152,7 +152,7 @@ class RunDir:
         with writing(self.path):
             self._write_json("state.json", dataclasses.asdict(progress))
 
-    def append(self, event: LossChunk | Validated | Mapping[str, Any]) -> None:
+    def append(self, event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> None:
         """Add a line to metrics.jsonl. Raises RunError."""
         with writing(self.path), (self.path / "metrics.jsonl").open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(_as_line(event), separators=(",", ":")) + "\n")
@@ -195,7 +195,7 @@ def writing(path: Path) -> Iterator[None]:
         raise RunError(f"Can't write to {path}.", hint) from error
 
 
-def _as_line(event: LossChunk | Validated | Mapping[str, Any]) -> dict[str, Any]:
+def _as_line(event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> dict[str, Any]:
     """One JSON line: numbers as short as float32 allows."""
     if isinstance(event, LossChunk):
         return {
@@ -210,4 +210,6 @@ def _as_line(event: LossChunk | Validated | Mapping[str, Any]) -> dict[str, Any]
     if isinstance(event, Validated):
         confusion = {} if event.confusion is None else {"confusion": event.confusion.tolist()}
         return {"step": event.step, "metrics": dict(event.metrics), **confusion}
+    if isinstance(event, QualityMeasured):
+        return {"step": event.step, "quality": dict(event.figures)}
     return dict(event)

@@ -17,6 +17,7 @@ from studio.core.events import (
     Events,
     LossChunk,
     Progress,
+    QualityMeasured,
     RunFinished,
     RunStarted,
     SamplesReady,
@@ -29,8 +30,9 @@ from studio.engine.devices import Device
 from studio.engine.evaluate import heldout_figures
 from studio.engine.generate import GenerateSettings, classify, sample_steps
 from studio.engine.model import Control
-from studio.engine.optim import learning_rate
+from studio.engine.optim import current_rate, learning_rate, set_learning_rate
 from studio.engine.pace import Paced, Speedometer, Stopwatch
+from studio.engine.quality import QualityMeter
 from studio.engine.training import Training, begin, take_up
 from studio.recipes.base import Recipe, SampleSettings
 
@@ -60,13 +62,13 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
     loss or gradient is not finite is left out on the device itself, with all that follow it in the tick. After the tick
     one copy brings the buffer over; if it holds such a step, TrainingError is raised: the weights are those before it.
     """
-    config, recipe, optimizer = training.config, training.recipe, training.optimizer
+    config, recipe, optimizers = training.config, training.recipe, training.optimizers
     weights = [weight for weight in training.network.parameters() if weight.requires_grad]
     rng = torch.Generator(training.device)
     speed, steps_a_tick = Speedometer(config.batch_size), 1
-    sampling, validating, saving = (
-        Paced(config.sample_every_s, clock), Paced(0.0, clock), Paced(config.checkpoint_every_s, clock),
-    )  # fmt: skip
+    sampling, saving = Paced(config.sample_every_s, clock), Paced(config.checkpoint_every_s, clock)
+    validating, measuring = Paced(0.0, clock), Paced(0.0, clock)
+    quality = QualityMeter(training)
     validated_epoch = training.step * config.batch_size // len(training.train_set)
 
     control.live = training.model()
@@ -81,12 +83,12 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
         count = min(steps_a_tick, config.steps - first_step) if config.steps else steps_a_tick
         seen = torch.zeros(2, count, device=training.device)  # losses and gradient norms
         broken = torch.zeros((), device=training.device)  # 1 from the first step on that is not finite
-        vars(optimizer)["found_inf"] = broken  # what the fused step looks at before it changes a weight
+        for optimizer in optimizers:
+            vars(optimizer)["found_inf"] = broken  # what a step looks at before it changes a weight
         training.network.train()
         for i in range(count):
             rng.manual_seed((config.seed << 32) + training.step)  # a step's randomness follows from seed and step
-            for group in optimizer.param_groups:
-                group["lr"] = learning_rate(config, training.step, training.used_up())
+            set_learning_rate(optimizers, learning_rate(config, training.step, training.used_up()))
             batch = training.train_set.batch(
                 training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng
             )
@@ -96,8 +98,9 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
             norm = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm, foreach=True)
             seen[0, i], seen[1, i] = loss.detach(), norm
             torch.maximum(broken, (~torch.isfinite(loss.detach() + norm)).float(), out=broken)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
+            for optimizer in optimizers:
+                optimizer.step()
+            training.network.zero_grad(set_to_none=True)
             training.step += 1
             training.average.update(training.step * config.batch_size, config.batch_size)
         losses, norms = seen.cpu().numpy()  # the one read-back of the tick
@@ -121,6 +124,8 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
         if control.sample_now or sampling.due():
             control.sample_now = False
             yield from sampling.timed(live_samples(training, control))
+        if measuring.affordable():
+            yield from measuring.timed(noted(training, quality.advance()))
 
     yield from save(training)
     if not control.stop:
@@ -129,6 +134,14 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
     training.elapsed_s = clock.now_s()
     training.write_state(reason)
     yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
+
+
+def noted(training: Training, measured: Events) -> Events:
+    """Hand on what the quality meter says; its measurements are kept with the run."""
+    for event in measured:
+        if isinstance(event, QualityMeasured):
+            training.run.append(event)
+        yield event
 
 
 def validate(training: Training) -> Events:
@@ -216,7 +229,7 @@ def _chunk(training: Training, first_step: int, losses: np.ndarray, norms: np.nd
     if config.steps:
         left_s = (config.steps - training.step) * config.batch_size / rate if rate else math.inf
     return LossChunk(
-        first_step, losses, norms, training.optimizer.param_groups[0]["lr"], rate, training.elapsed_s, max(0.0, left_s),
+        first_step, losses, norms, current_rate(training.optimizers), rate, training.elapsed_s, max(0.0, left_s),
         training.step * config.batch_size / len(training.train_set), devices.memory_in_use(training.device),
     )  # fmt: skip
 

@@ -23,7 +23,7 @@ from studio.engine.batches import DeviceSprites, split
 from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
-from studio.engine.optim import Average, make_optimizer
+from studio.engine.optim import Average, make_optimizers
 from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, writing
 from studio.engine.style_file import load_style, save_style
 from studio.recipes.base import Recipe, Spec
@@ -46,7 +46,8 @@ class Training:
     heldout: DeviceSprites
     network: nn.Module
     average: Average
-    optimizer: torch.optim.AdamW
+    optimizers: list[torch.optim.Optimizer]
+    train_sprites: Sprites
     heldout_sprites: Rgba  # uint8 [N, S, S, 4], for people to look at
     style: PixelStyle
     step: int = 0
@@ -76,7 +77,7 @@ class Training:
         parts = {
             "model": self.network.state_dict(),
             "average": self.average.network.state_dict(),
-            "optimizer": checkpoints.optimizer_tensors(self.optimizer),
+            "optimizer": checkpoints.optimizer_tensors(self.optimizers),
         }
         with writing(self.run.path):
             path = checkpoints.save(self.run.checkpoints, info, parts)
@@ -145,17 +146,20 @@ def _assemble(
     if device.kind == "cpu":
         torch.set_num_threads(config.threads or device.threads)
     target = torch.device(device.id)
+    precision = devices.resolve_precision(device, config.precision)
     train_indices, heldout_indices = split(sprites, config.holdout, config.seed)
+    train_sprites = sprites.take(train_indices)
     heldout = sprites.take(heldout_indices[:: max(1, len(heldout_indices) // VALIDATION_LIMIT)])
     # Convolutions on the CPU and on tensor cores are faster with channels innermost.
     network = network.to(target).to(memory_format=torch.channels_last)
     return Training(
         run=run, record=record, recipe=recipe, config=config, spec=Spec(sprites.size, sprites.class_names),
-        device=target, precision=devices.resolve_precision(device, config.precision),
-        train_set=DeviceSprites(sprites.take(train_indices), target, config.seed),
+        device=target, precision=precision,
+        train_set=DeviceSprites(train_sprites, target, config.seed),
         heldout=DeviceSprites(heldout, target),
         network=network, average=Average(network, config.ema_halflife_sprites),
-        optimizer=make_optimizer(network, config), heldout_sprites=heldout.rgba, style=load_style(run),
+        optimizers=make_optimizers(network, config, precision), train_sprites=train_sprites,
+        heldout_sprites=heldout.rgba, style=load_style(run),
     )  # fmt: skip
 
 
@@ -170,7 +174,7 @@ def _load_newest(training: Training) -> None:
             continue
         checkpoints.load_into(training.network, parts["model"], path.name)
         checkpoints.load_into(training.average.network, parts["average"], path.name)
-        checkpoints.load_optimizer(training.optimizer, parts["optimizer"])
+        checkpoints.load_optimizers(training.optimizers, parts["optimizer"])
         training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
         training.checkpoint_number = max(other.number for _, other in found)
         return

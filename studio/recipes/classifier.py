@@ -66,7 +66,7 @@ class ResNet(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """`mask` [B, 4 * width] hides features in training; it is drawn outside, where the seed is known."""
-        features = F.silu(self.norm(self.blocks(self.enter(x)))).mean((2, 3))
+        features = F.hardswish(self.norm(self.blocks(self.enter(x)))).mean((2, 3))
         if mask is not None:
             features = features * mask / (1 - self.dropout)
         return self.leave(features)  # type: ignore[no-any-return]

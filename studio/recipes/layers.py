@@ -20,7 +20,7 @@ def whole_groups(width: int) -> int:
 
 
 class ResidualBlock(nn.Module):
-    """Two 3x3 convolutions beside a shortcut, each after GroupNorm and SiLU.
+    """Two 3x3 convolutions beside a shortcut, each after GroupNorm and hard swish (Howard et al. 2019).
 
     With `condition` channels the second norm is scaled and shifted by a vector [B, condition] (FiLM,
     Perez et al. 2018). The last convolution starts at zero, so that a new block passes its input on.
@@ -39,11 +39,11 @@ class ResidualBlock(nn.Module):
         nn.init.zeros_(self.conv2.weight)
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
-        h = self.norm2(self.conv1(F.silu(self.norm1(x))))
+        h = self.norm2(self.conv1(F.hardswish(self.norm1(x))))
         if self.modulate is not None and condition is not None:
             scale, shift = self.modulate(condition)[:, :, None, None].chunk(2, 1)
-            h = h * (1 + scale) + shift
-        return self.shortcut(x) + self.conv2(F.silu(h))  # type: ignore[no-any-return]
+            h = torch.addcmul(shift, h, 1 + scale)
+        return self.shortcut(x) + self.conv2(F.hardswish(h))  # type: ignore[no-any-return]
 
 
 class Attention(nn.Module):

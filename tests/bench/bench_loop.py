@@ -3,9 +3,9 @@
     python -m tests.bench.bench_loop [--sprites FOLDER] [--steps 20] [--pairs 3] [--recipe generator] [--width 0]
 
 The tutorials' loop: ImageFolder, a DataLoader with two workers, `.to(device)` for each batch, fp32, a plain AdamW and
-`loss.item()` at each step. The engine: sprites on the device, its own choice of precision. Both on the CPU, in turn,
-each in a process of its own: the studio prepares its process for training, the tutorials do not. The first steps of
-each, in which workers start and buffers are made, are not counted. Prints sprites/s and their ratio.
+`loss.item()` at each step. The engine: sprites on the device, AdamW too, its own choice of precision. Both on the CPU,
+in turn, each in a process of its own: the studio prepares its process for training, the tutorials do not. The first
+steps of each, in which workers start and buffers are made, are not counted. Prints sprites/s and their ratio.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def measure(side: str, chosen: argparse.Namespace, folder: Path) -> float:
     assert isinstance(found, SpritesImported)
     recipe, device = catalogue.recipe(chosen.recipe), choose(detect(), "cpu")
     network = {"width": chosen.width} if chosen.width else {}
-    config = recipe.Config(steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0, **network)
+    config = recipe.Config(steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0, optimizer="adamw", **network)
     sprites, _ = recipe.select(found.sprites, config)
     torch.set_num_threads(device.threads)
     if side == "engine":

@@ -34,6 +34,7 @@ def _job() -> Events:
     yield events.Progress(1, 12, "live samples")
     yield _chunk(0)
     yield VALIDATED
+    yield events.QualityMeasured(400, {"kid_heldout": 0.0534, "kid_heldout_error": 0.01, "copies": 0.25})
     yield events.Notice("warning", "The card is hot.", "Open a window.")
     yield _chunk(1200, math.inf)
     yield events.RunFinished("finished", 1202, 20.0, STARTED.path)
@@ -50,6 +51,7 @@ def test_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str], mo
         f"The run is in {Path('/runs/a b')}",
         "step 2 · loss 0.375 · 182 sprites/s · 3 min 20 s left",
         "step 400 · held-out sprites: loss 0.25, accuracy 82 %",
+        "step 400 · new sprites: KID 0.053 ± 0.010, copies 25 %",
         "Warning: The card is hot. Open a window.",
         "step 1,202 · loss 0.375 · 182 sprites/s",
     ]
@@ -68,7 +70,14 @@ def test_bars_on_a_terminal() -> None:
     console = Console(file=screen, force_terminal=True, width=100, markup=False, highlight=False)
     follow(_job(), BarReporter(console), events.RunFinished)
     text = screen.getvalue()
-    for expected in ("3 of 10 sprites read", "4.4 M parameters", "loss 0.375", "accuracy 82 %", "The card is hot."):
+    for expected in (
+        "3 of 10 sprites read",
+        "4.4 M parameters",
+        "loss 0.375",
+        "accuracy 82 %",
+        "KID 0.053 ± 0.010, copies 25 %",
+        "The card is hot.",
+    ):
         assert expected in text
     assert "live samples" not in text and "━" in text
     assert text.rstrip().endswith("\x1b[2K") or "\x1b[?25h" in text  # the bar is gone and the cursor is back

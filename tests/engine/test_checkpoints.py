@@ -86,9 +86,11 @@ def test_weights_that_do_not_fit_or_are_no_numbers_are_refused() -> None:
 def test_the_optimizer_state_of_another_network_is_refused() -> None:
     optimizer = torch.optim.AdamW([nn.Parameter(torch.zeros(2, 2))], fused=True)
     with pytest.raises(RunError, match="does not fit"):
-        checkpoints.load_optimizer(optimizer, {"5/exp_avg": torch.zeros(2, 2)})
+        checkpoints.load_optimizers([optimizer], {"AdamW/5/exp_avg": torch.zeros(2, 2)})
     with pytest.raises(RunError, match="does not fit"):
-        checkpoints.load_optimizer(optimizer, {"0/exp_avg": torch.zeros(3, 7)})
+        checkpoints.load_optimizers([optimizer], {"AdamW/0/exp_avg": torch.zeros(3, 7)})
+    with pytest.raises(RunError, match="does not fit"):
+        checkpoints.load_optimizers([optimizer], {"Muon/0/momentum": torch.zeros(2, 2)})
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

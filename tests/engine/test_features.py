@@ -14,7 +14,6 @@ from studio.engine import features as module
 from studio.engine.features import SpriteFeatures, features_of, spoilt
 from studio.engine.scores import frechet_distance
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU
 
 
 def learnt(events: Generator[Event, None, SpriteFeatures]) -> tuple[SpriteFeatures, int]:
@@ -36,7 +35,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_classes_and_mush_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_STEPS", 150)
     training, others = make_sprites(40), make_sprites(40, seed=1)
-    found, _ = learnt(features_of(training, CPU))
+    found, _ = learnt(features_of(training, torch.device("cpu"), "fp32"))
     assert (found.classes_of(others.rgba) == others.labels).mean() > 0.9
     values = found.of(training.rgba)
     assert values.shape == (80, 256) and np.allclose((values**2).sum(1), 256)
@@ -49,22 +48,22 @@ def test_classes_and_mush_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("few_steps")
 def test_they_are_kept_for_the_same_sprites_alone(sprites: Sprites) -> None:
-    first, steps = learnt(features_of(sprites, CPU))
+    first, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
     assert steps == 20
-    again, steps = learnt(features_of(sprites, CPU))
+    again, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
     assert steps == 0 and np.array_equal(again.of(sprites.rgba), first.of(sprites.rgba))
     other = dataclasses.replace(sprites, labels=1 - sprites.labels)
-    assert learnt(features_of(other, CPU))[1] == 20
+    assert learnt(features_of(other, torch.device("cpu"), "fp32"))[1] == 20
     (kept, _) = sorted(places.features().iterdir(), key=lambda path: path.stat().st_mtime)
     kept.write_bytes(kept.read_bytes()[:1000])
-    anew, steps = learnt(features_of(sprites, CPU))
+    anew, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
     assert steps == 20 and np.array_equal(anew.of(sprites.rgba), first.of(sprites.rgba))
 
 
 @pytest.mark.usefixtures("few_steps")
 def test_one_class_will_do() -> None:
     alone = make_sprites(24, classes=1)
-    found, _ = learnt(features_of(alone, CPU))
+    found, _ = learnt(features_of(alone, torch.device("cpu"), "fp32"))
     assert not found.knows_classes
     assert np.isfinite(found.of(alone.rgba)).all()
 

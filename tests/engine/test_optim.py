@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from studio.core.config import TrainingConfig
-from studio.engine.optim import Average, learning_rate, make_optimizer
+from studio.engine.optim import Average, Muon, learning_rate, make_optimizers, orthogonal
 
 
 def test_the_rate_rises_stays_and_falls() -> None:
@@ -22,7 +22,7 @@ def test_the_optimizer_agrees_with_the_unfused_reference() -> None:
     ours, reference = nn.Linear(5, 3), nn.Linear(5, 3)
     reference.load_state_dict(ours.state_dict())
     config = TrainingConfig(learning_rate=0.01, weight_decay=0.1)
-    fused = make_optimizer(ours, config)
+    (fused,) = make_optimizers(ours, config, "fp32")
     groups = [{"params": [reference.weight], "weight_decay": 0.1}, {"params": [reference.bias], "weight_decay": 0.0}]
     plain = torch.optim.AdamW(groups, lr=0.01, betas=(0.9, 0.99), fused=False, foreach=False)
     for _ in range(20):
@@ -33,6 +33,64 @@ def test_the_optimizer_agrees_with_the_unfused_reference() -> None:
             optimizer.step()
     assert torch.allclose(ours.weight, reference.weight, atol=1e-6)
     assert torch.allclose(ours.bias, reference.bias, atol=1e-6)
+
+
+def test_convolutions_are_muons_and_all_else_is_adamws() -> None:
+    network = nn.Sequential(nn.Conv2d(4, 16, 3), nn.GroupNorm(1, 16), nn.Flatten(), nn.Linear(16, 3))
+    adamw, muon = make_optimizers(network, TrainingConfig(), "fp32")
+    assert [group["params"] for group in muon.param_groups] == [[network[0].weight]]
+    decayed, plain = (group["params"] for group in adamw.param_groups)
+    assert {weight.ndim for weight in decayed} == {2} and {weight.ndim for weight in plain} == {1}
+    assert len(make_optimizers(network, TrainingConfig(optimizer="adamw"), "fp32")) == 1
+
+
+def test_muon_agrees_with_torchs_own_for_matrices() -> None:
+    torch.manual_seed(0)
+    ours = [
+        torch.randn(6, 4, requires_grad=True),
+        torch.randn(6, 4, requires_grad=True),
+        torch.randn(3, 8, requires_grad=True),
+    ]
+    theirs = [weight.detach().clone().requires_grad_() for weight in ours]
+    muon = Muon(ours, lr=0.01, weight_decay=0.1, dtype=torch.bfloat16)
+    reference = torch.optim.Muon(theirs, lr=0.01, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
+    for step in range(10):
+        for weights, optimizer in ((ours, muon), (theirs, reference)):
+            for number, weight in enumerate(weights):
+                weight.grad = torch.randn(weight.shape, generator=torch.Generator().manual_seed(10 * step + number))
+            optimizer.step()
+    for weight, other in zip(ours, theirs, strict=True):  # to the last bits of bf16
+        assert torch.allclose(weight, other, atol=2e-3)
+        assert not torch.allclose(weight, other * 1.01, atol=2e-3)
+
+
+def test_a_kernel_is_taken_as_a_matrix() -> None:
+    torch.manual_seed(0)
+    kernel = torch.randn(8, 4, 3, 3).to(memory_format=torch.channels_last).requires_grad_()
+    matrix = kernel.detach().flatten(1).clone().requires_grad_()
+    for weight in (kernel, matrix):
+        weight.grad = torch.arange(288.0).sin().view(weight.shape)
+        Muon([weight], lr=0.1, weight_decay=0.0, dtype=torch.float32).step()
+    assert torch.allclose(kernel.flatten(1), matrix)
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 9), (3, 9, 5), (1, 7, 7)])
+def test_orthogonal_keeps_singular_vectors_and_evens_out_values(shape: tuple[int, ...]) -> None:
+    matrices = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+    u, _, vh = torch.linalg.svd(matrices, full_matrices=False)
+    values = u.mT @ orthogonal(matrices) @ vh.mT
+    diagonal = values.diagonal(dim1=1, dim2=2)
+    assert torch.allclose(values, torch.diag_embed(diagonal), atol=1e-4)
+    assert 0.6 < float(diagonal.min()) <= float(diagonal.max()) < 1.3
+
+
+def test_muon_leaves_out_a_step_that_is_not_finite() -> None:
+    weight = torch.ones(4, 4, requires_grad=True)
+    muon = Muon([weight], lr=0.1, weight_decay=0.1, dtype=torch.float32)
+    muon.found_inf = torch.ones(())
+    weight.grad = torch.full((4, 4), torch.nan)
+    muon.step()
+    assert torch.equal(weight, torch.ones(4, 4))
 
 
 def test_the_average_has_its_half_life() -> None:

@@ -28,6 +28,7 @@ from studio.app import asking
 from studio.app.pages.export import ExportDialog
 from studio.app.window import Window
 from studio.core.config import TrainingConfig
+from studio.core.events import QualityMeasured
 from tests.ui.conftest import LONG_MS, click, start_tiny, tiny, trains
 
 
@@ -82,6 +83,19 @@ def test_classes_filter_the_grid(opened: Window) -> None:
     assert page.grid.visible_count() == 12
     QTest.keyClick(page.summary.classes, Qt.Key.Key_Up)
     assert page.grid.visible_count() == 24
+
+
+def test_quality_has_its_tabs_beside_the_loss(qtbot: QtBot, opened: Window) -> None:
+    opened.show_page("train")
+    qtbot.waitUntil(lambda: opened.train.monitor.plot is not None, timeout=LONG_MS)
+    plot = opened.train.monitor.plot
+    assert plot is not None
+    plot.append_series("Speed", [10], [300.0])
+    figures = {"kid_heldout": 0.25, "kid_heldout_error": 0.01, "copies": 0.0}
+    opened.session.training.said.emit(QualityMeasured(12, figures))
+    bar = plot.findChild(QTabBar)
+    assert bar is not None
+    assert [bar.tabText(i) for i in range(bar.count())] == ["Loss", "Quality (KID)", "Copies", "Speed"]
 
 
 def test_training_from_start_to_new_sprites_on_disk(

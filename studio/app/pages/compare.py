@@ -11,6 +11,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from studio.app import parts
+from studio.app.pages import run_words
 from studio.app.session import Session
 from studio.app.widgets.filmstrip import Filmstrip
 from studio.engine.history import HistoryRead
@@ -98,8 +99,7 @@ class Comparison(QWidget):
     def _draw(self) -> None:
         known = [self._read[path] for path in self._paths if path in self._read]
         if self.plot is not None:
-            curves = [(read.path.name, read.history.series.get("loss")) for read in known]
-            self.plot.set_curves([(name, curve.steps, curve.values) for name, curve in curves if curve is not None])
+            self.plot.set_curves([(read.path.name, run_words.curves(read.history)) for read in known])
         self.filmstrip.clear()
         if known and known[0].path == self._paths[0]:
             for step, sprites in known[0].samples:

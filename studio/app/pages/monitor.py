@@ -15,11 +15,11 @@ from studio.app.session import Session
 from studio.app.widgets.confusion import ConfusionView
 from studio.app.widgets.filmstrip import Filmstrip
 from studio.app.widgets.readings import Readings
-from studio.core.events import CheckpointSaved, Event, LossChunk, RunStarted, SamplesReady, Validated
+from studio.core.events import CheckpointSaved, Event, LossChunk, QualityMeasured, RunStarted, SamplesReady, Validated
 from studio.engine.history import HistoryRead
 
 if TYPE_CHECKING:
-    from studio.app.widgets.loss_plot import LossPlot
+    from studio.app.widgets.loss_plot import LossPlot, Numbers
 
 _REDRAW_CPU_MS = 1000
 _REDRAW_GPU_MS = 100
@@ -49,6 +49,7 @@ class Monitor(QWidget):
             LossChunk: self._add_losses,
             SamplesReady: self._add_samples,
             Validated: self._add_validation,
+            QualityMeasured: self._add_quality,
             CheckpointSaved: self._mark_checkpoint,
         }
         session.training.said.connect(self._hear)
@@ -125,6 +126,8 @@ class Monitor(QWidget):
         validation = event.history.validation.get("loss")
         for step, loss in zip(validation.steps, validation.values, strict=True) if validation else ():
             self.plot.append_validation(int(step), float(loss))
+        for name, curve in event.history.quality.items():
+            self._plot_quality(name, curve.steps, curve.values)
         for step in event.history.checkpoints:
             self.plot.add_mark(step, "checkpoint")
 
@@ -159,6 +162,17 @@ class Monitor(QWidget):
             self.tabs.setTabVisible(1, True)
         if self._session.training.chunk is not None:
             self._show_readings(self._session.training.chunk)
+
+    def _add_quality(self, event: QualityMeasured) -> None:
+        for name, value in event.figures.items():
+            self._plot_quality(name, [event.step], [value])
+
+    def _plot_quality(self, name: str, steps: Numbers, values: Numbers) -> None:
+        """Next to the losses: no other series says as much."""
+        if self.plot is not None and name in run_words.QUALITY:
+            self.plot.append_series(
+                run_words.QUALITY[name], steps, values, place=1 + list(run_words.QUALITY).index(name)
+            )
 
     def _mark_checkpoint(self, event: CheckpointSaved) -> None:
         if self.plot is not None:

@@ -10,7 +10,7 @@ from studio.core import wording
 from studio.core.events import LossChunk
 
 if TYPE_CHECKING:
-    from studio.engine.history import Standing
+    from studio.engine.history import Curve, History, Standing
 
 # The line of readings: each with the sentence that explains it.
 READINGS = {
@@ -24,6 +24,9 @@ READINGS = {
 }
 
 UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
+
+# What the quality meter measures that is shown: the figure's name, and what its curve is called.
+QUALITY = {"kid_heldout": "Quality (KID)", "copies": "Copies"}
 
 STANDINGS: Mapping[Standing, str] = {
     "training": "Training",
@@ -48,6 +51,14 @@ def readings(chunk: LossChunk, training: Training) -> dict[str, str]:
         "Time left": "Paused" if training.state == "paused" else wording.duration(chunk.eta_s),
         "Memory": wording.memory(chunk.memory_bytes, total),
     }
+
+
+def curves(history: History) -> dict[str, Curve]:
+    """The curves by which runs are compared."""
+    found = {"Loss": history.series.get("loss"), "Held-out loss": history.validation.get("loss")}
+    found["Held-out accuracy"] = history.validation.get("accuracy")
+    found.update({title: history.quality.get(name) for name, title in QUALITY.items()})
+    return {title: curve for title, curve in found.items() if curve is not None}
 
 
 def figures(metrics: Mapping[str, float]) -> str:

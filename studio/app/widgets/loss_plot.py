@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QSizePolicy, QTabBar, QToolButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.app import parts
 from studio.app.widgets import plot_saving
 from studio.app.widgets.plot_data import LOSS, PlotData
-from studio.app.widgets.plot_frame import PlotFrame
+from studio.app.widgets.plot_frame import PlotFrame, tab_bar
 from studio.app.widgets.plot_lines import Mark
 from studio.app.widgets.series import Numbers
 
@@ -31,7 +31,9 @@ class LossPlot(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._data = PlotData()
-        self._bar = _tab_bar()
+        self._bar = tab_bar()
+        self._bar.addTab(LOSS)
+        self._bar.setTabToolTip(0, "Show how wrong the model is; lower is better.")
         self._frame = PlotFrame("Loss over steps", self._bar)
         self._plot = self._frame.plot
         self._shown = LOSS
@@ -55,10 +57,10 @@ class LossPlot(QWidget):
         self._data.validation.append([step], [loss])
         self._plot.data_changed()
 
-    def append_series(self, name: str, steps: Numbers, values: Numbers, unit: str = "") -> None:
-        """Append to another series ('Learning rate'); the first call with a name adds its tab."""
+    def append_series(self, name: str, steps: Numbers, values: Numbers, unit: str = "", place: int = -1) -> None:
+        """Append to another series ('Learning rate'); the first call with a name adds its tab, at `place` or last."""
         if self._data.append_series(name, steps, values, unit):
-            index = self._bar.addTab(name)
+            index = self._bar.insertTab(place, name)
             self._bar.setTabToolTip(index, f"Show '{name}' over the same steps.")
         if name == self._shown:
             self._plot.data_changed()
@@ -115,18 +117,3 @@ class LossPlot(QWidget):
     def _take_smoothing(self, steps: float) -> None:
         self._data.tabs[self._shown].smoothed.constant = steps
         self._show_tab()
-
-
-def _tab_bar() -> QTabBar:
-    """The tab of the losses; it shrinks where there is little room."""
-    bar = QTabBar()
-    bar.setAccessibleName("Curves")
-    bar.setDrawBase(False)
-    bar.setExpanding(False)
-    bar.setUsesScrollButtons(True)
-    bar.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-    bar.addTab(LOSS)
-    bar.setTabToolTip(0, "Show how wrong the model is; lower is better.")
-    for arrow in bar.findChildren(QToolButton):
-        arrow.setToolTip("Show the tabs further on.")
-    return bar

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QSizePolicy, QTabBar, QToolButton, QWidget
 
 from studio.app import parts
 from studio.app.widgets.smoothing_slider import SmoothingSlider
@@ -51,3 +51,16 @@ class PlotFrame(QWidget):
         self._log.blockSignals(False)
         self._smoothing.set_steps(smoothing)
         self.plot.set_log(log)
+
+
+def tab_bar() -> QTabBar:
+    """A bar that chooses what a plot shows; it shrinks where there is little room. Tabs are added by the owner."""
+    bar = QTabBar()
+    bar.setAccessibleName("Curves")
+    bar.setDrawBase(False)
+    bar.setExpanding(False)
+    bar.setUsesScrollButtons(True)
+    bar.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    for arrow in bar.findChildren(QToolButton):
+        arrow.setToolTip("Show the tabs further on.")
+    return bar

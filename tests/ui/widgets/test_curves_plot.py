@@ -7,13 +7,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QSlider
+from PySide6.QtWidgets import QSlider, QTabBar
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.widgets.curves_plot import CurvesPlot
 from studio.app.widgets.time_plot import TimePlot
+from studio.engine.history import Curve
+
+
+def loss(label: str, steps: ArrayLike, values: ArrayLike) -> tuple[str, dict[str, Curve]]:
+    return label, {"Loss": curve(steps, values)}
+
+
+def curve(steps: ArrayLike, values: ArrayLike) -> Curve:
+    return Curve(np.asarray(steps, np.int64), np.asarray(values, np.float64))
 
 
 @pytest.fixture
@@ -21,7 +31,7 @@ def plot(qtbot: QtBot) -> CurvesPlot:
     made = CurvesPlot()
     qtbot.addWidget(made)
     made.resize(700, 400)
-    made.set_curves([("swords", [0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0]), ("a, b", [1, 2], [0.5, 0.25])])
+    made.set_curves([loss("swords", [0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0]), loss("a, b", [1, 2], [0.5, 0.25])])
     with qtbot.waitExposed(made):
         made.show()
     return made
@@ -62,12 +72,27 @@ def test_curves_have_the_colours_of_the_theme_in_order(plot: CurvesPlot, tmp_pat
 
 def test_other_runs_replace_the_first(plot: CurvesPlot, qtbot: QtBot) -> None:
     with qtbot.waitSignal(inner(plot).redrawn):
-        plot.set_curves([("one", np.arange(2000), np.ones(2000))])
+        plot.set_curves([loss("one", np.arange(2000), np.ones(2000))])
     assert set(inner(plot).legend.values()) == {"Step", "one"}
     assert inner(plot).area.ranges()[0][1] >= 1999
     with qtbot.waitSignal(inner(plot).redrawn):
         plot.set_curves([])
     assert inner(plot).legend.values() == {"Step": "–"}
+
+
+def test_each_figure_has_a_tab_and_each_run_keeps_its_colour(plot: CurvesPlot) -> None:
+    bar = plot.findChild(QTabBar)
+    assert bar is not None and [bar.tabText(i) for i in range(bar.count())] == ["Loss"]
+    (label, curves), second = loss("one", [0, 1], [3.0, 2.0]), loss("two", [0, 1], [2.0, 1.0])
+    second[1]["Quality (KID)"] = curve([1], [0.25])
+    plot.set_curves([(label, curves), second])
+    assert [bar.tabText(i) for i in range(bar.count())] == ["Loss", "Quality (KID)"]
+    bar.setCurrentIndex(1)
+    assert inner(plot).legend.values() == {"Step": "1", "two": "0.25"}
+    plot.set_curves([second])
+    assert bar.currentIndex() == 1
+    plot.set_curves([(label, curves)])
+    assert bar.currentIndex() == 0 and bar.count() == 1
 
 
 def test_saving_is_asked_for(plot: CurvesPlot, qtbot: QtBot) -> None:

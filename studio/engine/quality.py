@@ -1,0 +1,54 @@
+"""How good a generator's sprites are while it trains, measured in slices so short that training hardly waits."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import numpy as np
+
+from studio.core.events import Event, Events, Progress, QualityMeasured
+from studio.engine.copies import nearest_training_sprites
+from studio.engine.evaluate import FEWEST
+from studio.engine.features import features_of
+from studio.engine.generate import GenerateSettings, draw
+from studio.engine.scores import kid
+from studio.engine.training import Training
+
+COUNT = 128  # sprites a measurement
+
+
+class QualityMeter:
+    """Measures new sprites of a training over and over; a recipe that draws none is never measured."""
+
+    def __init__(self, training: Training) -> None:
+        enough = min(len(training.train_sprites), len(training.heldout)) >= FEWEST
+        self._slices: Events | None = None
+        if training.recipe.makes == "sprites" and enough:
+            self._slices = _measurements(training)
+
+    def advance(self) -> Events:
+        """Work on for about as long as a training step takes: yields QualityMeasured when a measurement is done."""
+        event: Event | None = next(self._slices) if self._slices is not None else None
+        if event is not None and not isinstance(event, Progress):
+            yield event
+
+
+def _measurements(training: Training) -> Events:
+    """Learn to see, then draw and judge without end: yields Progress after each slice, and each QualityMeasured.
+
+    Sprites are drawn as users get them, always of the same classes and noise, from the weights as they were at first.
+    """
+    sprites = training.train_sprites
+    features = yield from features_of(sprites, training.device, training.precision)
+    real = features.of(training.heldout_sprites)
+    labels = sprites.labels[np.random.default_rng(0).integers(len(sprites), size=COUNT)]
+    while True:
+        model = training.model()
+        model = dataclasses.replace(model, network=copy.deepcopy(model.network))
+        new = yield from draw(model, labels, GenerateSettings())
+        distance = kid(real, features.of(new))
+        yield Progress(1, 2, "sprites judged")
+        copies = nearest_training_sprites(new, sprites.rgba, training.device).is_copy.mean()
+        figures = {"kid_heldout": distance.value, "kid_heldout_error": distance.error, "copies": float(copies)}
+        yield QualityMeasured(model.step, figures)
