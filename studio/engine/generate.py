@@ -55,7 +55,7 @@ class GenerateSettings(Config):
         low=0.0,
         high=10.0,
     )
-    steps: int = setting(20, "Solver steps a sprite: more are finer and slower.", low=1, high=1000)
+    steps: int = setting(10, "Solver steps a sprite: more are finer and slower.", low=1, high=1000)
     true_pixels: bool = setting(
         True, "Few colours of the sprites' own palette and crisp edges, as in the sprites learnt from; off, as drawn."
     )

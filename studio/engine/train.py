@@ -38,7 +38,7 @@ from studio.recipes.base import Recipe, SampleSettings
 
 TICK_S = 0.05
 SAMPLE_COUNT = 16
-SAMPLE_STEPS = 12
+SAMPLE_STEPS = 10
 SAMPLE_SEED = 7
 LONGEST_UNVALIDATED_S = 60.0
 

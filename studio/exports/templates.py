@@ -17,7 +17,7 @@ def load(path: str | Path = WEIGHTS, device: str = "cpu") -> nn.Module:
 
 SAMPLE = '''
 @torch.no_grad()
-def draw(network: nn.Module, labels: Tensor, seed: int = 0, guidance: float = 1.5, steps: int = 20) -> Tensor:
+def draw(network: nn.Module, labels: Tensor, seed: int = 0, guidance: float = 1.5, steps: int = 10) -> Tensor:
     """Sprites of the classes int64 [N] (-1: any): float32 [N, 4, SIZE, SIZE], premultiplied RGBA in [-1, 1]."""
     device = next(network.parameters()).device
     labels = torch.where(labels < 0, len(CLASS_NAMES), labels).to(device)
@@ -28,7 +28,7 @@ def draw(network: nn.Module, labels: Tensor, seed: int = 0, guidance: float = 1.
 
 
 def sample(
-    network: nn.Module, count: int = 16, class_name: str = "", seed: int = 0, guidance: float = 1.5, steps: int = 20
+    network: nn.Module, count: int = 16, class_name: str = "", seed: int = 0, guidance: float = 1.5, steps: int = 10
 ) -> Tensor:
     """New sprites, uint8 [count, SIZE, SIZE, 4] on the CPU: of one class, or of all classes in turn."""
     labels = torch.arange(count) % len(CLASS_NAMES)
@@ -58,7 +58,7 @@ if __name__ == "__main__":
     parser.add_argument("--count", type=int, default=16)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--guidance", type=float, default=1.5)
-    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--out", default="sprites.png")
     args = parser.parse_args()

@@ -8,6 +8,7 @@ velocity from noise to a sprite.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
@@ -120,7 +121,9 @@ def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
 def solve(network: UNet, noise: Tensor, labels: Tensor, guidance: float, steps: int) -> Iterator[Tensor]:
     """Follow the velocity from noise [N, 4, S, S] at t = 0 to sprites at t = 1; yields the state after each step.
 
-    Heun's second-order method, `steps` steps of equal length, the last one first-order. labels: int64 [N].
+    Adams and Bashforth's second-order method: the velocity is taken to go on changing as it did in the step before, so
+    that a step looks at the network once. The first steps are the shortest, a quarter of an even share, because what
+    the noise will become is decided there (the shift of times in Esser et al. 2024). labels: int64 [N].
     guidance: 1 takes the class's velocity as it is, more exaggerates what sets the class apart (classifier-free
     guidance, Ho & Salimans 2022).
     """
@@ -134,13 +137,12 @@ def solve(network: UNet, noise: Tensor, labels: Tensor, guidance: float, steps: 
         with_class, without = both.chunk(2)
         return without + guidance * (with_class - without)  # type: ignore[no-any-return]
 
-    x = noise
-    for step in range(steps):
-        t, dt = step / steps, 1 / steps
-        v = velocity(x, t)
-        if step < steps - 1:
-            v = (v + velocity(x + dt * v, t + dt)) / 2
-        x = x + dt * v
+    moments = [step / (step + 4 * (steps - step)) for step in range(steps + 1)]
+    x, v_before, t_before = noise, None, 0.0
+    for t, t_next in itertools.pairwise(moments):
+        v, dt = velocity(x, t), t_next - t
+        ahead = v if v_before is None else v + dt / 2 * (v - v_before) / (t - t_before)
+        x, v_before, t_before = x + dt * ahead, v, t
         yield x
 
 
