@@ -85,10 +85,14 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         return
     _check_counts(training, heldout)
     features = yield from features_of(training, model.device, model.precision)
-    chosen = np.random.default_rng(settings.seed).integers(len(training), size=settings.count)
-    labels = training.labels[chosen]
+    labels = classes_to_draw(training, settings.count, settings.seed)
     new = yield from draw(model, labels, settings)
     yield judge(f"{model.title}, step {model.step:,}", new, labels, training, heldout, features)
+
+
+def classes_to_draw(training: Sprites, count: int, seed: int) -> Labels:
+    """Classes int64 [count] in the proportions of the training sprites."""
+    return training.labels[np.random.default_rng(seed).integers(len(training), size=count)]
 
 
 def heldout_figures(model: TrainedModel, heldout: DeviceSprites) -> Validated:

@@ -115,12 +115,12 @@ def features_of(training: Sprites, device: torch.device, precision: str) -> Gene
     """The features for these training sprites, kept ones if there are any: yields Progress, returns the features."""
     knows_classes = bool((training.class_counts() > 0).sum() > 1)
     classes = len(training.class_names) if knows_classes else _TURNS
-    network = FeatureNetwork(training.size, classes)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = FeatureNetwork(training.size, classes)
     path = places.features() / f"{training.fingerprint} {PROTOCOL}.safetensors"
     if _load(network, path):
         return SpriteFeatures(network, device, knows_classes=knows_classes)
-    torch.manual_seed(0)
-    network = FeatureNetwork(training.size, classes)
     found = SpriteFeatures(network, device, knows_classes=knows_classes)
     yield from _learn(found, training, precision)
     found.fit_scale(training.rgba)

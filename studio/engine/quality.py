@@ -5,11 +5,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 
-import numpy as np
-
 from studio.core.events import Event, Events, Progress, QualityMeasured
 from studio.engine.copies import nearest_training_sprites
-from studio.engine.evaluate import FEWEST
+from studio.engine.evaluate import FEWEST, classes_to_draw
 from studio.engine.features import features_of
 from studio.engine.generate import GenerateSettings, draw
 from studio.engine.scores import kid
@@ -23,6 +21,7 @@ class QualityMeter:
 
     def __init__(self, training: Training) -> None:
         enough = min(len(training.train_sprites), len(training.heldout)) >= FEWEST
+        self._run = training.run
         self._slices: Events | None = None
         if training.recipe.makes == "sprites" and enough:
             self._slices = _measurements(training)
@@ -30,7 +29,8 @@ class QualityMeter:
     def advance(self) -> Events:
         """Work on for about as long as a training step takes: yields QualityMeasured when a measurement is done."""
         event: Event | None = next(self._slices) if self._slices is not None else None
-        if event is not None and not isinstance(event, Progress):
+        if isinstance(event, QualityMeasured):
+            self._run.append(event)
             yield event
 
 
@@ -42,7 +42,7 @@ def _measurements(training: Training) -> Events:
     sprites = training.train_sprites
     features = yield from features_of(sprites, training.device, training.precision)
     real = features.of(training.heldout_sprites)
-    labels = sprites.labels[np.random.default_rng(0).integers(len(sprites), size=COUNT)]
+    labels = classes_to_draw(sprites, COUNT, seed=0)
     while True:
         model = training.model()
         model = dataclasses.replace(model, network=copy.deepcopy(model.network))

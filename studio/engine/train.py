@@ -17,7 +17,6 @@ from studio.core.events import (
     Events,
     LossChunk,
     Progress,
-    QualityMeasured,
     RunFinished,
     RunStarted,
     SamplesReady,
@@ -125,7 +124,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
             control.sample_now = False
             yield from sampling.timed(live_samples(training, control))
         if measuring.affordable():
-            yield from measuring.timed(noted(training, quality.advance()))
+            yield from measuring.timed(quality.advance())
 
     yield from save(training)
     if not control.stop:
@@ -134,14 +133,6 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
     training.elapsed_s = clock.now_s()
     training.write_state(reason)
     yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
-
-
-def noted(training: Training, measured: Events) -> Events:
-    """Hand on what the quality meter says; its measurements are kept with the run."""
-    for event in measured:
-        if isinstance(event, QualityMeasured):
-            training.run.append(event)
-        yield event
 
 
 def validate(training: Training) -> Events:

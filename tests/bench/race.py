@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image
 
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
@@ -27,7 +26,9 @@ from studio.engine.devices import choose, detect, resolve_precision
 from studio.engine.evaluate import judge
 from studio.engine.features import features_of
 from studio.recipes.generator import GeneratorConfig
-from tests.bench.racers import RACERS, returned
+from tests.bench.bench_loop import write_folder
+from tests.bench.racers import RACERS
+from tests.generators import returned
 
 COLUMNS = ("kid_heldout", "kid_training", "fd_heldout", "fd_training", "precision", "recall", "copies", "colours")
 
@@ -39,14 +40,6 @@ def load(folder: Path) -> tuple[Sprites, Sprites]:
     config = GeneratorConfig()
     training, heldout = split(found.sprites, config.holdout, config.seed)
     return found.sprites.take(training), found.sprites.take(heldout)
-
-
-def write_folder(sprites: Sprites, folder: Path) -> None:
-    """One PNG a sprite, in one folder a class: some of those who race look no deeper."""
-    for number, (rgba, label) in enumerate(zip(sprites.rgba, sprites.labels, strict=True)):
-        target = folder / sprites.class_names[label].replace("/", " - ") / f"{number:06d}.png"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(rgba).save(target)
 
 
 def run(racer: str, folder: Path, chosen: argparse.Namespace) -> dict[float, np.ndarray]:

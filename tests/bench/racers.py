@@ -22,17 +22,19 @@ from typing import Any
 import numpy as np
 
 from studio.core.process import prepare_for_training
+from tests.generators import returned
 
 Report = Callable[[float, np.ndarray], None]
 SIZE = 32
 
 
-def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, recipe_changes: dict[str, Any]) -> None:
+def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, options: dict[str, Any]) -> None:
     """The studio as users get it: a run of its own for each budget, true pixels and guidance at their defaults."""
     prepare_for_training()
     from studio.data.importing import ImportOptions, SpritesImported, import_sprites
     from studio.engine import catalogue
     from studio.engine.devices import choose, detect
+    from studio.engine.evaluate import classes_to_draw
     from studio.engine.generate import GenerateSettings, draw, load_model
     from studio.engine.model import Control
     from studio.engine.train import train_new
@@ -40,10 +42,10 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, r
     *_, found = import_sprites([folder], ImportOptions())
     assert isinstance(found, SpritesImported)
     recipe, device = catalogue.recipe("generator"), choose(detect(), "cpu")
-    labels = _labels(found.sprites.labels, count)
+    labels = classes_to_draw(found.sprites, count, seed=0)
     for budget in minutes:
         with tempfile.TemporaryDirectory() as scratch:
-            config = recipe.Config(minutes=budget, **recipe_changes)
+            config = recipe.Config(minutes=budget)
             for _ in train_new(Path(scratch) / "run", found.sprites, recipe, config, device, Control()):
                 pass
             model = load_model(Path(scratch) / "run", "last", device)
@@ -51,7 +53,7 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, r
             report(budget, returned(drawing))
 
 
-def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, _: dict[str, Any]) -> None:
+def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, options: dict[str, Any]) -> None:
     """The tutorials' loop around the studio's network: ImageFolder, DataLoader, fp32, AdamW at one rate, no average."""
     import torch
     from torch.utils.data import DataLoader
@@ -69,7 +71,7 @@ def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, _: 
     network = recipe.build(config, spec)
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3)
     loader = DataLoader(data, batch_size=config.batch_size, shuffle=True, num_workers=2, drop_last=True)
-    labels, rng = _labels(np.array(data.targets), count), torch.Generator()
+    labels, rng = np.random.default_rng(0).choice(data.targets, count), torch.Generator()
 
     def draw() -> np.ndarray:
         drawn = []
@@ -214,24 +216,10 @@ class _Clock:
         return bool(self._marks)
 
 
-def _labels(labels: np.ndarray, count: int) -> np.ndarray:
-    """Classes in the proportions of the data: int64 [count]."""
-    return labels[np.random.default_rng(0).integers(len(labels), size=count)].astype(np.int64)
-
-
 def _from_unit(x: Any) -> np.ndarray:
     """float [N, 4, S, S] in [0, 1], straight alpha -> uint8 [N, S, S, 4]."""
     rgba: np.ndarray = (x.clamp(0, 1) * 255).round().byte().permute(0, 2, 3, 1).numpy()
     return rgba
-
-
-def returned(generator: Any) -> Any:
-    """Run a generator to its end; what it returns."""
-    while True:
-        try:
-            next(generator)
-        except StopIteration as end:
-            return end.value
 
 
 _WIDE = {

@@ -17,9 +17,9 @@ from studio.engine.generate import GenerateSettings, draw, load_model
 from studio.engine.history import read_history
 from studio.engine.rundir import RunDir
 from studio.engine.scores import kid
-from tests.bench.racers import returned
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
+from tests.generators import returned
 
 SPRITES = make_sprites(60)  # of two classes: 24 are held out
 

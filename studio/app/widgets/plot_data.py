@@ -11,7 +11,7 @@ from studio.core import wording
 
 LOSS = "Loss"
 
-_SMOOTHING = 50.0
+SMOOTHING = 50.0  # steps: of losses, which are noisy
 _WORDS: dict[Mark, str] = {"checkpoint": "Checkpoint", "incident": "Incident", "best": "Best so far"}
 
 
@@ -56,7 +56,7 @@ class PlotData:
     def __init__(self) -> None:
         self.validation = Series()
         self.tabs: dict[str, Tab] = {LOSS: Tab(LOSS, validation=self.validation)}
-        self.tabs[LOSS].smoothed.constant = _SMOOTHING
+        self.tabs[LOSS].smoothed.constant = SMOOTHING
         self.marks: list[PlacedMark] = []
 
     def append(self, steps: Numbers, losses: Numbers) -> None:
@@ -76,7 +76,7 @@ class PlotData:
         if new:
             self.tabs[name] = Tab(name, unit)
             if len(steps) > 1 and steps[1] - steps[0] == 1:  # a value for each step is as noisy as the losses
-                self.tabs[name].smoothed.constant = _SMOOTHING
+                self.tabs[name].smoothed.constant = SMOOTHING
         self.tabs[name].raw.append(steps, values)
         return new
 

@@ -1,0 +1,17 @@
+"""Driving generators. Imports nothing, so that a benchmark can prepare its process before torch is there."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def returned(generator: Generator[object, None, T]) -> T:
+    """Run a generator to its end; what it returns."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
