@@ -43,8 +43,10 @@ def validated(event: Validated) -> str:
 
 def quality(event: QualityMeasured) -> str:
     """How good new sprites are."""
-    distance, error, copies = (event.figures[name] for name in ("kid_heldout", "kid_heldout_error", "copies"))
-    return f"step {number(event.step)} · new sprites: KID {distance:.3f} ± {error:.3f}, copies {percent(copies)}"
+    figures = event.figures
+    copies = f", copies {percent(figures['copies'])}" if "copies" in figures else ""
+    distance = f"KID {figures['kid_heldout']:.3f} ± {figures['kid_heldout_error']:.3f}"
+    return f"step {number(event.step)} · new sprites: {distance}{copies}"
 
 
 def finished(event: RunFinished) -> str:

@@ -31,10 +31,11 @@ from studio.engine.batches import DeviceSprites, to_input
 from studio.engine.optim import make_optimizers, set_learning_rate
 from studio.recipes.layers import ResidualBlock, group_norm
 
-PROTOCOL = 3  # counts changes, here or in the layers, that change the features
+PROTOCOL = 4  # counts changes, here or in the layers, that change the features
 _STEPS, _WARM_UP, _BATCH, _RATE = 300, 30, 64, 4e-3
 _WIDTH = 32
 _SHIFT_PX = 2
+_SCALED_BY = 1024  # training sprites: training may be waiting
 _SPOILT_KINDS = 4  # not at all, specks, blotches, blur
 _TURNS = 4  # of the pretext task: which way up is it?
 _AT_ONCE = 256
@@ -123,7 +124,7 @@ def features_of(training: Sprites, device: torch.device, precision: str) -> Gene
         return SpriteFeatures(network, device, knows_classes=knows_classes)
     found = SpriteFeatures(network, device, knows_classes=knows_classes)
     yield from _learn(found, training, precision)
-    found.fit_scale(training.rgba)
+    found.fit_scale(training.rgba[:: -(-len(training) // _SCALED_BY)])
     path.parent.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
     files.write_atomic(path, as_bytes(tensors))

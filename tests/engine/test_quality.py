@@ -34,14 +34,14 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trained(path: Path, **changes: Any) -> list[Event]:
-    return list(train_generator(path, SPRITES, **{"steps": 120, **changes}))
+    return list(train_generator(path, SPRITES, **{"steps": 45, **changes}))
 
 
 def test_a_run_is_measured_again_and_again_and_keeps_the_figures(run_path: Path) -> None:
     measured = of_kind(trained(run_path), QualityMeasured)
     assert len(measured) >= 2
     steps = [event.step for event in measured]
-    assert steps == sorted(set(steps)) and 0 < steps[0] < 120
+    assert steps == sorted(set(steps)) and 0 < steps[0] < 45
     curve = read_history(run_path).quality["kid_heldout"]
     assert curve.steps.tolist() == steps
     assert curve.values.tolist() == [event.figures["kid_heldout"] for event in measured]
@@ -70,6 +70,12 @@ def test_measuring_changes_nothing_that_is_learnt(run_path: Path, monkeypatch: p
     assert not of_kind(trained(other), QualityMeasured)
     measured, unmeasured = (load_model(path, "last", CPU).network.state_dict() for path in (run_path, other))
     assert all(torch.equal(measured[name], unmeasured[name]) for name in measured)
+
+
+def test_very_many_sprites_are_not_looked_through_for_copies(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quality, "MOST_COMPARED", 50)
+    first = of_kind(trained(run_path), QualityMeasured)[0]
+    assert set(first.figures) == {"kid_heldout", "kid_heldout_error"}
 
 
 def test_a_classifier_has_no_sprites_to_measure(run_path: Path) -> None:
