@@ -52,10 +52,10 @@ class NoticeCard(QFrame):
         self._act = parts.button(button, f"{button}.")
         self._act.clicked.connect(self.acted)
         self._act.clicked.connect(self.closed)
+        self._lay_out(title, hint)
         self._more.setVisible(bool(details))
         self._copy.setVisible(False)
         self._act.setVisible(bool(button))
-        self._lay_out(title, hint)
         if level in _SHOWN_MS and not button:
             QTimer.singleShot(_SHOWN_MS[level], self, self._expire)
 
@@ -65,7 +65,6 @@ class NoticeCard(QFrame):
         headline, advice = parts.text(title, "heading"), parts.text(hint, "muted")
         for label in (headline, advice):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        advice.setVisible(bool(hint))
         close = parts.tool("close", "Close message", "Close this message.")
         close.clicked.connect(self.closed)
         line = parts.row(sign, parts.column(headline, advice, spacing=2), self._act, self._more, self._copy, close)
@@ -75,6 +74,7 @@ class NoticeCard(QFrame):
         box = parts.column(line, self._text)
         box.setContentsMargins(16, 8, 8, 8)
         self.setLayout(box)
+        advice.setVisible(bool(hint))  # not before it has a parent: it would be a window of its own for a moment
 
     def _colour(self) -> str:
         colours = theme.colours()

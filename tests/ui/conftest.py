@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -56,9 +56,25 @@ def ready(qtbot: QtBot, session: Session) -> Session:
     return session
 
 
+class _Strays(QObject):
+    """Notes widgets that are shown as windows though nobody meant them to be: those that got no parent in time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(watched, QWidget) and event.type() == QEvent.Type.Show and not isinstance(watched, Window):
+            is_plain = watched.windowType() == Qt.WindowType.Window  # no dialog, menu or tool tip
+            self.found += [repr(watched)] if is_plain else []
+        return False
+
+
 @pytest.fixture
 def window(qtbot: QtBot, qapp: QApplication, session: Session) -> Iterator[Window]:
-    """The window, shown, its engine on the way."""
+    """The window, shown, its engine on the way. It shows no other ones by accident."""
+    strays = _Strays()
+    qapp.installEventFilter(strays)
     made = Window(session, theme.apply(qapp, "light"))
     qtbot.addWidget(made, before_close_func=_let_go)
     made.painted.connect(session.open)
@@ -71,6 +87,8 @@ def window(qtbot: QtBot, qapp: QApplication, session: Session) -> Iterator[Windo
     if session.training.is_busy():
         session.training.stop()
         qtbot.waitUntil(lambda: not session.training.is_busy(), timeout=LONG_MS)
+    qapp.removeEventFilter(strays)
+    assert not strays.found
 
 
 @pytest.fixture
