@@ -36,7 +36,7 @@ qt-libraries: .venv/ready
 
 # After a change of the dependencies in pyproject.toml.
 lock: .venv/ready
-	$(BIN)/uv pip compile --universal --generate-hashes --all-extras --python-version 3.11 --no-emit-index-url \
+	$(BIN)/uv pip compile --universal --generate-hashes --extra dev --python-version 3.11 --no-emit-index-url \
 		--no-annotate --no-header pyproject.toml -o requirements.lock
 
 clean:

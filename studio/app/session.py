@@ -95,9 +95,7 @@ class Session(QObject):
         recipe = next((recipe for recipe in self.workshop.recipes.values() if recipe.makes == "sprites"), None)
         if self._demo_due and sprites is not None and device is not None and recipe is not None:
             self._demo_due = False
-            quick = recipe.presets[0].changes if recipe.presets else {}
-            config = recipe.Config().replace(**{**quick, "minutes": _DEMO_MINUTES})
-            self.training.start(sprites, recipe, config, device)
+            self.training.start(sprites, recipe, recipe.Config(minutes=_DEMO_MINUTES), device)
 
     @Slot()
     def _offer_interrupted(self) -> None:

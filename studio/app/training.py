@@ -11,8 +11,10 @@ from studio.app import answers, jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
-from studio.core.events import Event, Events, LossChunk, RunStarted, SamplesReady, Validated
+from studio.core.events import Advised, Event, Events, LossChunk, RunStarted, SamplesReady, Validated
 from studio.data.sprites import Sprites
+from studio.engine.advice import advice_on
+from studio.engine.history import HistoryRead
 
 if TYPE_CHECKING:
     from studio.engine.devices import Device
@@ -48,6 +50,7 @@ class Training(QObject):
         self.chunk: LossChunk | None = None  # the newest
         self.samples: SamplesReady | None = None
         self.validated: Validated | None = None
+        self.advice: Advised | None = None
 
     def is_busy(self) -> bool:
         """Whether a run is open."""
@@ -97,7 +100,7 @@ class Training(QObject):
         from studio.engine.model import Control  # torch is there: the device came from it
 
         self.control, self.device, self.title = Control(), device, title
-        self.path = self.record = self.chunk = self.samples = self.validated = None
+        self.path = self.record = self.chunk = self.samples = self.validated = self.advice = None
         return self.control
 
     def _run(self, events: Events) -> None:
@@ -113,6 +116,10 @@ class Training(QObject):
             self.samples = event
         elif isinstance(event, Validated):
             self.validated = event
+        elif isinstance(event, Advised):
+            self.advice = event
+        elif isinstance(event, HistoryRead):
+            self.advice = advice_on(event.history)
         elif isinstance(event, RunStarted):
             self.path, self.title = event.path, event.path.name
         elif isinstance(event, answers.RunDescribed):

@@ -49,6 +49,8 @@ class BarReporter(Reporter):
                 self._console.print(words.validated(event), style="dim", soft_wrap=True)
             case events.QualityMeasured():
                 self._console.print(words.quality(event), style="dim", soft_wrap=True)
+            case events.Advised():
+                self._console.print(words.advised(event), soft_wrap=True)
             case events.Notice():
                 style = {"info": "", "warning": "yellow", "error": "red"}[event.level]
                 self._console.print(words.notice(event), style=style, soft_wrap=True)

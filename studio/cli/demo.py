@@ -71,7 +71,7 @@ def _train(
     from studio.engine.train import train_new
 
     recipe = catalogue.recipe("generator")
-    config = recipe.Config().replace(**{**recipe.presets[0].changes, "minutes": minutes})
+    config = recipe.Config(minutes=minutes)
     control = Control()
     return to_the_end(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
 

@@ -17,7 +17,17 @@ import numpy as np
 
 from studio.cli import words
 from studio.cli.as_json import line
-from studio.core.events import Event, Events, LossChunk, Notice, Progress, QualityMeasured, RunStarted, Validated
+from studio.core.events import (
+    Advised,
+    Event,
+    Events,
+    LossChunk,
+    Notice,
+    Progress,
+    QualityMeasured,
+    RunStarted,
+    Validated,
+)
 from studio.core.wording import number
 
 E = TypeVar("E", bound=Event)
@@ -77,6 +87,8 @@ class PlainReporter(Reporter):
                 self._note(words.validated(event))
             case QualityMeasured():
                 self._note(words.quality(event))
+            case Advised():
+                self._note(words.advised(event))
             case Notice():
                 self._note(words.notice(event))
 

@@ -24,18 +24,19 @@ from studio.engine.rundir import RunDir
 
 if TYPE_CHECKING:
     from studio.engine.model import Control
-    from studio.recipes.base import Preset, Recipe
+    from studio.recipes.base import Means, Preset, Recipe
 
 
 def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     """Add a flag for every setting of the recipe that `words` name, and tell of its presets. Raises UsageError."""
     from studio.engine import catalogue
+    from studio.recipes.base import Means
 
     first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first_look.add_argument("--recipe", default="generator", nargs="?")
     recipe = catalogue.recipe(first_look.parse_known_args(words)[0].recipe or "generator")
     add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
-    presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets)
+    presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets(Means()))
     recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalogue.recipes().values())
     parser.epilog = f"recipes (each has its own settings: --recipe NAME --help):\n{recipes}\n\npresets:\n{presets}"
 
@@ -43,14 +44,17 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
 def train(args: argparse.Namespace) -> int:
     """Train a new run."""
     from studio.engine import catalogue
+    from studio.engine.measure import means_of
     from studio.engine.model import Control
     from studio.engine.train import train_new
+    from studio.recipes.base import Means
 
     reporter = reporter_for(args)
     recipe = catalogue.recipe(args.recipe)
-    config = chosen_config(recipe, args)
+    chosen_config(recipe, args, Means())  # a wrong preset is said before sprites are read
     sprites = read_sprites(args, args.paths, reporter).sprites
     device = find_device(args)
+    config = chosen_config(recipe, args, means_of(recipe, sprites, device))
     path = run_folder(args, sprites, recipe)
     control = Control()
     return drive(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
@@ -97,9 +101,9 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
     return end, interruption.asked and end.reason == "stopped"
 
 
-def chosen_config(recipe: Recipe, args: argparse.Namespace) -> TrainingConfig:
-    """The recipe's defaults, changed by the preset, changed by the flags. Raises UsageError."""
-    changes = dict(_preset(recipe, args.preset).changes) if args.preset else {}
+def chosen_config(recipe: Recipe, args: argparse.Namespace, means: Means) -> TrainingConfig:
+    """The recipe's defaults, changed by the preset as it suits the means, changed by the flags. Raises UsageError."""
+    changes = dict(_preset(recipe, args.preset, means).changes) if args.preset else {}
     return recipe.Config().replace(**{**changes, **given(args, recipe.Config)})
 
 
@@ -112,11 +116,12 @@ def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Pa
     return files.free_path(places.runs() / files.safe_name(name.replace(".", " ")))
 
 
-def _preset(recipe: Recipe, name: str) -> Preset:
-    for preset in recipe.presets:
+def _preset(recipe: Recipe, name: str, means: Means) -> Preset:
+    presets = recipe.presets(means)
+    for preset in presets:
         if preset.title.lower() == name.lower():
             return preset
-    names = ", ".join(preset.title.lower() for preset in recipe.presets)
+    names = ", ".join(preset.title.lower() for preset in presets)
     raise UsageError(f"The {recipe.name} has no preset {name!r}.", f"Choose one of: {names or 'none'}.")
 
 

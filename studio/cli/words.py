@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from studio.core.events import LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
-from studio.core.wording import count, decimal, duration, number, percent, rate, time_left
+from studio.core.events import Advised, LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
+from studio.core.wording import VERDICTS, count, decimal, duration, number, percent, rate, time_left
 
 
 def started(event: RunStarted) -> str:
@@ -44,9 +44,16 @@ def validated(event: Validated) -> str:
 def quality(event: QualityMeasured) -> str:
     """How good new sprites are."""
     figures = event.figures
-    copies = f", copies {percent(figures['copies'])}" if "copies" in figures else ""
-    distance = f"KID {figures['kid_heldout']:.3f} ± {figures['kid_heldout_error']:.3f}"
-    return f"step {number(event.step)} · new sprites: {distance}{copies}"
+    distance = f"KID {figures['kid']:.3f} ± {figures['kid_error']:.3f} (real ones {figures['kid_real']:.3f})"
+    if "copies" in figures:
+        distance += f", copies {percent(figures['copies'])} ({percent(figures['copies_real'])})"
+    return f"step {number(event.step)} · new sprites against {event.against} ones: {distance}"
+
+
+def advised(event: Advised) -> str:
+    """Whether to go on."""
+    best = "" if event.verdict == "improving" else f" The best so far is the model of step {number(event.best_step)}."
+    return f"step {number(event.step)} · {VERDICTS[event.verdict]}: {event.why}{best}"
 
 
 def finished(event: RunFinished) -> str:

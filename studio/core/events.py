@@ -105,10 +105,29 @@ class Validated(Event):
 
 @dataclass(frozen=True)
 class QualityMeasured(Event):
-    """How good new sprites were after `step` steps: some of `engine.evaluate.FIGURES` by name, KID with its error."""
+    """How good new sprites were after `step` steps, beside real ones.
+
+    figures: 'kid', its distance from the sprites that it is measured `against`, with 'kid_error', and 'kid_real', that
+    of real sprites; and 'copies', the share of copies of training sprites, with 'copies_real', that among real ones.
+    Where there are too many sprites to look for copies the last two are missing.
+    """
 
     step: int
     figures: Mapping[str, float]
+    against: Literal["held-out", "training"] = "held-out"  # those learnt from, where too few are held out
+
+
+@dataclass(frozen=True)
+class Advised(Event):
+    """What the figures say, after `step` steps, of going on: a verdict and, in a sentence, why.
+
+    best_step: the step whose model is the best to use, as far as that has been measured.
+    """
+
+    step: int
+    verdict: Literal["improving", "good enough", "copying"]
+    why: str
+    best_step: int
 
 
 @dataclass(frozen=True)

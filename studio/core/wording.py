@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+VERDICTS = {"improving": "Still improving", "good enough": "Good enough", "copying": "Starting to copy"}
+
 _DASH = "\u2013"
 
 

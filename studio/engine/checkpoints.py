@@ -4,7 +4,7 @@
         model.safetensors       the weights being trained
         average.safetensors     their moving average, which samples and exports use
         optimizer.safetensors   the optimizer's state
-        checkpoint.json         step, time, figures, and the SHA-256 of the other files
+        checkpoint.json         step, time, figures, and the SHA-256 of the other files; figures may be added later
 
 A checkpoint is written into a temporary folder that is then renamed. All randomness of a step follows from the seed
 and the step, so there is no generator state to keep.
@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from studio.core import files
 from studio.core.errors import RunError
+from studio.engine import advice
 
 Tensors = dict[str, Tensor]
 _PARTS = ("model", "average", "optimizer")
@@ -53,8 +54,7 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
             path = temporary / f"{part}.safetensors"
             save_file({name: tensor.detach().cpu().contiguous() for name, tensor in parts[part].items()}, path)
             hashes[part] = hashlib.sha256(path.read_bytes()).hexdigest()
-        record = dataclasses.asdict(dataclasses.replace(info, sha256=hashes))
-        (temporary / "checkpoint.json").write_text(json.dumps(record, indent=2), encoding="utf-8")
+        _write_record(temporary, dataclasses.replace(info, sha256=hashes))
         files.remove(target)  # a damaged one that a resume went past; sound ones are never written again
     return target
 
@@ -68,6 +68,13 @@ def find(folder: Path) -> list[tuple[Path, CheckpointInfo]]:
         except (OSError, ValueError, TypeError):
             continue
     return found
+
+
+def add_metrics(folder: Path, step: int, metrics: Mapping[str, float]) -> None:
+    """Add figures, measured later, to the checkpoint of this step, if it is still there. Raises OSError."""
+    for path, info in find(folder):
+        if info.step == step:
+            _write_record(path, dataclasses.replace(info, metrics={**info.metrics, **metrics}))
 
 
 def load_part(path: Path, info: CheckpointInfo, part: str) -> Tensors:
@@ -106,11 +113,19 @@ def rotate(folder: Path, headline: str, *, low_is_better: bool) -> None:
 
 
 def best_of(found: list[tuple[Path, CheckpointInfo]], headline: str, *, low_is_better: bool) -> Path | None:
-    """The checkpoint with the best headline figure; the last one when none was measured; None when there is none."""
-    measured = [(info.metrics[headline], path) for path, info in found if headline in info.metrics]
-    if not measured:
+    """The checkpoint to use; None when there is none.
+
+    Where new sprites were measured, the best by that; what was saved since is taken to be no worse than the newest
+    measured one. Else the one with the best headline figure, or the last.
+    """
+    measured = [advice.Measurement(info.step, info.metrics) for _, info in found if "kid" in info.metrics]
+    if measured:
+        best = advice.best_step(measured)
+        return found[-1][0] if best == measured[-1].step else next(path for path, info in found if info.step == best)
+    judged = [(info.metrics[headline], path) for path, info in found if headline in info.metrics]
+    if not judged:
         return found[-1][0] if found else None
-    return (min if low_is_better else max)(measured, key=lambda pair: pair[0])[1]
+    return (min if low_is_better else max)(judged, key=lambda pair: pair[0])[1]
 
 
 def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:
@@ -137,6 +152,11 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
         parts[name][rest] = value
     for name, part in parts.items():
         _load_optimizer(by_name[name], part)
+
+
+def _write_record(path: Path, info: CheckpointInfo) -> None:
+    """Write or replace checkpoint.json."""
+    files.write_atomic(path / "checkpoint.json", json.dumps(dataclasses.asdict(info), indent=2).encode())
 
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:

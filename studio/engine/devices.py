@@ -18,6 +18,7 @@ from studio.core.errors import DeviceError, UsageError
 from studio.core.events import Event, Events
 
 AUTO = "auto"
+PROBE_BATCH, PROBE_SIZE = 32, 32  # what the devices' probe trains on: sprites a step, and their side in pixels
 _PROBES = 3
 
 
@@ -115,7 +116,7 @@ def probe_step(device: torch.device, precision: str) -> float:
         nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(), nn.Conv2d(64, 4, 3, 1, 1),
     ).to(device)  # fmt: skip
     optimizer = torch.optim.AdamW(network.parameters(), fused=True)
-    sprites = torch.zeros(32, 4, 32, 32, device=device)
+    sprites = torch.zeros(PROBE_BATCH, 4, PROBE_SIZE, PROBE_SIZE, device=device)
     durations_s = []
     for _ in range(5):
         start = time.perf_counter()

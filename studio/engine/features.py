@@ -31,9 +31,9 @@ from studio.engine.batches import DeviceSprites, to_input
 from studio.engine.optim import make_optimizers, set_learning_rate
 from studio.recipes.layers import ResidualBlock, group_norm
 
-PROTOCOL = 4  # counts changes, here or in the layers, that change the features
-_STEPS, _WARM_UP, _BATCH, _RATE = 300, 30, 64, 4e-3
-_WIDTH = 32
+PROTOCOL = 5  # counts changes, here or in the layers, that change the features
+_STEPS, _WARM_UP, _BATCH, _RATE = 600, 60, 32, 4e-3
+_WIDTH = 16
 _SHIFT_PX = 2
 _SCALED_BY = 1024  # training sprites: training may be waiting
 _SPOILT_KINDS = 4  # not at all, specks, blotches, blur
@@ -42,9 +42,9 @@ _AT_ONCE = 256
 
 
 class FeatureNetwork(nn.Module):
-    """A small residual network (He et al. 2016) from x [B, 4, S, S] to features [B, 256].
+    """A small residual network (He et al. 2016) from x [B, 4, S, S] to features [B, 128].
 
-    The features are the means over positions at each of four levels. `classify` goes from the last 128 of them to
+    The features are the means over positions at each of four levels. `classify` goes from the last 64 of them to
     classes, `judge` from all to how the sprite was spoilt. Large sprites are folded first, so that all are looked at in
     about 32 positions a side.
     """
@@ -76,7 +76,7 @@ class FeatureNetwork(nn.Module):
         return torch.cat([F.silu(level).mean((2, 3)) for level in levels], 1)
 
     def class_scores(self, features: Tensor) -> Tensor:
-        """Logits [B, classes] of features [B, 256]."""
+        """Logits [B, classes] of features [B, 128]."""
         return self.classify(features[:, -4 * _WIDTH :])  # type: ignore[no-any-return]
 
 
@@ -89,7 +89,7 @@ class SpriteFeatures:
         self.device = device
 
     def of(self, rgba: Rgba) -> NDArray[np.float64]:
-        """Features float64 [N, 256] of sprites uint8 [N, S, S, 4].
+        """Features float64 [N, 128] of sprites uint8 [N, S, S, 4].
 
         Each in units of the training sprites' spread, and all brought to the same length, so that no outlier rules.
         """

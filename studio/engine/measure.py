@@ -17,7 +17,7 @@ from studio.engine import devices
 from studio.engine.batches import DeviceSprites
 from studio.engine.devices import Device
 from studio.engine.optim import make_optimizers
-from studio.recipes.base import Recipe, Spec
+from studio.recipes.base import Means, Recipe, Spec
 
 WARM_UP_STEPS = 2
 LEAST_STEPS = 3
@@ -37,6 +37,14 @@ class DeviceMeasured(Event):
     sprites_per_s: float
     transfer_ms: float
     compute_ms: float
+
+
+def means_of(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> Means:
+    """What there is to train with, as far as it is known; the speed is roughly what the device's probe tells."""
+    size = sprites.size if sprites else devices.PROBE_SIZE
+    probed = device.steps_per_s * devices.PROBE_BATCH if device else 0.0
+    speed = probed / recipe.probes * (devices.PROBE_SIZE / size) ** 2
+    return Means(len(sprites) if sprites else 0, speed)
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:

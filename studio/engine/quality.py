@@ -4,54 +4,154 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
-from studio.core.events import Event, Events, Progress, QualityMeasured
+import torch
+
+from studio.core.events import Event, Events, Progress, QualityMeasured, Rgba
+from studio.engine.checkpoints import add_metrics
 from studio.engine.copies import nearest_training_sprites
 from studio.engine.evaluate import FEWEST, classes_to_draw
-from studio.engine.features import features_of
+from studio.engine.features import SpriteFeatures, features_of
 from studio.engine.generate import GenerateSettings, draw
-from studio.engine.scores import kid
+from studio.engine.model import Control
+from studio.engine.pace import Stopwatch
+from studio.engine.rundir import writing
+from studio.engine.scores import Features, kid
 from studio.engine.training import Training
 
 COUNT = 128  # sprites a measurement
 MOST_COMPARED = 8192  # training sprites: more take long to look through, and are not learnt by heart
+SHARE = 0.05  # of the run's time, all in all
+LEARNING_SHARE = 0.2  # at the beginning, so that there is something to measure with early on
+_FORESIGHT = 10  # slices of learning to see, after which it is known how long the others take
 
 
 class QualityMeter:
-    """Measures new sprites of a training over and over; a recipe that draws none is never measured."""
+    """Measures new sprites of a training over and over; a recipe that draws none is never measured.
 
-    def __init__(self, training: Training) -> None:
-        enough = min(len(training.train_sprites), len(training.heldout)) >= FEWEST
-        self._run = training.run
+    The models that are measured are those of checkpoints, so that the best one can be had back.
+    """
+
+    def __init__(self, training: Training, control: Control, clock: Stopwatch) -> None:
+        self._training, self._control, self._clock = training, control, clock
+        self._start_s = clock.now_s()
+        self._spent_s = 0.0
+        self._learnt_s = 0.0  # of them, learning to see
+        self._ready_s = 0.0  # when measuring began
+        self._measured_step = -1
+        self._yardstick: _Yardstick | None = None
         self._slices: Events | None = None
-        if training.recipe.makes == "sprites" and enough:
-            self._slices = _measurements(training)
+        if training.recipe.makes == "sprites" and len(training.train_sprites) >= FEWEST:
+            self._slices = self._measure_on_and_on()
 
     def advance(self) -> Events:
-        """Work on for about as long as a training step takes: yields QualityMeasured when a measurement is done."""
-        event: Event | None = next(self._slices) if self._slices is not None else None
+        """Work on for about as long as a training step takes, if its share of the time allows that.
+
+        Yields QualityMeasured when a measurement is done.
+        """
+        if self._slices is None or not self._is_affordable():
+            return
+        start_s = self._clock.now_s()
+        event = next(self._slices)
+        self._spent_s += self._clock.now_s() - start_s
         if isinstance(event, QualityMeasured):
-            self._run.append(event)
             yield event
+        elif isinstance(event, Progress) and self._yardstick is None and self._is_hopeless(event):
+            self._slices = None
 
+    def finish(self) -> Events:
+        """Measure the model of the run's end, if it can be measured: yields Progress and QualityMeasured."""
+        if self._yardstick is not None and self._measured_step != self._training.step:
+            yield from self._measure(self._yardstick)
 
-def _measurements(training: Training) -> Events:
-    """Learn to see, then draw and judge without end: yields Progress after each slice, and each QualityMeasured.
+    def _is_hopeless(self, learning: Progress) -> bool:
+        """Whether so short a run would end before anything is measured."""
+        expected_s = self._spent_s * learning.total / learning.done
+        return learning.done == _FORESIGHT and expected_s > self._allowance_s()
 
-    Sprites are drawn as users get them, always of the same classes and noise, from the weights as they were at first.
-    """
-    sprites = training.train_sprites
-    features = yield from features_of(sprites, training.device, training.precision)
-    real = features.of(training.heldout_sprites)
-    labels = classes_to_draw(sprites, COUNT, seed=0)
-    while True:
+    def _is_affordable(self) -> bool:
+        now_s, allowance_s = self._clock.now_s(), self._allowance_s()
+        if self._yardstick is None:
+            return self._spent_s <= min(allowance_s, LEARNING_SHARE * (now_s - self._start_s))
+        left_s = max(1.0, self._training.planned_s() - self._ready_s)
+        share = (allowance_s - self._learnt_s) / left_s
+        return self._spent_s - self._learnt_s <= share * (now_s - self._ready_s)
+
+    def _allowance_s(self) -> float:
+        return SHARE * (self._training.planned_s() - self._start_s)
+
+    def _measure_on_and_on(self) -> Events:
+        training = self._training
+        self._yardstick = yield from _make_yardstick(training)
+        self._learnt_s, self._ready_s = self._spent_s, self._clock.now_s()
+        while True:
+            self._control.checkpoint_now = True
+            while training.saved_step != training.step:
+                yield Progress(0, 2, "waiting for the checkpoint")
+            yield from self._measure(self._yardstick)
+
+    def _measure(self, yardstick: _Yardstick) -> Events:
+        """Draw and judge: yields Progress after each slice, then QualityMeasured.
+
+        Sprites are drawn as users get them, always of the same classes and noise, from the weights as they are now.
+        """
+        training = self._training
         model = training.model()
         model = dataclasses.replace(model, network=copy.deepcopy(model.network))
+        labels = classes_to_draw(training.train_sprites, COUNT, seed=0)
         new = yield from draw(model, labels, GenerateSettings())
-        distance = kid(real, features.of(new))
-        figures = {"kid_heldout": distance.value, "kid_heldout_error": distance.error}
+        figures = yield from yardstick.judge(new)
+        measured = QualityMeasured(model.step, figures, yardstick.against)
+        training.run.append(measured)
+        with writing(training.run.path):
+            add_metrics(training.run.checkpoints, model.step, figures)
+        self._measured_step = model.step
+        yield measured
+
+
+@dataclass(frozen=True, eq=False)
+class _Yardstick:
+    """What new sprites are measured by: features, and those of the real sprites that they are to be like."""
+
+    features: SpriteFeatures
+    real: Features
+    known: Rgba  # what the model learns from
+    against: Literal["held-out", "training"]
+    floor: Mapping[str, float]  # what real sprites get
+
+    def judge(self, new: Rgba) -> Generator[Event, None, dict[str, float]]:
+        """The figures of sprites uint8 [N, S, S, 4]; yields Progress between them."""
+        distance = kid(self.real, self.features.of(new))
+        figures = {"kid": distance.value, "kid_error": distance.error, **self.floor}
         yield Progress(1, 2, "sprites judged")
-        if len(sprites) <= MOST_COMPARED:
-            nearest = nearest_training_sprites(new, sprites.rgba, training.device)
-            figures["copies"] = float(nearest.is_copy.mean())
-        yield QualityMeasured(model.step, figures)
+        if len(self.known) <= MOST_COMPARED:
+            figures["copies"] = _copies(new, self.known, self.features.device)
+        return figures
+
+
+def _make_yardstick(training: Training) -> Generator[Event, None, _Yardstick]:
+    """Learn to see, and measure real sprites; yields Progress after each slice.
+
+    Where too few sprites are held out, new ones are to be like those learnt from, and of these every second one shows
+    what real sprites get.
+    """
+    features = yield from features_of(training.train_sprites, training.device, training.precision)
+    known, heldout = training.train_sprites.rgba, training.heldout_sprites
+    enough = len(heldout) >= FEWEST
+    seen, unseen = (known, heldout) if enough else (known[0::2], known[1::2])
+    real = features.of(heldout if enough else known)
+    yield Progress(1, 3, "real sprites measured")
+    few = seen[:: -(-len(seen) // COUNT)]
+    floor = {"kid_real": kid(features.of(unseen), features.of(few)).value}
+    yield Progress(2, 3, "real sprites measured")
+    if len(known) <= MOST_COMPARED:
+        floor["copies_real"] = _copies(unseen[:: -(-len(unseen) // COUNT)], seen, training.device)
+    yield Progress(3, 3, "real sprites measured")
+    return _Yardstick(features, real, known, "held-out" if enough else "training", floor)
+
+
+def _copies(sprites: Rgba, known: Rgba, device: torch.device) -> float:
+    return float(nearest_training_sprites(sprites, known, device).is_copy.mean())

@@ -24,10 +24,12 @@ from studio.core.events import (
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import true_pixels
 from studio.engine import devices
+from studio.engine.advice import advised
 from studio.engine.batches import to_rgba
 from studio.engine.devices import Device
 from studio.engine.evaluate import heldout_figures
 from studio.engine.generate import GenerateSettings, classify, sample_steps
+from studio.engine.history import read_history
 from studio.engine.model import Control
 from studio.engine.optim import current_rate, learning_rate, set_learning_rate
 from studio.engine.pace import Paced, Speedometer, Stopwatch
@@ -66,8 +68,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
     rng = torch.Generator(training.device)
     speed, steps_a_tick = Speedometer(config.batch_size), 1
     sampling, saving = Paced(config.sample_every_s, clock), Paced(config.checkpoint_every_s, clock)
-    validating, measuring = Paced(0.0, clock), Paced(0.0, clock)
-    quality = QualityMeter(training)
+    validating, quality = Paced(0.0, clock), QualityMeter(training, control, clock)
     validated_epoch = training.step * config.batch_size // len(training.train_set)
 
     control.live = training.model()
@@ -123,12 +124,12 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
         if control.sample_now or sampling.due():
             control.sample_now = False
             yield from sampling.timed(live_samples(training, control))
-        if measuring.affordable():
-            yield from measuring.timed(quality.advance())
+        yield from quality.advance()
 
     yield from save(training)
     if not control.stop:
         yield from live_samples(training, control)
+        yield from quality.finish()
     reason: Literal["stopped", "finished"] = "stopped" if training.used_up() < 1 else "finished"
     training.elapsed_s = clock.now_s()
     training.write_state(reason)
@@ -194,7 +195,7 @@ def _guarded(make: Callable[[], Training], control: Control) -> Events:
     training = make()
     clock = Stopwatch(training.elapsed_s)
     try:
-        yield from clock.timed(train(training, control, clock))
+        yield from advised(clock.timed(train(training, control, clock)), read_history(training.run.path))
     except torch.OutOfMemoryError as error:
         title = f"{training.record.device_name} has no memory left."
         training.write_state("failed", title)

@@ -70,6 +70,12 @@ class Training:
             return min(1.0, self.step / self.config.steps)
         return min(1.0, self.elapsed_s / (60 * self.config.minutes))
 
+    def planned_s(self) -> float:
+        """Seconds of training that the budget stands for, as far as that is known."""
+        if self.config.steps:
+            return self.elapsed_s / max(self.used_up(), 1e-6)
+        return 60 * self.config.minutes
+
     def save_checkpoint(self) -> Path:
         """Write a checkpoint and drop those no longer needed. Raises RunError; the older ones are then untouched."""
         metrics = dict(self.validated.metrics) if self.validated and self.validated.step == self.step else {}

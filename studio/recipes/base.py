@@ -50,6 +50,17 @@ class Preset:
 
 
 @dataclass(frozen=True)
+class Means:
+    """What there is to train with; 0 for what is not known.
+
+    sprites: how many; sprites_per_s: how fast the recipe's default network learns from them on the device.
+    """
+
+    sprites: int = 0
+    sprites_per_s: float = 0.0
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Figures on held-out sprites: `metrics` always holds 'loss'. `confusion` is int64 [K, K] on the CPU, or None."""
 
@@ -79,7 +90,7 @@ class Recipe(ABC):
     summary: ClassVar[str] = ""  # one sentence, shown beside the title
     makes: ClassVar[Literal["sprites", "labels"]] = "sprites"
     Config: ClassVar[type[TrainingConfig]] = TrainingConfig
-    presets: ClassVar[tuple[Preset, ...]] = ()
+    probes: ClassVar[float] = 1.0  # work of the default network on a 32 px sprite, in those of the devices' probe
     headline: ClassVar[str] = "loss"  # the metric that tells a better checkpoint from a worse one
     headline_is_better: ClassVar[Literal["low", "high"]] = "low"
     # Classes and functions, in order, whose sources rebuild the network from torch alone; see exports/state_dict.py.
@@ -88,6 +99,10 @@ class Recipe(ABC):
     def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:
         """The sprites that this recipe can learn from, and a sentence for each thing left out. Raises TrainingError."""
         return sprites, []
+
+    def presets(self, means: Means) -> tuple[Preset, ...]:
+        """A short, a usual and a long training, as suits these means. Each takes the time that it states."""
+        return ()
 
     @abstractmethod
     def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -14,9 +14,11 @@ from torch.nn import functional as F
 from studio.core.config import TrainingConfig, setting, with_default
 from studio.core.errors import TrainingError
 from studio.data.sprites import Sprites
-from studio.recipes.base import Batch, Evaluation, Preset, Recipe, Spec
+from studio.recipes.base import Batch, Evaluation, Means, Preset, Recipe, Spec
 from studio.recipes.layers import ResidualBlock, group_norm, whole_groups
+from studio.recipes.planning import Planner
 
+_PLANNER = Planner(width=32, widths=(16, 24, 32, 48, 64), slowing=1.6, most_looks=1000)
 _SMALLEST = 3  # one sprite to check on, and more than one to learn from
 
 
@@ -82,11 +84,7 @@ class Classifier(Recipe):
     Config = ClassifierConfig
     headline = "accuracy"
     headline_is_better = "high"
-    presets: ClassVar[tuple[Preset, ...]] = (
-        Preset("Quick", "A first look at which classes are alike.", {"minutes": 1.0, "width": 24}),
-        Preset("Standard", "Good accuracy on most sprite sets.", {"minutes": 3.0, "width": 32}),
-        Preset("Best", "The last few per cent.", {"minutes": 10.0, "width": 48}),
-    )
+    probes = 2.0
     portable = (group_norm, ResidualBlock, ResNet)
 
     def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:
@@ -106,6 +104,13 @@ class Classifier(Recipe):
         ]
         notes = [f"Left out, too few sprites to learn from: {', '.join(left_out)}."] if left_out else []
         return Sprites(chosen.rgba, labels, names, chosen.names, chosen.title), notes
+
+    def presets(self, means: Means) -> tuple[Preset, ...]:
+        return (
+            _PLANNER.preset("Quick", "A first look at which classes are alike.", 1.0, 40_000, means),
+            _PLANNER.preset("Standard", "Good accuracy on most sprite sets.", 3.0, 120_000, means),
+            _PLANNER.preset("Best", "The last few per cent.", 10.0, 250_000, means),
+        )
 
     def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
         return ResNet(**self.architecture(config, spec)["arguments"])

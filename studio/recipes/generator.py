@@ -11,15 +11,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, setting, with_default
-from studio.recipes.base import Batch, Evaluation, Preset, Recipe, SampleSettings, Spec
+from studio.recipes.base import Batch, Evaluation, Means, Preset, Recipe, SampleSettings, Spec
 from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm, whole_groups
+from studio.recipes.planning import Planner
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class GeneratorConfig(TrainingConfig):
         object.__setattr__(self, "width", whole_groups(self.width))
 
 
+_PLANNER = Planner(width=64, widths=(32, 48, 64, 96, 128), slowing=1.6, most_looks=1000)
 _LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
 
 
@@ -154,12 +156,15 @@ class Generator(Recipe):
     summary = "Learns to draw new sprites like yours, class by class."
     makes = "sprites"
     Config = GeneratorConfig
-    presets: ClassVar[tuple[Preset, ...]] = (
-        Preset("Quick", "A first look: shapes and colours.", {"minutes": 2.0, "width": 48}),
-        Preset("Standard", "Recognisable sprites on most computers.", {"minutes": 10.0, "width": 64}),
-        Preset("Best", "Finer detail, for a graphics card or a longer break.", {"minutes": 30.0, "width": 96}),
-    )
+    probes = 3.0
     portable = (group_norm, TimeFeatures, ResidualBlock, Attention, UNet, draw_noise, solve)
+
+    def presets(self, means: Means) -> tuple[Preset, ...]:
+        return (
+            _PLANNER.preset("Quick", "A first look: shapes and colours.", 2.0, 60_000, means),
+            _PLANNER.preset("Standard", "Recognisable sprites on most computers.", 10.0, 250_000, means),
+            _PLANNER.preset("Best", "Finer detail, for a longer break.", 30.0, 500_000, means),
+        )
 
     def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
         return UNet(**self.architecture(config, spec)["arguments"])

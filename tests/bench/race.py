@@ -1,20 +1,23 @@
 """The race: how good are new sprites after how many minutes, by the studio and by others, on one machine?
 
-    python -m tests.bench.race SPRITES --racers studio loop --minutes 2.5 5 10 [--results FILE] [--prototype SCRIPT]
+    python -m tests.bench.race SPRITES --racers studio loop --minutes 2.5 5 10 [--drawn FOLDER] [--prototype SCRIPT]
 
 All train on the same sprites, those that `studio train` would not hold out, and are judged as `studio evaluate` judges,
-by the same features. What a race gives is added to the results file, so that the long ones need to be run but once; the
-table shows all that the file holds. The other programs come with `pip install -e .[race]`.
+by the same features. What they draw is kept in a folder, so that the long races need to be run but once, and the table
+is of all that the folder holds; without racers it is judged anew. The other programs come with
+`pip install -e .[race]`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,6 +33,7 @@ from tests.bench.bench_loop import write_folder
 from tests.bench.racers import RACERS
 from tests.generators import returned
 
+MARK = "kid_heldout"
 COLUMNS = ("kid_heldout", "kid_training", "fd_heldout", "fd_training", "precision", "recall", "copies", "colours")
 
 
@@ -42,20 +46,50 @@ def load(folder: Path) -> tuple[Sprites, Sprites]:
     return found.sprites.take(training), found.sprites.take(heldout)
 
 
-def run(racer: str, folder: Path, chosen: argparse.Namespace) -> dict[float, np.ndarray]:
-    """What a racer draws after each number of minutes, trained in a process of its own."""
+def run(racer: str, folder: Path, chosen: argparse.Namespace) -> None:
+    """Let one racer train, in a process of its own, and keep what it draws after each number of minutes."""
     with tempfile.TemporaryDirectory() as output:
         command = [sys.executable, "-m", "tests.bench.racers", racer, str(folder), output, "--count", str(chosen.count)]
         numbers = [f"{minutes:g}" for minutes in chosen.minutes]
-        subprocess.run([*command, "--prototype", chosen.prototype, "--minutes", *numbers], check=True)
-        return {float(number): np.load(Path(output) / f"{number}.npy") for number in numbers}
+        told = ["--prototype", chosen.prototype, "--pace", str(chosen.pace)]
+        subprocess.run([*command, *told, "--minutes", *numbers], check=True)
+        for number in numbers:
+            shutil.copy(Path(output) / f"{number}.npy", chosen.drawn / f"{racer}_{number}.npy")
 
 
-def table(results: list[dict[str, object]]) -> str:
+def judged(chosen: argparse.Namespace, training: Sprites, heldout: Sprites) -> list[dict[str, Any]]:
+    """The figures of all sprites that were drawn in this race or an earlier one, and of real ones."""
+    precision = resolve_precision(choose(detect(), "cpu"), "auto")
+    features = returned(features_of(training, torch.device("cpu"), precision))
+    results: list[dict[str, Any]] = []
+    for path in sorted(chosen.drawn.glob("*_*.npy")):
+        racer, _, minutes = path.stem.rpartition("_")
+        figures = judge(racer, np.load(path), None, training, heldout, features).figures
+        if not results:
+            results.append({"racer": "(real sprites)", "minutes": 0.0, **figures["real"]})
+        results.append({"racer": racer, "minutes": float(minutes), **figures["new"]})
+    return results
+
+
+def table(results: list[dict[str, Any]]) -> str:
     """The results as lines of text, the best KID of each budget first."""
     lines = [f"{'minutes':>8}  {'racer':<26}" + "".join(f"{name:>14}" for name in COLUMNS)]
     for row in sorted(results, key=lambda row: (row["minutes"], row["kid_heldout"])):
         lines.append(f"{row['minutes']:>8}  {row['racer']:<26}" + "".join(f"{row[name]:>14.4f}" for name in COLUMNS))
+    return "\n".join(lines) + "\n"
+
+
+def marks(results: list[dict[str, Any]]) -> str:
+    """For each result, the minutes after which each racer was as near to held-out sprites; '-' where it never was."""
+    rows = [row for row in results if row["minutes"]]
+    racers = sorted({row["racer"] for row in rows})
+    lines = ["minutes until as good as", f"{'minutes':>8}  {'racer':<26}" + "".join(f"{name:>26}" for name in racers)]
+    for row in sorted(rows, key=lambda row: (row["racer"], row["minutes"])):
+        words = []
+        for racer in racers:
+            reached = [r["minutes"] for r in rows if r["racer"] == racer and r[MARK] <= row[MARK]]
+            words.append(f"{min(reached):g}" if reached else "-")
+        lines.append(f"{row['minutes']:>8}  {row['racer']:<26}" + "".join(f"{word:>26}" for word in words))
     return "\n".join(lines) + "\n"
 
 
@@ -66,23 +100,19 @@ def main() -> None:
     parser.add_argument("--racers", nargs="*", choices=RACERS, default=["studio", "loop"])
     parser.add_argument("--minutes", type=float, nargs="+", default=[2.5, 5.0, 10.0])
     parser.add_argument("--count", type=int, default=256)
-    parser.add_argument("--results", type=Path, default=Path("race.json"))
+    parser.add_argument("--drawn", type=Path, default=Path("race"), help="the folder of what was drawn")
     parser.add_argument("--prototype", default="", help="the script that races as 'prototype'")
+    parser.add_argument("--pace", type=float, default=0.0, help="steps that count as a minute; see racers.py")
     chosen = parser.parse_args()
+    chosen.drawn.mkdir(parents=True, exist_ok=True)
     training, heldout = load(chosen.sprites)
-    precision = resolve_precision(choose(detect(), "cpu"), "auto")
-    features = returned(features_of(training, torch.device("cpu"), precision))
-    results = json.loads(chosen.results.read_text(encoding="utf-8")) if chosen.results.exists() else []
     with tempfile.TemporaryDirectory() as scratch:
         write_folder(training, Path(scratch))
         for racer in chosen.racers:
-            for minutes, sprites in run(racer, Path(scratch), chosen).items():
-                judged = judge(racer, sprites, None, training, heldout, features).figures
-                results.append({"racer": racer, "minutes": minutes, **judged["new"]})
-                real = {"racer": "(real sprites)", "minutes": 0.0, **judged["real"]}
-                results = [row for row in results if row["racer"] != real["racer"]] + [real]
-                chosen.results.write_text(json.dumps(results, indent=1), encoding="utf-8")
-    sys.stdout.write(table(results))
+            run(racer, Path(scratch), chosen)
+    results = judged(chosen, training, heldout)
+    (chosen.drawn / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
+    sys.stdout.write(table(results) + "\n" + marks(results))
 
 
 if __name__ == "__main__":

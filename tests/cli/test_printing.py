@@ -28,13 +28,17 @@ def _chunk(step: int, eta_s: float = 200.0) -> events.LossChunk:
     return events.LossChunk(step, losses, losses, 1e-3, 182.3, 10.0, eta_s, 1.5, 1 << 30)
 
 
+QUALITY = {"kid": 0.0534, "kid_error": 0.01, "kid_real": 0.002, "copies": 0.25, "copies_real": 0.06}
+
+
 def _job() -> Events:
     yield events.Progress(3, 10, "sprites read")
     yield STARTED
     yield events.Progress(1, 12, "live samples")
     yield _chunk(0)
     yield VALIDATED
-    yield events.QualityMeasured(400, {"kid_heldout": 0.0534, "kid_heldout_error": 0.01, "copies": 0.25})
+    yield events.QualityMeasured(400, QUALITY)
+    yield events.Advised(400, "copying", "25 % of the new sprites are copies of yours.", 200)
     yield events.Notice("warning", "The card is hot.", "Open a window.")
     yield _chunk(1200, math.inf)
     yield events.RunFinished("finished", 1202, 20.0, STARTED.path)
@@ -51,7 +55,9 @@ def test_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str], mo
         f"The run is in {Path('/runs/a b')}",
         "step 2 · loss 0.375 · 182 sprites/s · 3 min 20 s left",
         "step 400 · held-out sprites: loss 0.25, accuracy 82 %",
-        "step 400 · new sprites: KID 0.053 ± 0.010, copies 25 %",
+        "step 400 · new sprites against held-out ones: KID 0.053 ± 0.010 (real ones 0.002), copies 25 % (6 %)",
+        "step 400 · Starting to copy: 25 % of the new sprites are copies of yours. "
+        "The best so far is the model of step 200.",
         "Warning: The card is hot. Open a window.",
         "step 1,202 · loss 0.375 · 182 sprites/s",
     ]
@@ -75,7 +81,8 @@ def test_bars_on_a_terminal() -> None:
         "4.4 M parameters",
         "loss 0.375",
         "accuracy 82 %",
-        "KID 0.053 ± 0.010, copies 25 %",
+        "KID 0.053 ± 0.010 (real ones 0.002), copies 25 % (6 %)",
+        "Starting to copy: 25 % of the new sprites",
         "The card is hot.",
     ):
         assert expected in text

@@ -16,7 +16,7 @@ from studio.engine.batches import DeviceSprites
 from studio.engine.generate import GenerateSettings, classify, generate, load_model
 from studio.engine.model import Control
 from studio.engine.train import train_new
-from studio.recipes.base import Recipe, Spec
+from studio.recipes.base import Means, Recipe, Spec
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind
 
@@ -34,10 +34,12 @@ def _config(recipe: Recipe, **changes: int | float | str) -> TrainingConfig:
 
 def test_it_introduces_itself(recipe: Recipe) -> None:
     assert recipe.name.isidentifier() and recipe.title and recipe.summary.endswith(".")
-    assert len(recipe.presets) == 3
-    for preset in recipe.presets:
-        recipe.Config(**preset.changes)  # type: ignore[arg-type]
-        assert preset.help.endswith(".")
+    for means in (Means(), Means(60, 100.0), Means(100_000, 50_000.0)):
+        presets = recipe.presets(means)
+        assert len(presets) == 3
+        for preset in presets:
+            recipe.Config(**preset.changes)  # type: ignore[arg-type]
+            assert preset.help.endswith(".")
     for item in settings_of(recipe.Config):
         assert item.help.endswith(".") and item.label
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from studio.core.errors import RunError
 from studio.engine import checkpoints
-from studio.engine.checkpoints import CheckpointInfo, best_of, find, load_into, load_part, rotate, save
+from studio.engine.checkpoints import CheckpointInfo, add_metrics, best_of, find, load_into, load_part, rotate, save
 
 PARTS = {part: {"weight": torch.arange(12.0).reshape(3, 4)} for part in ("model", "average", "optimizer")}
 
@@ -71,6 +71,41 @@ def test_without_figures_the_last_is_the_best(tmp_path: Path) -> None:
     _save(tmp_path, 1, 1)
     last = _save(tmp_path, 2, 2)
     assert best_of(find(tmp_path), "loss", low_is_better=True) == last
+
+
+def _measured(folder: Path, number: int, kid: float, copies: float, **more: float) -> Path:
+    figures = {"kid": kid, "kid_error": 0.01, "kid_real": 0.0, "copies": copies, "copies_real": 0.05}
+    return _save(folder, 100 * number, number, **figures, **more)
+
+
+def test_where_sprites_were_measured_the_loss_does_not_say_which_is_best(tmp_path: Path) -> None:
+    _measured(tmp_path, 1, kid=0.3, copies=0.0, loss=0.1)
+    best = _measured(tmp_path, 2, kid=0.1, copies=0.0, loss=0.2)
+    _measured(tmp_path, 3, kid=0.2, copies=0.0, loss=0.3)
+    _save(tmp_path, 400, 4, loss=0.05)
+    assert best_of(find(tmp_path), "loss", low_is_better=True) == best
+
+
+def test_a_checkpoint_that_copies_is_not_the_best(tmp_path: Path) -> None:
+    best = _measured(tmp_path, 1, kid=0.3, copies=0.1)
+    _measured(tmp_path, 2, kid=0.1, copies=0.4)
+    assert best_of(find(tmp_path), "loss", low_is_better=True) == best
+
+
+def test_what_came_after_the_best_measured_one_is_better_still(tmp_path: Path) -> None:
+    _measured(tmp_path, 1, kid=0.3, copies=0.0)
+    _measured(tmp_path, 2, kid=0.1, copies=0.0)
+    newest = _save(tmp_path, 300, 3, loss=0.5)
+    assert best_of(find(tmp_path), "loss", low_is_better=True) == newest
+
+
+def test_figures_can_be_added_to_a_checkpoint_that_is_still_there(tmp_path: Path) -> None:
+    _save(tmp_path, 10, 1, loss=0.5)
+    path = _save(tmp_path, 20, 2, loss=0.4)
+    add_metrics(tmp_path, 20, {"kid": 0.1})
+    add_metrics(tmp_path, 30, {"kid": 0.2})
+    assert [info.metrics for _, info in find(tmp_path)] == [{"loss": 0.5}, {"loss": 0.4, "kid": 0.1}]
+    assert torch.equal(load_part(path, find(tmp_path)[1][1], "average")["weight"], PARTS["average"]["weight"])
 
 
 def test_weights_that_do_not_fit_or_are_no_numbers_are_refused() -> None:

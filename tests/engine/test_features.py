@@ -38,7 +38,7 @@ def test_classes_and_mush_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     found, _ = learnt(features_of(training, torch.device("cpu"), "fp32"))
     assert (found.classes_of(others.rgba) == others.labels).mean() > 0.9
     values = found.of(training.rgba)
-    assert values.shape == (80, 256) and np.allclose((values**2).sum(1), 256)
+    assert values.shape == (80, 128) and np.allclose((values**2).sum(1), 128)
     mush = others.rgba.astype(np.int64)
     noise = np.random.default_rng(0).integers(-60, 61, mush[..., :3].shape)
     mush[..., :3] = (mush[..., :3] + noise * (mush[..., 3:] > 0)).clip(0, 255)
@@ -70,7 +70,7 @@ def test_one_class_will_do() -> None:
 
 def test_large_sprites_are_folded() -> None:
     network = module.FeatureNetwork(100, 3)
-    assert network(torch.zeros(2, 4, 100, 100)).shape == (2, 256)
+    assert network(torch.zeros(2, 4, 100, 100)).shape == (2, 128)
 
 
 def test_spoiling_leaves_a_quarter_alone_and_stays_in_range() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 
 from studio.core.events import Event, QualityMeasured
 from studio.data import packed
-from studio.engine import features, pace, quality, train
+from studio.engine import checkpoints, features, quality, train
 from studio.engine.batches import split
 from studio.engine.copies import nearest_training_sprites
 from studio.engine.features import features_of
@@ -30,7 +31,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train, "TICK_S", 0.0)
     monkeypatch.setattr(features, "_STEPS", 3)
     monkeypatch.setattr(quality, "COUNT", 24)
-    monkeypatch.setattr(pace, "SIDE_SHARE", 1e6)
+    monkeypatch.setattr(quality, "SHARE", 1e6)
+    monkeypatch.setattr(quality, "LEARNING_SHARE", 1e6)
 
 
 def trained(path: Path, **changes: Any) -> list[Event]:
@@ -42,9 +44,16 @@ def test_a_run_is_measured_again_and_again_and_keeps_the_figures(run_path: Path)
     assert len(measured) >= 2
     steps = [event.step for event in measured]
     assert steps == sorted(set(steps)) and 0 < steps[0] < 45
-    curve = read_history(run_path).quality["kid_heldout"]
+    curve = read_history(run_path).quality["kid"]
     assert curve.steps.tolist() == steps
-    assert curve.values.tolist() == [event.figures["kid_heldout"] for event in measured]
+    assert curve.values.tolist() == [event.figures["kid"] for event in measured]
+
+
+def test_what_was_measured_is_a_checkpoint_that_has_the_figures(run_path: Path) -> None:
+    last = of_kind(trained(run_path), QualityMeasured)[-1]
+    assert last.step == 45  # the model that the run ends with
+    found = {info.step: info.metrics for _, info in checkpoints.find(run_path / "checkpoints")}
+    assert {**found[45], **last.figures} == found[45]
 
 
 def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> None:
@@ -57,16 +66,35 @@ def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> No
     labels = training.labels[np.random.default_rng(0).integers(len(training), size=24)]
     new = returned(draw(load_model(until_then, "last", CPU), labels, GenerateSettings()))
     expected = kid(seen.of(heldout.rgba), seen.of(new))
-    copies = nearest_training_sprites(new, training.rgba, torch.device("cpu")).is_copy.mean()
-    assert first.figures == pytest.approx(
-        {"kid_heldout": expected.value, "kid_heldout_error": expected.error, "copies": copies}
+    real = kid(seen.of(heldout.rgba), seen.of(training.rgba[::4]))  # 24 of 96
+    copies, by_chance = (
+        nearest_training_sprites(some, training.rgba, torch.device("cpu")).is_copy.mean()
+        for some in (new, heldout.rgba)
     )
+    assert first.against == "held-out"
+    assert first.figures == pytest.approx(
+        {"kid": expected.value, "kid_error": expected.error, "kid_real": real.value,
+         "copies": copies, "copies_real": by_chance}
+    )  # fmt: skip
+
+
+def test_where_few_are_held_out_those_learnt_from_are_the_measure(run_path: Path) -> None:
+    first = of_kind(trained(run_path, holdout=0.05), QualityMeasured)[0]
+    assert first.against == "training" and {"kid", "copies", "copies_real"} <= set(first.figures)
+
+
+def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "_STEPS", 100_000)
+    monkeypatch.setattr(quality, "SHARE", 0.05)
+    with patch.object(features, "spoilt", wraps=features.spoilt) as looks:
+        assert not of_kind(trained(run_path), QualityMeasured)
+    assert 0 < looks.call_count <= 10
 
 
 def test_measuring_changes_nothing_that_is_learnt(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = run_path.with_name("unmeasured")
     assert of_kind(trained(run_path), QualityMeasured)
-    monkeypatch.setattr(quality, "FEWEST", 1000)
+    monkeypatch.setattr(quality, "FEWEST", 1000)  # sprites that it takes to measure at all
     assert not of_kind(trained(other), QualityMeasured)
     measured, unmeasured = (load_model(path, "last", CPU).network.state_dict() for path in (run_path, other))
     assert all(torch.equal(measured[name], unmeasured[name]) for name in measured)
@@ -75,7 +103,7 @@ def test_measuring_changes_nothing_that_is_learnt(run_path: Path, monkeypatch: p
 def test_very_many_sprites_are_not_looked_through_for_copies(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quality, "MOST_COMPARED", 50)
     first = of_kind(trained(run_path), QualityMeasured)[0]
-    assert set(first.figures) == {"kid_heldout", "kid_heldout_error"}
+    assert set(first.figures) == {"kid", "kid_error", "kid_real"}
 
 
 def test_a_classifier_has_no_sprites_to_measure(run_path: Path) -> None:

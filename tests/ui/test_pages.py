@@ -28,7 +28,8 @@ from studio.app import asking
 from studio.app.pages.export import ExportDialog
 from studio.app.window import Window
 from studio.core.config import TrainingConfig
-from studio.core.events import QualityMeasured
+from studio.core.events import Advised, QualityMeasured
+from studio.recipes.base import Means
 from tests.ui.conftest import LONG_MS, click, start_tiny, tiny, trains
 
 
@@ -91,11 +92,25 @@ def test_quality_has_its_tabs_beside_the_loss(qtbot: QtBot, opened: Window) -> N
     plot = opened.train.monitor.plot
     assert plot is not None
     plot.append_series("Speed", [10], [300.0])
-    figures = {"kid_heldout": 0.25, "kid_heldout_error": 0.01, "copies": 0.0}
+    figures = {"kid": 0.25, "kid_error": 0.01, "kid_real": 0.0, "copies": 0.1, "copies_real": 0.06}
     opened.session.training.said.emit(QualityMeasured(12, figures))
     bar = plot.findChild(QTabBar)
     assert bar is not None
     assert [bar.tabText(i) for i in range(bar.count())] == ["Loss", "Quality (KID)", "Copies", "Speed"]
+    assert opened.train.monitor.readings.value("Copies") == "10 % (6 % by chance)"
+
+
+def test_advice_is_said_and_marked_on_the_plot(qtbot: QtBot, opened: Window) -> None:
+    train_to_the_end(qtbot, opened)
+    page, plot = opened.train, opened.train.monitor.plot
+    assert plot is not None
+    training = opened.session.training
+    training._receive(Advised(4, "improving", "New sprites still come nearer to yours.", 3))
+    assert "Still improving: new sprites still come nearer" in page._state.text()
+    assert not [mark for mark in plot._data.marks if mark.kind == "best"]
+    training._receive(Advised(4, "copying", "30 % of the new sprites are copies of yours.", 2))
+    assert page._state.text().endswith("Starting to copy: 30 % of the new sprites are copies of yours.")
+    assert [mark.step for mark in plot._data.marks if mark.kind == "best"] == [2]
 
 
 def test_training_from_start_to_new_sprites_on_disk(
@@ -176,10 +191,19 @@ def test_presets_fill_the_form_and_own_settings_unmark_them(opened: Window) -> N
     quick = next(button for button in setup.presets.findChildren(QPushButton) if "Quick" in button.text())
     opened.show_page("train")
     click(quick)
-    assert setup.config().minutes == recipe.presets[0].changes["minutes"]
+    assert setup.config().minutes == 0.5 and "30 s" in quick.text()  # few sprites are soon learnt by heart
     assert quick.isChecked()
     setup._take_preset(setup.config().replace(batch_size=7))
     assert not quick.isChecked()
+
+
+def test_presets_follow_the_sprites_and_the_device(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    setup = opened.train.setup
+    assert setup.presets.marked == "Standard"
+    assert setup.config().minutes == 0.5
+    monkeypatch.setattr(setup, "_means", lambda recipe: Means(100_000, 500.0))
+    setup._offer_presets()
+    assert setup.presets.marked == "Standard" and setup.config().minutes == 10.0
 
 
 def test_a_classifier_shows_its_confusion_and_names_sprites(

@@ -15,7 +15,16 @@ from studio.app.session import Session
 from studio.app.widgets.confusion import ConfusionView
 from studio.app.widgets.filmstrip import Filmstrip
 from studio.app.widgets.readings import Readings
-from studio.core.events import CheckpointSaved, Event, LossChunk, QualityMeasured, RunStarted, SamplesReady, Validated
+from studio.core.events import (
+    Advised,
+    CheckpointSaved,
+    Event,
+    LossChunk,
+    QualityMeasured,
+    RunStarted,
+    SamplesReady,
+    Validated,
+)
 from studio.engine.history import HistoryRead
 
 if TYPE_CHECKING:
@@ -51,6 +60,7 @@ class Monitor(QWidget):
             Validated: self._add_validation,
             QualityMeasured: self._add_quality,
             CheckpointSaved: self._mark_checkpoint,
+            Advised: self._mark_best,
         }
         session.training.said.connect(self._hear)
         session.training.state_changed.connect(self._note_state)
@@ -130,6 +140,8 @@ class Monitor(QWidget):
             self._plot_quality(name, curve.steps, curve.values)
         for step in event.history.checkpoints:
             self.plot.add_mark(step, "checkpoint")
+        if self._session.training.advice is not None:
+            self._mark_best(self._session.training.advice)
 
     def _add_losses(self, chunk: LossChunk) -> None:
         if self.plot is not None:
@@ -166,6 +178,8 @@ class Monitor(QWidget):
     def _add_quality(self, event: QualityMeasured) -> None:
         for name, value in event.figures.items():
             self._plot_quality(name, [event.step], [value])
+        if "copies" in event.figures:
+            self.readings.set_reading("Copies", run_words.copies(event.figures), run_words.COPIES)
 
     def _plot_quality(self, name: str, steps: Numbers, values: Numbers) -> None:
         """Next to the losses: no other series says as much."""
@@ -177,3 +191,8 @@ class Monitor(QWidget):
     def _mark_checkpoint(self, event: CheckpointSaved) -> None:
         if self.plot is not None:
             self.plot.add_mark(event.step, "checkpoint")
+
+    def _mark_best(self, event: Advised) -> None:
+        """Where to stop, or would have been best to."""
+        if self.plot is not None and event.verdict != "improving":
+            self.plot.add_mark(event.best_step, "best")

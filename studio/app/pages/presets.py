@@ -13,7 +13,7 @@ from studio.core import wording
 from studio.core.config import TrainingConfig
 
 if TYPE_CHECKING:
-    from studio.recipes.base import Recipe
+    from studio.recipes.base import Means, Preset, Recipe
 
 
 class Presets(QWidget):
@@ -24,7 +24,8 @@ class Presets(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._configs: list[TrainingConfig] = []
-        self._helps: list[str] = []
+        self._presets: Sequence[Preset] = ()
+        self.marked = ""  # title of the preset whose settings are on show; empty for the user's own
         self._group = QButtonGroup(self)
         self._buttons: Sequence[QPushButton] = ()
         self._row = parts.row()
@@ -32,16 +33,19 @@ class Presets(QWidget):
         self.setLayout(parts.column(self._row, self._help))
         self._group.idClicked.connect(self._choose)
 
-    def show_recipe(self, recipe: Recipe) -> None:
-        """Offer the presets of this recipe."""
+    def show_recipe(self, recipe: Recipe, means: Means) -> None:
+        """Offer the presets of this recipe, as they suit these means."""
+        presets = recipe.presets(means)
+        configs = [recipe.Config().replace(**preset.changes) for preset in presets]
+        if configs == self._configs:
+            return
+        self._configs, self._presets = configs, presets
         for button in self._buttons:
             self._group.removeButton(button)
             self._row.removeWidget(button)
             button.deleteLater()
-        self._configs = [recipe.Config().replace(**preset.changes) for preset in recipe.presets]
-        self._helps = [preset.help for preset in recipe.presets]
         made = []
-        for number, (preset, config) in enumerate(zip(recipe.presets, self._configs, strict=True)):
+        for number, (preset, config) in enumerate(zip(presets, configs, strict=True)):
             button = parts.button(f"{preset.title}\n{_length(config)}", preset.help)
             button.setCheckable(True)
             button.setMinimumHeight(48)
@@ -50,21 +54,27 @@ class Presets(QWidget):
             made.append(button)
         self._buttons = made
 
-    def standard(self) -> TrainingConfig | None:
-        """What to begin with: the one in the middle."""
-        return self._configs[len(self._configs) // 2] if self._configs else None
+    def config(self, title: str) -> TrainingConfig | None:
+        """The settings of the preset of that title; where there is none, of the one in the middle."""
+        if not self._configs:
+            return None
+        titles = [preset.title for preset in self._presets]
+        return self._configs[titles.index(title) if title in titles else len(titles) // 2]
 
     def mark(self, config: TrainingConfig) -> None:
-        """Mark the preset that these settings are; none when the user has settings of their own."""
+        """Mark the preset that these settings are, if they are one's; few sprites may make two presets the same."""
+        matches = [preset for preset, made in zip(self._presets, self._configs, strict=True) if made == config]
+        titles = [preset.title for preset in matches]
+        self.marked = self.marked if self.marked in titles else next(iter(titles), "")
         self._group.setExclusive(False)
-        for button, preset in zip(self._buttons, self._configs, strict=True):
-            button.setChecked(preset == config)
+        for button, preset in zip(self._buttons, self._presets, strict=True):
+            button.setChecked(preset.title == self.marked)
         self._group.setExclusive(True)
-        matches = [words for words, preset in zip(self._helps, self._configs, strict=True) if preset == config]
-        self._help.setText(matches[0] if matches else "Your own settings.")
+        self._help.setText(matches[0].help if matches else "Your own settings.")
 
     @Slot(int)
     def _choose(self, number: int) -> None:
+        self.marked = self._presets[number].title
         self.chosen.emit(self._configs[number])
 
 

@@ -23,10 +23,12 @@ READINGS = {
     "Memory": "In use on the device.",
 }
 
+COPIES = "New sprites that are copies of sprites learnt from. By chance: as many as there are among your own."
+
 UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
 
 # What the quality meter measures that is shown: the figure's name, and what its curve is called.
-QUALITY = {"kid_heldout": "Quality (KID)", "copies": "Copies"}
+QUALITY = {"kid": "Quality (KID)", "copies": "Copies"}
 
 STANDINGS: Mapping[Standing, str] = {
     "training": "Training",
@@ -53,6 +55,11 @@ def readings(chunk: LossChunk, training: Training) -> dict[str, str]:
     }
 
 
+def copies(figures: Mapping[str, float]) -> str:
+    """The copy meter."""
+    return f"{wording.percent(figures['copies'])} ({wording.percent(figures['copies_real'])} by chance)"
+
+
 def curves(history: History) -> dict[str, Curve]:
     """The curves by which runs are compared."""
     found = {"Loss": history.series.get("loss"), "Held-out loss": history.validation.get("loss")}
@@ -69,14 +76,21 @@ def figures(metrics: Mapping[str, float]) -> str:
 
 
 def state(training: Training) -> str:
-    """What the training is doing, for the head of the page."""
+    """What the training is doing, and whether to go on, for the head of the page."""
+    advice = training.advice
+    verdict = f". {wording.VERDICTS[advice.verdict]}: {_lower(advice.why)}" if advice else ""
     words = {
         "starting": "Getting ready…",
-        "training": "Training",
+        "training": f"Training{verdict}",
         "paused": "Paused: the model can be used, and goes on whenever you like",
         "stopping": "Saving…",
     }.get(training.state, "")
     if words or training.chunk is None:
         return words
     step = training.chunk.first_step + len(training.chunk.losses)
-    return f"Ended at step {wording.number(step)} after {wording.duration(training.chunk.elapsed_s)}"
+    return f"Ended at step {wording.number(step)} after {wording.duration(training.chunk.elapsed_s)}{verdict}"
+
+
+def _lower(sentence: str) -> str:
+    """To go on after a colon."""
+    return sentence[:1].lower() + sentence[1:]

@@ -21,7 +21,7 @@ from studio.core.errors import UsageError
 from studio.core.events import Event
 
 if TYPE_CHECKING:
-    from studio.recipes.base import Recipe
+    from studio.recipes.base import Means, Recipe
 
 
 class SetupPanel(QWidget):
@@ -58,7 +58,10 @@ class SetupPanel(QWidget):
         self.devices.changed.connect(self._show_estimate)
         self.devices.changed.connect(self.changed)
         self.devices.measure_wanted.connect(self._measure)
+        self.devices.changed.connect(self._offer_presets)
+        self._session.importing.imported.connect(self._offer_presets)
         self._session.importing.imported.connect(self._show_estimate)
+        self._session.training.state_changed.connect(self._offer_presets)
         self._session.training.said.connect(self._follow_training)
 
     def recipe(self) -> Recipe | None:
@@ -91,6 +94,7 @@ class SetupPanel(QWidget):
         if recipe is not None and not self.problem():
             self._session.settings.keep_text("recipe", recipe.name)
             self._session.settings.keep_values(recipe.name, self.config().to_json())
+            self._session.settings.keep_text(f"{recipe.name} preset", self.presets.marked)
             self.devices.keep()
 
     @Slot()
@@ -111,7 +115,7 @@ class SetupPanel(QWidget):
         if recipe is None:
             return
         self._summary.setText(recipe.summary)
-        self.presets.show_recipe(recipe)
+        self.presets.show_recipe(recipe, self._means(recipe))
         if recipe.name not in self._forms:
             self._add_form(recipe)
         for name, form in self._forms.items():
@@ -119,11 +123,32 @@ class SetupPanel(QWidget):
         self._settings_changed()
 
     def _add_form(self, recipe: Recipe) -> None:
-        config = _remembered(recipe, self._session.settings.values(recipe.name))
-        form = ConfigForm(config or self.presets.standard() or recipe.Config())
+        settings = self._session.settings
+        config, preset = _remembered(recipe, settings.values(recipe.name)), settings.text(f"{recipe.name} preset")
+        if config is None or preset:
+            config = self.presets.config(preset) or recipe.Config()
+        form = ConfigForm(config)
         form.changed.connect(self._settings_changed)
         self._forms[recipe.name] = form
         self._form_box.addWidget(form)
+
+    @Slot()
+    def _offer_presets(self) -> None:
+        """Other sprites or another device make other presets; the one that is chosen stays chosen."""
+        recipe, chosen = self.recipe(), self.presets.marked
+        if recipe is None or self._session.training.is_busy() or self._forms[recipe.name].problem():
+            return
+        self.presets.show_recipe(recipe, self._means(recipe))
+        config = self.presets.config(chosen)
+        if chosen and config is not None and config != self.config():
+            self._take_preset(config)
+        else:
+            self.presets.mark(self.config())
+
+    def _means(self, recipe: Recipe) -> Means:
+        from studio.engine.measure import means_of  # torch is there: the recipe came with it
+
+        return means_of(recipe, self._session.importing.sprites, self.devices.device())
 
     @Slot(object)
     def _take_preset(self, config: Config) -> None:

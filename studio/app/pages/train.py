@@ -17,6 +17,8 @@ from studio.app.session import Session
 from studio.app.widgets import labels
 from studio.app.widgets.flow import Flow
 from studio.core.errors import StudioError
+from studio.core.events import Advised, Event
+from studio.engine.history import HistoryRead
 
 _PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 _SHEET_COLUMNS = 8
@@ -49,7 +51,7 @@ class TrainPage(Page):
         self.export.clicked.connect(self.export_model)
         session.importing.imported.connect(self._refresh)
         session.training.state_changed.connect(self._refresh)
-        session.training.said.connect(self._refresh_buttons)
+        session.training.said.connect(self._hear)
         session.workshop.plots_ready.connect(self._make_plot)
         self._refresh()
 
@@ -141,6 +143,13 @@ class TrainPage(Page):
         self._state.setText(run_words.state(training) or (self._problem() or "Press Start and watch it learn."))
         self.open.setVisible(sprites is None)
         self._refresh_buttons()
+
+    @Slot(object)
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Advised | HistoryRead):
+            self._refresh()
+        else:
+            self._refresh_buttons()
 
     @Slot()
     def _refresh_buttons(self) -> None:

@@ -1,0 +1,131 @@
+"""What the figures of a training say of going on: whether it still improves, is good enough, or starts to copy.
+
+No torch here: a run that is read back gets the same advice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from studio.core.events import Advised, Events, QualityMeasured, Validated
+from studio.core.wording import number, percent
+from studio.engine.history import History
+
+COPY_MARGIN = 0.1  # of the new sprites: with so many more copies than real sprites have, it is no chance any more
+_FEWEST = 3  # measurements before a word is said
+_PATIENCE = 4  # measurements that bring no gain, before it is said that none comes
+_LONG = 1.5  # and, as accuracies are found more often: until that many times the steps of the best
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The figures of one `QualityMeasured`."""
+
+    step: int
+    figures: Mapping[str, float]
+
+    @property
+    def kid(self) -> float:
+        return self.figures["kid"]
+
+    @property
+    def copies_much(self) -> bool:
+        """Whether there are more copies than among real sprites."""
+        return "copies" in self.figures and self.figures["copies"] > self.figures["copies_real"] + COPY_MARGIN
+
+    @property
+    def looks_real(self) -> bool:
+        """Whether the distance is that of real sprites, as far as that can be told."""
+        return self.kid <= self.figures["kid_real"] + self.figures["kid_error"]
+
+
+def advised(events: Events, past: History) -> Events:
+    """Hand on a training's events and, whenever a measurement changes what is to be said, say it.
+
+    past: what was measured before the run was resumed.
+    """
+    measured, accuracies, said = measurements(past), accuracy_curve(past), advice_on(past)
+    for event in events:
+        yield event
+        found = None
+        if isinstance(event, QualityMeasured):
+            measured.append(Measurement(event.step, event.figures))
+            found = advice(measured)
+        elif isinstance(event, Validated) and "accuracy" in event.metrics:
+            accuracies.append((event.step, event.metrics["accuracy"]))
+            found = advice_by_accuracy(accuracies)
+        if found is not None and (said is None or _differ(found, said)):
+            said = found
+            yield found
+
+
+def advice_on(history: History) -> Advised | None:
+    """What the curves of a run say."""
+    return advice(measurements(history)) or advice_by_accuracy(accuracy_curve(history))
+
+
+def measurements(history: History) -> list[Measurement]:
+    """What a run has measured so far."""
+    if "kid" not in history.quality:
+        return []
+    at_step = [dict[str, float]() for _ in history.quality["kid"].steps]
+    steps = history.quality["kid"].steps.tolist()
+    for name, curve in history.quality.items():
+        for step, value in zip(curve.steps.tolist(), curve.values.tolist(), strict=True):
+            at_step[steps.index(step)][name] = value
+    return [Measurement(step, figures) for step, figures in zip(steps, at_step, strict=True)]
+
+
+def advice(measured: Sequence[Measurement]) -> Advised | None:
+    """What all measurements so far say; None when they are too few."""
+    if len(measured) < _FEWEST:
+        return None
+    last, before, best = measured[-1], measured[:-_PATIENCE], best_step(measured)
+    if last.copies_much and measured[-2].copies_much:
+        share, own = percent(last.figures["copies"]), percent(last.figures["copies_real"])
+        why = f"{share} of the new sprites are copies of yours; by chance {own} would be."
+        return Advised(last.step, "copying", why, best)
+    if last.looks_real and measured[-2].looks_real:
+        return Advised(last.step, "good enough", "New sprites are as near to yours as yours are to each other.", best)
+    if before:
+        lowest = min(before, key=_distance)
+        if min(map(_distance, measured[-_PATIENCE:])) > lowest.kid - lowest.figures["kid_error"] / 2:
+            why = f"New sprites have come no nearer to yours since step {number(lowest.step)}."
+            return Advised(last.step, "good enough", why, best)
+    return Advised(last.step, "improving", "New sprites still come nearer to yours.", best)
+
+
+def accuracy_curve(history: History) -> list[tuple[int, float]]:
+    """Steps and accuracies on held-out sprites, of a run that has them."""
+    curve = history.validation.get("accuracy")
+    return [] if curve is None else list(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
+
+
+def advice_by_accuracy(accuracies: Sequence[tuple[int, float]]) -> Advised | None:
+    """What the share of held-out sprites that are named right says; None when it was found too seldom."""
+    if len(accuracies) < _FEWEST:
+        return None
+    step, _ = accuracies[-1]
+    best, accuracy = max(accuracies, key=lambda pair: pair[1])  # the first of equals
+    since = sum(later > best for later, _ in accuracies)
+    if since >= _PATIENCE and step >= _LONG * best:
+        why = f"No more held-out sprites have been named right than the {percent(accuracy)} of step {number(best)}."
+        return Advised(step, "good enough", why, best)
+    return Advised(step, "improving", "More and more held-out sprites are named right.", best)
+
+
+def best_step(measured: Sequence[Measurement]) -> int:
+    """The newest of the steps that are as good as the best one, as far as that can be told, and that do not copy."""
+    original = [one for one in measured if not one.copies_much] or measured[:1]
+    lowest = min(original, key=_distance)
+    return max(one.step for one in original if one.kid <= lowest.kid + lowest.figures["kid_error"])
+
+
+def _distance(measured: Measurement) -> float:
+    return measured.kid
+
+
+def _differ(one: Advised, other: Advised) -> bool:
+    """Whether to say it again: a best step that moves along with improving is no news."""
+    return one.verdict != other.verdict or (one.verdict != "improving" and one.best_step != other.best_step)

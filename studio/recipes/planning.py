@@ -1,0 +1,38 @@
+"""Presets that suit what there is to train with: how many sprites, how large, on how fast a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from studio.recipes.base import Means, Preset
+
+_SHORTEST_MIN = 0.5
+
+
+@dataclass(frozen=True)
+class Planner:
+    """What is known of how a recipe learns.
+
+    width: of its default network; widths: those that presets choose among, rising; slowing: training is slower with the
+    width to this power; most_looks: how often a sprite may be looked at before it is learnt by heart.
+    """
+
+    width: int
+    widths: tuple[int, ...]
+    slowing: float
+    most_looks: int
+
+    def preset(self, title: str, summary: str, minutes: float, enough: int, means: Means) -> Preset:
+        """At most so many minutes, with the widest network that sees `enough` sprites in them."""
+        if not means.sprites_per_s:
+            return Preset(title, summary, {"minutes": minutes, "width": self.width})
+        fitting = [width for width in self.widths if 60 * minutes * self._speed(width, means) >= enough]
+        width = fitting[-1] if fitting else self.widths[0]
+        if means.sprites:
+            longest = self.most_looks * means.sprites / self._speed(width, means) / 60
+            minutes = min(minutes, max(_SHORTEST_MIN, round(2 * longest) / 2))
+        return Preset(title, summary, {"minutes": minutes, "width": width})
+
+    def _speed(self, width: int, means: Means) -> float:
+        """Sprites a second."""
+        return float(means.sprites_per_s * (self.width / width) ** self.slowing)

@@ -1,0 +1,109 @@
+"""What becomes of few sprites: the quality of new ones, and how many are copies, as a training goes on.
+
+    python -m tests.bench.bench_small_data SPRITES --counts 60 200 800 --minutes 5 [--with shift_px=1 flip=true]
+
+Takes so many sprites at random from the largest classes, about twenty of each class, trains on them alone, and judges
+new sprites at every checkpoint against those of the same classes that it never saw, in features learnt from all. The
+time of judging is not the training's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from studio.core.config import settings_of
+from studio.core.events import CheckpointSaved, QualityMeasured, Validated
+from studio.core.process import prepare_for_training
+from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.sprites import Sprites
+from studio.engine import catalogue
+from studio.engine.copies import nearest_training_sprites
+from studio.engine.devices import Device, choose, detect, resolve_precision
+from studio.engine.evaluate import classes_to_draw
+from studio.engine.features import SpriteFeatures, features_of
+from studio.engine.generate import GenerateSettings, draw
+from studio.engine.model import Control
+from studio.engine.scores import kid
+from studio.engine.train import train_new
+from tests.generators import returned
+
+DRAWN = 256
+A_CLASS = 20  # sprites, on average
+
+
+def some_of(sprites: Sprites, count: int) -> tuple[Sprites, Sprites]:
+    """So many sprites of the largest classes, and the others of these classes."""
+    rng = np.random.default_rng(0)
+    largest = np.argsort(-sprites.class_counts(), kind="stable")[: max(1, count // A_CLASS)]
+    order = rng.permutation(np.flatnonzero(np.isin(sprites.labels, largest)))
+    chosen, others = sprites.take(np.sort(order[:count])), sprites.take(np.sort(order[count:]))
+    labels = np.searchsorted(np.sort(largest), chosen.labels).astype(np.int64)
+    names = tuple(sprites.class_names[i] for i in np.sort(largest))
+    return Sprites(chosen.rgba, labels, names, chosen.names, f"{count} sprites"), others
+
+
+def follow(
+    few: Sprites, unseen: Sprites, features: SpriteFeatures, settings: dict[str, str], minutes: float, device: Device
+) -> None:
+    """Train on the few, and print a line a checkpoint."""
+    recipe, control = catalogue.recipe("generator"), Control()
+    config = recipe.Config(minutes=minutes, checkpoint_every_s=60 * minutes / 10)
+    known = {item.name: item for item in settings_of(recipe.Config)}
+    config = config.replace(**{name: known[name].parse(text) for name, text in settings.items()})
+    real = features.of(unseen.rgba)
+    floor = kid(real, features.of(few.rgba))
+    among = nearest_training_sprites(unseen.rgba, few.rgba, torch.device("cpu")).is_copy.mean()
+    _say(f"{len(few)} sprites, {len(few.class_names)} classes, {settings or 'as usual'}: KID of the real ones "
+         f"{floor.value:.3f} +- {floor.error:.3f}, copies among the unseen {among:.0%}")  # fmt: skip
+    labels, loss, meter = classes_to_draw(few, DRAWN, seed=1), float("nan"), ""
+    with tempfile.TemporaryDirectory() as scratch:
+        for event in train_new(Path(scratch) / "run", few, recipe, config, device, control):
+            if isinstance(event, Validated):
+                loss = event.metrics["loss"]
+            elif isinstance(event, QualityMeasured):
+                meter = f"meter at {event.step}: " + " ".join(f"{k} {v:.3f}" for k, v in event.figures.items())
+            elif isinstance(event, CheckpointSaved) and control.live is not None:
+                new = returned(draw(control.live, labels, GenerateSettings()))
+                distance, seen = kid(real, features.of(new)), kid(features.of(few.rgba), features.of(new))
+                copies = nearest_training_sprites(new, few.rgba, torch.device("cpu")).is_copy.mean()
+                epochs = event.step * config.batch_size / len(few)
+                _say(
+                    f"{event.step:>7} steps {epochs:>7.0f} epochs  held-out loss {loss:.3f}  "
+                    f"KID unseen {distance.value:.3f} +- {distance.error:.3f}  KID training {seen.value:.3f}  "
+                    f"copies {copies:.0%}  {meter}"
+                )
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Follow a training for each number of sprites."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sprites", type=Path)
+    parser.add_argument("--counts", type=int, nargs="+", default=[60, 200, 800])
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--with", nargs="*", default=[], dest="settings", metavar="NAME=VALUE")
+    chosen = parser.parse_args()
+    prepare_for_training()
+    *_, found = import_sprites([chosen.sprites], ImportOptions())
+    assert isinstance(found, SpritesImported)
+    device = choose(detect(), "cpu")
+    precision = resolve_precision(device, "auto")
+    features = returned(features_of(found.sprites, torch.device("cpu"), precision))
+    for count in chosen.counts:
+        few, unseen = some_of(found.sprites, count)
+        settings = dict(text.split("=", 1) for text in chosen.settings)
+        follow(few, unseen, features, settings, chosen.minutes, device)
+
+
+if __name__ == "__main__":
+    main()
