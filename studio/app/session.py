@@ -15,6 +15,7 @@ from studio.app.settings import Settings
 from studio.app.training import Training
 from studio.app.workshop import Workshop
 from studio.core.events import CheckpointSaved, Event, Notice
+from studio.data.archives import is_archive
 
 _LONGEST_FAREWELL_MS = 10_000
 _DEMO_MINUTES = 3.0
@@ -85,7 +86,7 @@ class Session(QObject):
     @Slot()
     def _keep_recent(self) -> None:
         paths = self.importing.paths
-        if len(paths) == 1 and paths[0].is_dir():
+        if len(paths) == 1 and (paths[0].is_dir() or is_archive(paths[0].name)):
             self.settings.keep_recent(paths[0])
 
     @Slot()

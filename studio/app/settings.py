@@ -58,17 +58,17 @@ class Settings:
         self.keep_text(f"forms/{name}", json.dumps(dict(values)))
 
     def recent(self) -> list[str]:
-        """Folders that were opened, the newest first; those that are gone are left out."""
+        """Folders and archives that were opened, the newest first; those that are gone are left out."""
         try:
             kept = json.loads(self.text("recent", "[]"))
         except ValueError:
             return []
         return (
-            [path for path in kept if isinstance(path, str) and Path(path).is_dir()] if isinstance(kept, list) else []
+            [path for path in kept if isinstance(path, str) and Path(path).exists()] if isinstance(kept, list) else []
         )
 
     def keep_recent(self, path: Path) -> None:
-        """Put a folder at the head of the recent ones."""
+        """Put a folder or an archive at the head of the recent ones."""
         others = [other for other in self.recent() if other != str(path)]
         self.keep_text("recent", json.dumps([str(path), *others][:_RECENT]))
 

@@ -19,7 +19,7 @@ from studio.data.imported import ImportOptions, Quarantined
 from studio.data.listing import Root
 from studio.data.sources.base import Found
 
-_VERSION = 1  # to be raised when the same files would be imported differently
+_VERSION = 2  # to be raised when the same files would be imported differently
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30
 _STALE_S = 3600.0
@@ -38,7 +38,9 @@ def entry_for(
     about = [_VERSION, PIL.__version__, options.to_json(), [str(root.path) for root in roots], list(sources)]
     digest = hashlib.sha256(json.dumps(about).encode())
     for file in files:
-        digest.update(f"{file.where}\0{file.size}\0{file.mtime_ns}\n".encode("utf-8", "surrogatepass"))
+        inside = f"\0{file.name}\0{file.member.entry}" if file.member else ""
+        about_file = f"{file.where}\0{file.size}\0{file.mtime_ns}{inside}\n"
+        digest.update(about_file.encode("utf-8", "surrogatepass"))
     for problem in problems:
         digest.update(f"{problem.name}\0{problem.reason}\n".encode("utf-8", "surrogatepass"))
     return folder / f"import-{digest.hexdigest()[:32]}.safetensors"

@@ -8,7 +8,10 @@ import os
 import stat
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import BinaryIO
 
 import numpy as np
 from PIL import Image
@@ -19,6 +22,7 @@ from studio.data.colours import to_rgba
 from studio.data.headers import Header, other_kind, sniff
 from studio.data.png import CUT_OFF
 from studio.data.sources.base import Found, Refused, Remark
+from studio.data.unpacking import unpacked
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
 LARGEST_FILE = 80 << 20  # bytes
@@ -56,18 +60,29 @@ class Decoded:
 
 
 def read_bytes(file: Found, most: int = 0) -> bytes:
-    """The whole file, or its first `most` bytes. Raises OSError, and Refused when it is too large or no plain file.
+    """The whole file, on the disk or in an archive, or its first `most` bytes.
+
+    Raises OSError, and Refused when it is too large, no plain file, or damaged in its archive.
+    """
+    with opened(file.where) as stream:
+        size = file.member.entry.size if file.member else os.fstat(stream.fileno()).st_size
+        if not most and size > LARGEST_FILE:
+            raise Refused("refused", f"too large: {size >> 20:,} MB, at most {LARGEST_FILE >> 20} are read")
+        wanted = most or LARGEST_FILE
+        return unpacked(stream, file.member.entry, wanted) if file.member else stream.read(wanted)
+
+
+@contextmanager
+def opened(where: str) -> Iterator[BinaryIO]:
+    """A plain file, to be read. Raises OSError, and Refused for anything else.
 
     Opened without waiting: a pipe that has taken the file's place since it was found can't hold the reader up.
     """
-    handle = os.open(file.where, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    handle = os.open(where, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as stream:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise Refused("refused", "not a plain file")
-        if not most and about.st_size > LARGEST_FILE:
-            raise Refused("refused", f"too large: {about.st_size >> 20:,} MB, at most {LARGEST_FILE >> 20} are read")
-        return stream.read(most or LARGEST_FILE)
+        yield stream
 
 
 def recognise(data: bytes, suffix: str) -> Header:

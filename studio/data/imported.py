@@ -11,6 +11,7 @@ from studio.core.events import Event
 from studio.data.sprites import Sprites
 
 LARGEST_CANVAS = 256
+MOST_FILES = 1_000_000
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,15 @@ from studio.core.events import Event, Notice, Progress
 from studio.data import caching
 from studio.data.arranging import MOST_BYTES, Arranged, arrange, commonest
 from studio.data.background import in_threads
-from studio.data.imported import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, Quarantined, SpritesImported
-from studio.data.listing import MOST_FILES, Root, files_under, roots_of, title_of
+from studio.data.imported import (
+    MOST_FILES,
+    NOTE_GROUPS,
+    QUARANTINE_GROUPS,
+    ImportOptions,
+    Quarantined,
+    SpritesImported,
+)
+from studio.data.listing import Root, files_under, roots_of, title_of
 from studio.data.reading import Reading, read_all
 from studio.data.sources.base import Found, Source
 
@@ -30,7 +37,8 @@ _CHUNK = 32  # files for one thread at a time
 _THREADS = 2  # one waits for the disk while the other decodes; more only fight over the interpreter
 _LOPSIDED = 100
 _READ = (
-    "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures, in folders and sub-folders, and sheets with a JSON beside them"
+    "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures, in folders, sub-folders and zip archives, "
+    "and sheets with a JSON beside them"
 )
 
 

@@ -1,26 +1,23 @@
-"""Dropped paths -> the plain files under them, without opening any."""
+"""Dropped paths -> the plain files under them and in archives, without opening any but the archives."""
 
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.core.errors import BadInputError
+from studio.data.archives import Archive, files_in, is_archive
 from studio.data.imported import Quarantined
-from studio.data.naming import shown
+from studio.data.naming import ignored, shown
 from studio.data.sources.base import PICTURE_SUFFIXES, Found
-
-MOST_FILES = 1_000_000
-_IGNORED_FILES = frozenset({"thumbs.db", "desktop.ini"})
-_IGNORED_FOLDERS = frozenset({"__macosx"})
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """One dropped file or folder. `label` is what its names begin with; empty when it is the only folder."""
+    """One dropped file or folder. `label` is what its names begin with; empty for a folder or an archive by itself."""
 
     path: Path
     label: tuple[str, ...]
@@ -28,7 +25,11 @@ class Root:
 
     @property
     def name(self) -> str:
-        return shown(self.path.name or str(self.path))
+        return shown((self.path.stem if self.is_archive else self.path.name) or str(self.path))
+
+    @property
+    def is_archive(self) -> bool:
+        return not self.is_folder and is_archive(self.path.name)
 
 
 def roots_of(paths: Sequence[Path]) -> tuple[Root, ...]:
@@ -54,7 +55,9 @@ def roots_of(paths: Sequence[Path]) -> tuple[Root, ...]:
         label: tuple[str, ...] = (shown(name or where),)
         if names.count(name) > 1:
             label = (shown(path.parent.name), *label)
-        found.append(Root(path, () if len(kept) == 1 and chosen[where] else label, chosen[where]))
+        root = Root(path, label, chosen[where])
+        alone = len(kept) == 1 and (root.is_folder or root.is_archive)
+        found.append(replace(root, label=()) if alone else root)
     return tuple(found)
 
 
@@ -71,7 +74,7 @@ def title_of(roots: Sequence[Root]) -> str:
 
 
 def files_under(root: Root) -> Iterator[Found | Quarantined]:
-    """Every plain file of `root`, in no fixed order, and what could not be looked at.
+    """Every plain file of `root`, in no fixed order, and what could not be looked at. An archive is like a folder.
 
     Hidden files and folders are passed over. Links inside a folder are not followed: what they point to inside it is
     found by itself, and what is outside was not dropped.
@@ -106,7 +109,7 @@ def _entries(
 ) -> Iterator[Found | Quarantined]:
     """The files among the entries of one folder; its sub-folders go to `waiting`."""
     for entry in entries:
-        if _ignored(entry.name):
+        if ignored(entry.name):
             continue
         name = _name(root, folders, shown(entry.name))
         try:
@@ -116,6 +119,9 @@ def _entries(
             continue
         if stat.S_ISDIR(about.st_mode):
             waiting.append((entry.path, (*folders, shown(entry.name))))
+        elif stat.S_ISREG(about.st_mode) and is_archive(entry.name):
+            outer, stem = (*root.label, *folders), Path(entry.path).stem
+            yield from _archived(Archive(entry.path, (*outer, shown(entry.name)), (*outer, shown(stem)), root.name))
         elif stat.S_ISREG(about.st_mode):
             parts = (*root.label, *folders)
             yield Found(entry.path, name, parts, root.name, beside, about.st_size, about.st_mtime_ns)
@@ -125,13 +131,16 @@ def _entries(
             yield Quarantined(name, "not a plain file but a pipe or a device", "refused", Path(entry.path))
 
 
-def _ignored(name: str) -> bool:
-    return name.startswith(".") or name.lower() in _IGNORED_FILES or name.lower() in _IGNORED_FOLDERS
+def _archived(archive: Archive) -> Iterator[Found | Quarantined]:
+    try:
+        yield from files_in(archive)
+    except OSError as error:
+        yield Quarantined(archive.name, no_access(error, "file"), "no access", Path(archive.where))
 
 
 def _dropped_file(root: Root) -> Iterator[Found | Quarantined]:
     """A file that was dropped by itself belongs to the class that its folder names. Its JSON comes with it."""
-    name = "/".join(root.label)
+    name = "/".join(root.label) or shown(root.path.name)
     try:
         about = root.path.stat()
     except OSError as error:
@@ -139,6 +148,10 @@ def _dropped_file(root: Root) -> Iterator[Found | Quarantined]:
         return
     if not stat.S_ISREG(about.st_mode):
         yield Quarantined(name, "not a plain file but a pipe or a device", "refused", root.path)
+        return
+    if root.is_archive:
+        folders = (*root.label[:-1], root.name) if root.label else ()
+        yield from _archived(Archive(str(root.path), root.label, folders, root.name))
         return
     home = shown(root.path.parent.name) or root.name
     companion, about_companion = _companion(root.path)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+_IGNORED = frozenset({"thumbs.db", "desktop.ini", "__macosx"})
+
+
+def ignored(name: str) -> bool:
+    """Whether files and folders of this name are passed over: hidden ones, and those that systems leave behind."""
+    return name.startswith(".") or name.lower() in _IGNORED
+
 
 def shown(text: str) -> str:
     """`text` with what can't be shown escaped: bytes that are not UTF-8, lone surrogates, control characters."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -140,6 +141,21 @@ def test_inspect_says_what_is_wrong_with_which_files(
     found = json_lines(capsys.readouterr().out)[-1]
     assert found["type"] == "SpritesImported" and found["sprites"]["size"] == 16 and found["proposed_size"] == 8
     assert {item["group"] for item in found["quarantine"]} >= {"duplicate"}
+
+
+def test_inspect_looks_into_archives(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = tmp_path / "discs.zip"
+    with zipfile.ZipFile(archive, "w") as writer:
+        for path in sorted(folder.rglob("*.png")):
+            writer.write(path, path.relative_to(folder.parent))
+        writer.writestr("discs/class0/text.png", "no picture")
+    assert main(["inspect", str(archive)]) == DONE
+    text = capsys.readouterr().out
+    assert "discs: 24 sprites in 2 classes, canvas 8 x 8 pixels" in text
+    assert "class0/text.png: not a picture" in text
+    archive.write_bytes(archive.read_bytes()[:500])
+    assert main(["inspect", str(archive)]) == FAILED
+    assert "'discs.zip' can't be used: cut off" in capsys.readouterr().err
 
 
 def test_devices_are_listed_and_measured(capsys: pytest.CaptureFixture[str]) -> None:

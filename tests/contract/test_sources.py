@@ -53,6 +53,15 @@ def test_a_whole_import_of_it(source: Source, example: Path) -> None:
     assert isinstance(last, SpritesImported) and len(last.sprites) and not last.quarantine
 
 
+def test_its_example_in_an_archive(example: Path) -> None:
+    *_, from_folder = import_sprites([example.parent], ImportOptions())
+    archive = shutil.make_archive(str(example.parent), "zip", example.parent)
+    *_, from_archive = import_sprites([Path(archive)], ImportOptions())
+    assert isinstance(from_folder, SpritesImported) and isinstance(from_archive, SpritesImported)
+    assert from_archive.sprites.names == from_folder.sprites.names and not from_archive.quarantine
+    assert from_archive.sprites.fingerprint == from_folder.sprites.fingerprint
+
+
 def test_claims_by_name_alone(source: Source) -> None:
     for name in ("", "x", ".png", "x.png", "x.json", "x.", "x" * 500, "caf\udce9.png"):
         file = Found(f"/nowhere/{name}", name, (), "nowhere", frozenset({"x.json"}), 0, 0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
+import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,15 @@ def write_sheet(path: Path, rgba: Pixels, frames: Any) -> Path:
 
 def frame(name: str, x: int, y: int, w: int, h: int) -> dict[str, Any]:
     return {"filename": name, "frame": {"x": x, "y": y, "w": w, "h": h}}
+
+
+def zipped(path: Path, members: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> Path:
+    """An archive as the standard library writes it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", method) as writer:
+        for name, data in members.items():
+            writer.writestr(name, data)
+    return path
 
 
 def found(path: Path) -> Found:

@@ -149,6 +149,15 @@ def test_settings_come_back(qtbot: QtBot, tmp_path: Path) -> None:
     assert again.recent() == [str(tmp_path / "a")]
 
 
+def test_an_archive_is_opened_and_offered_again(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
+    archive = Path(shutil.make_archive(str(sprite_folder), "zip", sprite_folder))
+    for path, count in ((archive, 24), (sprite_folder / "class0" / "000.png", 1)):
+        with qtbot.waitSignal(session.importing.imported, timeout=LONG_MS):
+            session.importing.open_paths([path])
+        assert session.importing.sprites is not None and len(session.importing.sprites) == count
+    assert session.settings.recent() == [str(archive)]
+
+
 def test_a_damaged_settings_file_is_as_if_there_were_none(tmp_path: Path) -> None:
     path = tmp_path / "window.ini"
     path.write_bytes(b"\x00[forms\ngenerator={{{\nrecent=7\nscheme=plaid")

@@ -2,27 +2,58 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from studio.core.events import Rgba
+from studio.data.naming import shown
 
 PICTURE_SUFFIXES = frozenset({".png", ".gif", ".bmp", ".webp", ".jpg", ".jpeg", ".tga", ".tif", ".tiff"})
 
 
+class Entry(NamedTuple):
+    """Where a file lies in an archive, as the archive says, which may lie.
+
+    offset: bytes before its header. packed_size, size: bytes. method: of packing, by zip's numbers. crc: CRC-32.
+    """
+
+    offset: int
+    packed_size: int
+    size: int
+    method: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A file in an archive. name: without folders. folder: every file of its folder by name, shared between them."""
+
+    name: str
+    folder: Mapping[str, Entry] = field(repr=False, compare=False)
+
+    @property
+    def entry(self) -> Entry:
+        return self.folder[self.name]
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A plain file under a dropped folder, or one that was dropped itself. Nothing of it has been read yet.
+    """A plain file under a dropped folder or in an archive, or one that was dropped itself. Not read yet.
 
-    where: its path; may hold surrogates when a name is not UTF-8.
+    `read_bytes` (studio.data.decoding) reads it, wherever it is.
+
+    where: its path; may hold surrogates when a name is not UTF-8. That of the archive for a file in one.
     name: for people, from the dropped folder on, with '/', escaped where it can't be shown ('item/ruby.png').
     folders: what its folder gives to the class name, outermost first; empty directly in the dropped folder.
     home: the class name where `folders` and the source give none: that of the dropped folder.
     beside: the file names in its folder, for inputs that come in two files.
-    size: bytes. mtime_ns: when it was last changed.
+    size: bytes. mtime_ns: when it, or the archive it is in, was last changed.
+    member: which file of the archive; None outside of archives.
     """
 
     where: str
@@ -32,9 +63,11 @@ class Found:
     beside: frozenset[str]
     size: int
     mtime_ns: int
+    member: Member | None = None
 
     @property
     def path(self) -> Path:
+        """To show it to people: the archive's for a file in one."""
         return Path(self.where)
 
     @property
@@ -47,9 +80,21 @@ class Found:
         """In lower case, with its dot."""
         return self._split()[1].lower()
 
+    def neighbour(self, name: str) -> Found:
+        """The file of this name, one of `beside`. Raises OSError, also when there is no such file."""
+        if name not in self.beside:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+        for_people = f"{self.name[: self.name.rfind('/') + 1]}{shown(name)}"
+        if self.member is not None:
+            member = Member(name, self.member.folder)
+            return replace(self, name=for_people, size=member.entry.size, member=member)
+        path = self.path.with_name(name)
+        about = path.lstat()
+        return replace(self, where=str(path), name=for_people, size=about.st_size, mtime_ns=about.st_mtime_ns)
+
     def _split(self) -> tuple[str, str]:
         """Like Path.stem and Path.suffix, which cost more than all other questions that are asked of a file."""
-        name = self.where.rpartition(os.sep)[2]
+        name = self.member.name if self.member else self.where.rpartition(os.sep)[2]
         stem, dot, suffix = name.rpartition(".")
         return (stem, f".{suffix}") if dot and stem and suffix else (name, "")
 

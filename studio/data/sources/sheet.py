@@ -6,7 +6,6 @@ object with the file names as its keys. Trimmed frames get their transparent bor
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,14 +70,14 @@ class SheetSource(Source):
 
 def _frames(file: Found) -> list[tuple[str, Any]] | None:
     """Name and description of every frame, or None when the JSON beside the picture is about something else."""
-    beside = file.path.with_suffix(".json")
-    data = read_bytes(dataclasses.replace(file, where=str(beside)), _LARGEST_JSON + 1)
+    beside = f"{file.stem}.json"
+    data = read_bytes(file.neighbour(beside), _LARGEST_JSON + 1)
     if len(data) > _LARGEST_JSON:
         raise Refused("refused", f"a sheet whose JSON is larger than {_LARGEST_JSON >> 20} MB")
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):
-        raise Refused("unreadable", f"a sheet, but {shown(beside.name)} beside it is damaged") from None
+        raise Refused("unreadable", f"a sheet, but {shown(beside)} beside it is damaged") from None
     frames = content.get("frames") if isinstance(content, dict) else None
     if isinstance(frames, dict):
         named = list(frames.items())

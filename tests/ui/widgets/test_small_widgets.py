@@ -153,17 +153,18 @@ def test_readings_keep_their_width(qtbot: QtBot) -> None:
     assert readings.value("Step") == "–"
 
 
-def test_folders_can_be_dropped(qtbot: QtBot, tmp_path: Path) -> None:
+def test_folders_and_archives_can_be_dropped(qtbot: QtBot, tmp_path: Path) -> None:
     zone = DropZone()
     qtbot.addWidget(zone)
     mime = QMimeData()
-    mime.setUrls([QUrl.fromLocalFile(str(tmp_path)), QUrl("https://example.org/x.png")])
+    paths = [str(tmp_path), str(tmp_path / "pack.zip")]
+    mime.setUrls([*map(QUrl.fromLocalFile, paths), QUrl("https://example.org/x.png")])
     event = QDropEvent(
         QPointF(5, 5), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     )
     with qtbot.waitSignal(zone.paths_dropped) as dropped:
         zone.dropEvent(event)
-    assert dropped.args == [[str(tmp_path)]]
+    assert dropped.args == [paths]
 
 
 def test_recent_folders_are_offered(qtbot: QtBot) -> None:
