@@ -228,6 +228,7 @@ def test_a_long_road_to_torch_is_found() -> None:
         ["runs"],
         ["inspect", str(DEMO)],
         ["inspect", "--help"],
+        ["palette", str(DEMO), "--extract"],
         ["export", "--help"],
     ],
     ids=" ".join,
