@@ -29,7 +29,12 @@ MAY_IMPORT = {
 WAYS_INTO_THE_WINDOW = {"app.launch", "app.screen"}
 QT = {"PySide6", "shiboken6", "pyqtgraph", "PyQt5", "PyQt6"}
 PICKLES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
-PLUGIN_BASES = {"recipes": "Recipe", "exports": "ModelExport", "data.sources": "Source"}
+PLUGIN_BASES = {
+    "recipes": "Recipe",
+    "exports": "ModelExport",
+    "data.sources": "Source",
+    "data.palettes": "PaletteFormat",
+}
 
 
 @dataclass(frozen=True)
@@ -218,7 +223,14 @@ def test_a_long_road_to_torch_is_found() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["runs"], ["inspect", str(DEMO)], ["inspect", "--help"], ["export", "--help"]],
+    [
+        ["--help"],
+        ["runs"],
+        ["inspect", str(DEMO)],
+        ["inspect", "--help"],
+        ["palette", str(DEMO), "--extract"],
+        ["export", "--help"],
+    ],
     ids=" ".join,
 )
 def test_the_command_line_leaves_torch_and_qt_alone(words: list[str]) -> None:

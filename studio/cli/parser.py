@@ -17,6 +17,7 @@ examples:
   studio generate "my run" --count 64 --out sheet.png
   studio evaluate "my run"                     how good its sprites are, beside real ones
   studio export "my run" --out model.safetensors
+  studio palette my-sprites --snap warm.gpl    copies of the sprites in the colours of a palette
 
 'studio COMMAND --help' tells all about a command.
 exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted with the work saved
@@ -39,7 +40,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_lazily("studio.cli.window", "open_window"))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_demo, _devices, _inspect, _train, _resume, _generate, _classify, _evaluate, _export, _runs):
+    for add in (_demo, _devices, _inspect, _train, _resume, _generate, _classify, _evaluate, _export, _palette, _runs):
         add(commands, words)
     return parser.parse_args(words)
 
@@ -141,6 +142,12 @@ def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
     parser.add_argument(
         "--columns", type=int, default=8, metavar="N", help="sprites side by side in a sheet (default: 8)"
     )
+    parser.add_argument(
+        "--palette",
+        type=Path,
+        metavar="FILE",
+        help="file of the palette to draw in (default: the run's own)",
+    )
     _add_device(parser)
     if _is_command(words, "generate"):
         from studio.cli.using import add_generate_flags
@@ -182,15 +189,32 @@ def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> No
     parser.add_argument("--out", type=Path, metavar="PATH", help="file or folder (default: the run's exports folder)")
 
 
+def _palette(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "show a palette or save it in another format; take one from sprites, or bring sprites into one"
+    parser = _command(commands, "palette", about, "palettes", "PATH... ")
+    _add_sources(parser, "a palette file; with --extract or --snap sprites: folders, files or sheets")
+    job = parser.add_mutually_exclusive_group()
+    job.add_argument("--extract", action="store_true", help="take the palette from the sprites")
+    job.add_argument("--snap", type=Path, metavar="FILE", help="write copies of the sprites in the colours of FILE")
+    parser.add_argument("--colours", type=int, metavar="N", help="at most so many with --extract, to 256 (default: 32)")
+    parser.add_argument("--dither", action="store_true", help="with --snap, make colours up of two, in a pattern")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="PATH",
+        help="save the palette as .gpl, .pal, .hex, .json, .png or .act; with --snap, a new folder",
+    )
+
+
 def _runs(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     _command(commands, "runs", "list every run", "looking")
 
 
-def _add_sources(parser: argparse.ArgumentParser) -> None:
+def _add_sources(parser: argparse.ArgumentParser, about: str = "sprites: folders, files or sheets") -> None:
     from studio.cli.flags import add_settings
     from studio.data.imported import ImportOptions
 
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="sprites: folders, files or sheets")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=about)
     add_settings(parser, ImportOptions, "reading sprites")
 
 

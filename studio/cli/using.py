@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from studio.data.imported import ImportOptions
 from studio.engine.rundir import RunDir
 
 if TYPE_CHECKING:
+    from studio.data.palettes.base import Palette
     from studio.engine.generate import GenerateSettings
     from studio.engine.model import TrainedModel
 
@@ -39,27 +41,46 @@ def generate(args: argparse.Namespace) -> int:
 
     reporter = reporter_for(args)
     settings = GenerateSettings(**given(args, GenerateSettings))  # type: ignore[arg-type]
+    palette = _palette_for(settings, args.palette)
     path = find_run(args.run_name)
     out = args.out or Path(f"{files.safe_name(path.name)} {settings.class_name or 'sprites'} {settings.seed}.png")
     if out.suffix and out.suffix.lower() != ".png" and not out.is_dir():
         raise UsageError(f"Sprites are not saved as {out.suffix}.", "Let --out end in .png, or give a folder.")
     model = load_model(path, args.checkpoint, find_device(args))
+    if palette is not None:
+        model.style = dataclasses.replace(model.style, palette=palette.visible())
     made = follow(generate(model, settings), reporter, SpritesGenerated)
-    written = save_sprites(made, model, settings, out, args.columns)
+    written = save_sprites(made, model, settings, out, args.columns, palette.name if palette is not None else "")
     reporter.record({"type": "FilesSaved", "paths": written})
     where = written[0] if len(written) < 3 and out.suffix else out
     reporter.say(f"{count(len(made.sprites), 'new sprite')} of {made.model}: {where}")
     return 0
 
 
+def _palette_for(settings: GenerateSettings, path: Path | None) -> Palette | None:
+    """The palette to draw in instead of the run's own. Raises BadInputError, and UsageError without true pixels."""
+    if path is None:
+        return None
+    from studio.data.palette_files import load_palette
+
+    if not settings.true_pixels:
+        raise UsageError("Only true pixels come in a palette.", "Leave out --no-true-pixels or --palette.")
+    return load_palette(path)
+
+
 def save_sprites(
-    made: SpritesGenerated, model: TrainedModel, settings: GenerateSettings, out: Path, columns: int
+    made: SpritesGenerated, model: TrainedModel, settings: GenerateSettings, out: Path, columns: int, palette: str = ""
 ) -> list[Path]:
-    """Save new sprites as a sheet with its JSON, or as files in a folder; what made them is kept in them."""
+    """Save new sprites as a sheet with its JSON, or as files in a folder; what made them is kept in them.
+
+    palette: the name of the one they were drawn in, where that is not the run's own.
+    """
     from studio.exports.png import save_files, save_sheet
 
     classes = [model.spec.class_names[label] if label >= 0 else "" for label in made.labels]
     about = {"model": made.model, "recipe": model.recipe.name, **settings.to_json()}
+    if palette:
+        about["palette"] = palette
     if out.suffix:
         return save_sheet(out, made.sprites, columns, classes=classes, metadata=about)
     digits = len(str(len(classes)))

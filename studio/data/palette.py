@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from studio.core.events import Rgba
 
+MOST_COLOURS = 4096  # of a palette: what lies beyond is rare, and near one of these
 _MOST_PIXELS = 4_000_000  # looked at; larger sets are sampled evenly
 _GREY_CHROMA = 0.035  # in OKLab: below it the eye sees no hue
 _HUE_GROUPS = 12
+_WEIGHED = 100_000  # pixels that stand for all when colours are gathered
+_AT_ONCE = 1 << 18  # distances
+_SPREAD = np.array([255, 318, 318]), np.array([0.0, 0.4, 0.4])  # OKLab in three bytes, a step as long in each
 
 _SRGB_TO_LMS = (
     (0.4122214708, 0.5363325363, 0.0514459929),
@@ -54,3 +61,45 @@ def oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
     linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
     cones = np.cbrt(linear @ np.array(_SRGB_TO_LMS).T)
     return np.asarray(cones @ np.array(_LMS_TO_OKLAB).T)
+
+
+def nearest(colours: NDArray[np.float64], palette: NDArray[np.float64]) -> NDArray[np.int64]:
+    """For each OKLab colour [n, 3] the index of the nearest in OKLab [K, 3], the first of equals: int64 [n]."""
+    found = np.empty(len(colours), np.int64)
+    for part in batches(len(colours), len(palette)):
+        found[part] = ((colours[part, None] - palette) ** 2).sum(2).argmin(1)
+    return found
+
+
+def batches(count: int, each: int) -> Iterator[slice]:
+    """The range 0 to `count` in slices for which `each` distances apiece fit into little memory."""
+    rows = max(1, _AT_ONCE // max(1, each))
+    return (slice(start, start + rows) for start in range(0, count, rows))
+
+
+def gather(colours: NDArray[np.float64], count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """OKLab colours [n, 3] in at most `count` groups, to 256: the group of each, int64 [n], and the means [groups, 3].
+
+    By median cut and k-means.
+    """
+    scale, offset = _SPREAD
+    as_bytes = ((colours + offset) * scale).round().clip(0, 255).astype(np.uint8)
+    picture = Image.fromarray(as_bytes[None]).quantize(count, Image.Quantize.MEDIANCUT, kmeans=1)
+    _, groups = np.unique(np.asarray(picture)[0], return_inverse=True)
+    totals = np.stack([np.bincount(groups, colours[:, channel]) for channel in range(3)], 1)
+    return groups.astype(np.int64), totals / np.bincount(groups)[:, None]
+
+
+def main_colours(rgba: Rgba, count: int) -> Rgba:
+    """At most `count` colours, to 256, that stand for all opaque ones of uint8 [N, S, S, 4]: uint8 [K, 4], for the eye.
+
+    All of them where there are no more. Otherwise they are gathered, each with the weight of its pixels, and the most
+    used of each group is taken: a colour that is in the sprites.
+    """
+    colours, pixels = palette_of(rgba, MOST_COLOURS)
+    if len(colours) > count:
+        weights = np.maximum(1, pixels * _WEIGHED // pixels.sum())
+        groups, _ = gather(oklab(colours[:, :3]).repeat(weights, axis=0), count)
+        _, most_used = np.unique(groups[weights.cumsum() - 1], return_index=True)
+        colours = colours[most_used]
+    return colours[display_order(colours)]

@@ -8,20 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from studio.core.events import Rgba
-from studio.data.palette import oklab, palette_of
+from studio.data.palette import MOST_COLOURS, gather, nearest, oklab, palette_of
 from studio.data.sprites import Sprites
 
 _LOOKED_AT = 20_000  # sprites
 _OPAQUE = 0xFF000000  # alpha is the last byte of four
-_PALETTE_LIMIT = 4096  # colours: what lies beyond is rare, and near one of these
 _FEWEST, _MOST = 2, 64  # colours a sprite
 _SOFT_SHARE = 0.02  # of visible pixels: with fewer half-transparent ones, alpha is on or off
 _SOFT_FROM, _SOFT_TO = 64, 192  # alpha in between stays, in data that has soft alpha
 _ORPHAN_REACH = 0.08  # in OKLab: a lone pixel this near to a neighbour's colour takes it; eyes and sparkles are farther
-_SPREAD = np.array([255, 318, 318]), np.array([0.0, 0.4, 0.4])  # OKLab in three bytes, a step as long in each
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +56,7 @@ def style_of(sprites: Sprites) -> PixelStyle:
         own = counts[labels == label]
         median = float(np.median(own if len(own) else counts))
         colours.append(int(np.clip(round(median), _FEWEST, _MOST)))
-    palette, _ = palette_of(sprites.rgba, _PALETTE_LIMIT)
+    palette, _ = palette_of(sprites.rgba, MOST_COLOURS)
     alpha = sprites.rgba[..., 3]
     soft = ((alpha > 0) & (alpha < 255)).sum() > _SOFT_SHARE * (alpha > 0).sum()
     return PixelStyle(tuple(colours), palette[:, :3], bool(soft))
@@ -81,10 +78,9 @@ def true_pixels(sprites: Rgba, labels: NDArray[np.int64], style: PixelStyle) -> 
         seen = alpha > 0
         if not seen.any():
             continue
-        groups, centres = _gather(oklab(sprite[seen][:, :3]), style.colours[label] if label >= 0 else typical)
-        nearest = ((centres[:, None] - palette) ** 2).sum(2).argmin(1)
+        groups, centres = gather(oklab(sprite[seen][:, :3]), style.colours[label] if label >= 0 else typical)
         field = np.full(seen.shape, -1)
-        field[seen] = nearest[groups]
+        field[seen] = nearest(centres, palette)[groups]
         field = _without_orphans(field, palette)
         result[seen, :3], result[..., 3] = style.palette[field[seen]], alpha
     return found
@@ -93,16 +89,6 @@ def true_pixels(sprites: Rgba, labels: NDArray[np.int64], style: PixelStyle) -> 
 def _snapped(alpha: NDArray[np.uint8], *, soft: bool) -> NDArray[np.uint8]:
     low, high = (_SOFT_FROM, _SOFT_TO) if soft else (128, 127)
     return np.where(alpha > high, 255, np.where(alpha < low, 0, alpha)).astype(np.uint8)
-
-
-def _gather(colours: NDArray[np.float64], count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """OKLab colours [n, 3] in at most `count` groups: the group of each, int64 [n], and the means [groups, 3]."""
-    scale, offset = _SPREAD
-    as_bytes = ((colours + offset) * scale).round().clip(0, 255).astype(np.uint8)
-    picture = Image.fromarray(as_bytes[None]).quantize(count, Image.Quantize.MEDIANCUT, kmeans=1)
-    _, groups = np.unique(np.asarray(picture)[0], return_inverse=True)
-    totals = np.stack([np.bincount(groups, colours[:, channel]) for channel in range(3)], 1)
-    return groups.astype(np.int64), totals / np.bincount(groups)[:, None]
 
 
 def _without_orphans(field: NDArray[np.int64], palette: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -1,0 +1,55 @@
+"""Colour tables of Adobe Photoshop: 256 colours, and after them perhaps how many count and which is transparent.
+
+Adobe Photoshop File Formats Specification, 'Color Table'. There is no mark to tell such a file by but its length.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+
+from studio.core.errors import UsageError
+from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
+
+_ROOM = 256  # colours
+_SHORT, _LONG = _ROOM * 3, _ROOM * 3 + 4  # bytes
+_NONE = 0xFFFF
+
+
+class AdobeTable(PaletteFormat):
+    """Asked last: a text or a picture may happen to be as long."""
+
+    name = "act"
+    title = "Adobe colour table"
+    suffixes = (".act",)
+    priority = -10
+
+    def recognises(self, data: bytes) -> bool:
+        return len(data) in (_SHORT, _LONG)
+
+    def read(self, data: bytes) -> Palette:
+        if not self.recognises(data):
+            raise Unreadable(f"it has {len(data):,} bytes, and a colour table has {_SHORT} or {_LONG}")
+        count, transparent = struct.unpack(">HH", data[_SHORT:]) if len(data) == _LONG else (_ROOM, _NONE)
+        if count > _ROOM:
+            raise Unreadable(f"{count:,} colours are announced, and there is room for {_ROOM}")
+        if not count:
+            raise Unreadable("there are no colours in it")
+        colours = np.full((_ROOM, 4), 255, np.uint8)
+        colours[:, :3] = np.frombuffer(data[:_SHORT], np.uint8).reshape(_ROOM, 3)
+        if transparent < count:
+            colours[transparent, 3] = 0
+        return Palette(colours[:count])
+
+    def write(self, palette: Palette) -> bytes:
+        alpha = palette.colours[:, 3]
+        transparent = np.flatnonzero(alpha == 0)
+        if len(palette) > _ROOM or len(transparent) > 1 or ((alpha > 0) & (alpha < 255)).any():
+            raise UsageError(
+                f"An {self.title} holds at most {_ROOM} colours, of which one may be fully transparent.",
+                "Save the palette as .gpl or .hex.",
+            )
+        table = np.zeros((_ROOM, 3), np.uint8)
+        table[: len(palette)] = palette.colours[:, :3]
+        return table.tobytes() + struct.pack(">HH", len(palette), transparent[0] if len(transparent) else _NONE)

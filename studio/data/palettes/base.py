@@ -1,0 +1,116 @@
+"""What a palette is, and what every kind of palette file answers: are these bytes mine, and which colours are in them.
+
+A new kind is one new file in this folder (or in a package that names its module in the entry-point group
+'studio.data.palettes'): a subclass of `PaletteFormat`. Loading, saving and the contract tests find it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.errors import BadInputError
+from studio.core.events import Rgba
+from studio.data.naming import shown
+from studio.data.palette import MOST_COLOURS
+
+Colour = tuple[int, int, int, int]  # red, green, blue and alpha from 0 to 255
+
+
+@dataclass(frozen=True, eq=False)
+class Palette:
+    """Colours in the order of their file: at least one, at most MOST_COLOURS.
+
+    colours: uint8 [K, 4], straight alpha. name: may be empty. colour_names: one for each, or none at all.
+    Names are kept as one printable line each.
+    """
+
+    colours: Rgba
+    name: str = ""
+    colour_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        assert self.colours.dtype == np.uint8 and self.colours.shape[1:] == (4,), self.colours.shape
+        assert 0 < len(self.colours) <= MOST_COLOURS
+        assert len(self.colour_names) in (0, len(self.colours))
+        object.__setattr__(self, "name", _one_line(self.name))
+        object.__setattr__(self, "colour_names", tuple(map(_one_line, self.colour_names)))
+
+    def __len__(self) -> int:
+        return len(self.colours)
+
+    @property
+    def has_alpha(self) -> bool:
+        """Whether any colour can be seen through."""
+        return bool((self.colours[:, 3] < 255).any())
+
+    def visible(self) -> NDArray[np.uint8]:
+        """The colours that can be seen, each once, without alpha: uint8 [K, 3]. Raises BadInputError for none."""
+        seen = self.colours[self.colours[:, 3] > 0, :3]
+        if not len(seen):
+            raise BadInputError(
+                f"The palette {self.name!r} has no colour that can be seen.",
+                "All of its colours are fully transparent.",
+            )
+        return np.unique(seen, axis=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One colour of a file. where: its place there, for people ('line 12')."""
+
+    where: str
+    colour: Colour
+    name: str = ""
+
+
+class Unreadable(Exception):  # noqa: N818 - it is an answer of a format, not a fault of the program
+    """A file that is no palette of its kind. where: 'line 12', or empty for all of it. reason: one plain sentence."""
+
+    def __init__(self, reason: str, where: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.where = where
+
+
+class PaletteFormat(ABC):
+    """A kind of palette file. Stateless."""
+
+    name: str = ""
+    title: ClassVar[str] = ""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    priority: ClassVar[int] = 0  # formats with a higher one are asked first, by content and by suffix
+
+    @abstractmethod
+    def recognises(self, data: bytes) -> bool:
+        """Whether a file that begins like `data`, which are all of it, is of this kind, whatever its name."""
+
+    @abstractmethod
+    def read(self, data: bytes) -> Palette:
+        """The palette in a whole file. Raises Unreadable, and nothing else whatever the bytes are."""
+
+    @abstractmethod
+    def write(self, palette: Palette) -> bytes:
+        """The whole file. Raises UsageError for a palette that this format can't hold."""
+
+
+def gather_entries(entries: Iterable[Entry], name: str = "") -> Palette:
+    """A palette of colours as they are read. Raises Unreadable for none of them, and at the first one too many."""
+    found: list[Entry] = []
+    for entry in entries:
+        if len(found) == MOST_COLOURS:
+            raise Unreadable(f"more than {MOST_COLOURS:,} colours, which is no palette any more", entry.where)
+        found.append(entry)
+    if not found:
+        raise Unreadable("there are no colours in it")
+    names = tuple(entry.name for entry in found)
+    return Palette(np.array([entry.colour for entry in found], np.uint8), name, names if any(names) else ())
+
+
+def _one_line(text: str) -> str:
+    return shown(" ".join(text.split()))

@@ -1,0 +1,56 @@
+"""GIMP palettes, which most programs read. Colours with alpha are written as Aseprite does, under 'Channels: RGBA'.
+
+https://developer.gimp.org/core/standards/gpl and docs/gpl-palette-extension.md of Aseprite.
+"""
+
+from __future__ import annotations
+
+import re
+
+from studio.data.palettes.base import Entry, Palette, PaletteFormat, Unreadable, gather_entries
+from studio.data.palettes.text import lines_of, numbers, opening
+
+_MAGIC = "GIMP Palette"
+_UNNAMED = "Untitled"  # what GIMP and Aseprite write
+_HEADER = re.compile(r"([A-Za-z]\w*)\s*:\s*(.*)")
+
+
+class GimpPalette(PaletteFormat):
+    """A line 'red green blue name' for each colour."""
+
+    name = "gpl"
+    title = "GIMP palette"
+    suffixes = (".gpl",)
+
+    def recognises(self, data: bytes) -> bool:
+        return opening(data).startswith(_MAGIC.encode())
+
+    def read(self, data: bytes) -> Palette:
+        lines = [(where, line) for where, line in lines_of(data) if not line.startswith("#")]
+        if not lines or not lines[0][1].startswith(_MAGIC):
+            raise Unreadable(f"it does not begin with '{_MAGIC}'")
+        headers: dict[str, str] = {}
+        rows: list[tuple[str, str]] = []
+        for where, line in lines[1:]:
+            header = _HEADER.match(line)
+            if header:
+                headers[header[1].lower()] = header[2]
+            else:
+                rows.append((where, line))
+        count = 4 if headers.get("channels", "").upper() == "RGBA" else 3
+        return gather_entries((_entry(where, line, count) for where, line in rows), headers.get("name", ""))
+
+    def write(self, palette: Palette) -> bytes:
+        lines = [_MAGIC, *([f"Name: {palette.name}"] if palette.name else [])]
+        lines += ["Channels: RGBA", "#"] if palette.has_alpha else ["#"]
+        names = palette.colour_names or ("",) * len(palette)
+        for colour, name in zip(palette.colours.tolist(), names, strict=True):
+            values = colour if palette.has_alpha else colour[:3]
+            lines.append(" ".join(f"{value:3d}" for value in values) + f"\t{name or _UNNAMED}")
+        return ("\n".join(lines) + "\n").encode()
+
+
+def _entry(where: str, line: str, count: int) -> Entry:
+    words = line.split(maxsplit=count)
+    name = words[count] if len(words) > count else ""
+    return Entry(where, numbers(words[:count], count, where), "" if name == _UNNAMED else name)

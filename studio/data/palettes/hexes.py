@@ -1,0 +1,27 @@
+"""Lists of colours in hexadecimal digits, as Lospec gives them."""
+
+from __future__ import annotations
+
+import re
+
+from studio.data.palettes.base import Entry, Palette, PaletteFormat, gather_entries
+from studio.data.palettes.text import hex_colour, hex_words, lines_of, opening
+
+_FIRST_LINE = re.compile(rb"#?(?:[0-9a-fA-F]{2}){3,4}[ \t]*(?:[\r\n]|$)")
+
+
+class HexList(PaletteFormat):
+    """A line 'be4a2f' or 'be4a2f80' for each colour, with or without '#'."""
+
+    name = "hex"
+    title = "list of colours"
+    suffixes = (".hex",)
+
+    def recognises(self, data: bytes) -> bool:
+        return _FIRST_LINE.match(opening(data)) is not None
+
+    def read(self, data: bytes) -> Palette:
+        return gather_entries(Entry(where, hex_colour(line, where)) for where, line in lines_of(data))
+
+    def write(self, palette: Palette) -> bytes:
+        return ("\n".join(hex_words(palette)) + "\n").encode()

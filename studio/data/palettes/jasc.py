@@ -1,0 +1,47 @@
+"""Palettes of Paint Shop Pro: text, the usual kind of .pal. A fourth number is the alpha, as Aseprite writes it."""
+
+from __future__ import annotations
+
+from studio.data.palette import MOST_COLOURS
+from studio.data.palettes.base import Entry, Palette, PaletteFormat, Unreadable, gather_entries
+from studio.data.palettes.text import lines_of, numbers, opening, whole_number
+from studio.data.png import CUT_OFF
+
+_MAGIC = "JASC-PAL"
+_VERSION = "0100"
+
+
+class JascPalette(PaletteFormat):
+    """Magic, version and count, then a line 'red green blue' for each colour."""
+
+    name = "jasc"
+    title = "Paint Shop Pro palette"
+    suffixes = (".pal",)
+
+    def recognises(self, data: bytes) -> bool:
+        return opening(data).startswith(_MAGIC.encode())
+
+    def read(self, data: bytes) -> Palette:
+        lines = lines_of(data)
+        if not lines or lines[0][1] != _MAGIC:
+            raise Unreadable(f"it does not begin with '{_MAGIC}'")
+        if len(lines) < 3:
+            raise Unreadable(CUT_OFF)
+        (where, version), (where_count, count) = lines[1:3]
+        if version != _VERSION:
+            raise Unreadable(f"the version is not {_VERSION}", where)
+        declared = whole_number(count, MOST_COLOURS, where_count)
+        palette = gather_entries(_entry(where, line) for where, line in lines[3:])
+        if len(palette) != declared:
+            raise Unreadable(f"{declared} colours are announced, but {len(palette)} follow", where_count)
+        return palette
+
+    def write(self, palette: Palette) -> bytes:
+        colours = palette.colours if palette.has_alpha else palette.colours[:, :3]
+        rows = [" ".join(map(str, colour)) for colour in colours.tolist()]
+        return ("\r\n".join([_MAGIC, _VERSION, str(len(palette)), *rows]) + "\r\n").encode()
+
+
+def _entry(where: str, line: str) -> Entry:
+    words = line.split()
+    return Entry(where, numbers(words, 4 if len(words) == 4 else 3, where))

@@ -1,0 +1,46 @@
+"""Palettes as lospec.com gives them to programs: {"name": "Warm", "author": "...", "colors": ["be4a2f", ...]}."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from studio.data.palettes.base import Entry, Palette, PaletteFormat, Unreadable, gather_entries
+from studio.data.palettes.text import hex_colour, hex_words, opening, text_of
+
+
+class LospecJson(PaletteFormat):
+    """A JSON object with a list of colours."""
+
+    name = "lospec"
+    title = "Lospec palette"
+    suffixes = (".json",)
+
+    def recognises(self, data: bytes) -> bool:
+        return opening(data).startswith(b"{")
+
+    def read(self, data: bytes) -> Palette:
+        try:
+            content = json.loads(text_of(data))
+        except json.JSONDecodeError as error:
+            raise Unreadable("it is no proper JSON", f"line {error.lineno}") from None
+        except (ValueError, RecursionError):  # a number of thousands of digits, brackets without end
+            raise Unreadable("it is no proper JSON") from None
+        colours = content.get("colors") if isinstance(content, dict) else None
+        if not isinstance(colours, list):
+            raise Unreadable("there is no list of 'colors' in it")
+        name = content.get("name")
+        return gather_entries(_entries(colours), name if isinstance(name, str) else "")
+
+    def write(self, palette: Palette) -> bytes:
+        content = {"name": palette.name, "author": "", "colors": hex_words(palette)}
+        return (json.dumps(content, ensure_ascii=False) + "\n").encode()
+
+
+def _entries(colours: list[Any]) -> Iterator[Entry]:
+    for number, colour in enumerate(colours, 1):
+        where = f"colour {number}"
+        if not isinstance(colour, str):
+            raise Unreadable("it is not a text such as 'be4a2f'", where)
+        yield Entry(where, hex_colour(colour, where))

@@ -1,0 +1,52 @@
+"""Small pictures of a palette: one pixel or one block of pixels a colour, read row by row."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from PIL import Image
+
+from studio.data.canvas import as_numbers
+from studio.data.decoding import decode, recognise
+from studio.data.palette import MOST_COLOURS
+from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
+from studio.data.sources.base import Refused
+
+_MAGIC = b"\x89PNG\r\n\x1a\n"
+_MOST_PIXELS = 1 << 20  # the most colours, in blocks of 16 x 16
+
+
+class PngStrip(PaletteFormat):
+    """Every colour counts once; what is fully transparent is ground. Written as one row, a pixel for each colour."""
+
+    name = "strip"
+    title = "picture of a palette"
+    suffixes = (".png",)
+
+    def recognises(self, data: bytes) -> bool:
+        return data.startswith(_MAGIC)
+
+    def read(self, data: bytes) -> Palette:
+        if not self.recognises(data):
+            raise Unreadable("it is not a PNG picture")
+        try:
+            header = recognise(data, ".png")
+            if header.width * header.height > _MOST_PIXELS:
+                size = f"{header.width:,} x {header.height:,}"
+                raise Unreadable(f"a picture of {size} pixels is too large for a palette")
+            pixels = decode(data, ".png").rgba.reshape(-1, 4)
+        except Refused as refused:
+            raise Unreadable(refused.reason) from None
+        pixels = pixels[pixels[:, 3] > 0]
+        _, first = np.unique(as_numbers(pixels), return_index=True)
+        if not len(first):
+            raise Unreadable("there are no colours in it")
+        if len(first) > MOST_COLOURS:
+            raise Unreadable(f"a picture of {len(first):,} colours, at most {MOST_COLOURS:,} are taken")
+        return Palette(pixels[np.sort(first)])
+
+    def write(self, palette: Palette) -> bytes:
+        packed = io.BytesIO()
+        Image.fromarray(palette.colours[None]).save(packed, format="PNG")
+        return packed.getvalue()
