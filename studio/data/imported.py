@@ -68,8 +68,9 @@ NOTE_GROUPS = (
     "jpeg",
     "misnamed",  # another kind than its name says
     "converted",  # 16 bits, CMYK, LAB, ...: colours are not bit for bit those of the file
-    "animation",  # only the first frame was taken
+    "animation",  # of its frames those that differ were taken, or only the first
     "turned",  # by its EXIF entry
+    "no classes",  # a file of many sprites whose labels are missing
     "soft alpha",  # half-transparent pixels
     "upscaled",  # every pixel is a block of pixels
     "smooth",  # like a photo or a smoothed enlargement

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from studio.data.sources.base import Refused
 
-_MAGIC = b"\x89PNG\r\n\x1a\n"
+MAGIC = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 _PIECE = 1 << 20
@@ -36,12 +37,12 @@ class Png:
 
 def check(data: bytes) -> Png:
     """Check the chunks of a PNG file. Raises Refused when the file is cut off or damaged."""
-    chunks = _chunks(data)
-    kind, header = chunks[0]
+    found = list(chunks(data))
+    kind, header = found[0]
     if kind != b"IHDR" or len(header) != 25:
         raise Refused("unreadable", "damaged: its header is not that of a PNG picture")
     depth, colour_type = header[16], header[17]
-    kinds = {kind for kind, _ in chunks}
+    kinds = {kind for kind, _ in found}
     if b"IDAT" not in kinds:
         raise Refused("unreadable", "damaged: there are no pixels in it")
     if colour_type == 3 and b"PLTE" not in kinds:
@@ -49,19 +50,18 @@ def check(data: bytes) -> Png:
     wanted = {b"IHDR", b"IDAT", b"IEND"} | ({b"PLTE", b"tRNS"} if colour_type == 3 else set())
     key = None
     if colour_type in (0, 2):
-        transparency = next((chunk[8:-4] for kind, chunk in chunks if kind == b"tRNS"), b"")
+        transparency = next((chunk[8:-4] for kind, chunk in found if kind == b"tRNS"), b"")
         key = _key(transparency, 1 if colour_type == 0 else 3)
-    _check_length(b"".join(chunk[8:-4] for kind, chunk in chunks if kind == b"IDAT"), header)
-    kept = _MAGIC + b"".join(chunk for kind, chunk in chunks if kind in wanted)
-    frames = next((int.from_bytes(chunk[8:12], "big") for kind, chunk in chunks if kind == b"acTL"), 1)
+    _check_length(b"".join(chunk[8:-4] for kind, chunk in found if kind == b"IDAT"), header)
+    kept = MAGIC + b"".join(chunk for kind, chunk in found if kind in wanted)
+    frames = next((int.from_bytes(chunk[8:12], "big") for kind, chunk in found if kind == b"acTL"), 1)
     return Png(kept, depth, key, frames > 1)
 
 
-def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
-    """Kind and whole bytes of every chunk up to IEND."""
-    found: list[tuple[bytes, bytes]] = []
-    start = len(_MAGIC)
-    while True:
+def chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Kind and whole bytes of every chunk up to IEND. Raises Refused where the file is cut off or damaged."""
+    start = len(MAGIC)
+    for _ in range(_MOST_CHUNKS):
         if start + 12 > len(data):
             raise Refused("unreadable", CUT_OFF)
         length, kind = struct.unpack_from(">I4s", data, start)
@@ -72,12 +72,11 @@ def _chunks(data: bytes) -> list[tuple[bytes, bytes]]:
             raise Refused("unreadable", CUT_OFF)
         if zlib.crc32(data[start + 4 : end - 4]) != int.from_bytes(data[end - 4 : end], "big"):
             raise Refused("unreadable", "damaged: its contents do not match their checksum")
-        found.append((kind, data[start:end]))
+        yield kind, data[start:end]
         if kind == b"IEND":
-            return found
-        if len(found) > _MOST_CHUNKS:
-            raise Refused("refused", f"it is made of more than {_MOST_CHUNKS:,} parts")
+            return
         start = end
+    raise Refused("refused", f"too long: it is made of more than {_MOST_CHUNKS:,} parts")
 
 
 def _check_length(packed: bytes, header: bytes) -> None:

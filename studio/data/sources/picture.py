@@ -1,4 +1,4 @@
-"""One picture in one file: PNG, GIF, BMP, WebP, JPEG, TGA or TIFF, told by what is in it and not by its name."""
+"""A picture or an animation: PNG, GIF, BMP, WebP, JPEG, TGA or TIFF, told by what is in it and not by its name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from studio.data.decoding import decode, read_bytes
+from studio.data.decoding import read_bytes
+from studio.data.frames import pictures_in
 from studio.data.headers import HEAD_BYTES, sniff
 from studio.data.sources.base import PICTURE_SUFFIXES, Found, Picture, Refused, Remark, Source
 
@@ -44,10 +45,7 @@ class PictureSource(Source):
             raise Refused("unsupported", f"{_UNREAD[file.suffix]}, which is not read: save it as PNG")
         if file.suffix not in PICTURE_SUFFIXES and sniff(read_bytes(file, HEAD_BYTES), file.suffix) is None:
             return  # notes, licences, sounds: nobody expects a sprite from them
-        data = read_bytes(file)
-        decoded = decode(data, file.suffix)
-        yield Picture(decoded.rgba)
-        yield from decoded.remarks
+        yield from pictures_in(read_bytes(file), file.suffix)
 
     def example(self, folder: Path) -> Path:
         pixels = np.zeros((8, 8, 4), np.uint8)

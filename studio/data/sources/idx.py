@@ -1,0 +1,133 @@
+"""IDX files, as of MNIST and its family: thousands of grey pictures in one file, their classes in one beside it.
+
+'train-images-idx3-ubyte.gz' holds the pictures and 'train-labels-idx1-ubyte.gz' a number for each, or both unpacked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import io
+import math
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.data.decoding import check_size, read_bytes
+from studio.data.naming import shown
+from studio.data.png import CUT_OFF
+from studio.data.sources.base import Found, Picture, Refused, Remark, Source
+
+_MOST_PICTURES = 250_000
+_LARGEST_UNPACKED = 256 << 20  # bytes
+_GZIP = b"\x1f\x8b"
+_BYTES, _OTHER_NUMBERS = 0x08, frozenset({0x09, 0x0B, 0x0C, 0x0D, 0x0E})  # kinds of numbers in an IDX file
+_AT_ONCE = 256  # pictures
+_FASHION = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
+
+
+class IdxSource(Source):
+    """Every picture is an opaque sprite: whether its black is a background or a colour, the file does not say."""
+
+    name = "idx"
+
+    def claims(self, file: Found) -> bool:
+        return _holds_pictures(file) or "idx1-ubyte" in _file_name(file)
+
+    def read(self, file: Found) -> Iterator[Picture | Remark]:
+        if not _holds_pictures(file):
+            return  # labels: they are read with their pictures
+        grey = _numbers(read_bytes(file), 3)
+        folders = _folders(file, len(grey))
+        digits = len(str(len(grey) - 1))
+        for start in range(0, len(grey), _AT_ONCE):
+            some = grey[start : start + _AT_ONCE]
+            rgba = np.full((*some.shape, 4), 255, np.uint8)
+            rgba[..., :3] = some[..., None]
+            for number, picture in enumerate(rgba, start):
+                yield Picture(picture, f"{number:0{digits}}", folders[number] if folders else ())
+        if not folders:
+            yield Remark("no classes", "no file of labels was found beside it: drop the folder that holds both")
+
+    def example(self, folder: Path) -> Path:
+        grey = np.zeros((2, 8, 8), np.uint8)
+        grey[0, 2:6, 1:7], grey[1, 1:7, 2:6] = 200, 90
+        path = folder / "train-images-idx3-ubyte.gz"
+        path.write_bytes(gzip.compress(struct.pack(">IIII", 0x803, *grey.shape) + grey.tobytes()))
+        labels = struct.pack(">II", 0x801, len(grey)) + bytes([3, 7])
+        (folder / "train-labels-idx1-ubyte.gz").write_bytes(gzip.compress(labels))
+        return path
+
+
+def _file_name(file: Found) -> str:
+    return file.where.rpartition(os.sep)[2].lower()
+
+
+def _holds_pictures(file: Found) -> bool:
+    return "idx3-ubyte" in _file_name(file)
+
+
+def _folders(file: Found, count: int) -> list[tuple[str, ...]]:
+    """The class of each picture; empty when there is no file of labels. Raises Refused when they don't belong to it."""
+    stem = _file_name(file).replace("images", "labels").replace("idx3", "idx1").removesuffix(".gz")
+    beside = {name.lower(): name for name in file.beside}
+    name = beside.get(stem) or beside.get(f"{stem}.gz")
+    if name is None:
+        return []
+    try:
+        labels = _numbers(read_bytes(dataclasses.replace(file, where=str(file.path.with_name(name)))), 1)
+    except Refused as refused:
+        raise Refused(refused.group, f"its labels in {shown(name)} can't be used: {refused.reason}") from None
+    if len(labels) != count:
+        raise Refused("unreadable", f"it holds {count:,} pictures, but {shown(name)} holds {len(labels):,} labels")
+    words = _FASHION if "fashion" in file.where.lower() else ()
+    names = [(words[label] if label < len(words) else str(label),) for label in range(256)]
+    return [names[label] for label in labels.tolist()]
+
+
+def _numbers(data: bytes, axes: int) -> NDArray[np.uint8]:
+    """What an IDX file holds, packed with gzip or not: uint8 [count, height, width], or [count] for one axis.
+
+    Raises Refused unless it is exactly as long as its header says, which bounds what is unpacked.
+    """
+    if not data:
+        raise Refused("unreadable", "empty: the file has no bytes")
+    stream = gzip.GzipFile(fileobj=io.BytesIO(data)) if data.startswith(_GZIP) else io.BytesIO(data)
+    try:
+        shape = _shape(stream.read(4 + 4 * axes), axes)
+        numbers = stream.read(math.prod(shape) + 1)
+    except EOFError:
+        raise Refused("unreadable", CUT_OFF) from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise Refused("unreadable", "damaged: it can't be unpacked") from None
+    if len(numbers) < math.prod(shape):
+        raise Refused("unreadable", CUT_OFF)
+    if len(numbers) > math.prod(shape):
+        raise Refused("unreadable", "damaged: it is longer than its header says")
+    return np.frombuffer(numbers, np.uint8).reshape(shape)
+
+
+def _shape(header: bytes, axes: int) -> tuple[int, ...]:
+    """Sizes along each axis. Raises Refused when they can't be those of pictures or labels, or are too large."""
+    if len(header) < 4 + 4 * axes:
+        raise Refused("unreadable", CUT_OFF)
+    zero, kind, found, *sizes = struct.unpack(f">HBB{axes}I", header)
+    if zero or found != axes or kind not in _OTHER_NUMBERS | {_BYTES}:
+        raise Refused("unreadable", f"not an IDX file of {'pictures' if axes == 3 else 'labels'}, as its name says")
+    if kind != _BYTES:
+        raise Refused("unsupported", "an IDX file of other numbers than bytes, which is not read")
+    if not all(sizes):
+        raise Refused("unreadable", "an IDX file that holds nothing")
+    if sizes[0] > _MOST_PICTURES:
+        raise Refused("refused", f"too many: {sizes[0]:,} pictures, at most {_MOST_PICTURES:,} are read")
+    if axes == 3:
+        check_size(sizes[2], sizes[1])
+    length = math.prod(sizes)
+    if length > _LARGEST_UNPACKED:
+        raise Refused("refused", f"too large: {length >> 20:,} MB, at most {_LARGEST_UNPACKED >> 20} are read")
+    return tuple(sizes)

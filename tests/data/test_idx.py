@@ -1,0 +1,189 @@
+"""IDX files, as of MNIST: packed or not, with labels or without, and each lie that a header can tell."""
+
+from __future__ import annotations
+
+import gzip
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.data.sources.base import Found, Picture, Refused, Remark
+from studio.data.sources.idx import IdxSource
+from tests.data.making import Pixels, found, imported, notes, reasons
+
+GREY = np.random.default_rng(0).integers(0, 256, (12, 5, 7)).astype(np.uint8)
+LABELS = np.array([3, 0, 9, 5, 1, 2, 4, 6, 7, 8, 0, 200], np.uint8)
+
+
+def images(grey: Pixels = GREY, kind: int = 0x803, *sizes: int) -> bytes:
+    return struct.pack(">IIII", kind, *(sizes or grey.shape)) + grey.tobytes()
+
+
+def labels(values: Pixels = LABELS, kind: int = 0x801, count: int = -1) -> bytes:
+    return struct.pack(">II", kind, len(values) if count < 0 else count) + values.tobytes()
+
+
+def write(folder: Path, name: str, data: bytes) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+def read(path: Path) -> tuple[list[Picture], list[Remark]]:
+    items = list(IdxSource().read(found(path)))
+    pictures = [item for item in items if isinstance(item, Picture)]
+    return pictures, [item for item in items if isinstance(item, Remark)]
+
+
+def refusal(path: Path) -> Refused:
+    with pytest.raises(Refused) as caught:
+        read(path)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("name", "beside"),
+    [
+        ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
+        ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"),
+        ("t10k-images.idx3-ubyte", "t10k-labels.idx1-ubyte"),
+        ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte"),
+        ("Letters.IDX3-ubyte", "Letters.IDX1-ubyte.gz"),
+    ],
+)
+def test_round_trip(tmp_path: Path, name: str, beside: str) -> None:
+    path, other = write(tmp_path, name, images()), write(tmp_path, beside, labels())
+    pictures, remarks = read(path)
+    assert not remarks and len(pictures) == len(GREY)
+    for number, picture in enumerate(pictures):
+        assert (picture.rgba == np.dstack([GREY[number]] * 3 + [np.full((5, 7), 255)])).all()
+        assert (picture.part, picture.folders) == (f"{number:02d}", (str(LABELS[number]),))
+    assert IdxSource().claims(found(other)) and read(other) == ([], [])
+
+
+def test_pictures_share_no_pixels(tmp_path: Path) -> None:
+    pictures, _ = read(write(tmp_path, "train-images-idx3-ubyte", images()))
+    pictures[0].rgba[:] = 0
+    assert (pictures[1].rgba[..., 0] == GREY[1]).all()
+
+
+def test_fashion_has_names(tmp_path: Path) -> None:
+    path = write(tmp_path / "FashionMNIST", "train-images-idx3-ubyte", images())
+    write(path.parent, "train-labels-idx1-ubyte", labels())
+    folders = [picture.folders for picture in read(path)[0]]
+    assert folders[:4] == [("Dress",), ("T-shirt",), ("Ankle boot",), ("Sandal",)] and folders[-1] == ("200",)
+
+
+def test_without_labels(tmp_path: Path) -> None:
+    write(tmp_path, "t10k-labels-idx1-ubyte", labels())  # those of other pictures
+    pictures, remarks = read(write(tmp_path, "train-images-idx3-ubyte", images()))
+    assert {picture.folders for picture in pictures} == {()}
+    assert [remark.group for remark in remarks] == ["no classes"] and "labels" in remarks[0].reason
+
+
+def test_a_whole_import(tmp_path: Path) -> None:
+    folder = tmp_path / "digits"
+    for name in ("train", "t10k"):
+        grey = np.random.default_rng(len(name)).integers(0, 256, GREY.shape).astype(np.uint8)
+        write(folder, f"{name}-images-idx3-ubyte.gz", images(grey))
+        write(folder, f"{name}-labels-idx1-ubyte.gz", labels(LABELS % 10))
+    (folder / "readme.txt").write_text("The digits.")
+    event = imported(folder)
+    assert len(event.sprites) == 24 and event.sprites.class_names == tuple("0123456789")
+    assert event.sprites.names[0] == "t10k-images-idx3-ubyte.gz#00"
+    assert not reasons(event) and not notes(event, "no classes")
+
+
+def test_a_dropped_file_without_its_labels_says_so(tmp_path: Path) -> None:
+    path = write(tmp_path / "digits", "train-images-idx3-ubyte", images())
+    event = imported(path)
+    assert event.sprites.class_names == ("digits",) and len(notes(event, "no classes")) == 1
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    ("data", "group", "words"),
+    [
+        (b"", "unreadable", "empty"),
+        (images()[:3], "unreadable", "cut off"),
+        (images()[:16], "unreadable", "cut off"),
+        (images()[:-1], "unreadable", "cut off"),
+        (images() + b"\0", "unreadable", "longer than its header says"),
+        (images(GREY, 0x801), "unreadable", "not an IDX file of pictures"),
+        (images(GREY, 0x804), "unreadable", "not an IDX file of pictures"),
+        (images(GREY, 0x10803), "unreadable", "not an IDX file of pictures"),
+        (images(GREY, 0x103), "unreadable", "not an IDX file of pictures"),
+        (images(GREY, 0xD03), "unsupported", "other numbers than bytes"),
+        (images(GREY, 0x803, 0, 5, 7), "unreadable", "holds nothing"),
+        (images(GREY, 0x803, 12, 0, 7), "unreadable", "holds nothing"),
+        (images(GREY, 0x803, 13, 5, 7), "unreadable", "cut off"),
+        (images(GREY, 0x803, 11, 5, 7), "unreadable", "longer than its header says"),
+        (images(GREY, 0x803, 2**32 - 1, 5, 7), "refused", "too many: 4,294,967,295 pictures"),
+        (images(GREY, 0x803, 1, 2**31, 7), "refused", "too large"),
+        (images(GREY, 0x803, 250_000, 4096, 4096), "refused", "too large"),
+    ],
+)
+def test_headers_that_lie(tmp_path: Path, data: bytes, group: str, words: str, packed: bool) -> None:
+    refused = refusal(write(tmp_path, "x.idx3-ubyte" + (".gz" if packed else ""), data))
+    assert refused.group == group and words in (refused.reason if data or not packed else "empty")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (labels(LABELS[:-1]), "12 pictures, but x.idx1-ubyte holds 11 labels"),
+        (labels(LABELS, 0x803), "not an IDX file of labels"),
+        (labels(LABELS, count=13), "cut off"),
+        (labels(LABELS, count=11), "longer than its header says"),
+        (labels(LABELS, count=2**32 - 1), "too many"),
+        (b"", "empty"),
+    ],
+)
+def test_labels_that_lie(tmp_path: Path, data: bytes, words: str) -> None:
+    path = write(tmp_path, "x.idx3-ubyte", images())
+    write(tmp_path, "x.idx1-ubyte", data)
+    refused = refusal(path)
+    assert words in refused.reason and "x.idx1-ubyte" in refused.reason
+
+
+def test_no_more_is_unpacked_than_the_header_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+
+    class Counting(gzip.GzipFile):
+        def read(self, size: int | None = -1) -> bytes:
+            data = super().read(size)
+            taken.append(len(data))
+            return data
+
+    bomb = write(tmp_path, "x.idx3-ubyte.gz", images() + b"\0" * 50_000_000)
+    monkeypatch.setattr(gzip, "GzipFile", Counting)
+    assert "longer" in refusal(bomb).reason
+    assert sum(taken) == 16 + GREY.size + 1
+
+
+def test_packed_files_that_are_damaged(tmp_path: Path) -> None:
+    path = write(tmp_path, "x.idx3-ubyte.gz", images())
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 7):
+        path.write_bytes(whole[:length])
+        assert refusal(path).group == "unreadable", length
+    for position in range(10, len(whole), 7):  # the name and the time before are not checked by gzip
+        twin = bytearray(whole)
+        twin[position] ^= 0x11
+        path.write_bytes(twin)
+        assert refusal(path).group in ("unreadable", "unsupported", "refused"), position
+
+
+def test_claims_by_name() -> None:
+    for name in (
+        "train-images-idx3-ubyte",
+        "t10k-labels-idx1-ubyte.gz",
+        "A.IDX3-UBYTE",
+        "emnist-train-images-idx3-ubyte",
+    ):
+        assert IdxSource().claims(Found(f"/set/{name}", name, (), "set", frozenset(), 0, 0)), name
+    for where in ("/set/train.png", "/x-idx3-ubyte/notes.txt", "/set/idx3"):
+        assert not IdxSource().claims(Found(where, where, (), "set", frozenset(), 0, 0)), where
