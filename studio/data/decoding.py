@@ -80,7 +80,7 @@ def recognise(data: bytes, suffix: str) -> Header:
         if known:
             raise Refused("unsupported", f"{known}, which is not read: save it as PNG")
         raise Refused("unreadable", "not a picture: its contents are something else")
-    _check_size(header.width, header.height)
+    check_size(header.width, header.height)
     return header
 
 
@@ -123,12 +123,13 @@ def _open(data: bytes, kind: str) -> Image.Image:
         names = {"WEBP": "WebP", "TGA": "Tga", "TIFF": "Tiff"}
         importlib.import_module(f"PIL.{names[kind]}ImagePlugin")
     image = Image.open(io.BytesIO(data), formats=(kind,))
-    _check_size(*image.size)
+    check_size(*image.size)
     image.load()
     return image
 
 
-def _check_size(width: int, height: int) -> None:
+def check_size(width: int, height: int) -> None:
+    """Raises Refused for more pixels than the studio reads."""
     if max(width, height) > LARGEST_SIDE:
         raise Refused("refused", f"too large: {width:,} x {height:,} pixels, at most {LARGEST_SIDE:,} a side are read")
 

@@ -67,7 +67,9 @@ NOTE_GROUPS = (
     "jpeg",
     "misnamed",  # another kind than its name says
     "converted",  # 16 bits, CMYK, LAB, ...: colours are not bit for bit those of the file
-    "animation",  # only the first frame was taken
+    "animation",  # only the first frame was taken, or the first of very many
+    "blend mode",  # of a layer, not known: drawn as normal
+    "incomplete",  # a layer is missing whose tiles are in another file
     "turned",  # by its EXIF entry
     "soft alpha",  # half-transparent pixels
     "upscaled",  # every pixel is a block of pixels

@@ -30,7 +30,8 @@ _CHUNK = 32  # files for one thread at a time
 _THREADS = 2  # one waits for the disk while the other decodes; more only fight over the interpreter
 _LOPSIDED = 100
 _READ = (
-    "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures, in folders and sub-folders, and sheets with a JSON beside them"
+    "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures and Aseprite files, in folders and sub-folders, "
+    "and sheets with a JSON beside them"
 )
 
 
