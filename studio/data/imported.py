@@ -68,7 +68,9 @@ NOTE_GROUPS = (
     "jpeg",
     "misnamed",  # another kind than its name says
     "converted",  # 16 bits, CMYK, LAB, ...: colours are not bit for bit those of the file
-    "animation",  # of its frames those that differ were taken, or only the first
+    "animation",  # of its frames those that differ were taken, or only the first, or those that are not too many
+    "blend mode",  # of a layer, not known: drawn as normal
+    "incomplete",  # a layer is missing whose tiles are in another file
     "turned",  # by its EXIF entry
     "no classes",  # a file of many sprites whose labels are missing
     "soft alpha",  # half-transparent pixels

@@ -37,8 +37,8 @@ _CHUNK = 32  # files for one thread at a time
 _THREADS = 2  # one waits for the disk while the other decodes; more only fight over the interpreter
 _LOPSIDED = 100
 _READ = (
-    "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures and animations, sheets with a JSON beside them, and IDX files, "
-    "in folders, sub-folders and zip archives"
+    "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures and animations, Aseprite files, sheets with a JSON beside them, "
+    "and IDX files, in folders, sub-folders and zip archives"
 )
 
 

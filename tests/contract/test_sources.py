@@ -31,7 +31,7 @@ def example(source: Source, tmp_path: Path) -> Path:
 
 
 def test_the_sources_that_are_due() -> None:
-    assert {"idx", "picture", "sheet"} <= {source.name for source in all_sources()}
+    assert {"aseprite", "idx", "picture", "sheet"} <= {source.name for source in all_sources()}
 
 
 def test_reads_its_example(source: Source, example: Path) -> None:

@@ -195,7 +195,7 @@ def test_bad_files_are_listed_and_the_rest_goes_on(tmp_path: Path) -> None:
     event = imported(folder)
     assert event.sprites.names == ("good.png", "jpeg.png", "noname")
     assert reasons(event) == {
-        "art.aseprite": "an Aseprite file, which is not read: save it as PNG",
+        "art.aseprite": "not an Aseprite file: its contents are something else",
         "cut.png": "cut off: the file ends too early",
         "text.png": "not a picture: its contents are something else",
         "zero.png": "empty: the file has no bytes",

@@ -15,8 +15,6 @@ from studio.data.sources.base import PICTURE_SUFFIXES, Found, Picture, Refused, 
 
 # Drawings that the studio does not read and that an artist may miss among the sprites.
 _UNREAD = {
-    ".ase": "an Aseprite file",
-    ".aseprite": "an Aseprite file",
     ".avif": "an AVIF picture",
     ".clip": "a Clip Studio file",
     ".dds": "a DDS texture",

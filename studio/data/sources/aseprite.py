@@ -1,0 +1,94 @@
+"""Aseprite files: every frame is a sprite, with its visible layers drawn over one another."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from studio.core.events import Rgba
+from studio.core.wording import count
+from studio.data.ase_blend import MIXTURES
+from studio.data.ase_file import TILEMAP, AseFile, Tag, parse
+from studio.data.ase_frames import Painter
+from studio.data.decoding import read_bytes
+from studio.data.naming import shown
+from studio.data.sources.base import Found, Picture, Refused, Remark, Source
+
+
+class AsepriteSource(Source):
+    """Told by the suffix; Adobe's swatch files share it and are refused."""
+
+    name = "aseprite"
+
+    def claims(self, file: Found) -> bool:
+        return file.suffix in (".ase", ".aseprite")
+
+    def read(self, file: Found) -> Iterator[Picture | Remark]:
+        try:
+            ase = parse(read_bytes(file))
+            painter = Painter(ase)
+            for frame, part in zip(ase.frames, _parts(ase), strict=True):
+                yield Picture(painter.picture(frame), part)
+            yield from _remarks(ase)
+        except MemoryError:
+            raise Refused("refused", "too large for the free memory") from None
+
+    def example(self, folder: Path) -> Path:
+        ruby, sapphire = np.zeros((2, 8, 8, 4), np.uint8)
+        ruby[2:6, 1:7] = (200, 60, 40, 255)
+        sapphire[1:7, 2:6] = (40, 60, 200, 255)
+        path = folder / "gem.aseprite"
+        path.write_bytes(_one_layer([ruby, sapphire]))
+        return path
+
+
+def _parts(ase: AseFile) -> list[str]:
+    """A name for each frame, unlike the others: its number in the shortest tag over it, else in the file."""
+    if ase.frame_count == 1:
+        return [""]
+    parts: dict[str, None] = {}
+    for number in range(len(ase.frames)):
+        tags = [tag for tag in ase.tags if tag.first <= number <= tag.last and tag.name.strip()]
+        tag = min(tags, key=lambda tag: tag.last - tag.first, default=Tag(0, 0, "frame"))
+        part = wanted = f"{shown(tag.name)[:80].strip()} {number - tag.first + 1}"
+        copies = 1
+        while part in parts:
+            copies += 1
+            part = f"{wanted} ({copies})"
+        parts[part] = None
+    return list(parts)
+
+
+def _remarks(ase: AseFile) -> Iterator[Remark]:
+    visible = [layer for layer in ase.layers if layer.shown]
+    unknown = sum(layer.blend_mode >= len(MIXTURES) for layer in visible)
+    if unknown:
+        yield Remark("blend mode", f"{count(unknown, 'layer')} of a blend mode that is not known: drawn as normal")
+    tilesets = [ase.tilesets.get(layer.tileset) for layer in visible if layer.kind == TILEMAP]
+    elsewhere = sum(tileset is not None and tileset.data is None for tileset in tilesets)
+    if elsewhere:
+        yield Remark("incomplete", f"{count(elsewhere, 'layer')} left out: the tiles are in another file")
+    if ase.frame_count > len(ase.frames):
+        taken = "first was" if len(ase.frames) == 1 else f"first {len(ase.frames):,} were"
+        yield Remark("animation", f"holds {ase.frame_count:,} frames: only the {taken} taken")
+
+
+def _one_layer(frames: Sequence[Rgba]) -> bytes:
+    """The file of an RGBA sprite of one layer; all frames are of one size."""
+    height, width = frames[0].shape[:2]
+    layer = _chunk(0x2004, struct.pack("<HHHHHHB3xH", 1, 0, 0, 0, 0, 0, 255, 0))
+    body = b""
+    for number, rgba in enumerate(frames):
+        cel = struct.pack("<HhhBHh5xHH", 0, 0, 0, 255, 2, 0, width, height) + zlib.compress(rgba.tobytes())
+        chunks = _chunk(0x2005, cel) if number else layer + _chunk(0x2005, cel)
+        body += struct.pack("<IHHH2xI", 16 + len(chunks), 0xF1FA, 1 if number else 2, 100, 0) + chunks
+    header = struct.pack("<IHHHHHI", 128 + len(body), 0xA5E0, len(frames), width, height, 32, 1)
+    return header.ljust(128, b"\0") + body
+
+
+def _chunk(kind: int, data: bytes) -> bytes:
+    return struct.pack("<IH", 6 + len(data), kind) + data
