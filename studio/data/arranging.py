@@ -108,7 +108,8 @@ def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:
     place = len(table.names)
     canvas = table.rgba[place]
     _fit(shape.rgba, canvas)
-    class_name = "/".join((*file.folders, *shape.folders)[: table.options.class_levels]) or file.home
+    folders = (*file.folders, *shape.folders)[: table.options.class_levels]
+    class_name = shape.label or "/".join(folders) or file.home
     first = table.places.setdefault(hashlib.blake2b(canvas, digest_size=16).digest(), place)
     if first != place:
         canvas[:] = 0

@@ -18,7 +18,7 @@ from studio.data.sources.base import Found, Picture, Refused, Remark, Source
 class Shape:
     """A picture that was read.
 
-    part, folders: as in Picture. size, visible: (width, height) of all of it, and of what is not transparent.
+    part, folders, label: as in Picture. size, visible: (width, height) of all of it, and of what is not transparent.
     rgba: uint8, colour zeroed under alpha 0: the whole picture, or only its visible part where the whole is larger than
     any canvas; None where nothing is visible or that is too large as well, so that big pictures don't fill the memory.
     remarks: what is worth a look if it is kept.
@@ -26,6 +26,7 @@ class Shape:
 
     part: str
     folders: tuple[str, ...]
+    label: str
     size: tuple[int, int]
     visible: tuple[int, int]
     rgba: Rgba | None
@@ -82,15 +83,15 @@ def _shape(picture: Picture) -> Shape:
     size = (rgba.shape[1], rgba.shape[0])
     box = visible_box(rgba)
     if box is None:
-        return Shape(picture.part, picture.folders, size, (0, 0), None, ())
+        return Shape(picture.part, picture.folders, picture.label, size, (0, 0), None, ())
     left, top, right, bottom = box
     visible = (right - left, bottom - top)
     if max(visible) > LARGEST_CANVAS:
-        return Shape(picture.part, picture.folders, size, visible, None, ())
+        return Shape(picture.part, picture.folders, picture.label, size, visible, None, ())
     if max(size) > LARGEST_CANVAS:
         rgba = rgba[top:bottom, left:right].copy()
     remarks = tuple(_looked_over(rgba, size, picture.part))
-    return Shape(picture.part, picture.folders, size, visible, rgba, remarks)
+    return Shape(picture.part, picture.folders, picture.label, size, visible, rgba, remarks)
 
 
 def _looked_over(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[Remark]:

@@ -26,7 +26,7 @@ def labels(values: Pixels = LABELS, kind: int = 0x801, count: int = -1) -> bytes
 
 
 def write(folder: Path, name: str, data: bytes) -> Path:
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / name
     path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     return path
@@ -60,7 +60,7 @@ def test_round_trip(tmp_path: Path, name: str, beside: str) -> None:
     assert not remarks and len(pictures) == len(GREY)
     for number, picture in enumerate(pictures):
         assert (picture.rgba == np.dstack([GREY[number]] * 3 + [np.full((5, 7), 255)])).all()
-        assert (picture.part, picture.folders) == (f"{number:02d}", (str(LABELS[number]),))
+        assert (picture.part, picture.label) == (f"{number:02d}", str(LABELS[number]))
     assert IdxSource().claims(found(other)) and read(other) == ([], [])
 
 
@@ -73,14 +73,14 @@ def test_pictures_share_no_pixels(tmp_path: Path) -> None:
 def test_fashion_has_names(tmp_path: Path) -> None:
     path = write(tmp_path / "FashionMNIST", "train-images-idx3-ubyte", images())
     write(path.parent, "train-labels-idx1-ubyte", labels())
-    folders = [picture.folders for picture in read(path)[0]]
-    assert folders[:4] == [("Dress",), ("T-shirt",), ("Ankle boot",), ("Sandal",)] and folders[-1] == ("200",)
+    found = [picture.label for picture in read(path)[0]]
+    assert found[:4] == ["Dress", "T-shirt", "Ankle boot", "Sandal"] and found[-1] == "200"
 
 
 def test_without_labels(tmp_path: Path) -> None:
     write(tmp_path, "t10k-labels-idx1-ubyte", labels())  # those of other pictures
     pictures, remarks = read(write(tmp_path, "train-images-idx3-ubyte", images()))
-    assert {picture.folders for picture in pictures} == {()}
+    assert {picture.label for picture in pictures} == {""}
     assert [remark.group for remark in remarks] == ["no classes"] and "labels" in remarks[0].reason
 
 
@@ -88,12 +88,13 @@ def test_a_whole_import(tmp_path: Path) -> None:
     folder = tmp_path / "digits"
     for name in ("train", "t10k"):
         grey = np.random.default_rng(len(name)).integers(0, 256, GREY.shape).astype(np.uint8)
-        write(folder, f"{name}-images-idx3-ubyte.gz", images(grey))
-        write(folder, f"{name}-labels-idx1-ubyte.gz", labels(LABELS % 10))
+        deep = folder / "MNIST" / name / "raw"  # which is no part of the class
+        write(deep, f"{name}-images-idx3-ubyte.gz", images(grey))
+        write(deep, f"{name}-labels-idx1-ubyte.gz", labels(LABELS % 10))
     (folder / "readme.txt").write_text("The digits.")
     event = imported(folder)
     assert len(event.sprites) == 24 and event.sprites.class_names == tuple("0123456789")
-    assert event.sprites.names[0] == "t10k-images-idx3-ubyte.gz#00"
+    assert event.sprites.names[0] == "MNIST/t10k/raw/t10k-images-idx3-ubyte.gz#00"
     assert not reasons(event) and not notes(event, "no classes")
 
 

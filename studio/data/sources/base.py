@@ -106,11 +106,13 @@ class Picture:
     rgba: uint8 [H, W, 4], straight alpha, any size.
     part: which one of its file ('potions_003'); empty when the file holds just one.
     folders: class name parts to go after those of the file.
+    label: its class, where the input says so itself: folders then don't count.
     """
 
     rgba: Rgba
     part: str = ""
     folders: tuple[str, ...] = ()
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)

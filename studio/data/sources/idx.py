@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import io
 import math
-import os
 import struct
 import zlib
 from collections.abc import Iterator
@@ -43,15 +41,15 @@ class IdxSource(Source):
         if not _holds_pictures(file):
             return  # labels: they are read with their pictures
         grey = _numbers(read_bytes(file), 3)
-        folders = _folders(file, len(grey))
+        labels = _labels(file, len(grey))
         digits = len(str(len(grey) - 1))
         for start in range(0, len(grey), _AT_ONCE):
             some = grey[start : start + _AT_ONCE]
             rgba = np.full((*some.shape, 4), 255, np.uint8)
             rgba[..., :3] = some[..., None]
             for number, picture in enumerate(rgba, start):
-                yield Picture(picture, f"{number:0{digits}}", folders[number] if folders else ())
-        if not folders:
+                yield Picture(picture, f"{number:0{digits}}", label=labels[number] if labels else "")
+        if not labels:
             yield Remark("no classes", "no file of labels was found beside it: drop the folder that holds both")
 
     def example(self, folder: Path) -> Path:
@@ -65,14 +63,14 @@ class IdxSource(Source):
 
 
 def _file_name(file: Found) -> str:
-    return file.where.rpartition(os.sep)[2].lower()
+    return f"{file.stem}{file.suffix}".lower()
 
 
 def _holds_pictures(file: Found) -> bool:
     return "idx3-ubyte" in _file_name(file)
 
 
-def _folders(file: Found, count: int) -> list[tuple[str, ...]]:
+def _labels(file: Found, count: int) -> list[str]:
     """The class of each picture; empty when there is no file of labels. Raises Refused when they don't belong to it."""
     stem = _file_name(file).replace("images", "labels").replace("idx3", "idx1").removesuffix(".gz")
     beside = {name.lower(): name for name in file.beside}
@@ -80,13 +78,13 @@ def _folders(file: Found, count: int) -> list[tuple[str, ...]]:
     if name is None:
         return []
     try:
-        labels = _numbers(read_bytes(dataclasses.replace(file, where=str(file.path.with_name(name)))), 1)
+        labels = _numbers(read_bytes(file.neighbour(name)), 1)
     except Refused as refused:
         raise Refused(refused.group, f"its labels in {shown(name)} can't be used: {refused.reason}") from None
     if len(labels) != count:
         raise Refused("unreadable", f"it holds {count:,} pictures, but {shown(name)} holds {len(labels):,} labels")
-    words = _FASHION if "fashion" in file.where.lower() else ()
-    names = [(words[label] if label < len(words) else str(label),) for label in range(256)]
+    words = _FASHION if "fashion" in f"{file.where}/{file.name}".lower() else ()
+    names = [words[label] if label < len(words) else str(label) for label in range(256)]
     return [names[label] for label in labels.tolist()]
 
 
