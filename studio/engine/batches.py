@@ -12,6 +12,8 @@ from torch import Tensor
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch
 
+_SHIFT_UNIT_PX = 8
+
 
 def split(sprites: Sprites, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Indices for training and held out, int64, sorted: about `share` of each class, none of a very small set."""
@@ -56,18 +58,19 @@ class DeviceSprites:
         """The batch of that step: every sprite comes once an epoch. Augmentation is drawn from `rng`, on the device."""
         chosen = self._indices(step * size, size)
         rgba, y = self.rgba.index_select(0, chosen), self.labels.index_select(0, chosen)
+        changes = torch.zeros(len(y), 3, device=self.device)
         if shift_px:
-            rgba = _shifted(rgba, shift_px, rng)
-        flipped = torch.zeros_like(y, dtype=torch.bool)
+            rgba, changes[:, 1:] = _shifted(rgba, shift_px, rng)
         if flip:
             flipped = torch.rand(len(y), device=self.device, generator=rng) < 0.5
             rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
-        return Batch(to_input(rgba), y, flipped)
+            changes[:, 0] = flipped
+        return Batch(to_input(rgba), y, changes)
 
     def plain_batches(self, size: int, limit: int) -> Iterator[Batch]:
         """The first `limit` sprites in their order, as they are."""
         for rgba, y in zip(self.rgba[:limit].split(size), self.labels[:limit].split(size), strict=True):
-            yield Batch(to_input(rgba), y, torch.zeros_like(y, dtype=torch.bool))
+            yield Batch(to_input(rgba), y, torch.zeros(len(y), 3, device=self.device))
 
     def _indices(self, start: int, size: int) -> Tensor:
         """Entries start .. start + size - 1 of the endless list of shuffled epochs: int64 [size] on the device."""
@@ -82,12 +85,16 @@ class DeviceSprites:
         return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def _shifted(rgba: Tensor, most: int, rng: torch.Generator) -> Tensor:
-    """Move each sprite by up to `most` whole pixels in x and y; what comes in is transparent."""
+def _shifted(rgba: Tensor, most: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Move each sprite by up to `most` whole pixels in x and y; what comes in is transparent.
+
+    Also returns how far each was moved right and down, [B, 2] as in `Batch.changes`.
+    """
     count, _, height, width = rgba.shape
     offset = torch.randint(0, 2 * most + 1, (2, count, 1), device=rgba.device, generator=rng)
     rows = torch.arange(height, device=rgba.device) + offset[0]  # [B, H] into the padded sprite
     columns = torch.arange(width, device=rgba.device) + offset[1]
     padded = torch.nn.functional.pad(rgba, (most, most, most, most))
     sprite = torch.arange(count, device=rgba.device)[:, None, None]
-    return padded[sprite, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    moved = padded[sprite, :, rows[:, :, None], columns[:, None, :]].permute(0, 3, 1, 2)
+    return moved, (most - offset.flip(0).squeeze(2).T) / _SHIFT_UNIT_PX

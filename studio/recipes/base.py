@@ -24,12 +24,12 @@ class Batch:
 
     x: float32 [B, 4, S, S], premultiplied RGBA in [-1, 1].
     y: int64 [B], class indices.
-    flipped: bool [B], true where augmentation mirrored the sprite.
+    changes: float32 [B, 3], what augmentation did: mirrored (0 or 1), then moved right and down, in units of 8 pixels.
     """
 
     x: Tensor
     y: Tensor
-    flipped: Tensor
+    changes: Tensor
 
 
 @dataclass(frozen=True)

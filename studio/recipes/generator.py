@@ -54,7 +54,8 @@ class UNet(nn.Module):
 
     Works at half resolution through pixel-unshuffle (a quarter from 96 pixels on), then two levels further down, each
     as wide as the first: in little time, most is learnt at the finest level.
-    `flipped` [B] tells of mirrored sprites, so that mirroring does not leak into samples. Any S: the border is padded.
+    `changes` [B, 3] tells how augmentation changed the sprites, as in `Batch`, so that it does not leak into samples
+    (Karras et al. 2022). Any S: the border is padded.
     """
 
     def __init__(self, size: int, classes: int, width: int) -> None:
@@ -67,7 +68,7 @@ class UNet(nn.Module):
             TimeFeatures(128), nn.Linear(128, condition), nn.SiLU(), nn.Linear(condition, condition)
         )
         self.label = nn.Embedding(classes + 1, condition)
-        self.mirror = nn.Parameter(torch.zeros(condition))
+        self.changes = nn.Linear(3, condition, bias=False)
 
         def blocks(count: int, joined: int = 0) -> nn.ModuleList:
             """Residual blocks; the first takes `joined` channels more, of the level that is joined here."""
@@ -82,11 +83,12 @@ class UNet(nn.Module):
         self.rise1, self.up1 = nn.Conv2d(width, width, 1), blocks(3, joined=width)
         self.norm, self.leave = group_norm(width), nn.Conv2d(width, pixels, 3, 1, 1)
         nn.init.zeros_(self.leave.weight)
+        nn.init.zeros_(self.changes.weight)
 
-    def forward(self, x: Tensor, t: Tensor, label: Tensor, flipped: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, t: Tensor, label: Tensor, changes: Tensor | None = None) -> Tensor:
         condition = self.time(t) + self.label(label)
-        if flipped is not None:
-            condition = condition + flipped[:, None] * self.mirror
+        if changes is not None:
+            condition = condition + self.changes(changes)
         sprite = self.guess(x, F.silu(condition))
         return (sprite.float() - x) / (1 - t)[:, None, None, None]
 
@@ -208,5 +210,5 @@ def _flow_error(network: nn.Module, batch: Batch, noise: Tensor, t: Tensor, labe
     """Mean squared error of the velocity at times t [B] on the lines from `noise` to the batch's sprites."""
     t = t.clamp(max=_LATEST)
     mix = t[:, None, None, None]
-    velocity = network((1 - mix) * noise + mix * batch.x, t, label, batch.flipped)
+    velocity = network((1 - mix) * noise + mix * batch.x, t, label, batch.changes)
     return F.mse_loss(velocity.float(), batch.x - noise)

@@ -53,20 +53,21 @@ def test_mirrored_sprites_are_mirrored_and_told() -> None:
     data = DeviceSprites(sprites, CPU)
     batch = data.batch(0, 40, flip=True, shift_px=0, rng=torch.Generator().manual_seed(0))
     plain = to_input(data.rgba[data._indices(0, 40)])
-    assert 5 < int(batch.flipped.sum()) < 35
-    expected = torch.where(batch.flipped[:, None, None, None], plain.flip(-1), plain)
+    flipped = batch.changes[:, 0] == 1
+    assert 5 < int(flipped.sum()) < 35 and not batch.changes[~flipped].any() and not batch.changes[:, 1:].any()
+    expected = torch.where(flipped[:, None, None, None], plain.flip(-1), plain)
     assert torch.equal(batch.x, expected)
 
 
-def test_shifts_move_whole_pixels_and_bring_in_nothing() -> None:
+def test_shifts_move_whole_pixels_bring_in_nothing_and_are_told() -> None:
     rgba = torch.from_numpy(make_sprites(per_class=50).rgba).permute(0, 3, 1, 2)
-    moved = _shifted(rgba, 2, torch.Generator().manual_seed(3))
+    moved, told = _shifted(rgba, 2, torch.Generator().manual_seed(3))
     seen = set()
-    for before, after in zip(rgba.numpy(), moved.numpy(), strict=True):
+    for before, after, (right, down) in zip(rgba.numpy(), moved.numpy(), told.tolist(), strict=True):
         padded = np.pad(before, ((0, 0), (2, 2), (2, 2)))
         fits = [
             (dy, dx) for dy in range(5) for dx in range(5) if np.array_equal(padded[:, dy : dy + 8, dx : dx + 8], after)
         ]
-        assert fits
+        assert (2 - 8 * down, 2 - 8 * right) in fits
         seen.update(fits)
     assert len(seen) > 15

@@ -87,13 +87,13 @@ def test_any_size_goes_through(size: int) -> None:
         assert network(x, t, y).shape == x.shape
 
 
-def test_mirroring_is_told_to_the_network() -> None:
+def test_what_augmentation_did_is_told_to_the_network() -> None:
     network = UNet(8, classes=2, width=16)
     nn.init.normal_(network.leave.weight)
-    nn.init.normal_(network.mirror)
+    nn.init.normal_(network.changes.weight)
     for block in network.modules():
         if isinstance(block, nn.Conv2d):
             nn.init.normal_(block.weight, std=0.1)
     x, t, y = torch.randn(2, 4, 8, 8), torch.rand(2), torch.tensor([0, 1])
-    plain, told = network(x, t, y), network(x, t, y, torch.tensor([False, True]))
+    plain, told = network(x, t, y), network(x, t, y, torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.25, -0.25]]))
     assert torch.equal(plain[0], told[0]) and not torch.allclose(plain[1], told[1])
