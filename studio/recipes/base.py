@@ -90,7 +90,7 @@ class Recipe(ABC):
     summary: ClassVar[str] = ""  # one sentence, shown beside the title
     makes: ClassVar[Literal["sprites", "labels"]] = "sprites"
     Config: ClassVar[type[TrainingConfig]] = TrainingConfig
-    probes: ClassVar[float] = 1.0  # work of the default network on a 32 px sprite, in those of the devices' probe
+    probes: ClassVar[float] = 1.0  # how many sprites the devices' probe trains on in the time of one here, at 32 pixels
     headline: ClassVar[str] = "loss"  # the metric that tells a better checkpoint from a worse one
     headline_is_better: ClassVar[Literal["low", "high"]] = "low"
     # Classes and functions, in order, whose sources rebuild the network from torch alone; see exports/state_dict.py.

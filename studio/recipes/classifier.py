@@ -18,7 +18,7 @@ from studio.recipes.base import Batch, Evaluation, Means, Preset, Recipe, Spec
 from studio.recipes.layers import ResidualBlock, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
-_PLANNER = Planner(width=32, widths=(16, 24, 32, 48, 64), slowing=1.6, most_looks=1000)
+_PLANNER = Planner(width=32, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000)
 _SMALLEST = 3  # one sprite to check on, and more than one to learn from
 
 
@@ -84,7 +84,7 @@ class Classifier(Recipe):
     Config = ClassifierConfig
     headline = "accuracy"
     headline_is_better = "high"
-    probes = 2.0
+    probes = 4.1
     portable = (group_norm, ResidualBlock, ResNet)
 
     def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:

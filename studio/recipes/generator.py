@@ -45,7 +45,7 @@ class GeneratorConfig(TrainingConfig):
         object.__setattr__(self, "width", whole_groups(self.width))
 
 
-_PLANNER = Planner(width=64, widths=(32, 48, 64, 96, 128), slowing=1.6, most_looks=1000)
+_PLANNER = Planner(width=64, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300)
 _LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
 
 
@@ -158,14 +158,14 @@ class Generator(Recipe):
     summary = "Learns to draw new sprites like yours, class by class."
     makes = "sprites"
     Config = GeneratorConfig
-    probes = 3.0
+    probes = 7.4
     portable = (group_norm, TimeFeatures, ResidualBlock, Attention, UNet, draw_noise, solve)
 
     def presets(self, means: Means) -> tuple[Preset, ...]:
         return (
-            _PLANNER.preset("Quick", "A first look: shapes and colours.", 2.0, 60_000, means),
+            _PLANNER.preset("Quick", "A first look: shapes and colours.", 2.0, 50_000, means),
             _PLANNER.preset("Standard", "Recognisable sprites on most computers.", 10.0, 250_000, means),
-            _PLANNER.preset("Best", "Finer detail, for a longer break.", 30.0, 500_000, means),
+            _PLANNER.preset("Best", "Finer detail, for a longer break.", 30.0, 400_000, means),
         )
 
     def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
