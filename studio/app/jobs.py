@@ -134,6 +134,13 @@ def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: S
             yield Measured(event) if isinstance(event, DeviceMeasured) else event
 
 
+def learn_to_see(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
+    """Learn what trainings of these sprites are measured by."""
+    from studio.engine.quality import learn_to_see
+
+    yield from learn_to_see(sprites, config, device)
+
+
 def train(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control) -> Events:
     """Train a new run in a folder of its own."""
     from studio.engine.train import train_new

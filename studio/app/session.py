@@ -11,6 +11,7 @@ from studio.app.dispatcher import Dispatcher
 from studio.app.importing import Importing
 from studio.app.library import Library
 from studio.app.models import Models
+from studio.app.preparing import Preparing
 from studio.app.settings import Settings
 from studio.app.training import Training
 from studio.app.workshop import Workshop
@@ -36,6 +37,7 @@ class Session(QObject):
         self.importing = Importing(self.dispatcher, self)
         self.workshop = Workshop(self.dispatcher, self)
         self.training = Training(self.dispatcher, self)
+        self.preparing = Preparing(self.dispatcher, self.importing, self.workshop, self.training, self)
         self.models = Models(self.dispatcher, self)
         self.library = Library(self.dispatcher, self)
         self._offered = False

@@ -98,7 +98,7 @@ class StatusLine(QStatusBar):
         self._bar.setRange(0, 0)
         if job is None:
             self._text.setText("Ready")
-        elif job.background:
+        elif job.background and self._session.training.is_busy():
             self._show_training()
         else:
             self._text.setText(self._said or f"{job.title}…")

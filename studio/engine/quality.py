@@ -10,9 +10,14 @@ from typing import Literal
 
 import torch
 
+from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, Progress, QualityMeasured, Rgba
+from studio.data.sprites import Sprites
+from studio.engine import devices
+from studio.engine.batches import split
 from studio.engine.checkpoints import add_metrics
 from studio.engine.copies import nearest_training_sprites
+from studio.engine.devices import Device
 from studio.engine.evaluate import FEWEST, classes_to_draw
 from studio.engine.features import SpriteFeatures, features_of
 from studio.engine.generate import GenerateSettings, draw
@@ -69,7 +74,7 @@ class QualityMeter:
 
     def _is_hopeless(self, learning: Progress) -> bool:
         """Whether so short a run would end before anything is measured."""
-        expected_s = self._spent_s * learning.total / learning.done
+        expected_s = self._spent_s * learning.total / _FORESIGHT
         return learning.done == _FORESIGHT and expected_s > self._allowance_s()
 
     def _is_affordable(self) -> bool:
@@ -112,6 +117,14 @@ class QualityMeter:
         yield measured
 
 
+def learn_to_see(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
+    """Learn ahead what a training of these sprites is measured by, as far as it would be: yields Progress."""
+    training = sprites.take(split(sprites, config.holdout, config.seed)[0])
+    if len(training) >= FEWEST:
+        precision = devices.resolve_precision(device, config.precision)
+        yield from features_of(training, torch.device(device.id), precision)
+
+
 @dataclass(frozen=True, eq=False)
 class _Yardstick:
     """What new sprites are measured by: features, and those of the real sprites that they are to be like."""
@@ -139,6 +152,7 @@ def _make_yardstick(training: Training) -> Generator[Event, None, _Yardstick]:
     what real sprites get.
     """
     features = yield from features_of(training.train_sprites, training.device, training.precision)
+    yield Progress(0, 3, "real sprites measured")
     known, heldout = training.train_sprites.rgba, training.heldout_sprites
     enough = len(heldout) >= FEWEST
     seen, unseen = (known, heldout) if enough else (known[0::2], known[1::2])

@@ -32,6 +32,12 @@ def _collected_here() -> Iterator[None]:
     gc.collect()
 
 
+@pytest.fixture(autouse=True)
+def _soon_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sprites that are opened are got to know, in passing."""
+    monkeypatch.setattr("studio.engine.features._STEPS", 3)
+
+
 @pytest.fixture
 def dispatcher(qtbot: QtBot) -> Iterator[Dispatcher]:
     """Two workers that are ended with the test."""
