@@ -133,9 +133,12 @@ class Monitor(QWidget):
             elif name in _SERIES:
                 scale = 1 / _GB if name == "memory_bytes" else 1
                 self.plot.append_series(_SERIES[name], curve.steps, curve.values * scale, run_words.UNITS.get(name, ""))
-        validation = event.history.validation.get("loss")
-        for step, loss in zip(validation.steps, validation.values, strict=True) if validation else ():
-            self.plot.append_validation(int(step), float(loss))
+        for name, curve in event.history.validation.items():
+            if name != "loss":
+                self.plot.append_series(f"Held-out {name}", curve.steps, curve.values, dots=True)
+                continue
+            for step, loss in zip(curve.steps, curve.values, strict=True):
+                self.plot.append_validation(int(step), float(loss))
         for name, curve in event.history.quality.items():
             self._plot_quality(name, curve.steps, curve.values)
         for step in event.history.checkpoints:
@@ -168,7 +171,7 @@ class Monitor(QWidget):
             self.plot.append_validation(event.step, event.metrics["loss"])
             for name, value in event.metrics.items():
                 if name != "loss":
-                    self.plot.append_series(f"Held-out {name}", [event.step], [value])
+                    self.plot.append_series(f"Held-out {name}", [event.step], [value], dots=True)
         if event.confusion is not None and len(self._class_names) == len(event.confusion):
             self.confusion.set_confusion(event.confusion, self._class_names)
             self.tabs.setTabVisible(1, True)
@@ -184,9 +187,8 @@ class Monitor(QWidget):
     def _plot_quality(self, name: str, steps: Numbers, values: Numbers) -> None:
         """Next to the losses: no other series says as much."""
         if self.plot is not None and name in run_words.QUALITY:
-            self.plot.append_series(
-                run_words.QUALITY[name], steps, values, place=1 + list(run_words.QUALITY).index(name)
-            )
+            place = 1 + list(run_words.QUALITY).index(name)
+            self.plot.append_series(run_words.QUALITY[name], steps, values, place=place, dots=True)
 
     def _mark_checkpoint(self, event: CheckpointSaved) -> None:
         if self.plot is not None:

@@ -57,9 +57,14 @@ class LossPlot(QWidget):
         self._data.validation.append([step], [loss])
         self._plot.data_changed()
 
-    def append_series(self, name: str, steps: Numbers, values: Numbers, unit: str = "", place: int = -1) -> None:
-        """Append to another series ('Learning rate'); the first call with a name adds its tab, at `place` or last."""
-        if self._data.append_series(name, steps, values, unit):
+    def append_series(
+        self, name: str, steps: Numbers, values: Numbers, unit: str = "", *, place: int = -1, dots: bool = False
+    ) -> None:
+        """Append to another series ('Learning rate'); the first call with a name adds its tab, at `place` or last.
+
+        dots: show each value, as they are few.
+        """
+        if self._data.append_series(name, steps, values, unit, dots=dots):
             index = self._bar.insertTab(place, name)
             self._bar.setTabToolTip(index, f"Show '{name}' over the same steps.")
         if name == self._shown:

@@ -22,6 +22,7 @@ class Tab:
     name: str
     unit: str = ""
     validation: Series | None = None
+    dots: bool = False  # each value counts: they are few
     log: bool = False
     raw: Series = field(default_factory=Series)
     smoothed: Smoothed = field(init=False)
@@ -37,7 +38,7 @@ class Tab:
                 Line("Smoothed", self.smoothed, Look("bold"), self.unit),
             ]
         else:
-            lines = [Line(self.name, self.raw, Look("thin"), self.unit)]
+            lines = [Line(self.name, self.raw, Look("dots" if self.dots else "thin"), self.unit)]
         if self.validation is not None:
             lines.append(Line("Held out", self.validation, Look("dots", 1)))
         return lines
@@ -70,11 +71,11 @@ class PlotData:
         self.validation.cut(first + 1)  # a figure after `first` steps was measured before step `first` was taken
         self.marks[:] = [mark for mark in self.marks if mark.step <= first]
 
-    def append_series(self, name: str, steps: Numbers, values: Numbers, unit: str) -> bool:
+    def append_series(self, name: str, steps: Numbers, values: Numbers, unit: str, *, dots: bool) -> bool:
         """Append to another series. Returns whether it is a new one."""
         new = name not in self.tabs
         if new:
-            self.tabs[name] = Tab(name, unit)
+            self.tabs[name] = Tab(name, unit, dots=dots)
             if len(steps) > 1 and steps[1] - steps[0] == 1:  # a value for each step is as noisy as the losses
                 self.tabs[name].smoothed.constant = SMOOTHING
         self.tabs[name].raw.append(steps, values)

@@ -50,7 +50,8 @@ class PlotView(QObject):
             return shown
         # A smoothed curve lies within its raw one, and would drag one outlier along for many steps.
         rough = [points for line, points in zip(self._lines, drawn, strict=True) if line.look.style != "bold"]
-        return plot_range.values_range(rough or drawn, steps, shown, whole=log)
+        few = all(line.look.style == "dots" for line in self._lines)
+        return plot_range.values_range(rough or drawn, steps, shown, whole=log or few)
 
     def fit_values(self) -> None:
         """Fit the values to what is visible, and keep them fitting."""
