@@ -173,7 +173,7 @@ def test_space_pauses_and_goes_on(qtbot: QtBot, opened: Window) -> None:
 def test_settings_that_make_no_sense_keep_start_away(opened: Window) -> None:
     opened.show_page("train")
     setup = opened.train.setup
-    form = setup._forms[setup.recipes.currentData()]
+    form = setup._forms._forms[setup.recipes.currentData()]
     box = form.findChild(QWidget, "batch_size")
     assert box is not None
     box.setFocus()
@@ -201,7 +201,7 @@ def test_presets_follow_the_sprites_and_the_device(opened: Window, monkeypatch: 
     setup = opened.train.setup
     assert setup.presets.marked == "Standard"
     assert setup.config().minutes == 0.5
-    monkeypatch.setattr(setup, "_means", lambda recipe: Means(100_000, 500.0))
+    monkeypatch.setattr("studio.app.pages.setup._means", lambda *known: Means(100_000, 500.0))
     setup._offer_presets()
     assert setup.presets.marked == "Standard" and setup.config().minutes == 10.0
 

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QSplitter, QTabWidget, QWidget
 from studio.app import parts
 from studio.app.answers import RunDescribed
 from studio.app.pages import run_words
+from studio.app.pages.live_curves import LiveCurves
 from studio.app.session import Session
 from studio.app.widgets.confusion import ConfusionView
 from studio.app.widgets.filmstrip import Filmstrip
@@ -28,12 +29,10 @@ from studio.core.events import (
 from studio.engine.history import HistoryRead
 
 if TYPE_CHECKING:
-    from studio.app.widgets.loss_plot import LossPlot, Numbers
+    from studio.app.widgets.loss_plot import LossPlot
 
 _REDRAW_CPU_MS = 1000
 _REDRAW_GPU_MS = 100
-_SERIES = {"lr": "Learning rate", "grad_norm": "Gradient norm", "sprites_per_s": "Speed", "memory_bytes": "Memory"}
-_GB = 2**30
 
 
 class Monitor(QWidget):
@@ -43,7 +42,7 @@ class Monitor(QWidget):
         super().__init__()
         self._session = session
         self._class_names: tuple[str, ...] = ()
-        self.plot: LossPlot | None = None
+        self.curves = LiveCurves()
         self.readings = Readings()
         self.filmstrip = Filmstrip()
         self.confusion = ConfusionView()
@@ -59,8 +58,8 @@ class Monitor(QWidget):
             SamplesReady: self._add_samples,
             Validated: self._add_validation,
             QualityMeasured: self._add_quality,
-            CheckpointSaved: self._mark_checkpoint,
-            Advised: self._mark_best,
+            CheckpointSaved: self.curves.mark_checkpoint,
+            Advised: self.curves.mark_best,
         }
         session.training.said.connect(self._hear)
         session.training.state_changed.connect(self._note_state)
@@ -86,9 +85,14 @@ class Monitor(QWidget):
         box.setStretch(1, 1)
         self.setLayout(box)
 
+    @property
+    def plot(self) -> LossPlot | None:
+        """The plot, once it is made."""
+        return self.curves.plot
+
     def set_plot(self, plot: LossPlot) -> None:
         """Take the plot, which is made when its library is there."""
-        self.plot = plot
+        self.curves.plot = plot
         self._plot_place.addWidget(plot)
         plot.step_hovered.connect(self.filmstrip.peek)
         plot.hover_ended.connect(self.filmstrip.end_peek)
@@ -125,38 +129,12 @@ class Monitor(QWidget):
         """A run that goes on: its curves and samples so far."""
         for step, sprites in event.samples:
             self.filmstrip.add(step, sprites)
-        if self.plot is None:
-            return
-        for name, curve in event.history.series.items():
-            if name == "loss":
-                self.plot.append(curve.steps, curve.values)
-            elif name in _SERIES:
-                scale = 1 / _GB if name == "memory_bytes" else 1
-                self.plot.append_series(_SERIES[name], curve.steps, curve.values * scale, run_words.UNITS.get(name, ""))
-        for name, curve in event.history.validation.items():
-            if name != "loss":
-                self.plot.append_series(f"Held-out {name}", curve.steps, curve.values, dots=True)
-                continue
-            for step, loss in zip(curve.steps, curve.values, strict=True):
-                self.plot.append_validation(int(step), float(loss))
-        for name, curve in event.history.quality.items():
-            self._plot_quality(name, curve.steps, curve.values)
-        for step in event.history.checkpoints:
-            self.plot.add_mark(step, "checkpoint")
+        self.curves.recall(event.history)
         if self._session.training.advice is not None:
-            self._mark_best(self._session.training.advice)
+            self.curves.mark_best(self._session.training.advice)
 
     def _add_losses(self, chunk: LossChunk) -> None:
-        if self.plot is not None:
-            steps = range(chunk.first_step, chunk.first_step + len(chunk.losses))
-            self.plot.append(steps, chunk.losses)
-            self.plot.append_series(_SERIES["grad_norm"], steps, chunk.grad_norms)
-            for name, value in (
-                ("lr", chunk.lr),
-                ("sprites_per_s", chunk.sprites_per_s),
-                ("memory_bytes", chunk.memory_bytes / _GB),
-            ):
-                self.plot.append_series(_SERIES[name], [steps[-1]], [value], run_words.UNITS.get(name, ""))
+        self.curves.add_losses(chunk)
         self._show_readings(chunk)
 
     def _show_readings(self, chunk: LossChunk) -> None:
@@ -167,11 +145,7 @@ class Monitor(QWidget):
         self.filmstrip.add(event.step, event.sprites, event.captions)
 
     def _add_validation(self, event: Validated) -> None:
-        if self.plot is not None:
-            self.plot.append_validation(event.step, event.metrics["loss"])
-            for name, value in event.metrics.items():
-                if name != "loss":
-                    self.plot.append_series(f"Held-out {name}", [event.step], [value], dots=True)
+        self.curves.add_validation(event)
         if event.confusion is not None and len(self._class_names) == len(event.confusion):
             self.confusion.set_confusion(event.confusion, self._class_names)
             self.tabs.setTabVisible(1, True)
@@ -179,22 +153,6 @@ class Monitor(QWidget):
             self._show_readings(self._session.training.chunk)
 
     def _add_quality(self, event: QualityMeasured) -> None:
-        for name, value in event.figures.items():
-            self._plot_quality(name, [event.step], [value])
+        self.curves.add_quality(event)
         if "copies" in event.figures:
             self.readings.set_reading("Copies", run_words.copies(event.figures), run_words.COPIES)
-
-    def _plot_quality(self, name: str, steps: Numbers, values: Numbers) -> None:
-        """Next to the losses: no other series says as much."""
-        if self.plot is not None and name in run_words.QUALITY:
-            place = 1 + list(run_words.QUALITY).index(name)
-            self.plot.append_series(run_words.QUALITY[name], steps, values, place=place, dots=True)
-
-    def _mark_checkpoint(self, event: CheckpointSaved) -> None:
-        if self.plot is not None:
-            self.plot.add_mark(event.step, "checkpoint")
-
-    def _mark_best(self, event: Advised) -> None:
-        """Where to stop, or would have been best to."""
-        if self.plot is not None and event.verdict != "improving":
-            self.plot.add_mark(event.best_step, "best")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, Slot
@@ -9,10 +10,11 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from studio.app import parts
 from studio.app.answers import RunDescribed
-from studio.app.form import ConfigForm
 from studio.app.pages.device_choice import DeviceChoice
 from studio.app.pages.presets import Presets
+from studio.app.pages.recipe_forms import RecipeForms
 from studio.app.session import Session
+from studio.app.settings import Settings
 from studio.app.widgets import labels
 from studio.app.widgets.disclosure import Disclosure
 from studio.core import wording
@@ -21,6 +23,8 @@ from studio.core.errors import UsageError
 from studio.core.events import Event
 
 if TYPE_CHECKING:
+    from studio.data.sprites import Sprites
+    from studio.engine.devices import Device
     from studio.recipes.base import Means, Recipe
 
 
@@ -32,15 +36,14 @@ class SetupPanel(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._forms: dict[str, ConfigForm] = {}
         self.recipes = QComboBox()
         parts.describe(self.recipes, "Recipe", "What kind of model to train.")
         self._summary = labels.caption("Recipes arrive with the engine, in a moment.")
         self.presets = Presets()
         self.devices = DeviceChoice(session)
         self._estimate = labels.caption("")
-        self._form_box = parts.column()
-        self.settings = Disclosure("Settings", parts.panel(self._form_box))
+        self._forms = RecipeForms()
+        self.settings = Disclosure("Settings", self._forms)
         heading = labels.heading
         self.setLayout(
             parts.column(
@@ -55,6 +58,7 @@ class SetupPanel(QWidget):
         self._session.workshop.ready.connect(self._show_recipes)
         self.recipes.currentIndexChanged.connect(self._show_recipe)
         self.presets.chosen.connect(self._take_preset)
+        self._forms.changed.connect(self._settings_changed)
         self.devices.changed.connect(self._show_estimate)
         self.devices.changed.connect(self.changed)
         self.devices.measure_wanted.connect(self._measure)
@@ -70,23 +74,20 @@ class SetupPanel(QWidget):
 
     def config(self) -> TrainingConfig:
         """The settings on show. Raises UsageError."""
-        config = self._forms[self.recipes.currentData()].config()
-        assert isinstance(config, TrainingConfig)
-        return config
+        return self._forms.config()
 
     def problem(self) -> str:
         """Why nothing can be trained with this; empty when it can."""
         if self.recipe() is None:
             return "The engine is still starting."
-        return self.devices.problem() or self._forms[self.recipes.currentData()].problem()
+        return self.devices.problem() or self._forms.problem()
 
     def set_locked(self, locked: bool) -> None:
         """No other choice while a run trains."""
         self.recipes.setEnabled(not locked)
         self.presets.setEnabled(not locked)
         self.devices.picker.set_locked(locked)
-        for form in self._forms.values():
-            form.set_locked(locked)
+        self._forms.set_locked(locked)
 
     def keep(self) -> None:
         """Remember what is chosen."""
@@ -115,50 +116,32 @@ class SetupPanel(QWidget):
         if recipe is None:
             return
         self._summary.setText(recipe.summary)
-        self.presets.show_recipe(recipe, self._means(recipe))
-        if recipe.name not in self._forms:
-            self._add_form(recipe)
-        for name, form in self._forms.items():
-            form.setVisible(name == recipe.name)
+        self.presets.show_recipe(recipe, _means(recipe, self._session.importing.sprites, self.devices.device()))
+        self._forms.show_recipe(recipe, partial(_first_config, recipe, self._session.settings, self.presets))
         self._settings_changed()
-
-    def _add_form(self, recipe: Recipe) -> None:
-        settings = self._session.settings
-        config, preset = _remembered(recipe, settings.values(recipe.name)), settings.text(f"{recipe.name} preset")
-        if config is None or preset:
-            config = self.presets.config(preset) or recipe.Config()
-        form = ConfigForm(config)
-        form.changed.connect(self._settings_changed)
-        self._forms[recipe.name] = form
-        self._form_box.addWidget(form)
 
     @Slot()
     def _offer_presets(self) -> None:
         """Other sprites or another device make other presets; the one that is chosen stays chosen."""
         recipe, chosen = self.recipe(), self.presets.marked
-        if recipe is None or self._session.training.is_busy() or self._forms[recipe.name].problem():
+        if recipe is None or self._session.training.is_busy() or self._forms.problem():
             return
-        self.presets.show_recipe(recipe, self._means(recipe))
+        self.presets.show_recipe(recipe, _means(recipe, self._session.importing.sprites, self.devices.device()))
         config = self.presets.config(chosen)
         if chosen and config is not None and config != self.config():
             self._take_preset(config)
         else:
             self.presets.mark(self.config())
 
-    def _means(self, recipe: Recipe) -> Means:
-        from studio.engine.measure import means_of  # torch is there: the recipe came with it
-
-        return means_of(recipe, self._session.importing.sprites, self.devices.device())
-
     @Slot(object)
     def _take_preset(self, config: Config) -> None:
-        self._forms[self.recipes.currentData()].set_config(config)
+        self._forms.set_config(config)
         self._settings_changed()
 
     @Slot()
     def _settings_changed(self) -> None:
         recipe = self.recipe()
-        if recipe is not None and not self._forms[recipe.name].problem():
+        if recipe is not None and not self._forms.problem():
             self.presets.mark(self.config())
             self.devices.settings_changed(recipe, self.config())
         self._show_estimate()
@@ -184,7 +167,7 @@ class SetupPanel(QWidget):
     def _show_estimate(self) -> None:
         """How long it takes and how much is seen, as far as that is known."""
         sprites = self._session.importing.sprites
-        if self.recipe() is None or self._forms[self.recipes.currentData()].problem():
+        if self.recipe() is None or self._forms.problem():
             return
         config = self.config()
         speed = self.devices.speed(config.precision)
@@ -195,6 +178,20 @@ class SetupPanel(QWidget):
         each = wording.count(round(seen / max(1, len(sprites))), "time")
         length = wording.duration(seen / speed)
         self._estimate.setText(f"About {length} here: {wording.number(seen)} sprites, each of yours {each}.")
+
+
+def _means(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> Means:
+    from studio.engine.measure import means_of  # torch is there: the recipe came with it
+
+    return means_of(recipe, sprites, device)
+
+
+def _first_config(recipe: Recipe, settings: Settings, presets: Presets) -> TrainingConfig:
+    """Those of the last time: the preset, or the user's own."""
+    config, preset = _remembered(recipe, settings.values(recipe.name)), settings.text(f"{recipe.name} preset")
+    if config is None or preset:
+        config = presets.config(preset)
+    return config or recipe.Config()
 
 
 def _remembered(recipe: Recipe, values: dict[str, Value]) -> TrainingConfig | None:
