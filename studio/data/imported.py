@@ -12,6 +12,7 @@ from studio.data.sprites import Sprites
 
 LARGEST_CANVAS = 256
 MOST_FILES = 1_000_000
+MOST_IN_SHEET = 30_000  # sprites
 
 
 @dataclass(frozen=True)
