@@ -20,10 +20,10 @@ _MOST_MARGIN = 32
 _USUAL = 0.75  # quantile of the links between neighbouring lines that stands for those inside of sprites
 _FEW, _SOME = 0.06, 0.35  # shares of the usual links
 _AT_BORDERS = (0.75, 0.22, 0.03)  # how often a true border is crossed by at most a few, at most some, and more links
-_ENOUGH = 3.0  # evidence for a grid: 20 to 1
+_ENOUGH = 2.0  # evidence for a grid: 7 to 1
 # Natural logarithms of how much rarer something is than its plain counterpart, as far as that can be said.
 _SPACING = (0.0, 1.0, 1.0, 3.0, 2.0, 4.0, 4.0, 4.0, 3.0)  # by pixels
-_OBLONG = 4.0
+_OBLONG = 2.5
 _ODD_SIZES = ((8, 2.0), (4, 4.0), (2, 5.0), (1, 7.0))  # by the first number that divides a size that is not common
 _ONE_SIDED, _PARTLY_EMPTY, _CUT_OFF = 1.0, 3.0, 8.0  # what is left behind the last tile
 _MARGIN_AS_SPACING, _EVEN_MARGIN, _ANY_MARGIN = 0.5, 2.0, 3.0
@@ -113,7 +113,8 @@ def _confidence(high: _Sizes, wide: _Sizes, y: int, x: int) -> float:
 
 def _lines(pixels: NDArray[np.uint32], filled: NDArray[np.bool_]) -> _Lines:
     """What the rows of [n, m] show."""
-    links = ((pixels[1:] == pixels[:-1]) & filled[1:] & filled[:-1]).sum(axis=1)
+    drawn = (pixels == pixels[:1]).all(axis=0)  # lines that lead along between tiles link everything
+    links = ((pixels[1:] == pixels[:-1]) & filled[1:] & filled[:-1] & ~drawn).sum(axis=1)
     evidence = np.zeros(len(pixels))
     if links.any():
         usual = np.quantile(links, _USUAL)
@@ -129,9 +130,13 @@ def _sizes(lines: _Lines, spacing: int) -> _Sizes:
     at = np.arange(len(lines))
     busy_before = np.concatenate([[0], np.cumsum(lines.busy)])
     for size in range(_SMALLEST_TILE, min(_LARGEST_TILE, len(lines)) + 1):
+        if len(lines) // 2 < size < len(lines) - 2 * _MOST_MARGIN:
+            continue  # neither two tiles nor one with its margins
         period = size + spacing
         phase = at % period
-        busy = np.bincount(phase, lines.busy, period)
+        busy = np.bincount(phase, lines.busy, period) > 0
+        if spacing and busy.all():
+            continue
         start = np.arange(min(_MOST_MARGIN, period - 1, len(lines) - size) + 1)
         between = (start[:, None] - np.arange(1, spacing + 1)) % period
         start = start[(busy_before[start] == 0) & ~busy[between].any(axis=1)]
