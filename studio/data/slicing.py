@@ -52,12 +52,12 @@ def sliced(picture: Picture, sheet: str, options: ImportOptions) -> Sequence[Pic
     if options.sheets == "as they are" or picture.part or picture.label or max(height, width) <= options.size:
         return (picture,)
     clear_hidden(picture.rgba)
-    cut = _by_grid if options.sheets == "grid" else _by_emptiness
+    cut = list((_by_grid if options.sheets == "grid" else _by_emptiness)(picture.rgba, options))
+    if not cut:
+        return (picture,)
+    digits = len(str(1 + max(row for row, _, _ in cut)))  # so that class names sort as the rows lie
     by_row = options.sheet_classes == "row"
-    return [
-        Picture(rgba, part, (f"{sheet} row {row + 1}" if by_row else sheet,))
-        for row, part, rgba in cut(picture.rgba, options)
-    ] or (picture,)
+    return [Picture(rgba, part, (f"{sheet} row {row + 1:0{digits}}" if by_row else sheet,)) for row, part, rgba in cut]
 
 
 def _by_grid(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str, Rgba]]:

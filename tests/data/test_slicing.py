@@ -172,3 +172,10 @@ def test_cut_imports_are_kept_apart(tmp_path: Path) -> None:
     cut = imported(tmp_path / "set", cache=tmp_path / "cache", sheets="grid", tile=8)
     again = imported(tmp_path / "set", cache=tmp_path / "cache", sheets="grid", tile=8)
     assert (len(whole.sprites), len(cut.sprites), len(again.sprites)) == (1, 4, 4) and again.from_cache
+
+
+def test_classes_of_rows_sort_as_the_rows_lie(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "s.png", np.concatenate([sprite(number) for number in range(10)]))
+    event = imported(tmp_path / "set", sheets="grid", tile=8, sheet_classes="row")
+    assert event.sprites.class_names[:2] == ("s row 01", "s row 02") and event.sprites.class_names[-1] == "s row 10"
+    assert event.sprites.labels.tolist() == list(range(10))
