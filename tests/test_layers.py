@@ -34,6 +34,7 @@ PLUGIN_BASES = {
     "exports": "ModelExport",
     "data.sources": "Source",
     "data.palettes": "PaletteFormat",
+    "data.atlases": "AtlasFormat",
 }
 
 

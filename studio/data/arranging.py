@@ -21,6 +21,11 @@ from studio.data.sprites import Sprites
 
 MOST_BYTES = 4 << 30  # of pixels in memory
 _TICK_S = 0.025
+_ADVICE = {
+    "as they are": "cut it with --sheets grid or --sheets packed, or save its JSON beside it",
+    "grid": "no such grid is seen in it, so give another one: --tile 16 --spacing 1",
+    "packed": "nothing parts its sprites, so try --sheets grid",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +142,8 @@ def _misfit(shape: Shape, size: int, options: ImportOptions) -> Remark:
         return Remark("empty", "nothing to see: every pixel is fully transparent", shape.part)
     if not shape.part and looks_like_sheet(width, height, size):
         reason = f"{width:,} x {height:,} pixels, perhaps a sheet of many sprites"
-        return Remark("looks like a sheet", f"{reason}: cut it up, or save its JSON beside it")
+        advice = _ADVICE[options.sheets]
+        return Remark("looks like a sheet", f"{reason}: {advice}")
     if options.other_sizes == "leave out":
         return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", shape.part)
     return Remark("wrong size", f"{width} x {height} pixels: too large for the canvas of {size} x {size}", shape.part)

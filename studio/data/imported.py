@@ -12,6 +12,7 @@ from studio.data.sprites import Sprites
 
 LARGEST_CANVAS = 256
 MOST_FILES = 1_000_000
+MOST_IN_SHEET = 30_000  # sprites
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,49 @@ class ImportOptions(Config):
         "Sprites of another size than the canvas: pad smaller ones with transparency and cut transparent borders off "
         "larger ones, or leave all of them out.",
         choices=("pad", "leave out"),
+    )
+    sheets: str = setting(
+        "as they are",
+        "Pictures of many sprites that no file beside them describes: keep them as they are, cut them into the tiles "
+        "of a grid, or cut packed ones where emptiness parts their sprites. Cuts every picture that is larger than the "
+        "canvas size, or every one where that is 0; one in which no grid or no second sprite is seen stays whole.",
+        choices=("as they are", "grid", "packed"),
+    )
+    tile: int = setting(
+        0,
+        "Width of a grid's tiles; 0 tells the whole grid of each sheet from its pixels.",
+        label="Tile width",
+        unit="px",
+        low=0,
+        high=LARGEST_CANVAS,
+    )
+    tile_height: int = setting(0, "Height of the tiles; 0 takes their width.", unit="px", low=0, high=LARGEST_CANVAS)
+    margin: int = setting(
+        0,
+        "Left of and above the first tile, where the tile width is given.",
+        unit="px",
+        low=0,
+        high=LARGEST_CANVAS,
+        advanced=True,
+    )
+    spacing: int = setting(
+        0,
+        "Between neighbouring tiles, where the tile width is given.",
+        unit="px",
+        low=0,
+        high=LARGEST_CANVAS,
+        advanced=True,
+    )
+    gap: int = setting(
+        1,
+        "How many empty pixels may lie between two parts of one sprite of a packed sheet.",
+        unit="px",
+        low=0,
+        high=16,
+        advanced=True,
+    )
+    sheet_classes: str = setting(
+        "sheet", "Make each sheet that is cut a class, or each of its rows.", choices=("sheet", "row"), advanced=True
     )
 
 

@@ -37,8 +37,8 @@ _CHUNK = 32  # files for one thread at a time
 _THREADS = 2  # one waits for the disk while the other decodes; more only fight over the interpreter
 _LOPSIDED = 100
 _READ = (
-    "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures and animations, Aseprite files, sheets with a JSON beside them, "
-    "and IDX files, in folders, sub-folders and zip archives"
+    "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures and animations, Aseprite files, sheets with their description "
+    "(JSON, .atlas or .tres) beside them, and IDX files, in folders, sub-folders and zip archives"
 )
 
 
@@ -64,7 +64,7 @@ def import_sprites(
         if recalled is not None:
             yield _imported(recalled, started, from_cache=True)
             return
-    readings = yield from _read_files(files, sources)
+    readings = yield from _read_files(files, sources, options)
     arranged = yield from arrange(readings, options, title_of(roots), problems)
     if not len(arranged.sprites):
         raise _nothing_usable(roots, arranged.quarantine)
@@ -101,12 +101,14 @@ def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[list[Foun
     return files[:MOST_FILES], problems
 
 
-def _read_files(files: list[Found], sources: list[Source]) -> Generator[Event, None, list[Reading]]:
+def _read_files(
+    files: list[Found], sources: list[Source], options: ImportOptions
+) -> Generator[Event, None, list[Reading]]:
     """What came of each file that was for the studio, in no fixed order."""
     chunks = [files[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)]
     readings: list[Reading] = []
     done = size = 0
-    with closing(in_threads(partial(read_all, sources=sources), chunks, threads=_THREADS)) as batches:
+    with closing(in_threads(partial(read_all, sources=sources, options=options), chunks, threads=_THREADS)) as batches:
         for batch in batches:
             done += len(batch)
             size += sum(reading.bytes for reading in batch)

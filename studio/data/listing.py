@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -139,7 +140,7 @@ def _archived(archive: Archive) -> Iterator[Found | Quarantined]:
 
 
 def _dropped_file(root: Root) -> Iterator[Found | Quarantined]:
-    """A file that was dropped by itself belongs to the class that its folder names. Its JSON comes with it."""
+    """A file that was dropped by itself belongs to the class that its folder names. What describes it comes with it."""
     name = "/".join(root.label) or shown(root.path.name)
     try:
         about = root.path.stat()
@@ -154,22 +155,22 @@ def _dropped_file(root: Root) -> Iterator[Found | Quarantined]:
         yield from _archived(Archive(str(root.path), root.label, folders, root.name))
         return
     home = shown(root.path.parent.name) or root.name
-    companion, about_companion = _companion(root.path)
-    beside = frozenset({root.path.name} | ({companion.name} if about_companion else set()))
+    companions = dict(_companions(root.path))
+    beside = frozenset({root.path.name, *(companion.name for companion in companions)})
     yield Found(str(root.path), name, (), home, beside, about.st_size, about.st_mtime_ns)
-    if about_companion:
+    for companion, about in companions.items():
         other = "/".join((*root.label[:-1], shown(companion.name)))
-        yield Found(str(companion), other, (), home, beside, about_companion.st_size, about_companion.st_mtime_ns)
+        yield Found(str(companion), other, (), home, beside, about.st_size, about.st_mtime_ns)
 
 
-def _companion(path: Path) -> tuple[Path, os.stat_result | None]:
-    """The JSON file that belongs to a dropped picture, with None where there is none."""
-    companion = path.with_suffix(".json")
-    try:
-        about = companion.lstat()
-    except OSError:
-        return companion, None
-    return companion, about if companion != path and stat.S_ISREG(about.st_mode) else None
+def _companions(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """The files that may describe a dropped picture, told by its name: others of the folder were not dropped."""
+    for suffix in (".json", ".atlas", ".tres"):
+        companion = path.with_suffix(suffix)
+        with contextlib.suppress(OSError):
+            about = companion.lstat()
+            if companion != path and stat.S_ISREG(about.st_mode):
+                yield companion, about
 
 
 def _name(root: Root, folders: tuple[str, ...], name: str) -> str:

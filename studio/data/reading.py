@@ -9,8 +9,10 @@ import numpy as np
 
 from studio.core.events import Rgba
 from studio.data.canvas import clear_hidden, looks_smooth, native_scale, visible_box
-from studio.data.imported import LARGEST_CANVAS, QUARANTINE_GROUPS
+from studio.data.imported import LARGEST_CANVAS, QUARANTINE_GROUPS, ImportOptions
 from studio.data.listing import no_access
+from studio.data.naming import shown
+from studio.data.slicing import sliced
 from studio.data.sources.base import Found, Picture, Refused, Remark, Source
 
 
@@ -53,19 +55,22 @@ class Reading:
         return not (self.shapes or self.left_out)
 
 
-def read_all(files: Sequence[Found], sources: Sequence[Source]) -> Iterator[Reading]:
-    """Read `files` with the first of `sources` that claims each; files that none claims give an empty reading."""
+def read_all(files: Sequence[Found], sources: Sequence[Source], options: ImportOptions) -> Iterator[Reading]:
+    """Read `files` with the first of `sources` that claims each; files that none claims give an empty reading.
+
+    What of `options` is about sheets is done here, the rest once all sprites are known.
+    """
     for file in files:
         source = next((source for source in sources if source.claims(file)), None)
-        yield Reading(file) if source is None else _read(file, source)
+        yield Reading(file) if source is None else _read(file, source, options)
 
 
-def _read(file: Found, source: Source) -> Reading:
+def _read(file: Found, source: Source, options: ImportOptions) -> Reading:
     reading = Reading(file)
     try:
         for item in source.read(file):
             if isinstance(item, Picture):
-                reading.shapes.append(_shape(item))
+                reading.shapes.extend(map(_shape, sliced(item, shown(file.stem), options)))
             elif item.group in QUARANTINE_GROUPS:
                 reading.left_out.append(item)
             else:

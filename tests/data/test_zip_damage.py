@@ -16,7 +16,7 @@ import pytest
 from studio.data import archives, zip_directory
 from studio.data.decoding import LARGEST_FILE, read_bytes
 from studio.data.imported import QUARANTINE_GROUPS, Quarantined
-from studio.data.importing import all_sources
+from studio.data.importing import ImportOptions, all_sources
 from studio.data.listing import files_under, roots_of
 from studio.data.reading import read_all
 from studio.data.sources.base import Entry, Found, Refused
@@ -120,7 +120,7 @@ def test_damaged_anywhere(tmp_path: Path) -> None:
             (tmp_path / "set.zip").write_bytes(twin[: rng.integers(len(twin))] if number % 10 == 0 else twin)
             items = list(files_under(roots_of([tmp_path / "set.zip"])[0]))
             left_out = [item for item in items if isinstance(item, Quarantined)]
-            for reading in read_all([item for item in items if isinstance(item, Found)], sources):
+            for reading in read_all([item for item in items if isinstance(item, Found)], sources, ImportOptions()):
                 assert all(remark.reason.isprintable() for remark in reading.left_out)
                 assert all(remark.group in QUARANTINE_GROUPS for remark in reading.left_out)
             assert all(item.group in QUARANTINE_GROUPS and item.name.isprintable() for item in left_out)

@@ -71,6 +71,11 @@ class Found:
         return Path(self.where)
 
     @property
+    def file_name(self) -> str:
+        """The file's name without its folders, as it is on the disk."""
+        return self.member.name if self.member else self.where.rpartition(os.sep)[2]
+
+    @property
     def stem(self) -> str:
         """The file's name without its last suffix, as it is on the disk."""
         return self._split()[0]
@@ -94,7 +99,7 @@ class Found:
 
     def _split(self) -> tuple[str, str]:
         """Like Path.stem and Path.suffix, which cost more than all other questions that are asked of a file."""
-        name = self.member.name if self.member else self.where.rpartition(os.sep)[2]
+        name = self.file_name
         stem, dot, suffix = name.rpartition(".")
         return (stem, f".{suffix}") if dot and stem and suffix else (name, "")
 

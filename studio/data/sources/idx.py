@@ -63,7 +63,7 @@ class IdxSource(Source):
 
 
 def _file_name(file: Found) -> str:
-    return f"{file.stem}{file.suffix}".lower()
+    return file.file_name.lower()
 
 
 def _holds_pictures(file: Found) -> bool:

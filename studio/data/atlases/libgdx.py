@@ -1,0 +1,99 @@
+"""libGDX's .atlas files, which Spine and several packers write too, in the old syntax and the one since libGDX 1.9.13.
+
+The name of a picture, 'key: value' lines about it, then the name of each sprite and such lines about that one; an empty
+line ends what belongs to the picture. Old: 'xy', 'size', 'orig' and 'offset'; new: 'bounds' and 'offsets'.
+https://github.com/libgdx/libgdx, TextureAtlas.java
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from studio.data.atlases.base import AtlasFormat, Box, Region, all_named, description
+from studio.data.naming import shown
+from studio.data.sources.base import Found, Refused
+
+_TURNS = {"": 0, "false": 0, "0": 0, "true": 3, "90": 3, "180": 2, "270": 1}  # as written: degrees anticlockwise
+Values = dict[str, str]
+
+
+class LibgdxAtlas(AtlasFormat):
+    """One file describes one picture or several, under any name: it is found by what it says."""
+
+    name = "libgdx"
+
+    def descriptions(self, file: Found) -> Sequence[str]:
+        return all_named(file, ".atlas")
+
+    def regions(self, file: Found) -> list[Region] | None:
+        for name in self.descriptions(file):
+            found = _regions(description(file, name).decode("utf-8", "replace"), file.file_name)
+            if found:
+                return found
+            if found is not None:
+                raise Refused("unreadable", f"a sheet, but {shown(name)} beside it lists no sprites in it")
+        return None
+
+    def example(self, folder: Path) -> Path:
+        pixels = np.zeros((8, 16, 4), np.uint8)
+        pixels[2:6, 1:7] = (200, 60, 40, 255)
+        pixels[1:7, 10:14] = (40, 60, 200, 255)
+        Image.fromarray(pixels).save(folder / "gems.png")
+        lines = ["gems.png", "size: 16, 8", "ruby", "  xy: 0, 0", "  size: 8, 8", "sapphire", "  bounds: 8, 0, 8, 8"]
+        (folder / "gems.atlas").write_text("\n".join(lines))
+        return folder / "gems.png"
+
+
+def _regions(text: str, picture: str) -> list[Region] | None:
+    """The sprites of one picture; None when the text is not about it."""
+    lines = (line.strip() for line in text.splitlines())
+    pages = (list(page) for filled, page in groupby(lines, key=bool) if filled)
+    about = [page for page in pages if page[0].replace("\\", "/").rpartition("/")[2] == picture]
+    return [_region(name, values) for page in about for name, values in _entries(page[1:])] if about else None
+
+
+def _entries(lines: list[str]) -> Iterator[tuple[str, Values]]:
+    """Name and values of each sprite. The lines before the first name are about the picture."""
+    name, values = "", Values()
+    for line in lines:
+        key, colon, value = line.partition(":")
+        if colon:
+            values[key.strip().lower()] = value.strip()
+            continue
+        if name:
+            yield name, values
+        name, values = line, Values()
+    if name:
+        yield name, values
+
+
+def _region(name: str, values: Values) -> Region:
+    index = values.get("index", "-1")
+    name = name if index == "-1" else f"{name} {index}"
+    upright = _numbers(values, "bounds", 4) or _numbers(values, "xy", 2) + _numbers(values, "size", 2)
+    if len(upright) != 4:
+        return Region(name, None)
+    x, y, width, height = upright
+    turns = _TURNS.get(values.get("rotate", "").lower())
+    box = Box(x, y, height, width) if turns in (1, 3) else Box(x, y, width, height)
+    trimmed = _numbers(values, "offsets", 4) or _numbers(values, "offset", 2) + _numbers(values, "orig", 2)
+    if len(trimmed) != 4 or trimmed[2:] == upright[2:]:
+        return Region(name, box, turns)
+    left, bottom, whole_width, whole_height = trimmed
+    place = Box(left, whole_height - bottom - height, width, height)
+    return Region(name, box, turns, (whole_width, whole_height), place)
+
+
+def _numbers(values: Values, key: str, count: int) -> list[int]:
+    """The whole numbers under `key`; none unless there are `count` of them."""
+    words = values.get(key, "").split(",")
+    try:
+        numbers = [int(word) for word in words]
+    except ValueError:
+        return []
+    return numbers if len(numbers) == count else []

@@ -1,0 +1,89 @@
+"""What every description of a sheet must do, whoever wrote it: read its own example, survive the damaged twin of it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from studio.core.errors import BadInputError
+from studio.data.atlases.base import AtlasFormat
+from studio.data.imported import NOTE_GROUPS, QUARANTINE_GROUPS
+from studio.data.importing import all_sources
+from studio.data.sources.base import Found, Picture, Refused, Remark
+from studio.data.sources.sheet import atlas_formats
+from tests.contract.test_sources import damaged
+from tests.data.making import found, imported
+
+
+@pytest.fixture(params=[form.name for form in atlas_formats()])
+def form(request: pytest.FixtureRequest) -> AtlasFormat:
+    return next(form for form in atlas_formats() if form.name == request.param)
+
+
+@pytest.fixture
+def example(form: AtlasFormat, tmp_path: Path) -> Path:
+    folder = tmp_path / "examples"
+    folder.mkdir()
+    return form.example(folder)
+
+
+def test_the_formats_that_are_due() -> None:
+    assert {"godot", "json", "libgdx"} <= {form.name for form in atlas_formats()}
+
+
+def test_reads_its_example(form: AtlasFormat, example: Path) -> None:
+    file = found(example)
+    assert form.descriptions(file)
+    regions = form.regions(file)
+    assert regions is not None and len({region.name for region in regions}) == len(regions) == 2
+    event = imported(example.parent)
+    assert len(event.sprites) == 2 and not event.quarantine and event.sprites.class_names == (example.stem,)
+
+
+def test_its_example_in_an_archive(example: Path) -> None:
+    archive = shutil.make_archive(str(example.parent), "zip", example.parent)
+    plain, packed = imported(example.parent), imported(Path(archive))
+    assert packed.sprites.names == plain.sprites.names and packed.sprites.fingerprint == plain.sprites.fingerprint
+
+
+def test_asks_names_alone(form: AtlasFormat) -> None:
+    names = frozenset({"x.json", "x.atlas", "x.tres", "caf\udce9.tres"})
+    for name in ("x.png", "caf\udce9.png", ".png", "x" * 500):
+        assert set(form.descriptions(Found(f"/nowhere/{name}", name, (), "nowhere", names, 0, 0))) <= names
+
+
+def test_about_another_picture(form: AtlasFormat, example: Path) -> None:
+    for path in example.parent.iterdir():
+        if path != example:
+            path.write_bytes(b"[]")
+    assert form.regions(found(example)) is None
+
+
+def test_survives_its_damaged_twin(example: Path) -> None:
+    source = next(source for source in all_sources() if source.name == "sheet")
+    for path in sorted(example.parent.iterdir()):
+        whole = path.read_bytes()
+        for twin in damaged(whole) if path != example else ():
+            path.write_bytes(twin)
+            try:
+                items = list(source.read(found(example)))
+            except Refused as refused:
+                items = [Remark(refused.group, refused.reason)]
+            for item in items:
+                if isinstance(item, Remark):
+                    assert item.group in (*QUARANTINE_GROUPS, *NOTE_GROUPS) and item.reason.isprintable()
+                else:
+                    assert isinstance(item, Picture) and item.rgba.size and item.part.isprintable()
+        path.write_bytes(whole)
+
+
+def test_too_large_a_description(form: AtlasFormat, example: Path) -> None:
+    for name in form.descriptions(found(example)):
+        (example.parent / name).write_bytes(b" " * ((8 << 20) + 1))
+    if form.name == "godot":  # it looks at the beginning alone
+        assert form.regions(found(example)) is None
+    else:
+        with pytest.raises(BadInputError, match="larger than 8 MB"):
+            imported(example.parent)

@@ -1,0 +1,172 @@
+"""Sheets described by TexturePacker, libGDX and Godot: where each says that a sprite lies, and how it is turned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.data.making import Pixels, frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
+
+TALL = sprite(1, 6, 10)  # 6 wide and 10 high
+
+
+def packed(*pieces: tuple[int, int, Pixels]) -> Pixels:
+    """A sheet of 32 x 32 with a picture at each x and y."""
+    sheet = np.zeros((32, 32, 4), np.uint8)
+    for x, y, rgba in pieces:
+        sheet[y : y + rgba.shape[0], x : x + rgba.shape[1]] = rgba
+    return sheet
+
+
+def clockwise(rgba: Pixels) -> Pixels:
+    """Turned by a quarter: the top row becomes the right column."""
+    return np.stack(list(rgba[::-1]), axis=1)
+
+
+def on_canvas(rgba: Pixels, left: int, top: int, size: int = 16) -> Pixels:
+    canvas = np.zeros((size, size, 4), np.uint8)
+    canvas[top : top + rgba.shape[0], left : left + rgba.shape[1]] = rgba
+    return canvas
+
+
+def tres(picture: str, region: str, margin: str = "") -> str:
+    text = (
+        '[gd_resource type="AtlasTexture" load_steps=2 format=3 uid="uid://x"]\n\n'
+        f'[ext_resource type="Texture2D" uid="uid://y" path="res://art/{picture}" id="1_a"]\n\n'
+        f'[resource]\natlas = ExtResource("1_a")\nregion = Rect2({region})\n'
+    )
+    return f"{text}margin = Rect2({margin})\n" if margin else text
+
+
+def test_a_turned_frame_of_texture_packer(tmp_path: Path) -> None:
+    turned = {**frame("art/tall.png", 3, 5, 6, 10), "rotated": True, "trimmed": False}
+    write_sheet(tmp_path / "set" / "s.png", packed((3, 5, clockwise(TALL)), (20, 0, sprite(2))), [turned])
+    event = imported(tmp_path / "set", size=16)
+    assert event.sprites.names == ("s.png#tall",)
+    assert (event.sprites.rgba[0] == on_canvas(TALL, 5, 3)).all()
+
+
+def test_a_turned_and_trimmed_frame_of_texture_packer(tmp_path: Path) -> None:
+    turned = {
+        **frame("tall.png", 3, 5, 6, 10),
+        "rotated": True,
+        "trimmed": True,
+        "sourceSize": {"w": 16, "h": 16},
+        "spriteSourceSize": {"x": 9, "y": 1, "w": 6, "h": 10},
+    }
+    write_sheet(tmp_path / "set" / "s.png", packed((3, 5, clockwise(TALL))), {"tall.png": turned})
+    assert (imported(tmp_path / "set").sprites.rgba[0] == on_canvas(TALL, 9, 1)).all()
+
+
+OLD = """
+s.png
+size: 32,32
+format: RGBA8888
+filter: Nearest,Nearest
+repeat: none
+ui/tall
+  rotate: true
+  xy: 3, 5
+  size: 6, 10
+  orig: 16, 16
+  offset: 9, 5
+  index: -1
+small
+  rotate: false
+  xy: 20, 0
+  size: 8, 8
+  orig: 8, 8
+  offset: 0, 0
+  index: 3
+"""
+NEW = """s.png
+size:32,32
+pma:true
+ui/tall
+rotate:90
+bounds:3,5,6,10
+offsets:9,5,16,16
+small
+index:3
+bounds:20,0,8,8
+
+other.png
+size:8,8
+elsewhere
+bounds:0,0,8,8
+"""
+
+
+@pytest.mark.parametrize("text", [OLD, NEW, NEW.replace("\n", "\r\n")], ids=["old", "new", "Windows"])
+def test_libgdx_in_both_syntaxes(tmp_path: Path, text: str) -> None:
+    anticlockwise = clockwise(clockwise(clockwise(TALL)))
+    write(tmp_path / "set" / "s.png", packed((3, 5, anticlockwise), (20, 0, sprite(2))))
+    (tmp_path / "set" / "any name.atlas").write_text(text)
+    event = imported(tmp_path / "set", size=16)
+    assert event.sprites.names == ("s.png#tall", "s.png#small 3") and not event.quarantine
+    assert event.sprites.class_names == ("s",)
+    assert (event.sprites.rgba[0] == on_canvas(TALL, 9, 1)).all()  # its offset is counted from the bottom
+    assert (event.sprites.rgba[1] == on_canvas(sprite(2), 4, 4)).all()
+
+
+def test_libgdx_that_lies(tmp_path: Path) -> None:
+    regions = "right\nbounds:30,0,8,8\nhuge\nbounds:0,0,{0},8\nwords\nxy: a, b\nslanted\nbounds:0,0,8,8\nrotate:45\n"
+    write(tmp_path / "set" / "s.png", packed((0, 0, sprite(0))))
+    text = f"s.png\n../../x\nbounds:0,0,8,8\n{regions}b\x07ell\n".format("9" * 40)
+    (tmp_path / "set" / "s.atlas").write_text(text)
+    event = imported(tmp_path / "set")
+    assert event.sprites.names == ("s.png#x",)
+    left_out = reasons(event)
+    assert "outside" in left_out["s.png#right"] and "outside" in left_out["s.png#huge"]
+    assert "not given" in left_out["s.png#words"] and "angle" in left_out["s.png#slanted"]
+    assert "not given" in left_out["s.png#b\\x07ell"]
+
+
+def test_libgdx_without_sprites_and_about_others(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "empty.png", sprite(0))
+    write(tmp_path / "set" / "plain.png", sprite(1))
+    (tmp_path / "set" / "a.atlas").write_text("empty.png\nsize: 8, 8\n")
+    event = imported(tmp_path / "set")
+    assert event.sprites.names == ("plain.png",)
+    assert "lists no sprites" in reasons(event)["empty.png"]
+
+
+def test_several_godot_resources_for_one_picture(tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    write(folder / "s.png", packed((3, 5, TALL), (20, 0, sprite(2))))
+    write(folder / "plain.png", sprite(3))
+    (folder / "tall.tres").write_text(tres("s.png", "3, 5, 6, 10", "9, 1, 10, 6"))
+    (folder / "small.tres").write_text(tres("s.png", " 20.0, 0.0, 8.0, 8.0 ").replace("Texture2D", "Texture"))
+    (folder / "away.tres").write_text(tres("s.png", "28, 0, 8, 8"))
+    (folder / "half.tres").write_text(tres("s.png", "0.5, 0, 8, 8"))
+    (folder / "theme.tres").write_text(tres("s.png", "0, 0, 8, 8").replace("AtlasTexture", "Theme"))
+    event = imported(folder, size=16)
+    assert event.sprites.names == ("plain.png", "s.png#small", "s.png#tall")
+    assert event.sprites.class_names == ("s", "set")
+    assert (event.sprites.rgba[2] == on_canvas(TALL, 9, 1)).all()
+    assert "outside" in reasons(event)["s.png#away"] and "not given" in reasons(event)["s.png#half"]
+
+
+def test_too_many_godot_resources(tmp_path: Path) -> None:
+    members = {f"{number:04}.tres": tres("s.png", "0, 0, 8, 8").encode() for number in range(1001)}
+    sheet = {"s.png": png_of(packed((0, 0, sprite(0)))), "plain.png": png_of(sprite(1))}
+    event = imported(zipped(tmp_path / "set.zip", {**members, **sheet}))
+    assert event.sprites.names == ("plain.png",) and "1,000 .tres files" in reasons(event)["s.png"]
+
+
+def test_an_atlas_dropped_by_itself(tmp_path: Path) -> None:
+    sheet = write(tmp_path / "set" / "s.png", packed((20, 0, sprite(2))))
+    sheet.with_suffix(".atlas").write_text("s.png\nsmall\nbounds:20,0,8,8\n")
+    assert imported(sheet).sprites.names == ("s.png#small",)
+
+
+def test_frames_that_grow_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.data.sources.sheet._MOST_RESTORED", 1000)
+    region = "bounds:0,0,1,1\noffsets:0,0,16,16\n"
+    write(tmp_path / "set" / "plain.png", sprite(1))
+    write(tmp_path / "set" / "s.png", packed((20, 0, sprite(2))))
+    (tmp_path / "set" / "s.atlas").write_text("s.png\n" + "".join(f"r{n}\n{region}" for n in range(4)))
+    event = imported(tmp_path / "set")
+    assert event.sprites.names == ("plain.png",) and "proportion" in reasons(event)["s.png"]
