@@ -22,9 +22,9 @@ from studio.data.sprites import Sprites
 MOST_BYTES = 4 << 30  # of pixels in memory
 _TICK_S = 0.025
 _ADVICE = {
-    "as they are": "cut it with --sheets grid or --sheets packed, or save its JSON beside it",
-    "grid": "no such grid is seen in it, so give another one: --tile 16 --spacing 1",
-    "packed": "nothing parts its sprites, so try --sheets grid",
+    "as they are": "let Sheets be grid or packed (--sheets grid), or save its JSON beside it",
+    "grid": "no such grid is seen in it, so give its tiles (--tile 16 --spacing 1)",
+    "packed": "nothing parts its sprites, so try a grid (--sheets grid)",
 }
 
 

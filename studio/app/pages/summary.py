@@ -36,7 +36,7 @@ class Summary(QWidget):
         self._facts = labels.caption("")
         self._colours = labels.heading("Colours")
         self._swatches = Swatches()
-        options = Disclosure("Canvas and classes", parts.panel(parts.column(self.form, self.apply)))
+        options = Disclosure("Canvas, classes and sheets", parts.panel(parts.column(self.form, self.apply)))
         box = parts.column(
             self._title, self._facts, self.train, self.reopen, labels.heading("Classes"), self.classes, options,
             self._colours, self._swatches, 1,
