@@ -83,8 +83,7 @@ def _show(found: Palette, reporter: Reporter) -> None:
 
 def _snap(args: argparse.Namespace, reporter: Reporter) -> None:
     if args.out is not None and is_palette_name(args.out):
-        title = f"--snap writes a folder of sprites, not {args.out.name!r}."
-        raise UsageError(title, "Name a folder with --out, or save the colours of sprites with --extract.")
+        raise UsageError(f"--snap writes a folder of sprites, not {args.out.name!r}.", "Let --out name a folder.")
     wanted = load_palette(args.snap)
     read = read_sprites(args, args.paths, reporter)
     sprites = read.sprites

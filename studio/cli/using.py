@@ -55,7 +55,7 @@ def generate(args: argparse.Namespace) -> int:
     written = save_sprites(made, model, settings, out, args.columns, palette.name if palette is not None else "")
     reporter.record({"type": "FilesSaved", "paths": written})
     where = written[0] if len(written) < 3 and out.suffix else out
-    colours = f" in the colours of {palette.name}" if palette is not None else ""
+    colours = f", in the colours of {palette.name}" if palette is not None else ""
     reporter.say(f"{count(len(made.sprites), 'new sprite')} of {made.model}{colours}: {where}")
     return 0
 

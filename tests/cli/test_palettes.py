@@ -152,7 +152,7 @@ def test_new_sprites_come_in_a_palette(
 ) -> None:
     words = ["generate", str(generator_run), "--count", "4", "--steps", "2", "--palette", str(warm)]
     assert main([*words, "--out", str(tmp_path / "new")]) == DONE
-    assert "in the colours of Warm: " in capsys.readouterr().out
+    assert ", in the colours of Warm: " in capsys.readouterr().out
     assert colours_in(tmp_path / "new") <= {tuple(colour) for colour in WARM[:, :3].tolist()}
     with Image.open(tmp_path / "new" / "class0 1.png") as picture:
         assert picture.text["palette"] == "Warm"  # type: ignore[attr-defined]
