@@ -7,6 +7,7 @@ import io
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 
 from studio.core.errors import StudioError, UsageError
@@ -20,6 +21,7 @@ def run(arguments: Sequence[str] | None) -> int:
     """Parse and do; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     prepare_for_training()
+    warnings.filterwarnings("ignore", module="PIL")  # which files are damaged is said by their names
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal can't show ends nothing

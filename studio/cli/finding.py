@@ -11,6 +11,7 @@ from studio.cli.flags import given
 from studio.cli.reporting import Reporter, follow
 from studio.core import places
 from studio.core.errors import UsageError
+from studio.core.wording import number
 from studio.data.imported import ImportOptions, SpritesImported
 from studio.engine.known_runs import known_runs
 
@@ -41,6 +42,12 @@ def find_device(args: argparse.Namespace) -> Device:
 def read_sprites(args: argparse.Namespace, paths: Sequence[Path], reporter: Reporter) -> SpritesImported:
     """Import what was named, with the options that were given. Raises BadInputError."""
     return import_with(paths, ImportOptions(**given(args, ImportOptions)), reporter)  # type: ignore[arg-type]
+
+
+def say_left_out(found: SpritesImported, reporter: Reporter) -> None:
+    """How many files were left out, where any were."""
+    if found.quarantine:
+        reporter.say(f"Left out: {number(len(found.quarantine))}; 'studio inspect' says why.")
 
 
 def import_with(paths: Sequence[Path], options: ImportOptions, reporter: Reporter) -> SpritesImported:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Callable, Collection, Mapping
 
 from studio.core.config import Config, Setting, Value, settings_of
@@ -52,7 +53,7 @@ def _add(group: argparse._ArgumentGroup, item: Setting, name: str) -> None:
     default = f"{item.default:g}" if isinstance(item.default, float) else str(item.default)
     unit = f" {item.unit}" if item.unit else ""
     help_text = f"{item.help} (default: {default or 'none'}{unit}{bounds})"
-    metavar = "{" + ",".join(item.choices) + "}" if item.choices else _KINDS[item.kind]
+    metavar = "{" + ",".join(map(shlex.quote, item.choices)) + "}" if item.choices else _KINDS[item.kind]
     group.add_argument(flag, dest=dest, default=absent, type=_reader(item), metavar=metavar, help=_escaped(help_text))
 
 
@@ -63,7 +64,7 @@ def _reader(item: Setting) -> Callable[[str], Value]:
         try:
             return item.parse(text)
         except UsageError as error:
-            raise argparse.ArgumentTypeError(error.title) from error
+            raise argparse.ArgumentTypeError(f"{error.title} {error.hint}" if item.choices else error.title) from error
 
     return read
 

@@ -56,8 +56,9 @@ def inspect(args: argparse.Namespace) -> int:
     reporter.table(("class", ">sprites"), [(name, number(total)) for total, name in counts[:_MOST_CLASSES]])
     if len(counts) > _MOST_CLASSES:
         reporter.say(f"and {count(len(counts) - _MOST_CLASSES, 'more class', 'more classes')}")
-    _say_groups(reporter, "Left out", found.quarantine)
-    _say_groups(reporter, "Kept, but worth a look", found.notes)
+    most = max(len(found.quarantine), len(found.notes)) if args.all else _MOST_NAMES
+    _say_groups(reporter, "Left out", found.quarantine, most)
+    _say_groups(reporter, "Kept, but worth a look", found.notes, most)
     return 0
 
 
@@ -129,8 +130,8 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _say_groups(reporter: Reporter, title: str, items: Iterable[Quarantined]) -> None:
-    """Groups with their counts, and the first few names of each."""
+def _say_groups(reporter: Reporter, title: str, items: Iterable[Quarantined], most: int) -> None:
+    """Groups with their counts, and the first `most` names of each."""
     groups: dict[str, list[Quarantined]] = {}
     for item in items:
         groups.setdefault(item.group, []).append(item)
@@ -138,7 +139,7 @@ def _say_groups(reporter: Reporter, title: str, items: Iterable[Quarantined]) ->
         reporter.say(f"\n{title}:")
     for group, members in groups.items():
         reporter.say(f"  {group}: {number(len(members))}")
-        for item in members[:_MOST_NAMES]:
+        for item in members[:most]:
             reporter.say(f"    {item.name}: {item.reason}")
-        if len(members) > _MOST_NAMES:
-            reporter.say(f"    and {number(len(members) - _MOST_NAMES)} more")
+        if len(members) > most:
+            reporter.say(f"    and {number(len(members) - most)} more; --all names them")

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.cli.finding import read_sprites
+from studio.cli.finding import read_sprites, say_left_out
 from studio.cli.reporting import Reporter, reporter_for
 from studio.core import files
 from studio.core.errors import BadInputError, UsageError
 from studio.core.events import Progress, Rgba
-from studio.core.wording import count, number
+from studio.core.wording import count
 from studio.data.palette import main_colours
-from studio.data.palette_files import load_palette, save_palette, writer_for
+from studio.data.palette_files import is_palette_name, load_palette, save_palette, writer_for
 from studio.data.palettes.base import Palette
 from studio.data.palettes.text import hex_words
 from studio.data.snapping import BAYER, NO_DITHER, snap
@@ -60,7 +60,9 @@ def _loaded(paths: list[Path]) -> Palette:
 
 
 def _extracted(args: argparse.Namespace, reporter: Reporter) -> Palette:
-    sprites = read_sprites(args, args.paths, reporter).sprites
+    read = read_sprites(args, args.paths, reporter)
+    say_left_out(read, reporter)
+    sprites = read.sprites
     colours = main_colours(sprites.rgba, args.colours or _EXTRACTED)
     if not len(colours):
         raise BadInputError(f"{sprites.title!r} has no opaque pixels.", "A palette is made of opaque colours.")
@@ -80,6 +82,8 @@ def _show(found: Palette, reporter: Reporter) -> None:
 
 
 def _snap(args: argparse.Namespace, reporter: Reporter) -> None:
+    if args.out is not None and is_palette_name(args.out):
+        raise UsageError(f"--snap writes a folder of sprites, not {args.out.name!r}.", "Let --out name a folder.")
     wanted = load_palette(args.snap)
     read = read_sprites(args, args.paths, reporter)
     sprites = read.sprites
@@ -88,8 +92,7 @@ def _snap(args: argparse.Namespace, reporter: Reporter) -> None:
     written = _write(snapped, sprites, out, reporter)
     reporter.record({"type": "FilesSaved", "paths": written})
     reporter.say(f"{count(len(written), 'sprite')} in the colours of {wanted.name}: {out}")
-    if read.quarantine:
-        reporter.say(f"Left out: {number(len(read.quarantine))}; 'studio inspect' says why.")
+    say_left_out(read, reporter)
 
 
 def _write(snapped: Rgba, sprites: Sprites, out: Path, reporter: Reporter) -> list[Path]:

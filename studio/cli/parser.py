@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import studio
+from studio.core.errors import UsageError
 
 _ABOUT = "Train small models on your own pixel art. Without a command, the window opens."
 _EXAMPLES = """\
@@ -42,7 +43,11 @@ def parse(words: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (_demo, _devices, _inspect, _train, _resume, _generate, _classify, _evaluate, _export, _palette, _runs):
         add(commands, words)
-    return parser.parse_args(words)
+    args, unknown = parser.parse_known_args(words)
+    if unknown:
+        command = f"studio {next((word for word in words if not word.startswith('-')), '')}".rstrip()
+        raise UsageError(f"'{command}' does not know {unknown[0]!r}.", f"'{command} --help' lists all that it does.")
+    return args
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -109,6 +114,7 @@ def _inspect(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
     parser = _command(
         commands, "inspect", "say what an import finds, and what is wrong with which files", "looking", "PATH... "
     )
+    parser.add_argument("--all", action="store_true", help="name every file, not only the first few of each kind")
     _add_sources(parser)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli.boundary import DONE, INTERRUPTED
-from studio.cli.finding import find_device, find_run, read_sprites
+from studio.cli.finding import find_device, find_run, read_sprites, say_left_out
 from studio.cli.flags import add_settings, given
 from studio.cli.interrupts import stopping
 from studio.cli.reporting import Reporter, follow, reporter_for
@@ -52,7 +52,9 @@ def train(args: argparse.Namespace) -> int:
     reporter = reporter_for(args)
     recipe = catalogue.recipe(args.recipe)
     chosen_config(recipe, args, Means())  # a wrong preset is said before sprites are read
-    sprites = read_sprites(args, args.paths, reporter).sprites
+    found = read_sprites(args, args.paths, reporter)
+    say_left_out(found, reporter)
+    sprites = found.sprites
     device = find_device(args)
     config = chosen_config(recipe, args, means_of(recipe, sprites, device))
     path = run_folder(args, sprites, recipe)

@@ -42,6 +42,8 @@ def generate(args: argparse.Namespace) -> int:
     reporter = reporter_for(args)
     settings = GenerateSettings(**given(args, GenerateSettings))  # type: ignore[arg-type]
     palette = _palette_for(settings, args.palette)
+    if args.columns < 1:
+        raise UsageError(f"--columns must be at least 1, not {args.columns}.")
     path = find_run(args.run_name)
     out = args.out or Path(f"{files.safe_name(path.name)} {settings.class_name or 'sprites'} {settings.seed}.png")
     if out.suffix and out.suffix.lower() != ".png" and not out.is_dir():
@@ -53,7 +55,8 @@ def generate(args: argparse.Namespace) -> int:
     written = save_sprites(made, model, settings, out, args.columns, palette.name if palette is not None else "")
     reporter.record({"type": "FilesSaved", "paths": written})
     where = written[0] if len(written) < 3 and out.suffix else out
-    reporter.say(f"{count(len(made.sprites), 'new sprite')} of {made.model}: {where}")
+    colours = f", in the colours of {palette.name}" if palette is not None else ""
+    reporter.say(f"{count(len(made.sprites), 'new sprite')} of {made.model}{colours}: {where}")
     return 0
 
 

@@ -45,7 +45,7 @@ class Setting:
         if self.choices and value not in self.choices:
             raise UsageError(f"{self.label}: there is no {value!r}.", f"Choose one of: {', '.join(self.choices)}.")
         if isinstance(value, int | float) and self._out_of_bounds(value):
-            raise UsageError(f"{self.label} must be {self.bounds()}, not {value:g}.", self.help)
+            raise UsageError(f"{self.label} must be {self.bounds()}, not {_in_words(value)}.", self.help)
         return typing.cast(Value, value)
 
     def parse(self, text: str) -> Value:
@@ -59,13 +59,18 @@ class Setting:
     def bounds(self) -> str:
         """The bounds in words: 'from 1 to 512', 'at least 0', or an empty text."""
         if self.low is not None and self.high is not None:
-            return f"from {self.low:g} to {self.high:g}"
+            return f"from {_in_words(self.low)} to {_in_words(self.high)}"
         if self.low is not None:
-            return f"at least {self.low:g}"
-        return f"at most {self.high:g}" if self.high is not None else ""
+            return f"at least {_in_words(self.low)}"
+        return f"at most {_in_words(self.high)}" if self.high is not None else ""
 
     def _out_of_bounds(self, value: float) -> bool:
         return (self.low is not None and value < self.low) or (self.high is not None and value > self.high)
+
+
+def _in_words(value: float) -> str:
+    """1e9 -> '1,000,000,000', 0.5 -> '0.5'."""
+    return f"{value:,.0f}" if value == int(value) else f"{value:g}"
 
 
 _KIND_NAMES = {int: "a whole number", float: "a number", bool: "yes or no", str: "a text"}

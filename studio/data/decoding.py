@@ -19,7 +19,7 @@ from PIL import Image
 from studio.core.events import Rgba
 from studio.data import jpeg, png
 from studio.data.colours import to_rgba
-from studio.data.headers import Header, other_kind, sniff
+from studio.data.headers import Header, is_aseprite, other_kind, sniff
 from studio.data.png import CUT_OFF
 from studio.data.sources.base import Found, Refused, Remark
 from studio.data.unpacking import unpacked
@@ -91,6 +91,8 @@ def recognise(data: bytes, suffix: str) -> Header:
         raise Refused("unreadable", "empty: the file has no bytes")
     header = sniff(data, suffix)
     if header is None:
+        if is_aseprite(data):
+            raise Refused("unsupported", "an Aseprite file under another name: let its name end in .aseprite")
         known = other_kind(data)
         if known:
             raise Refused("unsupported", f"{known}, which is not read: save it as PNG")

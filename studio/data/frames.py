@@ -140,5 +140,7 @@ def _hardly_differ(one: Rgba, other: Rgba) -> bool:
 
 def _in_words(tally: _Tally) -> str:
     kept = "1 was taken" if tally.kept == 1 else f"{tally.kept} that differ were taken"
+    if tally.kept == tally.found > 1 and not tally.stopped:
+        kept = "all were taken"
     rest = f" from the first {tally.read}, the rest is {tally.stopped}" if tally.stopped else ""
     return f"an animation of {wording.count(tally.found, 'frame')}: {kept}{rest}"

@@ -41,11 +41,13 @@ def sniff(data: bytes, suffix: str) -> Header | None:
 
 def other_kind(data: bytes) -> str:
     """What `data` are, in words, when they are a known kind that the studio does not read; else an empty text."""
-    if data[4:6] == b"\xe0\xa5":
-        return "an Aseprite file under another name"
     if data[4:8] == b"ftyp" and data[8:12] in (b"avif", b"avis", b"heic", b"heix", b"mif1"):
         return "an AVIF or HEIC picture"
     return next((words for magic, words in _OTHER_KINDS if data.startswith(magic)), "")
+
+
+def is_aseprite(data: bytes) -> bool:
+    return data[4:6] == b"\xe0\xa5"
 
 
 def _png(data: bytes) -> Header:

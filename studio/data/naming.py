@@ -23,8 +23,11 @@ def _escaped(letter: str) -> str:
         return f"\\x{code - 0xDC00:02x}"
     if code < 32 or 0x7F <= code < 0xA0:
         return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if 0xD800 <= code <= 0xDFFF or code in _BREAKS_AND_TURNS else letter
+    return f"\\u{code:04x}" if 0xD800 <= code <= 0xDFFF or code in _BREAKS_TURNS_UNSEEN else letter
 
 
-# Line breaks of Unicode, and marks that turn the direction of writing and so can disguise a name.
-_BREAKS_AND_TURNS = frozenset({0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)})
+# Line breaks of Unicode, marks that turn the direction of writing and so can disguise a name, and marks that nobody
+# sees. The joiners are not seen either, but emoji and Persian need them.
+_BREAKS_TURNS_UNSEEN = frozenset(
+    {0xAD, 0x200B, 0x2028, 0x2029, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+)

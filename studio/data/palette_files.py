@@ -60,6 +60,11 @@ def save_palette(path: Path, palette: Palette) -> Path:
     return target
 
 
+def is_palette_name(path: Path) -> bool:
+    """Whether a file of this name would be a palette."""
+    return _by_suffix(path) is not None
+
+
 def writer_for(path: Path) -> PaletteFormat:
     """The format that the suffix of `path` stands for. Raises UsageError."""
     form = _by_suffix(path)
@@ -81,6 +86,8 @@ def _read(path: Path, name: str) -> bytes:
         data = read_bytes(Found(str(path), name, (), "", frozenset(), 0, 0), _LARGEST_FILE + 1)
     except FileNotFoundError:
         raise BadInputError(f"There is no palette {shown(str(path))!r}.", "Check its name.") from None
+    except IsADirectoryError:
+        raise BadInputError(f"{name} is a folder.", "Name a palette file.") from None
     except OSError as error:
         raise BadInputError(
             f"{name} can't be opened: {error.strerror}.", "Check its permissions and its drive."

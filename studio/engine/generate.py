@@ -27,6 +27,7 @@ from studio.recipes.base import SampleSettings, Spec
 Labels = NDArray[np.int64]
 
 _AT_ONCE = 64  # sprites in one pass: enough to fill a device, few enough to stop soon
+_MOST_CLASSES_SAID = 30
 
 
 class SolverSettings(Protocol):
@@ -155,9 +156,10 @@ def _labels(spec: Spec, settings: GenerateSettings) -> Labels:
         return np.arange(settings.count, dtype=np.int64) % len(spec.class_names)
     matches = [i for i, name in enumerate(spec.class_names) if settings.class_name in (name, name.rpartition("/")[2])]
     if not matches:
-        raise UsageError(
-            f"The model knows no class {settings.class_name!r}.", f"It knows: {', '.join(spec.class_names[:30])}."
-        )
+        known = ", ".join(spec.class_names[:_MOST_CLASSES_SAID])
+        more = len(spec.class_names) - _MOST_CLASSES_SAID
+        hint = f"It knows: {known}{f' and {more} more' if more > 0 else ''}."
+        raise UsageError(f"The model knows no class {settings.class_name!r}.", hint)
     return np.full(settings.count, matches[0], dtype=np.int64)
 
 

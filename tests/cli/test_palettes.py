@@ -139,6 +139,8 @@ def test_what_is_wrong_is_said(folder: Path, warm: Path, tmp_path: Path, capsys:
         ([str(folder), "--extract", "--snap", str(warm)], WRONG_USAGE, "not allowed with"),
         ([str(folder), "--extract", "--dither"], WRONG_USAGE, "--dither goes with --snap"),
         ([str(folder), "--snap", str(damaged)], FAILED, "line 3 of bad.gpl"),
+        ([str(folder), "--snap", str(folder)], FAILED, f"{folder.name} is a folder."),
+        ([str(folder), "--snap", str(warm), "--out", "new.gpl"], WRONG_USAGE, "a folder of sprites, not 'new.gpl'"),
         ([str(clear), "--extract"], FAILED, "no opaque pixels"),
     ):
         assert main(["palette", *words]) == code
@@ -150,6 +152,7 @@ def test_new_sprites_come_in_a_palette(
 ) -> None:
     words = ["generate", str(generator_run), "--count", "4", "--steps", "2", "--palette", str(warm)]
     assert main([*words, "--out", str(tmp_path / "new")]) == DONE
+    assert ", in the colours of Warm: " in capsys.readouterr().out
     assert colours_in(tmp_path / "new") <= {tuple(colour) for colour in WARM[:, :3].tolist()}
     with Image.open(tmp_path / "new" / "class0 1.png") as picture:
         assert picture.text["palette"] == "Warm"  # type: ignore[attr-defined]

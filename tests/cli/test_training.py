@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -42,6 +43,13 @@ def test_a_run_is_made_and_remembered(
     assert history.summarise(run).standing == "finished"
     assert train(folder, run, recipe) == FAILED
     assert "is not empty" in capsys.readouterr().err
+
+
+def test_what_is_left_out_is_said(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    art = shutil.copytree(folder, tmp_path / "art")
+    (art / "text.png").write_text("no picture")
+    assert train(art, tmp_path / "run", "classifier") == DONE
+    assert "Left out: 1; 'studio inspect' says why." in capsys.readouterr().out
 
 
 def test_json_tells_everything_a_line_each(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,13 @@ def test_a_field_is_declared_once_and_known_whole() -> None:
     assert count.label == "Count" and count.bounds() == "from 1 to 10" and rate.bounds() == "at least 0"
 
 
+def test_bounds_are_said_in_full() -> None:
+    with pytest.raises(UsageError, match=r"from 0 to 1,000,000,000, not 1,234,567,890\."):
+        TrainingConfig(steps=1_234_567_890)
+    with pytest.raises(UsageError, match=r"Learning rate must be from 1e-07 to 1, not 1\.5\."):
+        TrainingConfig(learning_rate=1.5)
+
+
 def test_json_goes_there_and_back() -> None:
     config = Example(count=7, rate=2, on=True, mode="b")
     assert config.rate == 2.0 and isinstance(config.rate, float)

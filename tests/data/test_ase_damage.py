@@ -294,5 +294,5 @@ def test_one_damaged_file_does_not_hold_up_the_others(tmp_path: Path) -> None:
     assert reasons(event) == {
         "bad.ase": CUT_OFF,
         "colours.ase": "an Adobe swatch file: it holds colours and no picture",
-        "misnamed.png": "an Aseprite file under another name, which is not read: save it as PNG",
+        "misnamed.png": "an Aseprite file under another name: let its name end in .aseprite",
     }

@@ -32,11 +32,15 @@ def test_a_sprite_depends_on_seed_and_place_alone(model: TrainedModel, monkeypat
     assert np.array_equal(_made(model, count=10, seed=3).sprites, many.sprites)
 
 
-def test_classes_take_turns_or_are_chosen(model: TrainedModel) -> None:
+def test_classes_take_turns_or_are_chosen(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _made(model, count=4).labels.tolist() == [0, 1, 0, 1]
     assert _made(model, count=3, class_name="class1").labels.tolist() == [1, 1, 1]
     with pytest.raises(UsageError, match="unicorn"):
         _made(model, class_name="unicorn")
+    monkeypatch.setattr(module, "_MOST_CLASSES_SAID", 1)
+    with pytest.raises(UsageError) as caught:
+        _made(model, class_name="unicorn")
+    assert caught.value.hint == "It knows: class0 and 1 more."
 
 
 def test_progress_ends_at_the_count(model: TrainedModel) -> None:

@@ -125,8 +125,8 @@ def test_edits_are_sent_and_setting_values_is_not(qtbot: QtBot) -> None:
     [
         ("learning_rate", "7", "Learning rate must be from 1e-07 to 1, not 7."),
         ("learning_rate", "1e-", "Learning rate: '1e-' is not a number."),
-        ("batch_size", "0", "Batch size must be from 1 to 65536, not 0."),
-        ("minutes", "0", "Minutes must be from 0.05 to 100000, not 0."),
+        ("batch_size", "0", "Batch size must be from 1 to 65,536, not 0."),
+        ("minutes", "0", "Minutes must be from 0.05 to 100,000, not 0."),
     ],
 )
 def test_what_cannot_be_used_is_said_and_marked(qtbot: QtBot, name: str, text: str, words: str) -> None:

@@ -1,0 +1,78 @@
+"""One of everything, whole and broken: what 'inspect' says of it."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.cli import main
+from studio.cli.boundary import DONE
+from tests.cli.tools import json_lines
+from tests.data.making import chunk, png_of, sprite, zipped
+from tests.fuzz.specimens import SPECIMENS
+
+GOOD = png_of(sprite(77))
+HUGE = GOOD[:8] + chunk(b"IHDR", struct.pack(">IIBBBBB", 50_000, 50_000, 8, 6, 0, 0, 0)) + GOOD[33:]
+LABELS = struct.pack(">II", 0x801, 1) + b"\0"
+BROKEN = {
+    "empty.png": b"",
+    "text.png": b"no picture",
+    "checksum.png": GOOD[:-20] + b"?" + GOOD[-19:],
+    "huge.png": HUGE,
+    "clear.png": png_of(np.zeros((8, 8, 4), np.uint8)),
+    "layers.psd": b"8BPS" + bytes(20),
+    "swatch.ase": b"ASEF" + bytes(20),
+    "hero.png": b"\0\0\0\0\xe0\xa5" + bytes(200),
+    "text.zip": b"no archive",
+    "sheet.png": GOOD,
+    "sheet.json": b'{"frames": [',
+    "a-images-idx3-ubyte": SPECIMENS["idx"]().files["train-images-idx3-ubyte"],
+    "a-labels-idx1-ubyte": LABELS,
+}
+BESIDE = ("sheet.json", "art.json", "labels-idx1-ubyte")  # read with another file, which is the one that is named
+
+
+@pytest.fixture
+def everything(tmp_path: Path) -> Path:
+    """'fine': a folder for each kind that is read. 'broken': the files of BROKEN, and every kind cut off."""
+    broken = tmp_path / "all" / "broken"
+    broken.mkdir(parents=True)
+    for kind, make in SPECIMENS.items():
+        specimen, home = make(), tmp_path / "all" / "fine" / kind
+        home.mkdir(parents=True)
+        for name, data in specimen.files.items():
+            (home / name).write_bytes(data)
+        cut = specimen.files[specimen.target]
+        (broken / f"{kind}, {specimen.target}").write_bytes(cut[: len(cut) // 2])
+    for name, data in BROKEN.items():
+        (broken / name).write_bytes(data)
+    os.mkfifo(broken / "pipe.png")
+    (broken / "link.png").symlink_to(broken / "text.png")
+    zipped(broken / "pack.zip", {"fine.png": GOOD, "inside.png": b"no picture", "../up.png": GOOD})
+    return tmp_path / "all"
+
+
+@pytest.mark.filterwarnings("error::UserWarning")  # Pillow's would go to the terminal
+def test_one_of_everything(everything: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(everything), "--json"]) == DONE
+    left_out = json_lines(capfd.readouterr().out)[-1]["quarantine"]
+    assert main(["inspect", str(everything), "--all"]) == DONE
+    said = capfd.readouterr()
+    assert "Traceback" not in said.out + said.err
+    first, kept = said.out.partition("\nLeft out:\n")[2].split("\nKept, but worth a look:\n")
+    lines = [line.strip() for line in first.splitlines() if line.startswith("    ")]
+    assert sorted(lines) == sorted(f"{item['name']}: {item['reason']}" for item in left_out)
+    broken = [path.name for path in (everything / "broken").iterdir() if not path.name.endswith((*BESIDE, "pack.zip"))]
+    for name in [*broken, "pack.zip/inside.png", "pack.zip/../up.png"]:
+        assert f"    broken/{name}: " in (kept if "animated" in name or "apng" in name else first), name
+    assert all(": the same pixels as " in line for line in lines if line.startswith("fine/"))
+
+
+def test_the_first_few_are_named_and_the_others_counted(everything: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(everything)]) == DONE
+    text = capfd.readouterr().out
+    assert " more; --all names them" in text and len(text.splitlines()) < 150

@@ -1,0 +1,169 @@
+"""A small valid input of every kind that is read: what is mutated."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import io
+import json
+import struct
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from studio.data.importing import all_sources
+from tests.data import ase_making as ase
+from tests.data.animating import ANIMATIONS, Drawn, apng, gif, noise, numbers
+from tests.data.making import frame, png, png_of, sprite, zipped
+from tests.fuzz.mutating import with_right_checksums
+
+_GREY = np.random.default_rng(0).integers(0, 256, (3, 8, 8), np.uint8)
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """files: contents by name, all in one folder. target: which of them is mutated."""
+
+    files: dict[str, bytes]
+    target: str
+
+
+def by_pillow(kind: str, mode: str, suffix: str, **options: object) -> Specimen:
+    stream = io.BytesIO()
+    Image.fromarray(noise(0, 20, 16)).convert(mode).save(stream, kind, **options)
+    return _alone(f"art{suffix}", stream.getvalue())
+
+
+def _alone(name: str, data: bytes) -> Specimen:
+    return Specimen({name: data}, name)
+
+
+def _interlaced() -> Specimen:
+    """Every pass of a picture of 8 x 8 pixels, by its width and height."""
+    passes = ((1, 1), (1, 1), (2, 1), (2, 2), (4, 2), (4, 4), (8, 4))
+    rows = [bytes(range(4 * width)) for width, height in passes for _ in range(height)]
+    data = bytearray(png(8, 8, 8, 6, rows))
+    data[28] = 1  # the header's word for it
+    return _alone("art.png", with_right_checksums(bytes(data)))
+
+
+def _palette_png() -> Specimen:
+    rows = [row.tobytes() for row in numbers(0, 16, 12)]
+    return _alone("art.png", png(16, 12, 8, 3, rows, palette=bytes(range(12)), transparency=b"\x00\x80\xff"))
+
+
+def _sixteen_bits() -> Specimen:
+    rows = [np.random.default_rng(row).bytes(8 * 6) for row in range(8)]
+    return _alone("art.png", png(8, 8, 16, 2, rows, transparency=b"\0\1\0\2\0\3"))
+
+
+def _gif(count: int) -> Specimen:
+    frames = [Drawn(numbers(seed, 12, 10), seed, 0, disposal=seed % 4, clear=seed % 4) for seed in range(count)]
+    return _alone("art.gif", gif(16, 12, frames))
+
+
+def _apng() -> Specimen:
+    frames = [Drawn(noise(seed, 10, 8, soft=True), disposal=seed % 3, over=bool(seed % 2)) for seed in range(4)]
+    return _alone("art.png", apng(10, 8, frames, default=noise(9, 10, 8)))
+
+
+def _archive(method: int) -> Specimen:
+    with tempfile.TemporaryDirectory() as folder:
+        members = {"pack/item/a.png": png_of(sprite(1)), "pack/b.png": png_of(sprite(2)), "pack/read me.txt": b"hello"}
+        return _alone("art.zip", zipped(Path(folder) / "art.zip", members, method).read_bytes())
+
+
+def _layers() -> Specimen:
+    layers = [
+        ase.layer(kind=1), ase.layer(level=1, mode=3, opacity=200), ase.layer(level=1, mode=15), ase.layer(mode=18),
+    ]  # fmt: skip
+    cels = [
+        ase.cel(1, ase.noise(1, 8, 8, 4)), ase.cel(2, ase.noise(2, 6, 6, 4), -1, 3, opacity=90, raw=True),
+        ase.cel(3, ase.noise(3, 4, 9, 4), 2, -2, z=-2),
+    ]  # fmt: skip
+    later = [ase.link(1, 0), ase.cel(2, ase.noise(4, 5, 5, 4), raw=True)]
+    first = ase.frame(*layers, ase.tags((0, 1, "walk"), (1, 7, "run")), *cels)
+    return _alone("art.aseprite", ase.ase(first, ase.frame(*later), size=(8, 8), flags=3))
+
+
+def _tilemaps() -> Specimen:
+    tiles = ase.tileset(0, ase.noise(1, 3, 4, 4, 1, least=1))
+    colours = [[10 * number, 50, 200, 255] for number in range(16)]
+    cells = [[0, 1, 2 | ase.FLIP_X], [1 | ase.DIAGONAL, 2 | ase.FLIP_Y, 1]]
+    layers = [ase.layer(kind=2), ase.layer()]
+    packets = ase.old_palette([(2, [[1, 2, 3], [4, 5, 6]])])
+    parts = [tiles, ase.palette(colours, names=True), packets, *layers]
+    indices = ase.cel(1, ase.noise(5, 5, 5, 1) % 16, 1, 1, raw=True)
+    return _alone("art.ase", ase.ase(ase.frame(*parts, ase.tilemap(0, cells), indices), size=(12, 8), depth=8))
+
+
+def _grey_frames() -> Specimen:
+    frames = [ase.frame(ase.layer(), ase.cel(0, ase.noise(1, 6, 6, 2), raw=True)), ase.frame(ase.link(0, 0))]
+    return _alone("art.aseprite", ase.ase(*frames, size=(6, 6), depth=16))
+
+
+def _idx(*, packed: bool, target: str) -> Specimen:
+    pictures = struct.pack(">IIII", 0x803, *_GREY.shape) + _GREY.tobytes()
+    labels = struct.pack(">II", 0x801, len(_GREY)) + bytes([3, 7, 0])
+    suffix, pack = (".gz", functools.partial(gzip.compress, mtime=0)) if packed else ("", bytes)
+    names = {"pictures": f"train-images-idx3-ubyte{suffix}", "labels": f"train-labels-idx1-ubyte{suffix}"}
+    return Specimen({names["pictures"]: pack(pictures), names["labels"]: pack(labels)}, names[target])
+
+
+def _sheet(target: str, *, named: bool) -> Specimen:
+    listed = [frame(f"a{number}.png", 8 * number, 0, 8, 8) for number in range(3)]
+    listed[1] |= {
+        "trimmed": True, "sourceSize": {"w": 12, "h": 12}, "spriteSourceSize": {"x": 1, "y": 2, "w": 8, "h": 8},
+    }  # fmt: skip
+    frames = {item["filename"]: item for item in listed} if named else listed
+    about = json.dumps({"frames": frames, "meta": {"image": "art.png"}}).encode()
+    return Specimen({"art.png": png_of(sprite(1, 24, 8)), "art.json": about}, target)
+
+
+SPECIMENS: dict[str, Callable[[], Specimen]] = {
+    "png": lambda: _alone("art.png", png_of(sprite(0))),
+    "png, interlaced": _interlaced,
+    "png of 16 bits": _sixteen_bits,
+    "png of a palette": _palette_png,
+    "apng": _apng,
+    "gif": lambda: _gif(1),
+    "gif, animated": lambda: _gif(5),
+    "bmp": functools.partial(by_pillow, "BMP", "RGB", ".bmp"),
+    "bmp of a palette": functools.partial(by_pillow, "BMP", "P", ".bmp"),
+    "webp, lossless": functools.partial(by_pillow, "WEBP", "RGBA", ".webp", lossless=True),
+    "webp, lossy": functools.partial(by_pillow, "WEBP", "RGBA", ".webp", quality=50),
+    "webp, animated": lambda: _alone("art.webp", ANIMATIONS[".webp"]),
+    "jpeg": functools.partial(by_pillow, "JPEG", "RGB", ".jpg", exif=b"Exif\0\0II*\0\x08\0\0\0\0\0"),
+    "jpeg, progressive": functools.partial(by_pillow, "JPEG", "CMYK", ".jpg", progressive=True),
+    "tga": functools.partial(by_pillow, "TGA", "RGBA", ".tga"),
+    "tga, packed": functools.partial(by_pillow, "TGA", "P", ".tga", compression="tga_rle"),
+    "tiff": functools.partial(by_pillow, "TIFF", "RGBA", ".tif"),
+    "tiff, packed": functools.partial(by_pillow, "TIFF", "RGB", ".tif", compression="tiff_lzw"),
+    "zip, stored": lambda: _archive(zipfile.ZIP_STORED),
+    "zip, deflated": lambda: _archive(zipfile.ZIP_DEFLATED),
+    "zip, bzip2": lambda: _archive(zipfile.ZIP_BZIP2),
+    "zip, lzma": lambda: _archive(zipfile.ZIP_LZMA),
+    "aseprite, layers": _layers,
+    "aseprite, tilemaps": _tilemaps,
+    "aseprite, grey": _grey_frames,
+    "idx": lambda: _idx(packed=False, target="pictures"),
+    "idx, packed": lambda: _idx(packed=True, target="pictures"),
+    "idx, labels": lambda: _idx(packed=False, target="labels"),
+    "sheet": lambda: _sheet("art.png", named=False),
+    "sheet, list": lambda: _sheet("art.json", named=False),
+    "sheet, object": lambda: _sheet("art.json", named=True),
+}
+
+
+def example_of(source_name: str) -> list[Specimen]:
+    """What a source writes as its own example, once for each file of it."""
+    source = next(source for source in all_sources() if source.name == source_name)
+    with tempfile.TemporaryDirectory() as folder:
+        source.example(Path(folder))
+        files = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+    return [Specimen(files, name) for name in files]
