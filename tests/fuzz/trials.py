@@ -139,7 +139,7 @@ def _read(folder: Path, sources: list[Source]) -> bool:
     for item in listed:
         if not isinstance(item, Found):
             _check(item.group, item.reason)
-    for reading in read_all([item for item in listed if isinstance(item, Found)], sources):
+    for reading in read_all([item for item in listed if isinstance(item, Found)], sources, ImportOptions()):
         shapes += len(reading.shapes)
         for remark in [*reading.left_out, *reading.remarks]:
             _check(remark.group, remark.reason)
