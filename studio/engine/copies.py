@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studio.core.events import Rgba
+from studio.core.events import Event, Progress, Rgba
 from studio.engine.batches import to_input
 
 _COPY = 1 / 3  # of the second distance: nearer than that, a sprite is a copy and no chance neighbour
@@ -25,15 +26,28 @@ class Nearest:
 
 
 def nearest_training_sprites(sprites: Rgba, training: Rgba, device: torch.device) -> Nearest:
+    """What `look_for_copies` returns, in one go."""
+    looking = look_for_copies(sprites, training, device)
+    while True:
+        try:
+            next(looking)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+
+
+def look_for_copies(sprites: Rgba, training: Rgba, device: torch.device) -> Generator[Event, None, Nearest]:
     """Compare uint8 [N, S, S, 4] with the training sprites uint8 [M, S, S, 4], M at least 2, on `device`.
 
     Distances are between premultiplied pixels. Each sprite is tried as it is, mirrored, and moved by up to a pixel
-    each way. It is a copy when the nearest training sprite is at less than a third of the distance of the second.
+    each way; yields Progress after each of these. It is a copy when the nearest training sprite is at less than a third
+    of the distance of the second.
     """
     known = _flat(training, device)
     best = torch.full((len(sprites), 2), torch.inf, device=device)
     index = torch.zeros(len(sprites), dtype=torch.int64, device=device)
-    for variant in _variants(sprites):
+    variants = _variants(sprites)
+    for number, variant in enumerate(variants, 1):
+        yield Progress(number, len(variants), "ways to look for copies")
         distances, places = _two_nearest(_flat(variant, device), known)
         better = distances[:, 0] < best[:, 0]
         best = torch.where(better[:, None], distances, best)

@@ -16,7 +16,7 @@ from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import split
 from studio.engine.checkpoints import add_metrics
-from studio.engine.copies import nearest_training_sprites
+from studio.engine.copies import look_for_copies
 from studio.engine.devices import Device
 from studio.engine.evaluate import FEWEST, classes_to_draw
 from studio.engine.features import SpriteFeatures, features_of
@@ -141,7 +141,7 @@ class _Yardstick:
         figures = {"kid": distance.value, "kid_error": distance.error, **self.floor}
         yield Progress(1, 2, "sprites judged")
         if len(self.known) <= MOST_COMPARED:
-            figures["copies"] = _copies(new, self.known, self.features.device)
+            figures["copies"] = yield from _copies(new, self.known, self.features.device)
         return figures
 
 
@@ -162,10 +162,11 @@ def _make_yardstick(training: Training) -> Generator[Event, None, _Yardstick]:
     floor = {"kid_real": kid(features.of(unseen), features.of(few)).value}
     yield Progress(2, 3, "real sprites measured")
     if len(known) <= MOST_COMPARED:
-        floor["copies_real"] = _copies(unseen[:: -(-len(unseen) // COUNT)], seen, training.device)
+        floor["copies_real"] = yield from _copies(unseen[:: -(-len(unseen) // COUNT)], seen, training.device)
     yield Progress(3, 3, "real sprites measured")
     return _Yardstick(features, real, known, "held-out" if enough else "training", floor)
 
 
-def _copies(sprites: Rgba, known: Rgba, device: torch.device) -> float:
-    return float(nearest_training_sprites(sprites, known, device).is_copy.mean())
+def _copies(sprites: Rgba, known: Rgba, device: torch.device) -> Generator[Event, None, float]:
+    found = yield from look_for_copies(sprites, known, device)
+    return float(found.is_copy.mean())
