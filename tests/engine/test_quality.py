@@ -10,7 +10,7 @@ import torch
 
 from studio.core.events import Event, QualityMeasured
 from studio.data import packed
-from studio.engine import checkpoints, features, quality, train
+from studio.engine import checkpoints, copies, features, quality, train
 from studio.engine.batches import split
 from studio.engine.copies import nearest_training_sprites
 from studio.engine.features import features_of
@@ -31,6 +31,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train, "TICK_S", 0.0)
     monkeypatch.setattr(features, "_STEPS", 3)
     monkeypatch.setattr(quality, "COUNT", 24)
+    monkeypatch.setattr(copies, "_FARTHEST_PX", 0)
     monkeypatch.setattr(quality, "SHARE", 1e6)
     monkeypatch.setattr(quality, "LEARNING_SHARE", 1e6)
 
@@ -67,14 +68,14 @@ def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> No
     new = returned(draw(load_model(until_then, "last", CPU), labels, GenerateSettings()))
     expected = kid(seen.of(heldout.rgba), seen.of(new))
     real = kid(seen.of(heldout.rgba), seen.of(training.rgba[::4]))  # 24 of 96
-    copies, by_chance = (
+    copied, by_chance = (
         nearest_training_sprites(some, training.rgba, torch.device("cpu")).is_copy.mean()
         for some in (new, heldout.rgba)
     )
     assert first.against == "held-out"
     assert first.figures == pytest.approx(
         {"kid": expected.value, "kid_error": expected.error, "kid_real": real.value,
-         "copies": copies, "copies_real": by_chance}
+         "copies": copied, "copies_real": by_chance}
     )  # fmt: skip
 
 
