@@ -39,7 +39,7 @@ class Preparing(QObject):
         """Begin when all is there and nothing trains; end when something does, or for other sprites."""
         sprites, workshop = self._importing.sprites, self._workshop
         device = workshop.device(workshop.fastest)
-        recipe = next((recipe for recipe in workshop.recipes.values() if recipe.makes == "sprites"), None)
+        recipe = workshop.drawing_recipe()
         if self._job is not None:
             self._dispatcher.cancel(self._job)
         elif sprites is None or device is None or recipe is None:

@@ -95,7 +95,7 @@ class Session(QObject):
     def _go_on_with_demo(self) -> None:
         """Start the demo's training as soon as there are sprites, recipes and a device."""
         sprites, device = self.importing.sprites, self.workshop.device(self.workshop.fastest)
-        recipe = next((recipe for recipe in self.workshop.recipes.values() if recipe.makes == "sprites"), None)
+        recipe = self.workshop.drawing_recipe()
         if self._demo_due and sprites is not None and device is not None and recipe is not None:
             self._demo_due = False
             self.training.start(sprites, recipe, recipe.Config(minutes=_DEMO_MINUTES), device)

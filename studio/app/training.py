@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 State = Literal["idle", "starting", "training", "paused", "stopping"]
 
-_QUIET_CPU_S = 1.0  # each waking of the window holds up a training on the same cores
-_QUIET_GPU_S = 0.1
+_QUIET_CPU_S, _QUIET_GPU_S = 1.0, 0.1
 
 
 class Training(QObject):
@@ -59,6 +58,10 @@ class Training(QObject):
     def is_live(self) -> bool:
         """Whether there is a live model to use."""
         return self.state in ("training", "paused") and self.record is not None
+
+    def quiet_s(self) -> float:
+        """Shortest time between two wakings of the window: each holds up a training on the same cores."""
+        return _QUIET_CPU_S if self.device is not None and self.device.kind == "cpu" else _QUIET_GPU_S
 
     def start(self, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device) -> None:
         """Begin a new run; nothing happens while one is open."""
@@ -104,8 +107,7 @@ class Training(QObject):
         return self.control
 
     def _run(self, events: Events) -> None:
-        on_cpu = self.device is not None and self.device.kind == "cpu"
-        self._dispatcher.set_quiet_interval(_QUIET_CPU_S if on_cpu else _QUIET_GPU_S)
+        self._dispatcher.set_quiet_interval(self.quiet_s())
         self._job = self._dispatcher.start("engine", f"Training {self.title}", events, self._receive, background=True)
         self._set_state("starting")
 

@@ -60,6 +60,10 @@ class Workshop(QObject):
         """The device of that id that works."""
         return next((device for device in self.devices if device.id == device_id and not device.problem), None)
 
+    def drawing_recipe(self) -> Recipe | None:
+        """The recipe that draws sprites; None until the engine is there."""
+        return next((recipe for recipe in self.recipes.values() if recipe.makes == "sprites"), None)
+
     def is_measuring(self) -> bool:
         """Whether a measurement is under way."""
         return self._measuring is not None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.events import Event, Progress, Rgba
+from studio.core.generators import returned
 from studio.engine.batches import to_input
 
 _COPY = 1 / 3  # of the second distance: nearer than that, a sprite is a copy and no chance neighbour
@@ -27,12 +28,7 @@ class Nearest:
 
 def nearest_training_sprites(sprites: Rgba, training: Rgba, device: torch.device) -> Nearest:
     """What `look_for_copies` returns, in one go."""
-    looking = look_for_copies(sprites, training, device)
-    while True:
-        try:
-            next(looking)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
+    return returned(look_for_copies(sprites, training, device))
 
 
 def look_for_copies(sprites: Rgba, training: Rgba, device: torch.device) -> Generator[Event, None, Nearest]:

@@ -68,9 +68,15 @@ class QualityMeter:
             self._slices = None
 
     def finish(self) -> Events:
-        """Measure the model of the run's end, if it can be measured: yields Progress and QualityMeasured."""
+        """Measure the model of the run's end, if it can be measured: yields Progress and QualityMeasured.
+
+        Gives way, without a measurement, as soon as `control.stop` is set.
+        """
         if self._yardstick is not None and self._measured_step != self._training.step:
-            yield from self._measure(self._yardstick)
+            for event in self._measure(self._yardstick):
+                if self._control.stop:
+                    return
+                yield event
 
     def _is_hopeless(self, learning: Progress) -> bool:
         """Whether so short a run would end before anything is measured."""

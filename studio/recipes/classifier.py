@@ -18,7 +18,6 @@ from studio.recipes.base import Batch, Evaluation, Means, Preset, Recipe, Spec
 from studio.recipes.layers import ResidualBlock, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
-_PLANNER = Planner(width=32, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000)
 _SMALLEST = 3  # one sprite to check on, and more than one to learn from
 
 
@@ -48,6 +47,9 @@ class ClassifierConfig(TrainingConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "width", whole_groups(self.width))
+
+
+_PLANNER = Planner(width=ClassifierConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000)
 
 
 class ResNet(nn.Module):

@@ -19,6 +19,7 @@ import torch
 
 from studio.core.config import settings_of
 from studio.core.events import CheckpointSaved, QualityMeasured, Validated
+from studio.core.generators import returned
 from studio.core.process import prepare_for_training
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
@@ -31,7 +32,6 @@ from studio.engine.generate import GenerateSettings, draw
 from studio.engine.model import Control
 from studio.engine.scores import kid
 from studio.engine.train import train_new
-from tests.generators import returned
 
 DRAWN = 256
 A_CLASS = 20  # sprites, on average

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from studio.core.generators import returned
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine.batches import split
@@ -31,7 +32,6 @@ from studio.engine.features import features_of
 from studio.recipes.generator import GeneratorConfig
 from tests.bench.bench_loop import write_folder
 from tests.bench.racers import RACERS
-from tests.generators import returned
 
 MARK = "kid_heldout"
 COLUMNS = ("kid_heldout", "kid_training", "fd_heldout", "fd_training", "precision", "recall", "copies", "colours")

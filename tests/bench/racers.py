@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from studio.core.generators import returned
 from studio.core.process import prepare_for_training
-from tests.generators import returned
 
 Report = Callable[[float, np.ndarray], None]
 SIZE = 32

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from studio.core.events import Event, QualityMeasured
+from studio.core.generators import returned
 from studio.data import packed
 from studio.engine import checkpoints, copies, features, quality, train
 from studio.engine.batches import split
@@ -20,7 +21,6 @@ from studio.engine.rundir import RunDir
 from studio.engine.scores import kid
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
-from tests.generators import returned
 
 SPRITES = make_sprites(60)  # of two classes: 24 are held out
 

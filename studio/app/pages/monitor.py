@@ -31,9 +31,6 @@ from studio.engine.history import HistoryRead
 if TYPE_CHECKING:
     from studio.app.widgets.loss_plot import LossPlot
 
-_REDRAW_CPU_MS = 1000
-_REDRAW_GPU_MS = 100
-
 
 class Monitor(QWidget):
     """Readings, curves, live samples with their history, and for a classifier what it takes for what."""
@@ -118,9 +115,8 @@ class Monitor(QWidget):
             self._show_readings(training.chunk)
 
     def _begin(self, event: RunStarted) -> None:
-        device = self._session.training.device
-        if self.plot is not None and device is not None:
-            self.plot.set_redraw_interval_ms(_REDRAW_CPU_MS if device.kind == "cpu" else _REDRAW_GPU_MS)
+        if self.plot is not None:
+            self.plot.set_redraw_interval_ms(round(1000 * self._session.training.quiet_s()))
 
     def _describe(self, event: RunDescribed) -> None:
         self._class_names = event.record.class_names
