@@ -111,7 +111,7 @@ class Classifier(Recipe):
         return (
             _PLANNER.preset("Quick", "A first look at which classes are alike.", 1.0, 40_000, means),
             _PLANNER.preset("Standard", "Good accuracy on most sprite sets.", 3.0, 120_000, means),
-            _PLANNER.preset("Best", "The last few per cent.", 10.0, 250_000, means),
+            _PLANNER.preset("Best", "The last few per cent.", 10.0, 220_000, means),
         )
 
     def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:

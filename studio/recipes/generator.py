@@ -163,9 +163,9 @@ class Generator(Recipe):
 
     def presets(self, means: Means) -> tuple[Preset, ...]:
         return (
-            _PLANNER.preset("Quick", "A first look: shapes and colours.", 2.0, 50_000, means),
-            _PLANNER.preset("Standard", "Recognisable sprites on most computers.", 10.0, 250_000, means),
-            _PLANNER.preset("Best", "Finer detail, for a longer break.", 30.0, 400_000, means),
+            _PLANNER.preset("Quick", "A first look: shapes and colours.", 2.0, 40_000, means),
+            _PLANNER.preset("Standard", "Recognisable sprites on most computers.", 10.0, 200_000, means),
+            _PLANNER.preset("Best", "Finer detail, for a longer break.", 30.0, 370_000, means),
         )
 
     def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
