@@ -41,7 +41,12 @@ def find_device(args: argparse.Namespace) -> Device:
 
 def read_sprites(args: argparse.Namespace, paths: Sequence[Path], reporter: Reporter) -> SpritesImported:
     """Import what was named, with the options that were given. Raises BadInputError."""
-    return import_with(paths, ImportOptions(**given(args, ImportOptions)), reporter)  # type: ignore[arg-type]
+    return import_with(paths, import_options(args), reporter)
+
+
+def import_options(args: argparse.Namespace) -> ImportOptions:
+    """The import's options, as far as they were given. Raises UsageError."""
+    return ImportOptions(**given(args, ImportOptions))  # type: ignore[arg-type]
 
 
 def say_left_out(found: SpritesImported, reporter: Reporter) -> None:

@@ -1,16 +1,13 @@
-"""The commands that look and change nothing: devices, inspect, runs."""
+"""The commands that look and change nothing: devices, runs. See inspecting.py for sprites."""
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from studio.cli.finding import read_sprites
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.wording import count, decimal, duration, memory, number, percent, rate
-from studio.data.imported import Quarantined
 from studio.engine.history import RunsListed, RunSummary, list_runs
 from studio.engine.known_runs import known_runs
 
@@ -18,8 +15,6 @@ if TYPE_CHECKING:
     from studio.engine.devices import Device
     from studio.engine.measure import DeviceMeasured
 
-_MOST_CLASSES = 30
-_MOST_NAMES = 5
 _BAR = 24  # letters
 
 
@@ -35,30 +30,6 @@ def runs(args: argparse.Namespace) -> int:
         return 0
     columns = ("name", "recipe", "data", "device", ">steps", ">best", ">time", "state")
     reporter.table(columns, [_run_row(run) for run in listed.runs])
-    return 0
-
-
-def inspect(args: argparse.Namespace) -> int:
-    """Say what an import finds."""
-    reporter = reporter_for(args)
-    found = read_sprites(args, args.paths, reporter)
-    sprites = found.sprites
-    reporter.say(
-        f"{sprites.title}: {count(len(sprites), 'sprite')} in {count(len(sprites.class_names), 'class', 'classes')}, "
-        f"canvas {sprites.size} x {sprites.size} pixels"
-        + (f" (proposed: {found.proposed_size})" if found.proposed_size != sprites.size else "")
-    )
-    sizes = Counter(dict(found.sizes)).most_common(_MOST_NAMES)
-    more = f", and {len(found.sizes) - len(sizes)} more" if len(found.sizes) > len(sizes) else ""
-    reporter.say("Sizes: " + ", ".join(f"{w} x {h} ({number(total)})" for (w, h), total in sizes) + more)
-    counts = sorted(zip(sprites.class_counts().tolist(), sprites.class_names, strict=True), key=lambda pair: -pair[0])
-    reporter.say()
-    reporter.table(("class", ">sprites"), [(name, number(total)) for total, name in counts[:_MOST_CLASSES]])
-    if len(counts) > _MOST_CLASSES:
-        reporter.say(f"and {count(len(counts) - _MOST_CLASSES, 'more class', 'more classes')}")
-    most = max(len(found.quarantine), len(found.notes)) if args.all else _MOST_NAMES
-    _say_groups(reporter, "Left out", found.quarantine, most)
-    _say_groups(reporter, "Kept, but worth a look", found.notes, most)
     return 0
 
 
@@ -128,18 +99,3 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
         record.name, record.recipe, data, record.device, number(progress.step), best,
         duration(progress.elapsed_s), state,
     )  # fmt: skip
-
-
-def _say_groups(reporter: Reporter, title: str, items: Iterable[Quarantined], most: int) -> None:
-    """Groups with their counts, and the first `most` names of each."""
-    groups: dict[str, list[Quarantined]] = {}
-    for item in items:
-        groups.setdefault(item.group, []).append(item)
-    if groups:
-        reporter.say(f"\n{title}:")
-    for group, members in groups.items():
-        reporter.say(f"  {group}: {number(len(members))}")
-        for item in members[:most]:
-            reporter.say(f"    {item.name}: {item.reason}")
-        if len(members) > most:
-            reporter.say(f"    and {number(len(members) - most)} more; --all names them")

@@ -112,7 +112,11 @@ def _devices(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
 
 def _inspect(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     parser = _command(
-        commands, "inspect", "say what an import finds, and what is wrong with which files", "looking", "PATH... "
+        commands,
+        "inspect",
+        "say what an import finds, what is wrong with it and how to mend it",
+        "inspecting",
+        "PATH... ",
     )
     parser.add_argument("--all", action="store_true", help="name every file, not only the first few of each kind")
     _add_sources(parser)

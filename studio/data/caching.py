@@ -12,14 +12,15 @@ from pathlib import Path
 
 import PIL
 
+from studio.core.config import settings_of
 from studio.core.errors import BadInputError
 from studio.data import packed
 from studio.data.arranging import Arranged
-from studio.data.imported import ImportOptions, Quarantined
+from studio.data.imported import Quarantined, ReadOptions
 from studio.data.listing import Root
 from studio.data.sources.base import Found
 
-_VERSION = 3  # to be raised when the same files would be imported differently
+_VERSION = 4  # to be raised when the same files would be imported differently
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30
 _STALE_S = 3600.0
@@ -31,11 +32,12 @@ def entry_for(
     roots: Sequence[Root],
     files: Sequence[Found],
     problems: Sequence[Quarantined],
-    options: ImportOptions,
+    options: ReadOptions,
     sources: Sequence[str],
 ) -> Path:
-    """Where the import of exactly these files with these options is kept, whether it is there or not."""
-    about = [_VERSION, PIL.__version__, options.to_json(), [str(root.path) for root in roots], list(sources)]
+    """Where the import of exactly these files, read with these options, is kept, whether it is there or not."""
+    reading = {item.name: getattr(options, item.name) for item in settings_of(ReadOptions)}
+    about = [_VERSION, PIL.__version__, reading, [str(root.path) for root in roots], list(sources)]
     digest = hashlib.sha256(json.dumps(about).encode())
     for file in files:
         inside = f"\0{file.name}\0{file.member.entry}" if file.member else ""

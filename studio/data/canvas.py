@@ -100,6 +100,24 @@ def native_scale(rgba: Rgba) -> int:
     return scale if 2 * (len(down) + len(across)) > lines else 1
 
 
+def shrunk(rgba: Rgba, scale: int) -> Rgba:
+    """An enlarged sprite, uint8 [H, W, 4], at its true size; the sprite itself where it was not enlarged by `scale`.
+
+    0 takes the scale that it shows evidence for, 1 changes nothing. Without a whole number of blocks around it, what
+    can be seen is cut out.
+    """
+    scale = scale or native_scale(rgba)
+    box = visible_box(rgba) if scale > 1 else None
+    if box is None:
+        return rgba
+    left, top, right, bottom = box
+    in_step = not any(number % scale for number in (left, top, *rgba.shape[:2]))
+    blocks = rgba if in_step else rgba[top:bottom, left:right]
+    small = blocks[::scale, ::scale]
+    large = as_numbers(small).repeat(scale, 0).repeat(scale, 1)
+    return small.copy() if np.array_equal(large, as_numbers(blocks)) else rgba
+
+
 def _changes(pixels: NDArray[np.uint32], axis: int) -> list[int]:
     """Positions along `axis` where a row or column differs from the one before it."""
     before, after = (pixels[:-1], pixels[1:]) if axis == 0 else (pixels[:, :-1], pixels[:, 1:])

@@ -13,11 +13,12 @@ from studio.data.sprites import Sprites
 LARGEST_CANVAS = 256
 MOST_FILES = 1_000_000
 MOST_IN_SHEET = 30_000  # sprites
+MOST_COLOURS_ASKED = 256
 
 
 @dataclass(frozen=True)
-class ImportOptions(Config):
-    """How dropped files become sprites of one size, in classes."""
+class ReadOptions(Config):
+    """How files become sprites of one size, in classes: what has to be known when they are read."""
 
     size: int = setting(
         0,
@@ -77,6 +78,77 @@ class ImportOptions(Config):
     sheet_classes: str = setting(
         "sheet", "Make each sheet that is cut a class, or each of its rows.", choices=("sheet", "row"), advanced=True
     )
+    shrink: int = setting(
+        1,
+        "Sprites that were enlarged come back to their true size: so many pixels become one where all of them agree; "
+        "0 tells how many from each sprite, 1 leaves all as they are.",
+        label="Enlarged by",
+        low=0,
+        high=16,
+        advanced=True,
+    )
+
+
+@dataclass(frozen=True)
+class ImportOptions(ReadOptions):
+    """How dropped files become what a model learns from: read, then mended, one setting after the other."""
+
+    alpha_threshold: int = setting(
+        0,
+        "Pixels at least this opaque become solid and all others clear; 0 leaves half-transparent pixels.",
+        low=0,
+        high=255,
+        advanced=True,
+    )
+    merge_colours: float = setting(
+        0.0,
+        "Colours nearer to each other than this become one, the more used; 0 leaves all. In OKLab, where black and "
+        "white are 1 apart and 0.02 can hardly be seen.",
+        low=0.0,
+        high=0.2,
+        advanced=True,
+    )
+    colours_all: int = setting(
+        0,
+        "So many colours for all sprites together, the main ones of the set; 0 leaves them.",
+        label="Colours in all",
+        low=0,
+        high=MOST_COLOURS_ASKED,
+        advanced=True,
+    )
+    palette: str = setting(
+        "",
+        "File of a palette whose nearest colours all sprites take; empty leaves them.",
+        label="Palette file",
+        advanced=True,
+    )
+    colours_each: int = setting(
+        0,
+        "Sprites of more colours are brought down to so many; 0 leaves them.",
+        label="Colours a sprite",
+        low=0,
+        high=MOST_COLOURS_ASKED,
+        advanced=True,
+    )
+    similar: str = setting(
+        "keep",
+        "Sprites that hardly differ from another one, also where they are moved or mirrored.",
+        label="Similar sprites",
+        choices=("keep", "leave out"),
+        advanced=True,
+    )
+    leave_out: str = setting(
+        "", "Names of sprites to leave out, parted by ';'. * stands for any text: 'item/old_*'.", advanced=True
+    )
+    class_minimum: int = setting(
+        1,
+        "Classes of fewer sprites are left out.",
+        label="Smallest class",
+        unit="sprites",
+        low=1,
+        high=100_000,
+        advanced=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -105,6 +177,9 @@ QUARANTINE_GROUPS = (
     "wrong size",
     "looks like a sheet",
     "empty",  # no visible pixel
+    "similar",  # to another one
+    "small class",
+    "chosen",  # by name
 )
 
 # Kept.
@@ -121,6 +196,7 @@ NOTE_GROUPS = (
     "upscaled",  # every pixel is a block of pixels
     "smooth",  # like a photo or a smoothed enlargement
     "odd shape",  # 1 x 1, or one pixel thin
+    "mended",  # other pixels than in the file, as was asked for
 )
 
 

@@ -1,6 +1,7 @@
 """Dropped files and folders -> `Sprites`, as a generator of events.
 
-files are listed -> sources read them on threads -> they are arranged on one canvas -> the result is cached.
+files are listed -> sources read them on threads -> they are arranged on one canvas -> the result is cached -> sprites
+are mended as asked for.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from studio.data.imported import (
     SpritesImported,
 )
 from studio.data.listing import Root, files_under, roots_of, title_of
+from studio.data.mending import mend
 from studio.data.reading import Reading, read_all
 from studio.data.sources.base import Found, Source
 
@@ -56,22 +58,28 @@ def import_sprites(
     roots = roots_of(paths)
     sources = all_sources()
     files, problems = yield from _list_files(roots)
-    entry = None
+    entry = recalled = None
     if cache_dir is not None:
         names = [source.name for source in sources]
         entry = caching.entry_for(cache_dir, roots, files, problems, options, names)
         recalled = yield from _recall(entry)
-        if recalled is not None:
-            yield _imported(recalled, started, from_cache=True)
-            return
-    readings = yield from _read_files(files, sources, options)
-    arranged = yield from arrange(readings, options, title_of(roots), problems)
-    if not len(arranged.sprites):
-        raise _nothing_usable(roots, arranged.quarantine)
-    yield from _notices(arranged)
-    if entry is not None and all(item.group != "no access" for item in arranged.quarantine):
-        yield from _store(entry, arranged)
-    yield _imported(arranged, started, from_cache=False)
+    arranged = recalled
+    if arranged is None:
+        readings = yield from _read_files(files, sources, options)
+        arranged = yield from arrange(readings, options, title_of(roots), problems)
+        if not len(arranged.sprites):
+            raise _nothing_usable(roots, arranged.quarantine)
+        if entry is not None and all(item.group != "no access" for item in arranged.quarantine):
+            yield from _store(entry, arranged)
+    mended = yield from mend(arranged, options)
+    if not len(mended.sprites):
+        title = f"Nothing of {title_of(roots)!r} is left: all {len(arranged.sprites):,} sprites are left out."
+        raise BadInputError(
+            title, f"Most often: {commonest(mended.quarantine)}. Take back one of the import's settings."
+        )
+    if recalled is None:
+        yield from _notices(mended)
+    yield _imported(mended, started, from_cache=recalled is not None)
 
 
 def all_sources() -> list[Source]:

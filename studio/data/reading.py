@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from studio.core.events import Rgba
-from studio.data.canvas import clear_hidden, looks_smooth, native_scale, visible_box
+from studio.data.canvas import clear_hidden, looks_smooth, native_scale, shrunk, visible_box
 from studio.data.imported import LARGEST_CANVAS, QUARANTINE_GROUPS, ImportOptions
 from studio.data.listing import no_access
 from studio.data.naming import shown
@@ -70,7 +70,7 @@ def _read(file: Found, source: Source, options: ImportOptions) -> Reading:
     try:
         for item in source.read(file):
             if isinstance(item, Picture):
-                reading.shapes.extend(map(_shape, sliced(item, shown(file.stem), options)))
+                reading.shapes.extend(_shape(part, options.shrink) for part in sliced(item, shown(file.stem), options))
             elif item.group in QUARANTINE_GROUPS:
                 reading.left_out.append(item)
             else:
@@ -82,9 +82,9 @@ def _read(file: Found, source: Source, options: ImportOptions) -> Reading:
     return reading
 
 
-def _shape(picture: Picture) -> Shape:
-    rgba = picture.rgba
-    clear_hidden(rgba)
+def _shape(picture: Picture, shrink: int) -> Shape:
+    clear_hidden(picture.rgba)
+    rgba = shrunk(picture.rgba, shrink)
     size = (rgba.shape[1], rgba.shape[0])
     box = visible_box(rgba)
     if box is None:

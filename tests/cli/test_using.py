@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import signal
 import zipfile
@@ -138,9 +139,24 @@ def test_inspect_says_what_is_wrong_with_which_files(
     assert "24 sprites in 2 classes, canvas 8 x 8 pixels" in text
     assert "duplicate: 1" in text and "twin.png" in text and "text.png" in text
     assert main(["inspect", str(copy), "--json", "--size", "16"]) == DONE
-    found = json_lines(capsys.readouterr().out)[-1]
-    assert found["type"] == "SpritesImported" and found["sprites"]["size"] == 16 and found["proposed_size"] == 8
+    said = {item["type"]: item for item in json_lines(capsys.readouterr().out) if item.get("group") != "unreadable"}
+    found = said["SpritesImported"]
+    assert found["sprites"]["size"] == 16 and found["proposed_size"] == 8
     assert {item["group"] for item in found["quarantine"]} >= {"duplicate"}
+    assert said["Examined"]["looked_at"] == 24 and said["Finding"]["advice"]
+
+
+def test_inspect_says_how_to_mend_it(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    with Image.open(copy / "class0" / "sprite 001.png") as opened:
+        opened.transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(copy / "class1" / "turned.png")
+    assert main(["inspect", str(copy)]) == DONE
+    text = capsys.readouterr().out
+    flags = text.partition("Keep one of each: ")[2].splitlines()[0]
+    assert flags == "--similar 'leave out'"
+    assert main(["inspect", str(copy), *shlex.split(flags)]) == DONE
+    text = capsys.readouterr().out
+    assert "Left out as asked for: each hardly differs" in text and "Take them back: --similar keep" in text
 
 
 def test_inspect_looks_into_archives(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

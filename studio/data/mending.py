@@ -1,0 +1,254 @@
+"""Sprites as they were read -> sprites to learn from: pixels and choices as the import's options ask for.
+
+Files stay as they are, and so does the kept import: taking a choice back gives the old sprites again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Callable, Generator
+from fnmatch import translate
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core import wording
+from studio.core.events import Event, Progress, Rgba
+from studio.data.arranging import Arranged
+from studio.data.canvas import as_numbers, clear_hidden
+from studio.data.imported import ImportOptions, Quarantined
+from studio.data.merging import merge
+from studio.data.palette import MOST_COLOURS, main_colours, palette_of
+from studio.data.palette_files import load_palette
+from studio.data.palettes.base import Palette
+from studio.data.similar import find_similar
+from studio.data.snapping import snap
+from studio.data.sprites import Sprites
+
+_AT_ONCE = 256  # sprites
+_OPAQUE = np.uint32(0xFF000000)  # alpha is the last byte of four
+_OWN_PALETTE = 0.98  # share of the pixels that as many colours as asked for hold, where a set has a palette of so many
+_SEPARATOR = ";"
+_EVERY_COLOUR = 1 << 20
+
+_Change = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
+
+
+def mend(arranged: Arranged, options: ImportOptions) -> Generator[Event, None, Arranged]:
+    """Yields Progress and returns what is left, with the reasons for what is not. Raises BadInputError, OSError.
+
+    Without such options it is `arranged` itself.
+    """
+    sprites = yield from _repainted(arranged.sprites, options)
+    changed = _different(arranged.sprites.rgba, sprites.rgba)
+    chosen = _Chosen(sprites)
+    chosen.leave_out_named(options.leave_out)
+    if changed.any():
+        chosen.leave_out_empty_and_equal()
+    if options.similar == "leave out":
+        yield from chosen.leave_out_similar()
+    chosen.leave_out_small_classes(options.class_minimum)
+    if not changed.any() and not chosen.left_out:
+        return arranged
+    kept = chosen.sprites()
+    names = set(kept.names)
+    # What was said of half-transparent pixels when the files were read holds no longer.
+    outdated = "soft alpha" if options.alpha_threshold else ""
+    notes = [item for item in arranged.notes if item.name in names and item.group != outdated]
+    for index in np.flatnonzero(changed).tolist():
+        if sprites.names[index] in names:
+            words = wording.count(int(changed[index]), "pixel")
+            notes.append(Quarantined(sprites.names[index], f"{words} changed, as asked for", "mended"))
+    quarantine = sorted([*arranged.quarantine, *chosen.left_out], key=lambda item: item.name)
+    return dataclasses.replace(arranged, sprites=kept, quarantine=tuple(quarantine), notes=tuple(notes))
+
+
+def is_left_out(names: str) -> Callable[[str], bool]:
+    """Whether a name is one of those that ImportOptions.leave_out lists."""
+    patterns = [pattern.strip() for pattern in names.split(_SEPARATOR) if pattern.strip()]
+    plain = {pattern for pattern in patterns if not set(pattern) & set("*?[")}
+    others = "|".join(translate(pattern) for pattern in patterns if pattern not in plain)
+    matches = re.compile(others).fullmatch if others else (lambda name: None)
+    return lambda name: name in plain or matches(name) is not None
+
+
+def as_names(chosen: list[str]) -> str:
+    """Names as ImportOptions.leave_out lists them: letters that would stand for others are put into brackets."""
+    return _SEPARATOR.join(re.sub(r"[*?\[;]", _bracketed, name) for name in chosen)
+
+
+def _bracketed(letter: re.Match[str]) -> str:
+    return "?" if letter[0] == _SEPARATOR else f"[{letter[0]}]"
+
+
+def harden(rgba: Rgba, threshold: int) -> Rgba:
+    """Pixels of uint8 [..., 4] with at least this alpha, 1 to 255, made solid, all others clear: the same shape."""
+    result = rgba.copy()
+    result[..., 3] = np.where(rgba[..., 3] >= threshold, 255, 0)
+    clear_hidden(result)
+    return result
+
+
+def _repainted(sprites: Sprites, options: ImportOptions) -> Generator[Event, None, Sprites]:
+    rgba = sprites.rgba
+    for change_for in (_solid, _merged, _in_main_colours, _in_palette, _each_in_few_colours):
+        change = change_for(rgba, options)
+        if change is None:
+            continue
+        result = np.empty_like(rgba)
+        for start in range(0, len(rgba), _AT_ONCE):
+            result[start : start + _AT_ONCE] = change(rgba[start : start + _AT_ONCE])
+            yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites mended")
+        rgba = result
+    return sprites if rgba is sprites.rgba else dataclasses.replace(sprites, rgba=rgba)
+
+
+def _solid(rgba: Rgba, options: ImportOptions) -> _Change | None:
+    threshold = options.alpha_threshold
+    return (lambda part: harden(part, threshold)) if threshold else None
+
+
+def _merged(rgba: Rgba, options: ImportOptions) -> _Change | None:
+    return merging(rgba, options.merge_colours) if options.merge_colours else None
+
+
+def merging(rgba: Rgba, distance: float) -> _Change:
+    """What makes one of the near colours of these sprites; of very large sets rare colours stay.
+
+    distance: as in `merge`.
+    """
+    colours, counts = palette_of(rgba, _EVERY_COLOUR)
+    becomes = merge(colours[:, :3], counts, distance)
+    before = colours.view("<u4")[:, 0]
+    order = before.argsort()
+    known, instead = before[order], before[becomes][order]
+
+    def change(part: Rgba) -> Rgba:
+        pixels = as_numbers(part)
+        places = np.searchsorted(known, pixels | _OPAQUE).clip(max=len(known) - 1)
+        found = (known[places] == (pixels | _OPAQUE)) & (part[..., 3] > 0)
+        result = np.where(found, (instead[places] & ~_OPAQUE) | (pixels & _OPAQUE), pixels)
+        return np.ascontiguousarray(result.astype("<u4")).view(np.uint8).reshape(part.shape)
+
+    return change if len(known) else lambda part: part
+
+
+def _in_main_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
+    count = options.colours_all
+    if not count:
+        return None
+    colours, pixels = palette_of(rgba, MOST_COLOURS)
+    own = pixels[:count].sum() >= _OWN_PALETTE * pixels.sum()
+    return _snapping(colours[:count] if own else main_colours(rgba, count)) if len(colours) else None
+
+
+def _in_palette(rgba: Rgba, options: ImportOptions) -> _Change | None:
+    if not options.palette:
+        return None
+    palette = load_palette(Path(options.palette).expanduser())
+    palette.visible()  # raises where there is nothing to be seen
+    return lambda part: snap(part, palette)
+
+
+def _each_in_few_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
+    count = options.colours_each
+    if not count:
+        return None
+
+    def change(part: Rgba) -> Rgba:
+        result = part.copy()
+        for index in np.flatnonzero(colours_used(part) > count):
+            one = part[index : index + 1]
+            result[index] = _snapping(main_colours(_opaque(one), count))(one)[0]
+        return result
+
+    return change
+
+
+def colours_used(rgba: Rgba) -> NDArray[np.int64]:
+    """How many colours each sprite of uint8 [N, S, S, 4] has, whatever their alpha: int64 [N]."""
+    pixels = as_numbers(_opaque(rgba)).reshape(len(rgba), -1).astype(np.uint32)
+    pixels.sort(axis=1)
+    new = np.ones(pixels.shape, np.bool_)
+    new[:, 1:] = pixels[:, 1:] != pixels[:, :-1]
+    return np.asarray(np.count_nonzero(new & (pixels != 0), axis=1), np.int64)
+
+
+def _opaque(rgba: Rgba) -> Rgba:
+    """What can be seen made solid."""
+    result = rgba.copy()
+    result[..., 3] = np.where(rgba[..., 3] > 0, 255, 0)
+    return result
+
+
+def _snapping(colours: Rgba) -> _Change:
+    palette = Palette(colours)
+    return lambda part: snap(part, palette)
+
+
+def _different(before: Rgba, after: Rgba) -> NDArray[np.int64]:
+    """How many pixels of each sprite are other ones: int64 [N]."""
+    if before is after:
+        return np.zeros(len(before), np.int64)
+    changed = np.empty(len(before), np.int64)
+    for start in range(0, len(before), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        changed[part] = np.count_nonzero(as_numbers(before[part]) != as_numbers(after[part]), axis=(1, 2))
+    return changed
+
+
+class _Chosen:
+    """Which sprites are kept, and why the others are not."""
+
+    def __init__(self, sprites: Sprites) -> None:
+        self._all = sprites
+        self._kept = np.ones(len(sprites), np.bool_)
+        self.left_out: list[Quarantined] = []
+
+    def leave_out_named(self, names: str) -> None:
+        if names:
+            named = is_left_out(names)
+            for index, name in enumerate(self._all.names):
+                if named(name):
+                    self._drop(index, "chosen", "left out by name, as asked for")
+
+    def leave_out_empty_and_equal(self) -> None:
+        """What mending has made clear, or the same as another one."""
+        first: dict[bytes, int] = {}
+        for index in np.flatnonzero(self._kept).tolist():
+            pixels = self._all.rgba[index]
+            if not pixels[..., 3].any():
+                self._drop(index, "empty", "nothing to see once its faint pixels are clear")
+                continue
+            earlier = first.setdefault(hashlib.blake2b(pixels, digest_size=16).digest(), index)
+            if earlier != index:
+                self._drop(index, "duplicate", f"the same pixels as {self._all.names[earlier]} once both are mended")
+
+    def leave_out_similar(self) -> Generator[Event, None, None]:
+        """Where several are alike the first stays."""
+        indices = np.flatnonzero(self._kept)
+        similar = yield from find_similar(self._all.rgba[indices])
+        for number, second in enumerate(similar.second.tolist()):
+            words = similar.words(number, self._all.names[indices[similar.first[number]]])
+            self._drop(int(indices[second]), "similar", words)
+
+    def leave_out_small_classes(self, minimum: int) -> None:
+        counts = np.bincount(self._all.labels[self._kept], minlength=len(self._all.class_names))
+        for index in np.flatnonzero(self._kept & (counts[self._all.labels] < minimum)).tolist():
+            label = self._all.labels[index]
+            words = f"its class {self._all.class_names[label]!r} has only {wording.count(int(counts[label]), 'sprite')}"
+            self._drop(index, "small class", words)
+
+    def sprites(self) -> Sprites:
+        """Those that are kept, in classes that none of them is without."""
+        kept = self._all.take(np.flatnonzero(self._kept))
+        used, labels = np.unique(kept.labels, return_inverse=True)
+        names = tuple(kept.class_names[label] for label in used)
+        return dataclasses.replace(kept, labels=labels.astype(np.int64), class_names=names)
+
+    def _drop(self, index: int, group: str, reason: str) -> None:
+        self._kept[index] = False
+        self.left_out.append(Quarantined(self._all.names[index], reason, group))
