@@ -1,6 +1,9 @@
-"""100,000 thumbnails: when they are shown, and the longest gaps while they are zoomed, scrolled and selected.
+"""A million thumbnails beside a thousand: what it takes to show, scroll, zoom and select them.
 
-python -m tests.bench.bench_grid [--count 100000] [--size 32]
+python -m tests.bench.bench_grid [--few 1000] [--many 1000000] [--size 32]
+
+For each action the median and the longest of some rounds, taken in turn, and the ratio of the medians. Then the longest
+gap of the event loop, by a 1 ms timer, while each of the two is shown and scrolled by a wheel that turns all the time.
 """
 
 from __future__ import annotations
@@ -10,17 +13,20 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from studio.app.widgets.sprite_grid import SpriteGrid
+
 WINDOWS = ((1000, 700), (1900, 1000))  # a page of the smallest window, and of a whole screen
-SETTLING_S = 1.5
-PLACES = 100
+ROUNDS = 20
+GAP_S = 3.0
 
 
 def main() -> None:
-    """Print milliseconds for both sizes of the grid and for every second zoom."""
+    """Print a table for both sizes of the grid, then the gaps."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     from PySide6.QtWidgets import QApplication
 
@@ -28,61 +34,102 @@ def main() -> None:
     from studio.app.widgets.sprite_grid import SpriteGrid
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--few", type=int, default=1_000)
+    parser.add_argument("--many", type=int, default=1_000_000)
     parser.add_argument("--size", type=int, default=32)
     chosen = parser.parse_args()
     app = QApplication([])
     theme.apply(app, "dark")
-    rgba = np.random.default_rng(0).integers(0, 256, (chosen.count, chosen.size, chosen.size, 4), dtype=np.uint8)
-    names = [f"class/{number}.png" for number in range(chosen.count)]
-    grid = SpriteGrid()
+    subjects = [Subject(SpriteGrid(), count, chosen.size, app.processEvents) for count in (chosen.few, chosen.many)]
     for width, height in WINDOWS:
-        grid.resize(width, height)
-        grid.show()
-        app.processEvents()
-
-        def show() -> None:
-            grid.set_sprites(rgba, names=names)
+        sys.stdout.write(f"\n{width} x {height}{'':18}{chosen.few:>18,} {chosen.many:>26,}\n")
+        for subject in subjects:
+            subject.grid.resize(width, height)
+            subject.grid.show()
             app.processEvents()
-            grid.view.viewport().repaint()
-
-        report(f"{width} x {height}: {chosen.count:,} shown", [timed(show)])
-        report("  settling", settle(app.processEvents))
-        for zoom in (1, 2, 4, 8):
-            grid.set_zoom(zoom)
-            report(f"  zoom {zoom}, settling", settle(app.processEvents))
-            bar = grid.view.verticalScrollBar()
-            gaps = []
-            for place in np.linspace(0, bar.maximum(), PLACES):
-                bar.setValue(int(place))
-                gaps.append(timed(app.processEvents))
-            report(f"  zoom {zoom}, scrolling", gaps)
-        grid.set_zoom(2)
-        for what, select in (
-            ("all", grid.view.selectAll),
-            ("every 10th", partial(grid.select, range(0, chosen.count, 10))),
-        ):
-            report(f"  select {what}", [timed(select) + timed(app.processEvents)])
+        for what, action in ACTIONS.items():
+            report(what, [[timed(action, subject) for subject in subjects] for _ in range(ROUNDS)])
+        gaps = [longest_gap(subject) for subject in subjects]
+        sys.stdout.write(f"{'longest gap of the event loop':30} {gaps[0]:14.1f} ms {gaps[1]:23.1f} ms\n")
 
 
-def timed(action: Callable[[], object]) -> float:
-    """Milliseconds that an action takes."""
+class Subject:
+    """A grid of `count` sprites, no two of them alike, that share their memory: each begins a pixel after the last."""
+
+    def __init__(self, grid: SpriteGrid, count: int, size: int, process: Callable[[], None]) -> None:
+        pixels = np.random.default_rng(0).integers(0, 256, 4 * (count + size * size), dtype=np.uint8)
+        strides = (4, 4 * size, 4, 1)
+        self.rgba = np.lib.stride_tricks.as_strided(pixels, (count, size, size, 4), strides, writeable=False)
+        self.names = [f"class/{number}.png" for number in range(count)]
+        self.labels = np.zeros(count, np.int64)
+        self.grid, self.process = grid, process
+
+    def show(self) -> None:
+        """Show the sprites; the other actions need that."""
+        self.grid.set_sprites(self.rgba, names=self.names, labels=self.labels, class_names=("class",))
+
+    def scroll(self) -> None:
+        """One notch of the wheel, from the start to the end and there anew."""
+        bar = self.grid.view.verticalScrollBar()
+        bar.setValue((bar.value() + 3 * bar.singleStep()) % max(1, bar.maximum()))
+
+    def jump(self) -> None:
+        """To the end, or back."""
+        bar = self.grid.view.verticalScrollBar()
+        bar.setValue(0 if bar.value() else bar.maximum())
+
+    def select(self) -> None:
+        """All, or nothing again."""
+        view = self.grid.view
+        view.clearSelection() if len(view.spans()) else view.selectAll()
+
+    def filter(self) -> None:
+        """Every second sprite, then all."""
+        all_shown = self.grid.visible_count() == len(self.rgba)
+        self.grid.set_visible(np.arange(0, len(self.rgba), 2) if all_shown else None)
+
+
+ACTIONS: dict[str, Callable[[Subject], object]] = {
+    "show": Subject.show,
+    "a step of the wheel": Subject.scroll,
+    "to the end and back": Subject.jump,
+    "select all and none": Subject.select,
+    "zoom": lambda subject: subject.grid.set_zoom(1 + subject.grid.zoom() % 8),
+    "filter": Subject.filter,
+}
+
+
+def timed(action: Callable[[Subject], object], subject: Subject) -> float:
+    """Milliseconds that an action takes, painting among it."""
+    subject.process()
     start = time.perf_counter()
-    action()
+    action(subject)
+    for _ in range(3):  # a new layout is asked for, made, and painted in three goes
+        subject.process()
     return 1000 * (time.perf_counter() - start)
 
 
-def settle(process: Callable[[], object]) -> list[float]:
-    """The gaps while the batches of the layout are worked off."""
-    start, gaps = time.perf_counter(), []
-    while time.perf_counter() - start < SETTLING_S:
-        gaps.append(timed(process))
-    return [gap for gap in gaps if gap > 1] or [0.0]
+def longest_gap(subject: Subject) -> float:
+    """The longest time in milliseconds between two beats of a timer while the sprites are shown and scrolled."""
+    from PySide6.QtCore import QTimer
+
+    beats = [time.perf_counter()]
+    timer = QTimer()
+    timer.timeout.connect(lambda: beats.append(time.perf_counter()))
+    timer.start(1)
+    subject.show()
+    while time.perf_counter() < beats[0] + GAP_S:
+        subject.scroll()
+        subject.process()
+    timer.stop()
+    return 1000 * float(np.diff(beats).max())
 
 
-def report(what: str, gaps: list[float]) -> None:
-    """Print the median and the longest of some gaps."""
-    sys.stdout.write(f"{what:34} median {np.median(gaps):6.1f} ms, longest {max(gaps):6.1f} ms\n")
+def report(what: str, rounds: list[list[float]]) -> None:
+    """Print medians and longest of both, and the ratio of the medians."""
+    (few, many), (few_longest, many_longest) = np.median(rounds, axis=0), np.max(rounds, axis=0)
+    words = f"{few:8.2f} ms (longest {few_longest:6.1f}) {many:8.2f} ms (longest {many_longest:6.1f})"
+    sys.stdout.write(f"{what:22} {words}   x {many / few:.2f}\n")
 
 
 if __name__ == "__main__":

@@ -49,8 +49,7 @@ class Results(QWidget):
     def show_sprites(self, made: SpritesGenerated, class_names: tuple[str, ...]) -> None:
         """Show what was made."""
         self._made, self._class_names = made, class_names
-        names = self._names()
-        self.grid.set_sprites(made.sprites, names=names, classes=[self._class_of(label) for label in made.labels])
+        self.grid.set_sprites(made.sprites, names=self._names(), labels=made.labels, class_names=class_names)
         self._title.setText(wording.count(len(made.sprites), "new sprite"))
         self._facts.setText(f"{made.model}, seed {made.seed}")
         self._stack.setCurrentIndex(1)
@@ -82,6 +81,6 @@ class Results(QWidget):
         why_not = "" if self._made is not None else "There are no sprites yet: press Generate."
         parts.enable(self.save_files, why_not, _FILES)
         parts.enable(self.save_sheet, why_not, _SHEET)
-        selected = len(self.grid.selected()) if self._made is not None else 0
+        selected = self.grid.selected_count() if self._made is not None else 0
         files = wording.count(selected, "PNG file") if selected else "PNG files"
         parts.relabel(self.save_files, f"Save {files}…")

@@ -109,8 +109,7 @@ class SpritesPage(Page):
     @Slot(object)
     def _show_result(self, result: SpritesImported) -> None:
         sprites = result.sprites
-        classes = [sprites.class_names[label] for label in sprites.labels]
-        self.grid.set_sprites(sprites.rgba, names=sprites.names, classes=classes)
+        self.grid.set_sprites(sprites.rgba, names=sprites.names, labels=sprites.labels, class_names=sprites.class_names)
         self.summary.show_result(result)
         self.left_out.show_items(result.quarantine)
         self.odd.show_items(result.notes)

@@ -1,4 +1,4 @@
-"""A grid of sprites that stays smooth at 100,000."""
+"""A grid of sprites that stays smooth at a million."""
 
 from __future__ import annotations
 
@@ -39,31 +39,41 @@ _MARGIN = 4  # logical pixels around a sprite
 _SELECTED, _FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 _Index = QModelIndex | QPersistentModelIndex
 _NO_INDEX = QModelIndex()
+_NO_LABELS = np.zeros(0, np.int64)
 
 
 class SpriteModel(QAbstractListModel):
-    """Rows are the visible sprites; nothing is made for a sprite until it is drawn."""
+    """Rows are the visible sprites; nothing is made for a sprite until it is drawn.
+
+    visible: the number of the sprite in each row; None when all of them are there in order.
+    """
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
         self.names: Sequence[str] = ()
         self.captions: Sequence[str] = ()
-        self.classes: Sequence[str] = ()
-        self.visible: NDArray[np.int64] = np.zeros(0, np.int64)
+        self.labels: NDArray[np.int64] = _NO_LABELS
+        self.class_names: Sequence[str] = ()
+        self.visible: NDArray[np.int64] | None = None
 
     def rowCount(self, parent: _Index = _NO_INDEX) -> int:
         """How many sprites the filter leaves."""
-        return 0 if parent.isValid() else len(self.visible)
+        return 0 if parent.isValid() else len(self.rgba if self.visible is None else self.visible)
+
+    def number(self, row: int) -> int:
+        """Which sprite is in that row."""
+        return row if self.visible is None else int(self.visible[row])
 
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """The caption, or name and class as tool tip and for screen readers."""
-        number = int(self.visible[index.row()])
+        number = self.number(index.row())
         if role == Qt.ItemDataRole.DisplayRole:
             return self.captions[number] if self.captions else ""
         if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
-            texts = [texts[number] for texts in (self.names, self.classes) if texts]
-            return " – ".join(text for text in texts if text)
+            name = self.names[number] if self.names else ""
+            label = int(self.labels[number]) if len(self.labels) else -1
+            return " – ".join(text for text in (name, self.class_names[label] if label >= 0 else "") if text)
         return None
 
 
@@ -89,7 +99,7 @@ class SpriteDelegate(QStyledItemDelegate):
         """Draw the sprite of a row. Called for each of some thousand sprites: no work that is not needed."""
         area: QRect = option.rect
         model, state = self._model, option.state.value
-        number = model.visible[index.row()]
+        number = model.number(index.row())
         if state & (_SELECTED | _FOCUSED):
             _draw_state(painter, area, state)
         side = model.rgba.shape[1] * self.zoom
@@ -137,7 +147,7 @@ class SpriteGrid(QWidget):
         layout.addWidget(self.view)
         self.view.zoomed.connect(self._zoom_by)
         self.view.activated.connect(self._activate)
-        self.view.selectionModel().selectionChanged.connect(self._tell_selection)
+        self.view.selectionModel().selectionChanged.connect(self.selection_changed)
         for standard, other, slot in (
             (QKeySequence.StandardKey.ZoomIn, "Ctrl+=", self.zoom_in),  # the same key without Shift
             (QKeySequence.StandardKey.ZoomOut, "Ctrl+_", self.zoom_out),
@@ -148,41 +158,61 @@ class SpriteGrid(QWidget):
             shortcut.activated.connect(slot)
 
     def set_sprites(
-        self, rgba: Rgba, names: Sequence[str] = (), captions: Sequence[str] = (), classes: Sequence[str] = ()
+        self,
+        rgba: Rgba,
+        names: Sequence[str] = (),
+        captions: Sequence[str] = (),
+        labels: NDArray[np.int64] = _NO_LABELS,
+        class_names: Sequence[str] = (),
     ) -> None:
-        """Show `rgba` uint8 [N, S, S, 4] (not copied: must not change). Texts: none, or one a sprite.
+        """Show `rgba` uint8 [N, S, S, 4], in memory or in a file (not copied: must not change).
 
-        Captions stand under the sprites; names and classes make the tool tip.
+        Names and captions: none, or one a sprite. labels: none, or int64 [N], an index into `class_names` or -1 each.
+        Captions stand under the sprites; name and class make the tool tip.
         """
         self._model.beginResetModel()
-        self._model.rgba, self._model.names, self._model.captions = rgba, names, captions
-        self._model.classes, self._model.visible = classes, np.arange(len(rgba), dtype=np.int64)
+        self._model.rgba, self._model.names, self._model.captions = np.asarray(rgba), names, captions
+        self._model.labels, self._model.class_names, self._model.visible = labels, class_names, None
         self._model.endResetModel()
         self._fit_cells()
         self.selection_changed.emit()
 
+    def replace_pixels(self, rgba: Rgba) -> None:
+        """Show the same sprites in other colours: an array of the same shape. All else stays as it is."""
+        assert rgba.shape == self._model.rgba.shape, rgba.shape
+        self._model.rgba = np.asarray(rgba)
+        self.view.viewport().update()
+
     def set_visible(self, indices: NDArray[np.int64] | Sequence[int] | None) -> None:
         """Show only these sprites, in this order; None shows all. The selection is cleared."""
         self._model.beginResetModel()
-        chosen = np.arange(len(self._model.rgba)) if indices is None else np.asarray(indices)
-        self._model.visible = chosen.astype(np.int64)
+        self._model.visible = None if indices is None else np.asarray(indices, np.int64)
         self._model.endResetModel()
         self.selection_changed.emit()
 
     def visible_count(self) -> int:
         """How many sprites the filter leaves."""
-        return len(self._model.visible)
+        return self._model.rowCount()
 
     def selected(self) -> list[int]:
         """Indices of the selected sprites, ascending."""
-        selection = self.view.selectionModel().selection()
-        spans = [selection.at(number) for number in range(selection.size())]
-        ranges = [np.arange(span.top(), span.bottom() + 1) for span in spans]
-        return np.sort(self._model.visible[np.concatenate(ranges)]).tolist() if ranges else []
+        ranges = [np.arange(first, last + 1) for first, last in self.view.spans()]
+        rows = np.concatenate(ranges) if ranges else np.zeros(0, np.int64)
+        found: list[int] = np.sort(rows if self._model.visible is None else self._model.visible[rows]).tolist()
+        return found
+
+    def selected_count(self) -> int:
+        """How many sprites are selected."""
+        spans = self.view.spans()
+        return int((spans[:, 1] - spans[:, 0] + 1).sum())
 
     def select(self, indices: Sequence[int]) -> None:
         """Select exactly these sprites (those that are visible) and scroll to the first."""
-        rows = np.flatnonzero(np.isin(self._model.visible, np.asarray(indices, np.int64)))
+        wanted = np.unique(np.asarray(indices, np.int64))
+        if self._model.visible is None:
+            rows = wanted[(wanted >= 0) & (wanted < len(self._model.rgba))]
+        else:
+            rows = np.flatnonzero(np.isin(self._model.visible, wanted))
         breaks = np.flatnonzero(np.diff(rows) > 1) + 1
         selection = QItemSelection()
         for run in np.split(rows, breaks) if len(rows) else ():
@@ -217,12 +247,7 @@ class SpriteGrid(QWidget):
 
     def _fit_cells(self) -> None:
         self.view.resize_cells(self._delegate.cell(self.view.fontMetrics()))
-        self.view.viewport().update()
 
     @Slot(QModelIndex)
     def _activate(self, index: QModelIndex) -> None:
-        self.activated.emit(int(self._model.visible[index.row()]))
-
-    @Slot()
-    def _tell_selection(self) -> None:
-        self.selection_changed.emit()
+        self.activated.emit(self._model.number(index.row()))

@@ -1,51 +1,138 @@
-"""The view of a sprite grid: fast with 100,000 items, where a list view of Qt is not."""
+"""The view of a sprite grid: what it selects and draws."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QAbstractItemModel, QItemSelection, QItemSelectionModel, QPoint, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QRegion, QWheelEvent
-from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QListView, QWidget
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import (
+    QAbstractItemModel,
+    QItemSelection,
+    QItemSelectionModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    Qt,
+    Signal,
+)  # fmt: skip
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleEvent,
+    QColor,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QRegion,
+    QWheelEvent,
+)  # fmt: skip
+from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QStyle, QStyleOptionViewItem, QWidget
+
+from studio.app import theme
+from studio.app.widgets.cell_view import CellView
 
 _NOTCH = 120  # what one click of a wheel turns; touchpads send many smaller turns
+_VEIL = 40  # of 255: how much of the accent colour lies over the sprites in the frame that is drawn
+_Index = QModelIndex | QPersistentModelIndex
+_State = QStyle.StateFlag
 
 
-class SpriteList(QListView):
-    """A list view for very many items of one size. `zoomed`: the steps that Ctrl and the wheel ask for."""
+class SpriteList(CellView):
+    """A list of very many items, of which the visible ones alone cost anything.
+
+    zoomed: the steps that Ctrl and the wheel ask for.
+    """
 
     zoomed = Signal(int)
 
     def __init__(self, model: QAbstractItemModel, delegate: QAbstractItemDelegate, parent: QWidget) -> None:
-        """Uniform items, a grid and batches: without them 100,000 items take ten seconds to lay out."""
-        super().__init__(parent)
+        super().__init__(model, parent)
         self._turned = 0
-        self._wanted_row = -1  # to be at the top as soon as the batches of the layout have come to it
-        self.setModel(model)
+        self._frame = QRect()  # that the mouse draws to select, from the first cell's corner
+        self._spans: NDArray[np.int64] | None = None
         self.setItemDelegate(delegate)
-        self.setViewMode(QListView.ViewMode.IconMode)
-        self.setUniformItemSizes(True)
-        self.setLayoutMode(QListView.LayoutMode.Batched)
-        self.setBatchSize(2000)
-        self.setResizeMode(QListView.ResizeMode.Adjust)
-        self.setMovement(QListView.Movement.Static)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setAccessibleName("Sprites")
         self.setToolTip("The sprites; Ctrl and the mouse wheel make them larger or smaller.")
-        self.verticalScrollBar().rangeChanged.connect(self._go_on)
-        self.verticalScrollBar().actionTriggered.connect(self._stay)
 
-    def resize_cells(self, size: QSize) -> None:
-        """Make all cells that large; the sprites at the top stay there."""
-        if size != self.gridSize():
-            top = self.indexAt(QPoint(size.width() // 2, self.gridSize().height() // 2))
-            self.setGridSize(size)
-            self.verticalScrollBar().setSingleStep(size.height() // 2)
-            self.show_row(top.row() if self.verticalScrollBar().value() else -1)
+    def spans(self) -> NDArray[np.int64]:
+        """The selected rows as runs of neighbours, ascending: first and last of each, int64 [n, 2]."""
+        if self._spans is None:
+            selection = self.selectionModel().selection()
+            ranges = [selection.at(number) for number in range(selection.size())]
+            found = np.array([(run.top(), run.bottom()) for run in ranges], np.int64).reshape(-1, 2)
+            self._spans = found[found[:, 0].argsort()]
+        return self._spans
 
-    def show_row(self, row: int) -> None:
-        """Scroll to that row, now or when the layout has come to it."""
-        self._wanted_row = row
-        self._go_on()
+    def selectAll(self) -> None:
+        """Select everything as one range; Qt would go through the items one by one."""
+        model, selection = self.model(), QItemSelection()
+        if model.rowCount():
+            selection.select(model.index(0, 0), model.index(model.rowCount() - 1, 0))
+        self.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+
+    def setSelection(self, rect: QRect, command: QItemSelectionModel.SelectionFlag) -> None:
+        """Select what the frame touches; with Shift, by mouse or keys, all from the one cell to the other."""
+        left, right = sorted((rect.left(), rect.right()))
+        top, bottom = sorted((rect.top(), rect.bottom()))
+        model, selection = self.model(), QItemSelection()
+        if self.state() == QAbstractItemView.State.DragSelectingState:
+            x, y = self.horizontalOffset(), self.verticalOffset()
+            self._frame = QRect(left + x, top + y, right - left + 1, bottom - top + 1)
+            for first, last in self.cells().runs(left + x, top + y, right + x, bottom + y):
+                selection.select(model.index(first, 0), model.index(last, 0))
+            self.viewport().update()
+        else:
+            ends = sorted((self.indexAt(rect.topLeft()), self.indexAt(rect.bottomRight())), key=QModelIndex.row)
+            if ends[0].isValid():
+                selection.select(*ends)
+        self.selectionModel().select(selection, command)
+
+    def reset(self) -> None:
+        """Nothing is selected any more."""
+        self._spans = None
+        super().reset()
+
+    def selectionChanged(self, selected: QItemSelection, deselected: QItemSelection) -> None:
+        """Draw it. A list view would also list every index of the selection for a screen reader."""
+        self._spans = None
+        QAbstractItemView.selectionChanged(self, selected, deselected)
+        if QAccessible.isActive():
+            QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.SelectionWithin))
+
+    def currentChanged(self, current: _Index, previous: _Index) -> None:
+        """Tell screen readers where the keyboard is; a list view would ask its own layout, which is empty."""
+        QAbstractItemView.currentChanged(self, current, previous)
+        if QAccessible.isActive() and current.isValid() and self.hasFocus():
+            event = QAccessibleEvent(self, QAccessible.Event.Focus)
+            event.setChild(current.row())
+            QAccessible.updateAccessibility(event)
+
+    def visualRegionForSelection(self, selection: QItemSelection) -> QRegion:
+        """All that is seen: cheaper to draw than to look at each item, as Qt does."""
+        return QRegion(self.viewport().rect())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the cells that need it, and the frame over them."""
+        area, cells, (x, y) = event.rect(), self.cells(), (self.horizontalOffset(), self.verticalOffset())
+        runs = cells.runs(area.left() + x, area.top() + y, area.right() + x, area.bottom() + y)
+        model, delegate, option = self.model(), self.itemDelegate(), QStyleOptionViewItem()
+        self.initViewItemOption(option)
+        focused = self.currentIndex().row() if self.hasFocus() else -1
+        with QPainter(self.viewport()) as painter:
+            for first, last in runs:
+                for row, selected in enumerate(self._selected(first, last), first):
+                    left, top = cells.place(row)
+                    option.rect = QRect(left - x, top - y, cells.width, cells.height)
+                    state = _State.State_Selected if selected else _State.State_None
+                    option.state = state | _State.State_HasFocus if row == focused else state
+                    delegate.paint(painter, option, model.index(row, 0))
+            if self.state() == QAbstractItemView.State.DragSelectingState:
+                self._draw_frame(painter)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """The frame has done its work."""
+        super().mouseReleaseEvent(event)
+        self.viewport().update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Zoom with Ctrl, scroll without."""
@@ -59,31 +146,22 @@ class SpriteList(QListView):
             self.zoomed.emit(steps)
         event.accept()
 
-    def selectAll(self) -> None:
-        """Select everything as one range; Qt would go through the items one by one."""
-        model, selection = self.model(), QItemSelection()
-        if model.rowCount():
-            selection.select(model.index(0, 0), model.index(model.rowCount() - 1, 0))
-        self.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+    def keyboardSearch(self, search: str) -> None:
+        """Nothing: Qt would ask every item for its name at each letter."""
 
-    def visualRegionForSelection(self, selection: QItemSelection) -> QRegion:
-        """All that is seen: cheaper to draw than to look at each of 100,000 items, as Qt does."""
-        return QRegion(self.viewport().rect())
+    def _selected(self, first: int, last: int) -> list[bool]:
+        """Whether each of these rows is selected."""
+        spans, rows = self.spans(), np.arange(first, last + 1)
+        if not len(spans):
+            return [False] * len(rows)
+        before = spans[np.maximum(np.searchsorted(spans[:, 0], rows, "right") - 1, 0)]
+        found: list[bool] = ((before[:, 0] <= rows) & (rows <= before[:, 1])).tolist()
+        return found
 
-    @Slot()
-    def _go_on(self) -> None:
-        """Scroll to the wanted row, if it has been laid out; its place follows from the size of the cells."""
-        if self._wanted_row < 0:
-            return
-        across = max(1, self.viewport().width() // max(1, self.gridSize().width()))
-        place = self._wanted_row // across * self.gridSize().height()
-        lines = -(-self.model().rowCount() // across)
-        end = lines * self.gridSize().height() - self.viewport().height()
-        if self.isVisible() and self.verticalScrollBar().maximum() >= min(place, end):
-            self._wanted_row = -1
-            self.verticalScrollBar().setValue(place)
-
-    @Slot()
-    def _stay(self) -> None:
-        """The user scrolls: no jump any more."""
-        self._wanted_row = -1
+    def _draw_frame(self, painter: QPainter) -> None:
+        accent = QColor(theme.colours().accent)
+        painter.setPen(QPen(accent, 1))
+        accent.setAlpha(_VEIL)
+        painter.setBrush(accent)
+        frame = self._frame.translated(-self.horizontalOffset(), -self.verticalOffset())
+        painter.drawRect(frame.adjusted(0, 0, -1, -1))

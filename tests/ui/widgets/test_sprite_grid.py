@@ -5,18 +5,27 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtGui import QAccessible, QColor, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from studio.app.widgets import painting, sprite_grid
+from studio.app import theme
+from studio.app.widgets import sprite_grid
 from studio.app.widgets.sprite_grid import SpriteGrid
-from studio.core.events import Rgba
 from tests.conftest import make_sprites
+
+MILLION = 1_000_000
+NO_KEY, SHIFT, CTRL = (
+    Qt.KeyboardModifier.NoModifier,
+    Qt.KeyboardModifier.ShiftModifier,
+    Qt.KeyboardModifier.ControlModifier,
+)
+LEFT = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
@@ -24,8 +33,7 @@ def grid(qtbot: QtBot) -> SpriteGrid:
     made = SpriteGrid()
     qtbot.addWidget(made)
     sprites = make_sprites()
-    classes = [sprites.class_names[label] for label in sprites.labels]
-    made.set_sprites(sprites.rgba, names=sprites.names, classes=classes)
+    made.set_sprites(sprites.rgba, names=sprites.names, labels=sprites.labels, class_names=sprites.class_names)
     made.resize(300, 200)
     made.show()
     qtbot.waitExposed(made)
@@ -34,9 +42,10 @@ def grid(qtbot: QtBot) -> SpriteGrid:
 
 @pytest.fixture
 def many(qtbot: QtBot) -> SpriteGrid:
+    """A million sprites that share the pixels of one."""
     made = SpriteGrid()
     qtbot.addWidget(made)
-    made.set_sprites(np.zeros((100_000, 16, 16, 4), np.uint8))
+    made.set_sprites(np.broadcast_to(np.zeros((16, 16, 4), np.uint8), (MILLION, 16, 16, 4)))
     made.resize(400, 300)
     made.show()
     qtbot.waitExposed(made)
@@ -69,7 +78,7 @@ def test_a_click_selects(grid: SpriteGrid, qtbot: QtBot) -> None:
 
 def test_the_wheel_zooms_with_ctrl_and_within_bounds(grid: SpriteGrid) -> None:
     grid.set_zoom(2)
-    before = grid.view.gridSize()
+    before = grid.view.cell
 
     def turn(delta: int, keys: Qt.KeyboardModifier) -> None:
         event = QWheelEvent(
@@ -79,7 +88,7 @@ def test_the_wheel_zooms_with_ctrl_and_within_bounds(grid: SpriteGrid) -> None:
         QApplication.sendEvent(grid.view.viewport(), event)
 
     turn(120, Qt.KeyboardModifier.ControlModifier)
-    assert grid.zoom() == 3 and grid.view.gridSize().width() > before.width()
+    assert grid.zoom() == 3 and grid.view.cell.width() > before.width()
     turn(-120, Qt.KeyboardModifier.NoModifier)
     assert grid.zoom() == 3
     for _ in range(3):  # a touchpad sends small turns
@@ -94,22 +103,20 @@ def test_the_wheel_zooms_with_ctrl_and_within_bounds(grid: SpriteGrid) -> None:
     assert grid.zoom() == 8
 
 
-def test_only_what_is_seen_is_drawn(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = []
-    real = painting.draw_sprite
-
-    def count(painter: object, box: object, sprite: Rgba) -> None:
-        drawn.append(sprite)
-        real(painter, box, sprite)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(sprite_grid, "draw_sprite", count)
-    grid = SpriteGrid()
-    qtbot.addWidget(grid)
-    grid.set_sprites(np.zeros((100_000, 16, 16, 4), np.uint8))
-    grid.resize(400, 300)
-    grid.show()
-    qtbot.waitUntil(lambda: bool(drawn))
-    assert 0 < len(drawn) < 2_000
+def test_only_what_is_seen_is_drawn(many: SpriteGrid, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    monkeypatch.setattr(sprite_grid, "draw_sprite", lambda painter, box, sprite: drawn.append(1))
+    view = many.view
+    in_view = (view.viewport().width() // view.cell.width()) * (view.viewport().height() // view.cell.height() + 2)
+    for go in (view.scrollToTop, view.scrollToBottom, lambda: many.set_zoom(2)):
+        drawn.clear()
+        go()
+        view.viewport().repaint()
+        assert 0 < len(drawn) <= in_view
+    drawn.clear()
+    view.verticalScrollBar().setValue(view.verticalScrollBar().value() - 10)  # what stays in sight is moved
+    QApplication.processEvents()
+    assert 0 < len(drawn) <= 2 * view.viewport().width() // view.cell.width()
 
 
 def test_keys_zoom_and_open(grid: SpriteGrid, qtbot: QtBot) -> None:
@@ -127,36 +134,39 @@ def test_keys_zoom_and_open(grid: SpriteGrid, qtbot: QtBot) -> None:
     assert activated.args == [4]
 
 
-def test_a_hundred_thousand_are_selected_and_told_at_once(many: SpriteGrid, qtbot: QtBot) -> None:
-    qtbot.keyClick(many.view, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+def test_a_million_are_selected_and_told_at_once(many: SpriteGrid, qtbot: QtBot) -> None:
+    qtbot.keyClick(many.view, Qt.Key.Key_A, CTRL)
     assert many.view.selectionModel().selection().size() == 1
-    assert many.selected() == list(range(100_000))
-    many.set_visible(np.arange(0, 100_000, 2))
-    assert many.selected() == []
-    wanted = list(range(0, 100_000, 8))
+    assert many.selected_count() == MILLION and many.selected() == list(range(MILLION))
+    many.set_visible(np.arange(0, MILLION, 2))
+    assert many.selected() == [] and many.selected_count() == 0
+    wanted = list(range(0, MILLION, 500))
     with qtbot.waitSignal(many.selection_changed):
         many.select([*wanted, 1, 3])  # those two are not visible
-    assert many.selected() == wanted
+    assert many.selected() == wanted and many.selected_count() == len(wanted)
+    many.set_visible(None)
+    many.select([MILLION, -1, 7])
+    assert many.selected() == [7]
     many.select([])
     assert many.selected() == []
 
 
 def test_what_is_selected_is_scrolled_to(many: SpriteGrid, qtbot: QtBot) -> None:
-    many.select([70_000])
-    row = many.view.model().index(70_000, 0)
+    many.select([700_000])
+    row = many.view.model().index(700_000, 0)
     qtbot.waitUntil(lambda: many.view.viewport().rect().contains(many.view.visualRect(row).center()))
 
 
 def test_a_zoom_keeps_the_sprites_at_the_top(many: SpriteGrid, qtbot: QtBot) -> None:
-    many.select([70_000])
-    row = many.view.model().index(70_000, 0)
+    many.select([700_000])
+    row = many.view.model().index(700_000, 0)
     qtbot.waitUntil(lambda: many.view.viewport().rect().contains(many.view.visualRect(row).center()))
     many.set_zoom(4)
     qtbot.waitUntil(lambda: many.view.viewport().rect().contains(many.view.visualRect(row).center()))
 
 
 def test_scrolling_puts_an_end_to_a_wish_for_a_row(many: SpriteGrid) -> None:
-    many.view.show_row(99_999)
+    many.view.show_row(MILLION - 1)
     bar = many.view.verticalScrollBar()
     bar.triggerAction(bar.SliderAction.SliderToMinimum)
     many.view.doItemsLayout()
@@ -164,10 +174,10 @@ def test_scrolling_puts_an_end_to_a_wish_for_a_row(many: SpriteGrid) -> None:
 
 
 def test_captions_stand_under_the_sprites(grid: SpriteGrid) -> None:
-    without = grid.view.gridSize()
+    without = grid.view.cell
     sprites = make_sprites().rgba
     grid.set_sprites(sprites, captions=[f"sprite {number}" for number in range(len(sprites))])
-    assert grid.view.gridSize().height() == without.height() + grid.view.fontMetrics().height()
+    assert grid.view.cell.height() == without.height() + grid.view.fontMetrics().height()
     assert grid.view.model().index(2, 0).data() == "sprite 2"
 
 
@@ -200,3 +210,177 @@ for row, sprite in enumerate(sprites):
     environment = {**os.environ, "QT_SCALE_FACTOR": str(ratio)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_million_can_all_be_reached(many: SpriteGrid, qtbot: QtBot) -> None:
+    view, bar = many.view, many.view.verticalScrollBar()
+    across = view.viewport().width() // view.cell.width()
+    lines = -(-MILLION // across)
+    assert bar.maximum() == lines * view.cell.height() - view.viewport().height()
+    for key, row in ((Qt.Key.Key_End, MILLION - 1), (Qt.Key.Key_Home, 0)):
+        qtbot.keyClick(view, key)
+        assert view.currentIndex().row() == row and many.selected() == [row]
+        place = view.visualRect(view.currentIndex())
+        assert view.viewport().rect().contains(place) and view.indexAt(place.center()).row() == row
+    view.scrollToBottom()
+    corner = view.indexAt(QPoint(1, view.viewport().height() - 1)).row()
+    assert corner == (lines - 1) * across
+    assert view.indexAt(QPoint(view.viewport().width() - 1, 5)).row() == -1  # beyond the last column
+
+
+def test_the_keyboard_goes_where_the_eye_expects(many: SpriteGrid, qtbot: QtBot) -> None:
+    view = many.view
+    across, page = view.viewport().width() // view.cell.width(), view.viewport().height() // view.cell.height() - 1
+    last = MILLION - 1
+    short = last // across * across - 1  # the last cell of the last full line
+    for start, key, expected in (
+        (500, Qt.Key.Key_Right, 501), (500, Qt.Key.Key_Left, 499), (across, Qt.Key.Key_Left, across - 1),
+        (0, Qt.Key.Key_Left, 0), (last, Qt.Key.Key_Right, last), (500, Qt.Key.Key_Down, 500 + across),
+        (500, Qt.Key.Key_Up, 500 - across), (3, Qt.Key.Key_Up, 3), (last, Qt.Key.Key_Down, last),
+        (short, Qt.Key.Key_Down, last), (500, Qt.Key.Key_PageDown, 500 + page * across),
+        (5000, Qt.Key.Key_PageUp, 5000 - page * across), (3, Qt.Key.Key_PageUp, 3),
+        (last, Qt.Key.Key_PageDown, last),
+    ):  # fmt: skip
+        view.setCurrentIndex(view.model().index(start, 0))
+        qtbot.keyClick(view, key)
+        assert view.currentIndex().row() == expected, (start, key)
+        assert view.viewport().rect().contains(view.visualRect(view.currentIndex()))
+    assert short % across == across - 1 and last % across < across - 1
+    view.setCurrentIndex(view.model().index(500, 0))
+    qtbot.keyClick(view, Qt.Key.Key_Down, SHIFT)
+    qtbot.keyClick(view, Qt.Key.Key_Right, SHIFT)
+    assert many.selected() == list(range(500, 502 + across))
+
+
+def test_letters_ask_no_sprite_for_its_name(many: SpriteGrid, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(sprite_grid.SpriteModel, "data", lambda *args: asked.append(1))
+    view = many.view
+    view.setCurrentIndex(view.model().index(3, 0))
+    qtbot.keyClicks(view, "gem")
+    assert len(asked) < 100 and view.currentIndex().row() == 3
+
+
+def test_clicks_with_ctrl_and_shift_select_one_more_and_all_between(many: SpriteGrid, qtbot: QtBot) -> None:
+    view = many.view
+
+    def click(row: int, keys: Qt.KeyboardModifier) -> None:
+        view.scrollTo(view.model().index(row, 0))
+        qtbot.mouseClick(view.viewport(), LEFT, keys, view.visualRect(view.model().index(row, 0)).center())
+
+    click(5, NO_KEY)
+    click(900_000, SHIFT)
+    assert many.view.selectionModel().selection().size() == 1
+    assert many.selected_count() == 900_000 - 4 and many.selected()[-1] == 900_000
+    click(900_001, CTRL)
+    click(900_000, CTRL)
+    assert many.selected_count() == 900_000 - 4 and many.selected()[-2:] == [899_999, 900_001]
+    click(3, NO_KEY)
+    assert many.selected() == [3]
+
+
+@pytest.mark.parametrize("offset", [0, 123_457])
+def test_a_frame_selects_what_it_touches(many: SpriteGrid, qtbot: QtBot, offset: int) -> None:
+    view, area = many.view, many.view.viewport()
+    view.verticalScrollBar().setValue(offset)
+    start, end = QPoint(area.width() - 2, 3), QPoint(60, 150)  # from the gap beside the last column
+    qtbot.mousePress(area, LEFT, NO_KEY, start)
+    for place in (start - QPoint(30, -30), QPoint(10, 250), end):
+        qtbot.mouseMove(area, place)
+    bare = area.grab().toImage()
+    qtbot.mouseRelease(area, LEFT, NO_KEY, end)
+    touched = {
+        view.indexAt(QPoint(x, y)).row() for x in range(end.x(), start.x() + 1) for y in range(start.y(), end.y() + 1)
+    }
+    assert many.selected() == sorted(touched - {-1})
+    assert len(many.selected()) > 20
+    gap = QPoint(view.cell.width() * (area.width() // view.cell.width()) + 1, 40)
+    assert area.grab().toImage().pixelColor(gap) != bare.pixelColor(gap)  # the frame is gone
+
+
+def test_what_is_selected_is_drawn_so(grid: SpriteGrid) -> None:
+    view = grid.view
+    grid.select([0, 2, 3, 9, 20])
+    image = view.viewport().grab().toImage()
+    accent = QColor(theme.colours().accent)
+    shown = [row for row in range(24) if view.viewport().rect().contains(view.visualRect(view.model().index(row, 0)))]
+    corners = {row: view.visualRect(view.model().index(row, 0)).topLeft() + QPoint(2, 2) for row in shown}
+    assert [row for row, corner in corners.items() if image.pixelColor(corner) == accent] == [
+        row for row in shown if row in (0, 2, 3, 9, 20)
+    ]
+    assert len(shown) > 10
+
+
+def test_zooming_and_widening_there_and_back_moves_nothing(many: SpriteGrid) -> None:
+    view, bar = many.view, many.view.verticalScrollBar()
+    bar.setValue(3_000_011)
+    for zoom in (8, 1, 2):
+        many.set_zoom(zoom)
+    assert bar.value() == 3_000_011
+    top = view.indexAt(QPoint(1, 1)).row()
+    for width in (777, 201, 400):
+        many.resize(width, 300)
+        first = view.indexAt(QPoint(1, 1)).row()
+        assert first <= top < first + view.viewport().width() // view.cell.width()
+    assert bar.value() == 3_000_011
+    bar.setValue(3_000_012)
+    many.set_zoom(3)
+    many.set_visible([1, 2, 3])
+    assert bar.value() == 0 and view.indexAt(QPoint(1, 1)).row() == 0
+
+
+def test_the_largest_sprites_at_the_largest_zoom_are_within_qts_numbers(qtbot: QtBot) -> None:
+    grid = SpriteGrid()
+    qtbot.addWidget(grid)
+    grid.resize(500, 400)
+    grid.set_zoom(8)
+    for count in (MILLION, 3 * MILLION):
+        grid.set_sprites(np.broadcast_to(np.zeros((256, 256, 4), np.uint8), (count, 256, 256, 4)))
+        view = grid.view
+        view.scrollToBottom()
+        bar = view.verticalScrollBar()
+        assert bar.value() == bar.maximum() > 2_000_000_000
+        if count == MILLION:
+            assert view.indexAt(QPoint(5, view.viewport().height() - 1)).row() == count - 1
+        view.setCurrentIndex(view.model().index(0, 0))
+        view.scrollTo(view.model().index(count - 1, 0))
+        assert view.visualRect(view.model().index(0, 0)).bottom() < 0
+        assert not view.viewport().grab().isNull()
+        assert view.horizontalScrollBar().maximum() == view.cell.width() - view.viewport().width()
+
+
+def test_sprites_in_a_file_are_drawn_from_there(qtbot: QtBot, tmp_path: Path) -> None:
+    sprites = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 4), dtype=np.uint8)
+    sprites[..., 3] = 255
+    path = tmp_path / "sprites.bin"
+    path.write_bytes(b"header" + sprites.tobytes())
+    mapped = np.memmap(path, np.uint8, "r", 6, sprites.shape)
+    grids = []
+    for rgba in (sprites, mapped):
+        grid = SpriteGrid()
+        qtbot.addWidget(grid)
+        grid.set_sprites(rgba)
+        grid.resize(200, 200)
+        grids.append(grid.view.viewport().grab().toImage())
+        assert np.shares_memory(grid._model.rgba, rgba)
+    assert grids[0] == grids[1]
+
+
+def test_screen_readers_find_every_sprite(grid: SpriteGrid, many: SpriteGrid) -> None:
+    list_of = QAccessible.queryAccessibleInterface
+    assert list_of(many.view).childCount() == MILLION
+    found = list_of(grid.view)
+    assert found.role() == QAccessible.Role.List and found.childCount() == 24
+    child = found.child(13)
+    assert child.role() == QAccessible.Role.ListItem
+    assert child.text(QAccessible.Text.Name) == "class1/001.png – class1"
+    assert child.rect().size() == grid.view.cell
+
+
+def test_other_colours_leave_selection_and_place_alone(many: SpriteGrid) -> None:
+    many.select([700_000])
+    place = many.view.verticalScrollBar().value()
+    before = many.view.viewport().grab().toImage()
+    many.replace_pixels(np.broadcast_to(np.full((16, 16, 4), 255, np.uint8), (MILLION, 16, 16, 4)))
+    assert many.selected() == [700_000] and many.view.verticalScrollBar().value() == place
+    assert many.view.viewport().grab().toImage() != before

@@ -1,0 +1,132 @@
+"""A view of cells of one size whose layout is arithmetic: nothing is laid out, so nothing grows with the items."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
+
+from studio.app.widgets.cells import Cells
+
+_FARTHEST = 2**31 - 1 - 2**16  # pixels, in Qt's whole numbers: a million of the largest sprites at the largest zoom
+_Index = QModelIndex | QPersistentModelIndex
+_Move: TypeAlias = QAbstractItemView.CursorAction
+_Hint: TypeAlias = QAbstractItemView.ScrollHint
+
+
+class CellView(QListView):
+    """Replaces all of a list view that knows of places; what stays is what screen readers see of a list.
+
+    What is at the top stays there when cells change their size or their number in a line.
+    """
+
+    def __init__(self, model: QAbstractItemModel, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.cell = QSize(1, 1)  # in logical pixels; see resize_cells
+        self._top = (0, 0.0)  # the cell at the top, and the share of it that is scrolled out of sight
+        self._placing = False  # the scroll bars move because of us, not of the user
+        self.setModel(model)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+
+    def resize_cells(self, size: QSize) -> None:
+        """Make all cells that large."""
+        self.cell = size
+        self.updateGeometries()
+        self.viewport().update()
+
+    def show_row(self, row: int) -> None:
+        """Scroll so that this cell is in the first line."""
+        self._top = (row, 0.0)
+        self.updateGeometries()
+
+    def cells(self) -> Cells:
+        """The layout of this moment."""
+        return Cells.within(self.viewport().width(), self.model().rowCount(), self.cell.width(), self.cell.height())
+
+    def reset(self) -> None:
+        """Other items: from the first one."""
+        super().reset()
+        self.show_row(0)
+
+    def doItemsLayout(self) -> None:
+        """What a list view does here takes the longer the more items there are."""
+        QAbstractItemView.doItemsLayout(self)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Without what a list view adds."""
+        QAbstractItemView.resizeEvent(self, event)
+
+    def updateGeometries(self) -> None:
+        """Set the scroll bars' ranges, and keep at the top what is there."""
+        QAbstractItemView.updateGeometries(self)
+        before, self._placing = self._placing, True
+        down, across, room = self.verticalScrollBar(), self.horizontalScrollBar(), self.viewport()
+        down.setSingleStep(self.cell.height() // 2)
+        down.setPageStep(room.height())
+        across.setPageStep(room.width())
+        across.setRange(0, max(0, self.cell.width() - room.width()))  # one cell can be wider than the view
+        down.setRange(0, min(max(0, self.cells().lines * self.cell.height() - room.height()), _FARTHEST))
+        row, share = self._top  # only now: a scroll bar that comes or goes changes how many cells are in a line
+        down.setValue(min(round((row // self.cells().across + share) * self.cell.height()), _FARTHEST))
+        self._placing = before
+
+    def scrollContentsBy(self, dx: int, dy: int) -> None:
+        """Move what is seen; the user's own moves decide what is at the top."""
+        if not self._placing:
+            line, beyond = divmod(self.verticalOffset(), self.cell.height())
+            self._top = (line * self.cells().across, beyond / self.cell.height())
+        near = abs(dy) < self.viewport().height() and self.devicePixelRatioF().is_integer()
+        if near and self.state() == QAbstractItemView.State.NoState:
+            self.viewport().scroll(dx, dy)
+        else:  # nothing stays, or not by a whole number of the screen's pixels, or a frame is drawn over the cells
+            self.viewport().update()
+
+    def horizontalOffset(self) -> int:
+        """Pixels to the left of the view."""
+        return self.horizontalScrollBar().value()
+
+    def verticalOffset(self) -> int:
+        """Pixels above the view."""
+        return self.verticalScrollBar().value()
+
+    def visualRect(self, index: _Index) -> QRect:
+        """Where a cell is in the view."""
+        if not index.isValid():
+            return QRect()
+        x, y = self.cells().place(index.row())
+        down = min(max(y - self.verticalOffset(), -_FARTHEST), _FARTHEST)
+        return QRect(QPoint(x - self.horizontalOffset(), down), self.cell)
+
+    def indexAt(self, point: QPoint) -> QModelIndex:
+        """The cell under a point of the view."""
+        cell = self.cells().at(point.x() + self.horizontalOffset(), point.y() + self.verticalOffset())
+        return self.model().index(cell, 0) if cell >= 0 else QModelIndex()
+
+    def moveCursor(self, action: _Move, modifiers: Qt.KeyboardModifier) -> QModelIndex:
+        """Left and right go on in the line before and after; a page leaves one line of the old one in sight."""
+        cells, row = self.cells(), self.currentIndex().row()
+        if not cells.count:
+            return QModelIndex()
+        if row < 0 or action == _Move.MoveHome:
+            return self.model().index(0, 0)
+        if action == _Move.MoveEnd:
+            return self.model().index(cells.count - 1, 0)
+        steps = {_Move.MoveLeft: -1, _Move.MoveRight: 1}
+        if action in steps:
+            return self.model().index(min(max(row + steps[action], 0), cells.count - 1), 0)
+        page = max(1, self.viewport().height() // cells.height - 1)
+        lines = {_Move.MovePageUp: -page, _Move.MovePageDown: page, _Move.MoveUp: -1, _Move.MovePrevious: -1}
+        return self.model().index(cells.below(row, lines.get(action, 1)), 0)
+
+    def scrollTo(self, index: _Index, hint: _Hint = _Hint.EnsureVisible) -> None:
+        """Bring a cell into view, with as little movement as does it unless the hint says otherwise."""
+        area, room, bar = self.visualRect(index), self.viewport().height(), self.verticalScrollBar()
+        above, under = area.top(), area.top() + area.height() - room
+        if hint == _Hint.EnsureVisible:
+            move = min(above, 0) or min(max(under, 0), above)
+        else:
+            move = {_Hint.PositionAtTop: above, _Hint.PositionAtBottom: under}.get(hint, (above + under) // 2)
+        bar.setValue(min(max(bar.value() + move, 0), bar.maximum()))
