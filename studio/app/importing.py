@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,30 @@ if TYPE_CHECKING:
     from studio.data.sprites import Sprites
 
 
+@dataclass(frozen=True)
+class Choice:
+    """A change of the options that can be taken back: what it is called, and the options before and after it."""
+
+    title: str
+    before: ImportOptions
+    after: ImportOptions
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What is opened and how. past: the choices that hold, the last one last. future: those taken back, next first."""
+
+    paths: tuple[Path, ...] = ()
+    options: ImportOptions = field(default_factory=ImportOptions)
+    past: tuple[Choice, ...] = ()
+    future: tuple[Choice, ...] = ()
+
+
 class Importing(QObject):
     """Opens files and folders, and holds what came of the last ones.
 
-    started: an import began. progressed: (Progress). imported: (SpritesImported). palette_found: (PaletteFound).
-    ended: the import is over, in whatever way.
+    started: other files are being read. progressed: (Progress). imported: (SpritesImported).
+    palette_found: (PaletteFound). ended: the import is over, in whatever way.
     """
 
     started = Signal()
@@ -36,10 +56,19 @@ class Importing(QObject):
         super().__init__(parent)
         self._dispatcher = dispatcher
         self._job: Job | None = None
-        self._asked: tuple[tuple[Path, ...], ImportOptions] = ((), ImportOptions())
-        self.paths: tuple[Path, ...] = ()  # of `result`
-        self.options = ImportOptions()
+        self._asked = Opening()
+        self.opened = Opening()  # that of `result`
         self.result: SpritesImported | None = None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files and folders that are open."""
+        return self.opened.paths
+
+    @property
+    def options(self) -> ImportOptions:
+        """How they were read and mended."""
+        return self.opened.options
 
     @property
     def sprites(self) -> Sprites | None:
@@ -52,20 +81,30 @@ class Importing(QObject):
 
     def open_paths(self, paths: Sequence[Path], options: ImportOptions | None = None) -> None:
         """Import files and folders; what was open stays until the new sprites are there."""
-        self.cancel()
-        self._asked = (tuple(paths), options or ImportOptions())
-        title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
-        self._job = self._dispatcher.start("files", title, jobs.import_sprites(*self._asked), self._receive)
+        self._begin(Opening(tuple(paths), options or ImportOptions()))
         self.started.emit()
 
     def open_demo(self) -> None:
         """Import the sprites that come with the studio."""
         self.open_paths([places.demo_sprites()])
 
-    def change_options(self, options: ImportOptions) -> None:
-        """Import the same files anew, in another way."""
-        if self.paths:
-            self.open_paths(self.paths, options)
+    def change_options(self, options: ImportOptions, title: str = "Change of settings") -> None:
+        """Import the same files anew, in another way, which `undo` takes back."""
+        now = self.opened
+        if now.paths and options != now.options:
+            self._begin(Opening(now.paths, options, (*now.past, Choice(title, now.options, options))))
+
+    def undo(self) -> None:
+        """Take the last choice back."""
+        now = self.opened
+        if now.past:
+            self._begin(Opening(now.paths, now.past[-1].before, now.past[:-1], (now.past[-1], *now.future)))
+
+    def redo(self) -> None:
+        """Make the choice that was taken back last once more."""
+        now = self.opened
+        if now.future:
+            self._begin(Opening(now.paths, now.future[0].after, (*now.past, now.future[0]), now.future[1:]))
 
     def cancel(self) -> None:
         """End the import that is under way; what was open stays."""
@@ -74,6 +113,12 @@ class Importing(QObject):
             self._job = None
             self.ended.emit()
 
+    def _begin(self, asked: Opening) -> None:
+        self.cancel()
+        self._asked, paths = asked, asked.paths
+        title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
+        self._job = self._dispatcher.start("files", title, jobs.import_sprites(paths, asked.options), self._receive)
+
     def _receive(self, event: Event) -> None:
         job = self._job
         if job is None:
@@ -81,7 +126,7 @@ class Importing(QObject):
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, SpritesImported):
-            self.result, (self.paths, self.options) = event, self._asked
+            self.result, self.opened = event, self._asked
             self.imported.emit(event)
             self._dispatcher.start(
                 "files", "Looking at the colours", jobs.find_palette(event.sprites), self._receive_palette

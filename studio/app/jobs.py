@@ -134,11 +134,11 @@ def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: S
             yield Measured(event) if isinstance(event, DeviceMeasured) else event
 
 
-def learn_to_see(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
-    """Learn what trainings of these sprites are measured by."""
-    from studio.engine.quality import learn_to_see
+def get_to_know(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
+    """Learn what trainings of these sprites are measured by, and which of them are odd."""
+    from studio.engine.oddities import find_oddities
 
-    yield from learn_to_see(sprites, config, device)
+    yield from find_oddities(sprites, config, device)
 
 
 def train(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control) -> Events:
@@ -184,6 +184,13 @@ def import_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
     from studio.data.importing import import_sprites
 
     yield from import_sprites(paths, options, places.cache())
+
+
+def examine(sprites: Sprites, options: ImportOptions) -> Events:
+    """What deserves a look in the sprites themselves."""
+    from studio.data.examining import examine
+
+    yield from examine(sprites, options)
 
 
 def find_palette(sprites: Sprites) -> Events:

@@ -33,6 +33,8 @@ class Menus(QObject):
         self.save = self._action("Save sprites…", "Ctrl+S", "save")
         self.export = self._action("Export model…", "Ctrl+E", "export")
         self.quit = self._action("Quit", "Ctrl+Q")
+        self.undo = self._action("Undo", "Ctrl+Z")
+        self.redo = self._action("Redo", "Ctrl+Shift+Z")
         self.start = self._action("Start", "Ctrl+R", "play")
         self.pause = self._action("Pause\tSpace", "", "pause")
         self.stop = self._action("Stop", "Ctrl+.", "stop")
@@ -46,13 +48,20 @@ class Menus(QObject):
         self._pages = QActionGroup(self)
         self._pages.triggered.connect(self._choose_page)
         self._fill()
+        self.undo.triggered.connect(session.importing.undo)
+        self.redo.triggered.connect(session.importing.redo)
         self.stop.triggered.connect(session.training.stop)
+        session.importing.imported.connect(self.refresh)
         session.training.state_changed.connect(self.refresh)
         self.refresh()
 
     @Slot()
     def refresh(self) -> None:
-        """Enable what can be done now."""
+        """Enable what can be done now, and say what it would undo."""
+        opened = self._session.importing.opened
+        for action, words, choices in ((self.undo, "Undo", opened.past[-1:]), (self.redo, "Redo", opened.future[:1])):
+            action.setEnabled(bool(choices))
+            action.setText(f"{words}: {choices[0].title}" if choices else words)
         state = self._session.training.state
         self.start.setEnabled(state == "idle")
         self.pause.setEnabled(state in ("training", "starting", "paused"))
@@ -68,6 +77,7 @@ class Menus(QObject):
         file.addActions([self.save, self.export])
         file.addSeparator()
         file.addAction(self.quit)
+        self._bar.addMenu("&Edit").addActions([self.undo, self.redo])
         self._bar.addMenu("&Training").addActions([self.start, self.pause, self.stop])
         view = self._bar.addMenu("&View")
         for number, name in enumerate(PAGES, 1):

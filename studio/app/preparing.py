@@ -6,11 +6,13 @@ from PySide6.QtCore import QObject, Slot
 
 from studio.app import jobs
 from studio.app.dispatcher import Dispatcher
+from studio.app.doctor import Doctor
 from studio.app.importing import Importing
 from studio.app.training import Training
 from studio.app.worker import Job, JobEnded
 from studio.app.workshop import Workshop
 from studio.core.events import Event
+from studio.data.findings import Examined
 from studio.data.sprites import Sprites
 
 _TITLE = "Getting to know the sprites"
@@ -19,13 +21,16 @@ _TITLE = "Getting to know the sprites"
 class Preparing(QObject):
     """Learns to see the open sprites while the engine has nothing else to do: it takes seconds, once for each set.
 
-    A training does without, or learns it in between, which takes it minutes; so it begins at once, and gives way.
+    What turns out to be odd among them goes to the doctor. A training does without, or learns it in between, which
+    takes it minutes; so this begins at once, and gives way.
     """
 
     def __init__(
-        self, dispatcher: Dispatcher, importing: Importing, workshop: Workshop, training: Training, parent: QObject
-    ) -> None:
+        self, dispatcher: Dispatcher, importing: Importing, doctor: Doctor, workshop: Workshop, training: Training,
+        parent: QObject,
+    ) -> None:  # fmt: skip
         super().__init__(parent)
+        self._doctor = doctor
         self._dispatcher, self._importing, self._workshop, self._training = dispatcher, importing, workshop, training
         self._job: Job | None = None
         self._seen: Sprites | None = None  # those that were learnt last
@@ -46,11 +51,13 @@ class Preparing(QObject):
             return
         elif sprites is not self._seen and not self._training.is_busy():
             self._seen = sprites
-            events = jobs.learn_to_see(sprites, recipe.Config(), device)
+            events = jobs.get_to_know(sprites, recipe.Config(), device)
             self._job = self._dispatcher.start("engine", _TITLE, events, self._receive, background=True)
 
     def _receive(self, event: Event) -> None:
-        if isinstance(event, JobEnded):
+        if isinstance(event, Examined):
+            self._doctor.add(event)
+        elif isinstance(event, JobEnded):
             self._job = None
             self._seen = None if event.outcome == "cancelled" else self._seen
             self._refresh()

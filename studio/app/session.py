@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.dispatcher import Dispatcher
+from studio.app.doctor import Doctor
 from studio.app.importing import Importing
 from studio.app.library import Library
 from studio.app.models import Models
@@ -35,9 +36,10 @@ class Session(QObject):
         self.settings = settings
         self.dispatcher = Dispatcher(self)
         self.importing = Importing(self.dispatcher, self)
+        self.doctor = Doctor(self.dispatcher, self.importing, self)
         self.workshop = Workshop(self.dispatcher, self)
         self.training = Training(self.dispatcher, self)
-        self.preparing = Preparing(self.dispatcher, self.importing, self.workshop, self.training, self)
+        self.preparing = Preparing(self.dispatcher, self.importing, self.doctor, self.workshop, self.training, self)
         self.models = Models(self.dispatcher, self)
         self.library = Library(self.dispatcher, self)
         self._offered = False

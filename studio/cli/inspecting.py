@@ -22,11 +22,13 @@ def inspect(args: argparse.Namespace) -> int:
     """Say what an import finds."""
     reporter = reporter_for(args)
     found, options = read_sprites(args, args.paths, reporter), import_options(args)
-    examined = follow(examine(found.sprites, options), reporter, Examined)
+    examined = [follow(examine(found.sprites, options), reporter, Examined)]
+    if args.learn:
+        examined.append(_learnt(found, reporter))
     _say_what_it_is(found, reporter)
-    if examined.looked_at < len(found.sprites):
-        reporter.say(f"\nLooked over: {number(examined.looked_at)} of them, from all over.")
-    findings = findings_of(found, options, [examined])
+    if examined[0].looked_at < len(found.sprites):
+        reporter.say(f"\nLooked over: {number(examined[0].looked_at)} of them, from all over.")
+    findings = findings_of(found, options, examined)
     for left_out, heading in ((True, "Left out"), (False, "Kept, but worth a look")):
         of_this_kind = [finding for finding in findings if finding.left_out == left_out]
         if of_this_kind:
@@ -34,6 +36,16 @@ def inspect(args: argparse.Namespace) -> int:
         for finding in of_this_kind:
             _say(finding, reporter, len(finding.items) if args.all else _MOST_NAMES)
     return 0
+
+
+def _learnt(found: SpritesImported, reporter: Reporter) -> Examined:
+    """What only shows to one who has learnt to see these sprites."""
+    from studio.engine import devices
+    from studio.engine.oddities import find_oddities
+    from studio.recipes.generator import GeneratorConfig
+
+    device = devices.choose(devices.detect(), "auto")
+    return follow(find_oddities(found.sprites, GeneratorConfig(), device), reporter, Examined)
 
 
 def _say_what_it_is(found: SpritesImported, reporter: Reporter) -> None:

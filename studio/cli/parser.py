@@ -119,6 +119,8 @@ def _inspect(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
         "PATH... ",
     )
     parser.add_argument("--all", action="store_true", help="name every file, not only the first few of each kind")
+    about = "also learn to see the sprites, about 20 s, to find odd ones and those of the wrong class"
+    parser.add_argument("--learn", action="store_true", help=about)
     _add_sources(parser)
 
 

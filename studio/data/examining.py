@@ -105,10 +105,9 @@ def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
 
 def _similar(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
     found = yield from find_similar(sprites.rgba)
-    return [
-        Quarantined(sprites.names[second], found.words(pair, sprites.names[found.first[pair]]), "similar")
-        for pair, second in enumerate(found.second.tolist())
-    ]
+    pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
+    twins = [(sprites.names[first], sprites.names[second]) for first, second in pairs]
+    return [Quarantined(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(twins)]
 
 
 def _progress(sprites: Sprites, start: int) -> Progress:

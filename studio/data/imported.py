@@ -159,12 +159,14 @@ class Quarantined:
     reason: one plain sentence without the name ('cut off: the file ends too early').
     group: one of QUARANTINE_GROUPS or NOTE_GROUPS.
     path: the file itself, so that it can be shown; None when there is none.
+    twin: the sprite that it is like, where that is the matter.
     """
 
     name: str
     reason: str
     group: str
     path: Path | None = None
+    twin: str = ""
 
 
 # Left out.

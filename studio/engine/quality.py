@@ -10,14 +10,9 @@ from typing import Literal
 
 import torch
 
-from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, Progress, QualityMeasured, Rgba
-from studio.data.sprites import Sprites
-from studio.engine import devices
-from studio.engine.batches import split
 from studio.engine.checkpoints import add_metrics
 from studio.engine.copies import look_for_copies
-from studio.engine.devices import Device
 from studio.engine.evaluate import FEWEST, classes_to_draw
 from studio.engine.features import SpriteFeatures, features_of
 from studio.engine.generate import GenerateSettings, draw
@@ -121,14 +116,6 @@ class QualityMeter:
             add_metrics(training.run.checkpoints, model.step, figures)
         self._measured_step = model.step
         yield measured
-
-
-def learn_to_see(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
-    """Learn ahead what a training of these sprites is measured by, as far as it would be: yields Progress."""
-    training = sprites.take(split(sprites, config.holdout, config.seed)[0])
-    if len(training) >= FEWEST:
-        precision = devices.resolve_precision(device, config.precision)
-        yield from features_of(training, torch.device(device.id), precision)
 
 
 @dataclass(frozen=True, eq=False)

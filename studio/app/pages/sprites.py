@@ -9,19 +9,21 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabWidget
 
 from studio.app import asking, parts
 from studio.app.pages.base import Page
-from studio.app.pages.findings import FindingsView
+from studio.app.pages.doctor import DoctorView
+from studio.app.pages.selection import SelectionBar
 from studio.app.pages.summary import Summary
 from studio.app.pages.waiting import Waiting
 from studio.app.session import Session
 from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.sprite_grid import SpriteGrid
+from studio.core import wording
 from studio.data.importing import SpritesImported
 
 _EMPTY, _WAITING, _OPEN = range(3)
 
 
 class SpritesPage(Page):
-    """Empty: a place to drop sprites. Then: the sprites, their classes and colours, and what was left out."""
+    """Empty: a place to drop sprites. Then: the sprites, their classes and colours, and what deserves a look."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -29,8 +31,8 @@ class SpritesPage(Page):
         self.waiting = Waiting(session.importing)
         self.summary = Summary(session.importing)
         self.grid = SpriteGrid()
-        self.left_out = FindingsView("Every file could be used.")
-        self.odd = FindingsView("Nothing odd was found.")
+        self.selection = SelectionBar(self.grid, session.importing, session.doctor)
+        self.doctor = DoctorView(session.importing, session.doctor)
         self.tabs = QTabWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._stack = QStackedWidget()
@@ -50,8 +52,8 @@ class SpritesPage(Page):
     def _lay_out(self) -> None:
         side = parts.scrolling(self.summary)
         side.setMinimumWidth(280)
-        for view, name in ((self.grid, "Sprites"), (self.left_out, "Left out"), (self.odd, "Worth a look")):
-            self.tabs.addTab(view, name)
+        self.tabs.addTab(parts.panel(parts.column(self.grid, self.selection, margin=parts.GRID)), "Sprites")
+        self.tabs.addTab(self.doctor, "Doctor")
         body = parts.column(self.tabs)
         body.setContentsMargins(parts.GRID, 2 * parts.GRID, 3 * parts.GRID, parts.GRID)
         self._splitter.addWidget(side)
@@ -78,6 +80,7 @@ class SpritesPage(Page):
         importing.started.connect(self._show_waiting)
         importing.imported.connect(self._show_result)
         importing.ended.connect(self._show_what_there_is)
+        self.session.doctor.changed.connect(self._count_findings)
 
     @Slot(list)
     def _open(self, paths: list[str]) -> None:
@@ -111,8 +114,10 @@ class SpritesPage(Page):
         sprites = result.sprites
         self.grid.set_sprites(sprites.rgba, names=sprites.names, labels=sprites.labels, class_names=sprites.class_names)
         self.summary.show_result(result)
-        self.left_out.show_items(result.quarantine)
-        self.odd.show_items(result.notes)
-        self.tabs.setTabText(1, f"Left out ({len(result.quarantine):,})" if result.quarantine else "Left out")
-        self.tabs.setTabText(2, f"Worth a look ({len(result.notes):,})" if result.notes else "Worth a look")
         self._stack.setCurrentIndex(_OPEN)
+
+    @Slot()
+    def _count_findings(self) -> None:
+        found = len(self.session.doctor.findings)
+        self.tabs.setTabText(1, f"Doctor ({found})" if found else "Doctor")
+        self.tabs.setTabToolTip(1, f"{wording.count(found, 'kind')} of files and sprites that deserve a look.")

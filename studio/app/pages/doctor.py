@@ -1,0 +1,185 @@
+"""What deserves a look: groups of files and sprites, what that means, and one click to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QStackedWidget, QWidget
+
+from studio.app import parts
+from studio.app.doctor import Doctor
+from studio.app.importing import Importing
+from studio.app.pages.finding_files import FileTable
+from studio.app.widgets import labels
+from studio.app.widgets.flow import Flow
+from studio.app.widgets.sprite_grid import SpriteGrid
+from studio.app.widgets.threshold import Threshold
+from studio.core.events import Rgba
+from studio.core.wording import count, number
+from studio.data.findings import Finding, Fix
+from studio.data.mending import harden
+
+_MOST_FIXES = 2
+_MOST_SHOWN = 5_000  # sprites of a group
+_SOUND = "Nothing needs a look: every file could be used, and nothing odd was found."
+_LOOKING = "The sprites are being looked over…"
+_MEND = "Change what is learnt from; the files stay as they are, and Undo takes it back."
+_LEAVE_OUT = "Leave the sprites out that are selected below."
+_GROUP = Qt.ItemDataRole.UserRole
+_THRESHOLD = "alpha_threshold"
+
+
+class DoctorView(QWidget):
+    """Groups at the left; beside them the chosen one: a sentence, its fixes, and its sprites or files."""
+
+    def __init__(self, importing: Importing, doctor: Doctor) -> None:
+        super().__init__()
+        self._importing, self._doctor = importing, doctor
+        self._finding: Finding | None = None
+        self._shown: Rgba = np.zeros((0, 1, 1, 4), np.uint8)  # what the grid shows, unmended
+        self._names: list[str] = []
+        self.groups = QListWidget()
+        self.groups.setFixedWidth(216)
+        parts.describe(self.groups, "Findings", "Choose a finding to see its files or sprites.")
+        self.fixes = tuple(
+            parts.button("", "Change the import, not the files; Undo takes it back.") for _ in range(_MOST_FIXES)
+        )
+        self.leave_out = parts.button("Leave out the selected", _LEAVE_OUT)
+        self.undo = parts.button("Undo", "")
+        self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), Threshold()
+        self._title, self._advice = labels.heading(""), labels.caption("")
+        self._empty = parts.text("", "muted")
+        self._stack, self._pages = QStackedWidget(), QStackedWidget()
+        self._lay_out()
+        self.groups.currentItemChanged.connect(self._choose)
+        self.fixes[0].clicked.connect(self._mend_first)
+        self.fixes[1].clicked.connect(self._mend_second)
+        self.leave_out.clicked.connect(self._leave_out_selected)
+        self.undo.clicked.connect(importing.undo)
+        self.threshold.changed.connect(self._preview)
+        self.grid.selection_changed.connect(self._refresh_buttons)
+        doctor.changed.connect(self._refresh)
+
+    def _lay_out(self) -> None:
+        buttons = Flow(parts.GRID, parts.GRID)
+        for button in (*self.fixes, self.leave_out):
+            buttons.addWidget(button)
+        head = parts.row(self._title, 1, self.undo)
+        for page in (self.grid, self.files):
+            self._pages.addWidget(page)
+        side = parts.column(head, self._advice, buttons, self.threshold, self._pages)
+        side.setStretchFactor(self._pages, 1)
+        found = parts.panel(parts.row(self.groups, parts.panel(side), spacing=2 * parts.GRID))
+        self._stack.addWidget(parts.panel(parts.column(self._empty, 1)))
+        self._stack.addWidget(found)
+        self.setLayout(parts.column(self._stack, margin=parts.GRID))
+
+    @Slot()
+    def _refresh(self) -> None:
+        """List the findings anew; the chosen group stays chosen while there is such a one."""
+        chosen = self.groups.currentItem()
+        before = chosen.data(_GROUP) if chosen else None
+        self.groups.blockSignals(True)
+        self.groups.clear()
+        heading: bool | None = None
+        for place, finding in enumerate(self._doctor.findings):
+            if finding.left_out != heading:
+                heading = finding.left_out
+                self._add_heading("Left out" if heading else "Kept, but worth a look")
+            item = QListWidgetItem(f"{finding.group.capitalize()} ({number(len(finding.items))})", self.groups)
+            item.setData(_GROUP, (finding.group, finding.left_out, place))
+        self.groups.blockSignals(False)
+        self._empty.setText(_LOOKING if self._doctor.is_looking else _SOUND)
+        self._stack.setCurrentIndex(1 if self._doctor.findings else 0)
+        self.groups.setCurrentRow(self._row_of(before))
+        self._refresh_undo()
+
+    def _row_of(self, before: tuple[str, bool, int] | None) -> int:
+        rows = {self.groups.item(row).data(_GROUP): row for row in range(self.groups.count())}
+        return next((row for data, row in rows.items() if data and before and data[:2] == before[:2]), 1)
+
+    def _add_heading(self, words: str) -> None:
+        item = QListWidgetItem(words, self.groups)
+        item.setFlags(Qt.ItemFlag.NoItemFlags)
+        font = item.font()
+        font.setBold(True)
+        item.setFont(font)
+
+    @Slot()
+    def _choose(self) -> None:
+        item = self.groups.currentItem()
+        data = item.data(_GROUP) if item else None
+        if data is None:
+            return
+        self._finding = finding = self._doctor.findings[data[2]]
+        noun = "file" if finding.left_out else "sprite"
+        self._title.setText(f"{finding.group.capitalize()}: {count(len(finding.items), noun)}")
+        self._advice.setText(finding.advice)
+        self.threshold.setVisible(any(_THRESHOLD in fix.changes and fix.changes[_THRESHOLD] for fix in finding.fixes))
+        self.threshold.reset()
+        self._pages.setCurrentWidget(self.files if finding.left_out else self.grid)
+        if finding.left_out:
+            self.files.show_items(finding.items)
+        else:
+            self._show_sprites(finding)
+        self._refresh_buttons()
+
+    def _show_sprites(self, finding: Finding) -> None:
+        """Each sprite, after the one that it is like where there is such a one."""
+        sprites = self._importing.sprites
+        assert sprites is not None
+        places = {name: place for place, name in enumerate(sprites.names)}
+        rows: list[tuple[int, str]] = []
+        for item in finding.items[:_MOST_SHOWN]:
+            if item.twin in places:
+                rows.append((places[item.twin], f"what {item.name} is like"))
+            rows.append((places[item.name], item.reason))
+        indices = [place for place, _ in rows]
+        self._shown = sprites.rgba[indices]
+        names, reasons = [sprites.names[place] for place in indices], [reason for _, reason in rows]
+        self._names = names
+        self.grid.set_sprites(self._shown, names, labels=np.arange(len(names)), class_names=reasons)
+
+    @Slot()
+    def _refresh_buttons(self) -> None:
+        fixes: Sequence[Fix] = self._finding.fixes if self._finding else ()
+        for place, button in enumerate(self.fixes):
+            button.setVisible(place < len(fixes))
+            if place < len(fixes):
+                parts.relabel(button, fixes[place].title)
+        self.leave_out.setVisible(self._finding is not None and not self._finding.left_out)
+        parts.enable(
+            self.leave_out, "" if self.grid.selected_count() else "Select sprites first.", self.leave_out.toolTip()
+        )
+        self._refresh_undo()
+
+    def _refresh_undo(self) -> None:
+        past = self._importing.opened.past
+        parts.enable(
+            self.undo, "" if past else "Nothing was changed yet.", f"Take back: {past[-1].title}" if past else ""
+        )
+
+    @Slot(int)
+    def _preview(self, threshold: int) -> None:
+        self.grid.replace_pixels(harden(self._shown, threshold) if threshold else self._shown)
+
+    @Slot()
+    def _mend_first(self) -> None:
+        self._mend(0)
+
+    @Slot()
+    def _mend_second(self) -> None:
+        self._mend(1)
+
+    def _mend(self, place: int) -> None:
+        assert self._finding is not None
+        fix = self._finding.fixes[place]
+        if fix.changes.get(_THRESHOLD):
+            fix = Fix(fix.title, {**fix.changes, _THRESHOLD: self.threshold.slider.value()})
+        self._doctor.mend(fix)
+
+    @Slot()
+    def _leave_out_selected(self) -> None:
+        self._doctor.leave_out([self._names[place] for place in self.grid.selected()])
