@@ -6,7 +6,7 @@ Arrays in an event are CPU copies that nobody changes afterwards. Sprites are ui
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -96,11 +96,13 @@ class Validated(Event):
     """Figures on the held-out sprites after `step` steps; 'loss' is always among them.
 
     `confusion` counts sprites as int64 [true class, predicted class]; None for recipes that predict no class.
+    baseline: the same figures of who says the same of every sprite; empty where there is no such thing.
     """
 
     step: int
     metrics: Mapping[str, float]
     confusion: NDArray[np.int64] | None = None
+    baseline: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,14 @@ class Classified(Event):
 
     probabilities: NDArray[np.float32]
     class_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class NumbersPredicted(Event):
+    """Numbers float32 [N, T] of each sprite, in the order given and each in its own unit."""
+
+    numbers: NDArray[np.float32]
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)

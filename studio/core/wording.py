@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 VERDICTS = {"improving": "Still improving", "good enough": "Good enough", "copying": "Starting to copy"}
 
 _DASH = "\u2013"
+_FIGURES = {"r2": "R\u00b2", "mae": "mean error"}
 
 
 def number(value: int) -> str:
@@ -73,6 +75,30 @@ def decimal(value: float) -> str:
     if not math.isfinite(value):
         return "infinite"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def figure(name: str, value: float) -> str:
+    """The value of a figure on held-out sprites: ('accuracy', 0.82) -> '82 %'."""
+    return percent(value) if name == "accuracy" else decimal(value)
+
+
+def figure_title(name: str) -> str:
+    """What it is called: 'mae price' -> 'mean error price'."""
+    word, blank, of = name.partition(" ")
+    return f"{_FIGURES.get(word, word)}{blank}{of}"
+
+
+def numbers(names: Sequence[str], values: Sequence[float], true: Sequence[float] = ()) -> str:
+    """The numbers of a sprite, with the true ones where they are known: 'price 12.5, true 12; weight 3'.
+
+    A single number needs no name.
+    """
+    said = [
+        f"{name} {decimal(value)}" if len(names) > 1 else decimal(value)
+        for name, value in zip(names, values, strict=True)
+    ]
+    known = [f", true {decimal(value)}" if not math.isnan(value) else "" for value in true] or [""] * len(said)
+    return "; ".join(map(str.__add__, said, known))
 
 
 def _memory_unit(size_bytes: int) -> tuple[str, int]:
