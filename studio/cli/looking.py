@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from studio.cli.finding import read_sprites
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.core.wording import count, decimal, duration, memory, number, percent, rate
+from studio.core.wording import count, decimal, duration, figure, figure_title, memory, number, rate
 from studio.data.imported import Quarantined
+from studio.data.sprites import Sprites
 from studio.engine.history import RunsListed, RunSummary, list_runs
 from studio.engine.known_runs import known_runs
 
@@ -56,6 +59,7 @@ def inspect(args: argparse.Namespace) -> int:
     reporter.table(("class", ">sprites"), [(name, number(total)) for total, name in counts[:_MOST_CLASSES]])
     if len(counts) > _MOST_CLASSES:
         reporter.say(f"and {count(len(counts) - _MOST_CLASSES, 'more class', 'more classes')}")
+    _say_numbers(reporter, sprites)
     most = max(len(found.quarantine), len(found.notes)) if args.all else _MOST_NAMES
     _say_groups(reporter, "Left out", found.quarantine, most)
     _say_groups(reporter, "Kept, but worth a look", found.notes, most)
@@ -118,16 +122,25 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
     record, progress = run.record, run.progress
     if record is None or progress is None:
         return (run.path.name, "", "", "", "", "", "", f"{run.standing}: {run.problem}")
-    best = ", ".join(
-        f"{name} {percent(value) if name == 'accuracy' else decimal(value)}"
-        for name, value in progress.headline.items()
-    )
+    best = ", ".join(f"{figure_title(name)} {figure(name, value)}" for name, value in progress.headline.items())
     data = f"{record.data_title} ({number(record.data_count)})"
     state = f"{run.standing}: {progress.message}" if progress.message else run.standing
     return (
         record.name, record.recipe, data, record.device, number(progress.step), best,
         duration(progress.elapsed_s), state,
     )  # fmt: skip
+
+
+def _say_numbers(reporter: Reporter, sprites: Sprites) -> None:
+    """Each number that a labels.csv gives: how many sprites have it, and what it is from and to."""
+    rows = []
+    for name, column in zip(sprites.target_names, sprites.targets.T, strict=True):
+        known = column[~np.isnan(column)]
+        ends = (decimal(float(known.min())), decimal(float(known.max()))) if len(known) else ("", "")
+        rows.append((name, number(len(known)), *ends))
+    if rows:
+        reporter.say()
+        reporter.table(("number", ">sprites", ">from", ">to"), rows)
 
 
 def _say_groups(reporter: Reporter, title: str, items: Iterable[Quarantined], most: int) -> None:

@@ -214,12 +214,12 @@ def test_a_classifier_shows_its_confusion_and_names_sprites(
     train_to_the_end(qtbot, opened)
     assert opened.train.monitor.tabs.isTabVisible(1)
     click(opened.train.generate)
-    qtbot.waitUntil(opened.generate.classify.isVisible)
+    qtbot.waitUntil(opened.generate.predict.isVisible)
     monkeypatch.setattr(asking, "for_files", lambda *args: sorted(sprite_folder.glob("class1/*.png"))[:5])
-    with qtbot.waitSignal(opened.session.models.classified, timeout=LONG_MS) as answered:
-        click(opened.generate.classify.browse)
-    rgba, answer = answered.args
-    assert rgba.shape == (5, 8, 8, 4)
+    with qtbot.waitSignal(opened.session.models.predicted, timeout=LONG_MS) as answered:
+        click(opened.generate.predict.browse)
+    shown, answer = answered.args
+    assert shown.rgba.shape == (5, 8, 8, 4)
     assert answer.probabilities.shape == (5, 2)
 
 
