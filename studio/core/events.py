@@ -84,11 +84,17 @@ class LossChunk(Event):
 
 @dataclass(frozen=True, eq=False)
 class SamplesReady(Event):
-    """Live samples of the fixed seed after `step` steps; `captions` is one short text for each, or empty."""
+    """Live samples of the fixed seed after `step` steps; `captions` is one short text for each, or empty.
+
+    numbers, true_numbers: float32 [N, T], what a regression says of these held-out sprites and what is true, NaN where
+    that is missing; None for other recipes.
+    """
 
     step: int
     sprites: Rgba
     captions: tuple[str, ...] = ()
+    numbers: NDArray[np.float32] | None = None
+    true_numbers: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, eq=False)

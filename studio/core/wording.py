@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 VERDICTS = {"improving": "Still improving", "good enough": "Good enough", "copying": "Starting to copy"}
 
@@ -78,7 +77,9 @@ def decimal(value: float) -> str:
 
 
 def figure(name: str, value: float) -> str:
-    """The value of a figure on held-out sprites: ('accuracy', 0.82) -> '82 %'."""
+    """The value of a figure on held-out sprites: ('accuracy', 0.82) -> '82 %', ('r2', 0.8213) -> '0.821'."""
+    if name == "r2":
+        return f"{round(value, 3) + 0:.3f}"  # never '-0.000'
     return percent(value) if name == "accuracy" else decimal(value)
 
 
@@ -88,17 +89,9 @@ def figure_title(name: str) -> str:
     return f"{_FIGURES.get(word, word)}{blank}{of}"
 
 
-def numbers(names: Sequence[str], values: Sequence[float], true: Sequence[float] = ()) -> str:
-    """The numbers of a sprite, with the true ones where they are known: 'price 12.5, true 12; weight 3'.
-
-    A single number needs no name.
-    """
-    said = [
-        f"{name} {decimal(value)}" if len(names) > 1 else decimal(value)
-        for name, value in zip(names, values, strict=True)
-    ]
-    known = [f", true {decimal(value)}" if not math.isnan(value) else "" for value in true] or [""] * len(said)
-    return "; ".join(map(str.__add__, said, known))
+def beside(number: float, true: float) -> str:
+    """A predicted number beside the true one: '12.5, true 12', or '12.5' where that is not known."""
+    return decimal(number) if math.isnan(true) else f"{decimal(number)}, true {decimal(true)}"
 
 
 def _memory_unit(size_bytes: int) -> tuple[str, int]:

@@ -190,7 +190,7 @@ def live_samples(training: Training, control: Control) -> Events:
 
 
 def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
-    """Some held-out sprites, with the class or the numbers that the model gives them; true numbers stand beside."""
+    """Some held-out sprites, with the class or the numbers that the model gives them."""
     places = slice(None, None, max(1, len(training.heldout_sprites) // SAMPLE_COUNT))
     chosen = training.heldout_sprites[places][:SAMPLE_COUNT]
     *_, found = predict(model, chosen)
@@ -198,8 +198,8 @@ def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
         return SamplesReady(training.step, chosen, tuple(found.class_names[k] for k in found.probabilities.argmax(1)))
     assert isinstance(found, NumbersPredicted)
     true = training.heldout.targets[places][:SAMPLE_COUNT].cpu().numpy()
-    captions = (wording.numbers(found.names, *rows) for rows in zip(found.numbers, true, strict=True))
-    return SamplesReady(training.step, chosen, tuple(captions))
+    captions = tuple("; ".join(map(wording.decimal, row)) for row in found.numbers.tolist())
+    return SamplesReady(training.step, chosen, captions, found.numbers, true)
 
 
 def _guarded(make: Callable[[], Training], control: Control) -> Events:

@@ -107,7 +107,11 @@ def test_sprites_without_a_number_are_left_out_and_said(told: Sprites, run_path:
     assert of_kind(events, Notice)[0].title == "Left out, no number to learn from: 3 sprites."
     last = of_kind(events, SamplesReady)[-1]
     assert len(last.captions) == len(last.sprites) == 4
-    assert all("visible" in caption and "red" in caption and "true" in caption for caption in last.captions)
+    assert last.numbers is not None and last.true_numbers is not None and last.numbers.shape == (4, 2)
+    rows = {(sprite.tobytes(), *row) for sprite, row in zip(told.rgba, told.targets.tolist(), strict=True)}
+    shown = zip(last.sprites, last.true_numbers.tolist(), strict=True)
+    assert all((sprite.tobytes(), *row) in rows or np.isnan(row).any() for sprite, row in shown)
+    assert [f"{number:.4g}" for number in last.numbers[:, 0]] == [caption.split(";")[0] for caption in last.captions]
     told.targets[:22] = np.nan
     with pytest.raises(TrainingError, match="2 sprites of 24 have any") as refused:
         Regression().select(told, RegressionConfig())

@@ -74,7 +74,7 @@ def figures(metrics: Mapping[str, float]) -> str:
     if "accuracy" in metrics:
         return f"{wording.percent(metrics['accuracy'])} right"
     if "r2" in metrics:
-        return f"{wording.figure_title('r2')} {metrics['r2']:.2f}"
+        return f"{wording.figure_title('r2')} {wording.figure('r2', metrics['r2'])}"
     return wording.decimal(metrics["loss"]) if "loss" in metrics else "–"
 
 

@@ -130,9 +130,7 @@ class PredictionsView(QWidget):
         def lines(row: int) -> list[_Line]:
             shares = ((numbers[row] - lowest) / spread).tolist()
             said = zip(names, numbers[row].tolist(), true[row].tolist(), shares, strict=True)
-            return [
-                _Line(name, wording.numbers([name], [number], [known]), share) for name, number, known, share in said
-            ]
+            return [_Line(name, wording.beside(number, known), share) for name, number, known, share in said]
 
         self._show(rgba, lines, min(_MOST_NUMBERS, max(2, len(names))))
 

@@ -235,6 +235,19 @@ def test_the_most_probable_classes_come_first(qtbot: QtBot) -> None:
     assert not view.grab().isNull()
 
 
+def test_numbers_stand_beside_the_true_ones(qtbot: QtBot) -> None:
+    view = PredictionsView()
+    qtbot.addWidget(view)
+    numbers = np.array([[0.5, 1200], [0.25, 1200]], np.float32)
+    view.set_numbers(SPRITES[:2], numbers, ["visible", "price"], np.array([[0.75, np.nan], [np.nan, 1]], np.float32))
+    assert view.view.model().index(0, 0).data() == "visible 0.5, true 0.75, price 1,200"
+    assert view.view.model().index(1, 0).data() == "visible 0.25, price 1,200, true 1"
+    view.resize(400, 300)
+    assert not view.grab().isNull()
+    view.set_numbers(SPRITES[:0], numbers[:0], ["visible", "price"], numbers[:0])
+    assert view.view.model().rowCount() == 0
+
+
 def test_a_section_folds(qtbot: QtBot) -> None:
     content = QLabel("inside")
     section = Disclosure("Advanced", content)
