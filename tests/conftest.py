@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
@@ -39,6 +40,14 @@ def make_sprites(per_class: int = 12, size: int = 8, classes: int = 2, seed: int
             names.append(f"class{label}/{number:03d}.png")
     class_names = tuple(f"class{label}" for label in range(classes))
     return Sprites(np.stack(rgba), np.array(labels, dtype=np.int64), class_names, tuple(names), "discs")
+
+
+def with_numbers(sprites: Sprites) -> Sprites:
+    """The same sprites with two numbers: the share of visible pixels, and how red the sprite is on the whole."""
+    visible = sprites.rgba[..., 3].mean((1, 2)) / 255
+    red = sprites.rgba[..., 0].mean((1, 2)) + 1000
+    targets = np.stack([visible, red], 1).astype(np.float32)
+    return dataclasses.replace(sprites, targets=targets, target_names=("visible", "red"))
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: S
     from studio.recipes.base import Spec
 
     for device in devices:
-        for event in measure(recipe, config, Spec(sprites.size, sprites.class_names), device):
+        for event in measure(recipe, config, Spec.of(sprites), device):
             yield Measured(event) if isinstance(event, DeviceMeasured) else event
 
 
@@ -165,11 +165,11 @@ def generate(shelf: ModelShelf, source: SavedModel | Control, device: Device, se
     yield from generate(shelf.get(source, device), settings)
 
 
-def classify(shelf: ModelShelf, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
-    """What a model takes sprites for."""
-    from studio.engine.generate import classify
+def predict(shelf: ModelShelf, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
+    """What a model says of sprites."""
+    from studio.engine.generate import predict
 
-    yield from classify(shelf.get(source, device), rgba)
+    yield from predict(shelf.get(source, device), rgba)
 
 
 def export(shelf: ModelShelf, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> Events:

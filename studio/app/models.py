@@ -1,4 +1,4 @@
-"""Using models: generating, classifying, exporting, and saving what came of it."""
+"""Using models: generating, predicting, exporting, and saving what came of it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from studio.app.dispatcher import Dispatcher, Place
 from studio.app.jobs import ModelShelf, Picked, SavedModel
 from studio.app.worker import Job, JobEnded
 from studio.core import wording
-from studio.core.events import Classified, Event, Events, Exported, Notice, Progress, Rgba, SpritesGenerated
+from studio.core.events import Classified, Event, Events, Exported, Notice, NumbersPredicted, Progress, SpritesGenerated
 from studio.data.importing import ImportOptions, SpritesImported
+from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
     from studio.engine.devices import Device
@@ -25,14 +26,15 @@ if TYPE_CHECKING:
 class Models(QObject):
     """One thing at a time is asked of a model. busy_changed: something began or ended. progressed: (Progress).
 
-    generated: (SpritesGenerated). classified: (Rgba, Classified). exported: (Exported). saved: (FilesSaved).
+    generated: (SpritesGenerated). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
+    saved: (FilesSaved).
     checkpoints_listed: (CheckpointsListed).
     """
 
     busy_changed = Signal()
     progressed = Signal(object)
     generated = Signal(object)
-    classified = Signal(object, object)
+    predicted = Signal(object, object)
     exported = Signal(object)
     saved = Signal(object)
     checkpoints_listed = Signal(object)
@@ -42,8 +44,8 @@ class Models(QObject):
         self._dispatcher = dispatcher
         self._shelf = ModelShelf()
         self._job: Job | None = None
-        self._classifying: tuple[SavedModel | Control, Device] | None = None
-        self._shown: Rgba | None = None
+        self._predicting: tuple[SavedModel | Control, Device] | None = None
+        self._shown: Sprites | None = None
 
     def is_busy(self) -> bool:
         """Whether an answer is awaited."""
@@ -53,9 +55,9 @@ class Models(QObject):
         """Make new sprites."""
         self._begin("engine", "Generating", jobs.generate(self._shelf, source, device, settings))
 
-    def classify(self, source: SavedModel | Control, device: Device, paths: Sequence[Path], size: int) -> None:
-        """Read sprites from files, fitted to the model's size, and say what the model takes them for."""
-        self._classifying = (source, device)
+    def predict(self, source: SavedModel | Control, device: Device, paths: Sequence[Path], size: int) -> None:
+        """Read sprites from files, fitted to the model's size, and ask what the model says of them."""
+        self._predicting = (source, device)
         self._begin(
             "files", "Reading sprites", jobs.import_sprites(paths, ImportOptions(size=size)), self._receive_import
         )
@@ -89,18 +91,18 @@ class Models(QObject):
         if isinstance(event, JobEnded):
             self._job = None
             self.busy_changed.emit()
-        elif isinstance(event, Classified):
-            self.classified.emit(self._shown, event)
+        elif isinstance(event, Classified | NumbersPredicted):
+            self.predicted.emit(self._shown, event)
         else:
             self._hand_on(event)
 
     def _receive_import(self, event: Event) -> None:
-        """Sprites for the classifier: once they are read, the question itself is asked."""
+        """Sprites to look at: once they are read, the question itself is asked."""
         if isinstance(event, SpritesImported):
-            self._shown = event.sprites.rgba
-        elif isinstance(event, JobEnded) and event.outcome == "done" and self._classifying and self._shown is not None:
-            source, device = self._classifying
-            self._begin("engine", "Classifying", jobs.classify(self._shelf, source, device, self._shown))
+            self._shown = event.sprites
+        elif isinstance(event, JobEnded) and event.outcome == "done" and self._predicting and self._shown is not None:
+            source, device = self._predicting
+            self._begin("engine", "Looking at sprites", jobs.predict(self._shelf, source, device, self._shown.rgba))
         else:
             self._receive(event)
 

@@ -57,11 +57,13 @@ def _array(values: np.ndarray[Any, Any]) -> Any:
 
 def _described(sprites: Sprites) -> dict[str, Any]:
     counts = sprites.class_counts().tolist()
+    numbers = (~np.isnan(sprites.targets)).sum(0).tolist()
     return {
         "title": sprites.title,
         "count": len(sprites),
         "size": sprites.size,
         "classes": dict(zip(sprites.class_names, counts, strict=True)),
+        "numbers": dict(zip(sprites.target_names, numbers, strict=True)),
         "fingerprint": sprites.fingerprint,
     }
 

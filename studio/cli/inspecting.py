@@ -6,12 +6,15 @@ import argparse
 import shlex
 from collections import Counter
 
+import numpy as np
+
 from studio.cli.finding import import_options, read_sprites
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.core.wording import count, number
+from studio.core.wording import count, decimal, number
 from studio.data.examining import examine
 from studio.data.findings import Examined, Finding, Fix, findings_of
 from studio.data.imported import SpritesImported
+from studio.data.sprites import Sprites
 
 _MOST_CLASSES = 30
 _MOST_NAMES = 5
@@ -64,6 +67,19 @@ def _say_what_it_is(found: SpritesImported, reporter: Reporter) -> None:
     reporter.table(("class", ">sprites"), [(name, number(total)) for total, name in counts[:_MOST_CLASSES]])
     if len(counts) > _MOST_CLASSES:
         reporter.say(f"and {count(len(counts) - _MOST_CLASSES, 'more class', 'more classes')}")
+    _say_numbers(reporter, sprites)
+
+
+def _say_numbers(reporter: Reporter, sprites: Sprites) -> None:
+    """Each number that a labels.csv gives: how many sprites have it, and what it is from and to."""
+    rows = []
+    for name, column in zip(sprites.target_names, sprites.targets.T, strict=True):
+        known = column[~np.isnan(column)]
+        ends = (decimal(float(known.min())), decimal(float(known.max()))) if len(known) else ("", "")
+        rows.append((name, number(len(known)), *ends))
+    if rows:
+        reporter.say()
+        reporter.table(("number", ">sprites", ">from", ">to"), rows)
 
 
 def _say(finding: Finding, reporter: Reporter, most: int) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from studio.cli.finding import find_device, find_run, import_with
 from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Validated
-from studio.core.wording import count, percent
+from studio.core.wording import count, figure, figure_title, percent
 from studio.data.imported import ImportOptions
 
 if TYPE_CHECKING:
@@ -27,14 +28,16 @@ def add_evaluate_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def evaluate(args: argparse.Namespace) -> int:
-    """Judge new sprites of a generator, other sprites by the same data, or a classifier."""
+    """Judge new sprites of a generator, other sprites by the same data, or what a model says of held-out sprites."""
     from studio.engine.evaluate import EvaluateSettings, evaluate, evaluate_sprites
     from studio.engine.generate import load_model
 
     reporter, path, device = reporter_for(args), find_run(args.run_name), find_device(args)
     settings = EvaluateSettings(**given(args, EvaluateSettings))  # type: ignore[arg-type]
     model = load_model(path, args.checkpoint, device)
-    if model.recipe.makes == "labels":
+    if model.recipe.makes != "sprites":
+        if args.paths:
+            raise UsageError(f"A {model.recipe.name} is judged by its own held-out sprites.", "Leave out the paths.")
         _say_validated(follow(evaluate(model, path, settings), reporter, Validated), reporter)
         return 0
     if args.paths:
@@ -67,9 +70,17 @@ def _say_evaluated(found: Evaluated, reporter: Reporter) -> None:
 
 
 def _say_validated(found: Validated, reporter: Reporter) -> None:
-    rows = [(name, percent(value) if name == "accuracy" else f"{value:.3f}") for name, value in found.metrics.items()]
+    names = [name for name in found.metrics if name != "loss" or not found.baseline]
+    rows = [[figure_title(name), figure(name, found.metrics[name])] for name in names]
     reporter.say(f"On held-out sprites, at step {found.step:,}:\n")
-    reporter.table(("", ">value"), rows)
+    if not found.baseline:
+        reporter.table(("", ">value"), rows)
+        return
+    rows = [[*row, figure(name, found.baseline[name])] for row, name in zip(rows, names, strict=True)]
+    reporter.table(("", ">this model", ">always the mean"), rows)
+    reporter.say(
+        "\nR²: 1 is right throughout, 0 no better than always saying the mean. Errors are in each number's own unit."
+    )
 
 
 def _value(figure: Figure, values: Mapping[str, float]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.core.wording import count, decimal, duration, memory, number, percent, rate
+from studio.core.wording import count, duration, figure, figure_title, memory, number, rate
 from studio.engine.history import RunsListed, RunSummary, list_runs
 from studio.engine.known_runs import known_runs
 
@@ -89,10 +89,7 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
     record, progress = run.record, run.progress
     if record is None or progress is None:
         return (run.path.name, "", "", "", "", "", "", f"{run.standing}: {run.problem}")
-    best = ", ".join(
-        f"{name} {percent(value) if name == 'accuracy' else decimal(value)}"
-        for name, value in progress.headline.items()
-    )
+    best = ", ".join(f"{figure_title(name)} {figure(name, value)}" for name, value in progress.headline.items())
     data = f"{record.data_title} ({number(record.data_count)})"
     state = f"{run.standing}: {progress.message}" if progress.message else run.standing
     return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import studio
@@ -41,7 +41,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_lazily("studio.cli.window", "open_window"))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_demo, _devices, _inspect, _train, _resume, _generate, _classify, _evaluate, _export, _palette, _runs):
+    for add in (_demo, _devices, _inspect, _train, _resume, _generate, _predict, _evaluate, _export, _palette, _runs):
         add(commands, words)
     args, unknown = parser.parse_known_args(words)
     if unknown:
@@ -70,10 +70,17 @@ def _lazily(module: str, function: str) -> Callable[[argparse.Namespace], int]:
 
 
 def _command(
-    commands: Commands[argparse.ArgumentParser], name: str, about: str, module: str, wants: str = ""
+    commands: Commands[argparse.ArgumentParser],
+    name: str,
+    about: str,
+    module: str,
+    wants: str = "",
+    *,
+    aliases: Sequence[str] = (),
 ) -> argparse.ArgumentParser:
     parser = commands.add_parser(
         name,
+        aliases=aliases,
         help=about,
         description=f"{about[0].upper()}{about[1:]}.",
         usage=f"studio {name} {wants}[options]",
@@ -167,17 +174,16 @@ def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
         add_generate_flags(parser)
 
 
-def _classify(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(
-        commands, "classify", "name the class of sprites with a trained classifier", "using", "RUN PATH... "
-    )
+def _predict(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "name the class of sprites with a trained classifier, or their numbers with a trained regression"
+    parser = _command(commands, "predict", about, "using", "RUN PATH... ", aliases=("classify",))
     _add_run(parser, checkpoint=True)
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="sprites: files or folders")
     _add_device(parser)
 
 
 def _evaluate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    about = "say how good a generator's new sprites are, or those in other folders"
+    about = "say how good a model is: a generator's new sprites (or those in other folders), others on held-out sprites"
     parser = _command(commands, "evaluate", about, "judging", "RUN [PATH...] ")
     _add_run(parser, checkpoint=True)
     parser.add_argument(

@@ -138,5 +138,5 @@ def _say_what_next(path: Path, reporter: Reporter) -> None:
     if catalogue.recipe(RunDir(path).record().recipe).makes == "sprites":
         reporter.say(f"Draw sprites with it:  studio generate {_called(path)} --out sheet.png")
     else:
-        reporter.say(f"Classify sprites with it:  studio classify {_called(path)} FOLDER")
+        reporter.say(f"Let it look at sprites:  studio predict {_called(path)} FOLDER")
     reporter.say(f"Use it elsewhere:  studio export {_called(path)} --out model.safetensors")

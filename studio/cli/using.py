@@ -1,9 +1,10 @@
-"""The commands that use a trained model: generate, classify, export."""
+"""The commands that use a trained model: generate, predict, export."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,8 @@ from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
 from studio.core.errors import UsageError
-from studio.core.events import Classified, Exported, SpritesGenerated
-from studio.core.wording import count, number, percent
+from studio.core.events import Classified, Event, Exported, NumbersPredicted, SpritesGenerated
+from studio.core.wording import count, decimal, number, percent
 from studio.data.imported import ImportOptions
 from studio.engine.rundir import RunDir
 
@@ -91,26 +92,43 @@ def save_sprites(
     return save_files(out, made.sprites, names, about)
 
 
-def classify(args: argparse.Namespace) -> int:
-    """Name the class of sprites."""
-    from studio.engine.generate import classify, load_model
+def predict(args: argparse.Namespace) -> int:
+    """Say the class of sprites, or their numbers."""
+    from studio.engine.generate import load_model, predict
 
     reporter = reporter_for(args)
     model = load_model(find_run(args.run_name), args.checkpoint, find_device(args))
-    options = ImportOptions(size=model.spec.size)
-    sprites = import_with(args.paths, options, reporter).sprites
-    found = follow(classify(model, sprites.rgba), reporter, Classified)
-    rows = []
-    for name, row in zip(sprites.names, found.probabilities, strict=True):
-        best = np.argsort(-row, kind="stable")[:3]
-        guesses = [(found.class_names[index], float(row[index])) for index in best]
-        reporter.record({"type": "SpriteClassified", "name": name, "classes": dict(guesses)})
-        rows.append((name, *(f"{label} {percent(share)}" for label, share in guesses)))
-    columns = ("sprite", "class", "or", "or")[: 1 + min(3, len(found.class_names))]
+    sprites = import_with(args.paths, ImportOptions(size=model.spec.size), reporter).sprites
+    found = follow(predict(model, sprites.rgba), reporter, Event)
+    if isinstance(found, NumbersPredicted):
+        columns, rows = (
+            ("sprite", *(f">{name}" for name in found.names)),
+            list(_numbers(sprites.names, found, reporter)),
+        )
+    else:
+        assert isinstance(found, Classified)
+        columns = ("sprite", "class", "or", "or")[: 1 + min(3, len(found.class_names))]
+        rows = list(_classes(sprites.names, found, reporter))
     reporter.table(columns, rows[:_MOST_ROWS])
     if len(rows) > _MOST_ROWS:
         reporter.say(f"and {number(len(rows) - _MOST_ROWS)} more; --json prints all")
     return 0
+
+
+def _classes(names: Sequence[str], found: Classified, reporter: Reporter) -> Iterator[Sequence[str]]:
+    """A row for each sprite with its most probable classes, which are recorded."""
+    for name, row in zip(names, found.probabilities, strict=True):
+        best = np.argsort(-row, kind="stable")[:3]
+        guesses = [(found.class_names[index], float(row[index])) for index in best]
+        reporter.record({"type": "SpriteClassified", "name": name, "classes": dict(guesses)})
+        yield (name, *(f"{label} {percent(share)}" for label, share in guesses))
+
+
+def _numbers(names: Sequence[str], found: NumbersPredicted, reporter: Reporter) -> Iterator[Sequence[str]]:
+    """A row for each sprite with its numbers, which are recorded."""
+    for name, row in zip(names, found.numbers.tolist(), strict=True):
+        reporter.record({"type": "NumbersOfSprite", "name": name, "numbers": dict(zip(found.names, row, strict=True))})
+        yield (name, *map(decimal, row))
 
 
 def export(args: argparse.Namespace) -> int:

@@ -6,7 +6,18 @@ import os
 from pathlib import Path
 
 from studio.core.events import Advised, LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
-from studio.core.wording import VERDICTS, count, decimal, duration, number, percent, rate, time_left
+from studio.core.wording import (
+    VERDICTS,
+    count,
+    decimal,
+    duration,
+    figure,
+    figure_title,
+    number,
+    percent,
+    rate,
+    time_left,
+)
 
 
 def started(event: RunStarted) -> str:
@@ -35,10 +46,8 @@ def tick(event: LossChunk, loss: float) -> str:
 
 def validated(event: Validated) -> str:
     """Figures on held-out sprites."""
-    figures = [
-        f"{name} {percent(value) if name == 'accuracy' else decimal(value)}" for name, value in event.metrics.items()
-    ]
-    return f"step {number(event.step)} · held-out sprites: {', '.join(figures)}"
+    figures = ", ".join(f"{figure_title(name)} {figure(name, value)}" for name, value in event.metrics.items())
+    return f"step {number(event.step)} · held-out sprites: {figures}"
 
 
 def quality(event: QualityMeasured) -> str:

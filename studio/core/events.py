@@ -6,7 +6,7 @@ Arrays in an event are CPU copies that nobody changes afterwards. Sprites are ui
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -84,11 +84,17 @@ class LossChunk(Event):
 
 @dataclass(frozen=True, eq=False)
 class SamplesReady(Event):
-    """Live samples of the fixed seed after `step` steps; `captions` is one short text for each, or empty."""
+    """Live samples of the fixed seed after `step` steps; `captions` is one short text for each, or empty.
+
+    numbers, true_numbers: float32 [N, T], what a regression says of these held-out sprites and what is true, NaN where
+    that is missing; None for other recipes.
+    """
 
     step: int
     sprites: Rgba
     captions: tuple[str, ...] = ()
+    numbers: NDArray[np.float32] | None = None
+    true_numbers: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +102,13 @@ class Validated(Event):
     """Figures on the held-out sprites after `step` steps; 'loss' is always among them.
 
     `confusion` counts sprites as int64 [true class, predicted class]; None for recipes that predict no class.
+    baseline: the same figures of who says the same of every sprite; empty where there is no such thing.
     """
 
     step: int
     metrics: Mapping[str, float]
     confusion: NDArray[np.int64] | None = None
+    baseline: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -162,6 +170,14 @@ class Classified(Event):
 
     probabilities: NDArray[np.float32]
     class_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class NumbersPredicted(Event):
+    """Numbers float32 [N, T] of each sprite, in the order given and each in its own unit."""
+
+    numbers: NDArray[np.float32]
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)

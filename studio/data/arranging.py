@@ -15,6 +15,7 @@ from studio.core.errors import BadInputError
 from studio.core.events import Event, Progress, Rgba
 from studio.data.canvas import fit_into, looks_like_sheet, propose_size, visible_box
 from studio.data.imported import ImportOptions, Quarantined
+from studio.data.labelling import Labelling
 from studio.data.reading import Reading, Shape
 from studio.data.sources.base import Found, Remark
 from studio.data.sprites import Sprites
@@ -46,15 +47,21 @@ class _Table:
     options: ImportOptions
     size: int
     rgba: Rgba
+    labelling: Labelling
     names: list[str] = field(default_factory=list)
     classes: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)  # of the labelling
     places: dict[bytes, int] = field(default_factory=dict)  # digest of the pixels -> index of the sprite
     quarantine: list[Quarantined] = field(default_factory=list)
     notes: list[Quarantined] = field(default_factory=list)
 
 
 def arrange(
-    readings: list[Reading], options: ImportOptions, title: str, problems: Sequence[Quarantined] = ()
+    readings: list[Reading],
+    options: ImportOptions,
+    title: str,
+    problems: Sequence[Quarantined],
+    labelling: Labelling,
 ) -> Generator[Event, None, Arranged]:
     """Yields Progress and returns Arranged, with what could not even be looked at (`problems`) in its quarantine.
 
@@ -69,7 +76,7 @@ def arrange(
         need = f"need more than {wording.memory(MOST_BYTES)} of memory"
         title = f"{wording.count(room, 'sprite')} on a canvas of {size} x {size} {need}."
         raise BadInputError(title, "Choose a smaller canvas, or import a smaller folder.")
-    table = _Table(options, size, np.zeros((room, size, size, 4), np.uint8))
+    table = _Table(options, size, np.zeros((room, size, size, 4), np.uint8), labelling)
     total, told = len(readings), time.perf_counter()
     while readings:
         for _ in _added(table, readings.pop()):
@@ -79,9 +86,12 @@ def arrange(
     class_names = tuple(sorted(set(table.classes)))
     index = {name: label for label, name in enumerate(class_names)}
     labels = np.array([index[name] for name in table.classes], dtype=np.int64)
-    sprites = Sprites(table.rgba[: len(labels)], labels, class_names, tuple(table.names), title)
+    targets, target_names = labelling.targets_of(table.rows), labelling.target_names
+    rgba, names = table.rgba[: len(labels)], tuple(table.names)
+    sprites = Sprites(rgba, labels, class_names, names, title, targets, target_names)
     quarantine = sorted([*problems, *table.quarantine], key=lambda item: item.name)
-    return Arranged(sprites, tuple(quarantine), tuple(table.notes), dict(sizes), proposed)
+    notes = sorted([*table.notes, *labelling.notes()], key=lambda item: item.name)
+    return Arranged(sprites, tuple(quarantine), tuple(notes), dict(sizes), proposed)
 
 
 def _fits(shape: Shape, size: int, options: ImportOptions) -> bool:
@@ -107,6 +117,7 @@ def _added(table: _Table, reading: Reading) -> Iterator[None]:
 
 def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:
     """Put a shape at the end of the table. The reason where it can't be."""
+    row = table.labelling.row_of(file, shape.part)
     if not _fits(shape, table.size, table.options):
         return _misfit(shape, table.size, table.options)
     assert shape.rgba is not None
@@ -114,15 +125,17 @@ def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:
     canvas = table.rgba[place]
     _fit(shape.rgba, canvas)
     folders = (*file.folders, *shape.folders)[: table.options.class_levels]
-    class_name = shape.label or "/".join(folders) or file.home
+    class_name = shape.label or table.labelling.class_of(row) or "/".join(folders) or file.home
     first = table.places.setdefault(hashlib.blake2b(canvas, digest_size=16).digest(), place)
     if first != place:
         canvas[:] = 0
         other = table.classes[first]
         conflict = "" if other == class_name else f", which is in another class: {other!r}, not {class_name!r}"
+        conflict += ", which has other numbers" if table.labelling.differ(table.rows[first], row) else ""
         return Remark("duplicate", f"the same pixels as {table.names[first]}{conflict}", shape.part)
     table.names.append(_name(file, shape.part))
     table.classes.append(class_name)
+    table.rows.append(row)
     return None
 
 

@@ -193,6 +193,7 @@ NOTE_GROUPS = (
     "blend mode",  # of a layer, not known: drawn as normal
     "incomplete",  # a layer is missing whose tiles are in another file
     "turned",  # by its EXIF entry
+    "labels",  # lines of a labels.csv that can't be used, and sprites that it forgets
     "no classes",  # a file of many sprites whose labels are missing
     "soft alpha",  # half-transparent pixels
     "upscaled",  # every pixel is a block of pixels

@@ -28,6 +28,7 @@ from studio.data.imported import (
     Quarantined,
     SpritesImported,
 )
+from studio.data.labelling import is_labels_file, read_labels
 from studio.data.listing import Root, files_under, roots_of, title_of
 from studio.data.mending import mend
 from studio.data.reading import Reading, read_all
@@ -65,8 +66,10 @@ def import_sprites(
         recalled = yield from _recall(entry)
     arranged = recalled
     if arranged is None:
-        readings = yield from _read_files(files, sources, options)
-        arranged = yield from arrange(readings, options, title_of(roots), problems)
+        labelling, unreadable = yield from read_labels(files)
+        pictures = [file for file in files if not is_labels_file(file)]
+        readings = yield from _read_files(pictures, sources, options)
+        arranged = yield from arrange(readings, options, title_of(roots), [*problems, *unreadable], labelling)
         if not len(arranged.sprites):
             raise _nothing_usable(roots, arranged.quarantine)
         if entry is not None and all(item.group != "no access" for item in arranged.quarantine):

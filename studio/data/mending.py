@@ -54,10 +54,10 @@ def mend(arranged: Arranged, options: ImportOptions) -> Generator[Event, None, A
     if not changed.any() and not chosen.left_out:
         return arranged
     kept = chosen.sprites()
-    names = set(kept.names)
+    names, gone = set(kept.names), {item.name for item in chosen.left_out}
     # What was said of half-transparent pixels when the files were read holds no longer.
     outdated = "soft alpha" if options.alpha_threshold else ""
-    notes = [item for item in arranged.notes if item.name in names and item.group != outdated]
+    notes = [item for item in arranged.notes if item.name not in gone and item.group != outdated]
     for index in np.flatnonzero(changed).tolist():
         if sprites.names[index] in names:
             words = wording.count(int(changed[index]), "pixel")

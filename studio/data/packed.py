@@ -22,11 +22,12 @@ from studio.core.errors import BadInputError
 from studio.core.files import atomic_path
 from studio.data.sprites import Sprites
 
-_FORMAT = "sprites 1"
+_FORMAT, _FORMAT_WITH_TARGETS = "sprites 1", "sprites 2"
 _LONGEST_HEADER = 100_000_000  # bytes; safetensors' own bound
 _LARGEST_SIDE = 4096
 _JSON_TEXTS = ("title", "class_names", "names", "extra")
 _TEXTS = frozenset({"format", *_JSON_TEXTS})
+_ITEM_BYTES = {"U8": 1, "F32": 4, "I64": 8}
 
 
 def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> None:
@@ -39,6 +40,9 @@ def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -
         "extra": json.dumps(extra or {}),
     }
     arrays: dict[str, NDArray[Any]] = {"rgba": sprites.rgba, "labels": sprites.labels}
+    if sprites.target_names:  # without, it is what earlier versions read
+        texts |= {"format": _FORMAT_WITH_TARGETS, "target_names": json.dumps(sprites.target_names)}
+        arrays["targets"] = sprites.targets
     tensors = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
     with atomic_path(path) as temporary:
         try:
@@ -89,14 +93,22 @@ def _parse(data: NDArray[np.uint8]) -> tuple[Sprites, dict[str, Any]]:
         raise _Damaged("its pixels have the wrong shape")
     try:
         title, class_names, names, extra = (json.loads(texts[key]) for key in _JSON_TEXTS)
+        target_names = json.loads(texts.get("target_names", "[]"))
     except (ValueError, RecursionError):
         raise _Damaged("its names can't be read") from None
-    if not (isinstance(title, str) and _all_texts(class_names) and _all_texts(names) and isinstance(extra, dict)):
+    all_texts = all(map(_all_texts, (class_names, names, target_names)))
+    if not (isinstance(title, str) and all_texts and isinstance(extra, dict)):
         raise _Damaged("its names are not texts")
     if len(names) != len(labels) or (len(labels) and not 0 <= labels.min() <= labels.max() < len(class_names)):
         raise _Damaged("its names, classes and sprites don't match each other")
-    sprites = Sprites(rgba, labels, tuple(class_names), tuple(names), title)
-    if texts.get("sha256") != _checksum({key: texts[key] for key in _TEXTS}, sprites):
+    targets = np.zeros((len(labels), 0), np.float32)
+    if target_names:
+        targets = _array(data, body, header.get("targets"), "F32", 2).view(np.float32).copy()
+    if targets.shape != (len(labels), len(target_names)):
+        raise _Damaged("its numbers don't match its sprites")
+    sprites = Sprites(rgba, labels, tuple(class_names), tuple(names), title, targets, tuple(target_names))
+    summed = {key: text for key, text in texts.items() if key in _TEXTS or key == "target_names"}
+    if texts.get("sha256") != _checksum(summed, sprites):
         raise _Damaged("its checksum is wrong")
     return sprites, extra
 
@@ -113,13 +125,13 @@ def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], in
     texts = header.get("__metadata__") if isinstance(header, dict) else None
     if not isinstance(texts, dict) or not _all_texts(list(texts.values())) or not texts.keys() >= _TEXTS:
         raise _Damaged("it holds no sprites")
-    if texts["format"] != _FORMAT:
+    if texts["format"] not in (_FORMAT, _FORMAT_WITH_TARGETS):
         raise _Damaged("it was written by another version of the studio")
     return header, texts, 8 + length
 
 
 def _array(data: NDArray[np.uint8], body: int, about: Any, kind: str, dimensions: int) -> NDArray[np.uint8]:
-    """The bytes of one array as uint8 in its shape (the last axis 8 times as long for I64): a view that can be written.
+    """The bytes of one array as uint8 in its shape, the last axis in bytes: a view that can be written.
 
     Nothing that the header says of it is believed: kind, shape and place must agree with each other and with the file.
     """
@@ -127,7 +139,7 @@ def _array(data: NDArray[np.uint8], body: int, about: Any, kind: str, dimensions
     shape, place = about.get("shape"), about.get("data_offsets")
     if about.get("dtype") != kind or not _whole_numbers(shape, dimensions) or not _whole_numbers(place, 2):
         raise _Damaged("its arrays are not those of sprites")
-    sizes = [*shape[:-1], shape[-1] * (8 if kind == "I64" else 1)]
+    sizes = [*shape[:-1], shape[-1] * _ITEM_BYTES[kind]]
     if place[1] - place[0] != math.prod(sizes) or body + place[1] > len(data):
         raise _Damaged("its contents don't match its header")
     return data[body + place[0] : body + place[1]].reshape(sizes)
@@ -142,7 +154,7 @@ def _all_texts(values: object) -> bool:
 
 
 def _checksum(texts: Mapping[str, str], sprites: Sprites) -> str:
-    """Over every text and, through the fingerprint, every pixel and label."""
+    """Over every text and, through the fingerprint, every pixel, label and target."""
     digest = hashlib.sha256(sprites.fingerprint.encode())
     digest.update(json.dumps(sorted(texts.items())).encode())
     return digest.hexdigest()

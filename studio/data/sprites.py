@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,8 @@ class Sprites:
     labels: int64 [N], index into `class_names`.
     names: where each sprite came from, for people ('item/potion/ruby.png').
     title: what the set is called ('dcss').
+    targets: float32 [N, T], the numbers that go with each sprite, NaN where one is missing; T is 0 without any.
+    target_names: what each of the T numbers is called ('price').
     """
 
     rgba: Rgba
@@ -28,12 +30,17 @@ class Sprites:
     class_names: tuple[str, ...]
     names: tuple[str, ...]
     title: str
+    targets: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    target_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if not self.target_names:
+            object.__setattr__(self, "targets", np.zeros((len(self.rgba), 0), np.float32))
         count, height, width, channels = self.rgba.shape
         assert self.rgba.dtype == np.uint8 and height == width and channels == 4, self.rgba.shape
         assert self.labels.shape == (count,) and self.labels.dtype == np.int64 and len(self.names) == count
         assert count == 0 or 0 <= self.labels.min() <= self.labels.max() < len(self.class_names)
+        assert self.targets.shape == (count, len(self.target_names)) and self.targets.dtype == np.float32
 
     def __len__(self) -> int:
         return len(self.rgba)
@@ -45,10 +52,13 @@ class Sprites:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the pixels, labels and class names: two imports that give the same training data share it."""
+        """A hash of pixels, classes and numbers: two imports that give the same training data share it."""
         digest = hashlib.sha256(repr((self.rgba.shape, self.class_names)).encode())
         digest.update(np.ascontiguousarray(self.rgba).data)
         digest.update(np.ascontiguousarray(self.labels).data)
+        if self.target_names:
+            digest.update(repr(self.target_names).encode("utf-8", "surrogatepass"))
+            digest.update(np.ascontiguousarray(self.targets).data)
         return digest.hexdigest()[:32]
 
     def class_counts(self) -> NDArray[np.int64]:
@@ -59,4 +69,6 @@ class Sprites:
         """The sprites at `indices`, with the same classes."""
         chosen = np.asarray(indices, dtype=np.int64)
         names = tuple(self.names[i] for i in chosen)
-        return Sprites(self.rgba[chosen], self.labels[chosen], self.class_names, names, self.title)
+        return replace(
+            self, rgba=self.rgba[chosen], labels=self.labels[chosen], names=names, targets=self.targets[chosen]
+        )

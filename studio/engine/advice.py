@@ -9,13 +9,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from studio.core.events import Advised, Events, QualityMeasured, Validated
-from studio.core.wording import number, percent
+from studio.core.wording import figure, number, percent
 from studio.engine.history import History
 
 COPY_MARGIN = 0.1  # of the new sprites: with so many more copies than real sprites have, it is no chance any more
 _FEWEST = 3  # measurements before a word is said
 _PATIENCE = 4  # measurements that bring no gain, before it is said that none comes
-_LONG = 1.5  # and, as accuracies are found more often: until that many times the steps of the best
+_LONG = 1.5  # and, as figures on held-out sprites are found more often: until that many times the steps of the best
+
+# Figures on held-out sprites that advice goes by: what to say while one rises, and when it rises no more.
+_FIGURES = {
+    "accuracy": (
+        "More and more held-out sprites are named right.",
+        "No more held-out sprites have been named right than the {value} of step {step}.",
+    ),
+    "r2": (
+        "The predictions for held-out sprites still come nearer to their true numbers.",
+        "The predictions for held-out sprites have come no nearer to their true numbers since step {step}.",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -45,16 +57,18 @@ def advised(events: Events, past: History) -> Events:
 
     past: what was measured before the run was resumed.
     """
-    measured, accuracies, said = measurements(past), accuracy_curve(past), advice_on(past)
+    measured, said = measurements(past), advice_on(past)
+    curves = {name: figure_curve(past, name) for name in _FIGURES}
     for event in events:
         yield event
         found = None
         if isinstance(event, QualityMeasured):
             measured.append(Measurement(event.step, event.figures))
             found = advice(measured)
-        elif isinstance(event, Validated) and "accuracy" in event.metrics:
-            accuracies.append((event.step, event.metrics["accuracy"]))
-            found = advice_by_accuracy(accuracies)
+        elif isinstance(event, Validated):
+            for name in _FIGURES.keys() & event.metrics.keys():
+                curves[name].append((event.step, event.metrics[name]))
+                found = advice_by_figure(name, curves[name])
         if found is not None and (said is None or _differ(found, said)):
             said = found
             yield found
@@ -62,7 +76,8 @@ def advised(events: Events, past: History) -> Events:
 
 def advice_on(history: History) -> Advised | None:
     """What the curves of a run say."""
-    return advice(measurements(history)) or advice_by_accuracy(accuracy_curve(history))
+    found = [advice_by_figure(name, figure_curve(history, name)) for name in _FIGURES]
+    return next(filter(None, [advice(measurements(history)), *found]), None)
 
 
 def measurements(history: History) -> list[Measurement]:
@@ -96,23 +111,22 @@ def advice(measured: Sequence[Measurement]) -> Advised | None:
     return Advised(last.step, "improving", "New sprites still come nearer to yours.", best)
 
 
-def accuracy_curve(history: History) -> list[tuple[int, float]]:
-    """Steps and accuracies on held-out sprites, of a run that has them."""
-    curve = history.validation.get("accuracy")
+def figure_curve(history: History, name: str) -> list[tuple[int, float]]:
+    """Steps and values of a figure on held-out sprites, of a run that has it."""
+    curve = history.validation.get(name)
     return [] if curve is None else list(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
 
 
-def advice_by_accuracy(accuracies: Sequence[tuple[int, float]]) -> Advised | None:
-    """What the share of held-out sprites that are named right says; None when it was found too seldom."""
-    if len(accuracies) < _FEWEST:
+def advice_by_figure(name: str, curve: Sequence[tuple[int, float]]) -> Advised | None:
+    """What a figure on held-out sprites says that is the better the higher it is; None when it was found too seldom."""
+    if len(curve) < _FEWEST:
         return None
-    step, _ = accuracies[-1]
-    best, accuracy = max(accuracies, key=lambda pair: pair[1])  # the first of equals
-    since = sum(later > best for later, _ in accuracies)
-    if since >= _PATIENCE and step >= _LONG * best:
-        why = f"No more held-out sprites have been named right than the {percent(accuracy)} of step {number(best)}."
-        return Advised(step, "good enough", why, best)
-    return Advised(step, "improving", "More and more held-out sprites are named right.", best)
+    step, _ = curve[-1]
+    best, value = max(curve, key=lambda pair: pair[1])  # the first of equals
+    rising, risen = _FIGURES[name]
+    if sum(later > best for later, _ in curve) >= _PATIENCE and step >= _LONG * best:
+        return Advised(step, "good enough", risen.format(value=figure(name, value), step=number(best)), best)
+    return Advised(step, "improving", rising, best)
 
 
 def best_step(measured: Sequence[Measurement]) -> int:

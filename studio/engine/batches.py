@@ -48,6 +48,7 @@ class DeviceSprites:
         self.rgba = torch.from_numpy(sprites.rgba).permute(0, 3, 1, 2).contiguous().to(device)  # uint8 [N, 4, S, S]
         self.labels_host = sprites.labels  # int64 [N], for counting without a read-back
         self.labels = torch.from_numpy(sprites.labels).to(device)
+        self.targets = torch.from_numpy(sprites.targets).to(device)  # float32 [N, T]
         self._epoch = -1
         self._order = self.labels  # the shuffled indices of `_epoch`, on the device
 
@@ -65,12 +66,14 @@ class DeviceSprites:
             flipped = torch.rand(len(y), device=self.device, generator=rng) < 0.5
             rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
             changes[:, 0] = flipped
-        return Batch(to_input(rgba), y, changes)
+        return Batch(to_input(rgba), y, changes, self.targets.index_select(0, chosen))
 
     def plain_batches(self, size: int, limit: int) -> Iterator[Batch]:
         """The first `limit` sprites in their order, as they are."""
-        for rgba, y in zip(self.rgba[:limit].split(size), self.labels[:limit].split(size), strict=True):
-            yield Batch(to_input(rgba), y, torch.zeros(len(y), 3, device=self.device))
+        for start in range(0, min(limit, len(self)), size):
+            part = slice(start, min(start + size, limit))
+            y = self.labels[part]
+            yield Batch(to_input(self.rgba[part]), y, torch.zeros(len(y), 3, device=self.device), self.targets[part])
 
     def _indices(self, start: int, size: int) -> Tensor:
         """Entries start .. start + size - 1 of the endless list of shuffled epochs: int64 [size] on the device."""

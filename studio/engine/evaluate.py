@@ -75,12 +75,12 @@ FIGURES = (
 
 
 def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Events:
-    """Judge a generator of this run: yields Progress, then Evaluated; for a classifier, one Validated.
+    """Judge a generator of this run: yields Progress, then Evaluated; of what draws nothing, one Validated.
 
     Raises UsageError when too few sprites were held out, RunError when the run's data are gone.
     """
     training, heldout = _data(run, model)
-    if model.recipe.makes == "labels":
+    if model.recipe.makes != "sprites":
         yield heldout_figures(model, DeviceSprites(heldout, model.device))
         return
     _check_counts(training, heldout)
@@ -99,8 +99,9 @@ def heldout_figures(model: TrainedModel, heldout: DeviceSprites) -> Validated:
     """The recipe's own figures on held-out sprites."""
     batches = heldout.plain_batches(256, len(heldout))
     with torch.no_grad(), devices.autocast(model.device.type, model.precision):
-        found = model.recipe.evaluate(model.network, batches, model.config)
-    return Validated(model.step, found.metrics, None if found.confusion is None else found.confusion.numpy())
+        found = model.recipe.evaluate(model.network, batches, model.config, model.spec)
+    confusion = None if found.confusion is None else found.confusion.numpy()
+    return Validated(model.step, found.metrics, confusion, found.baseline)
 
 
 def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str) -> Events:

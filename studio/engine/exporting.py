@@ -57,7 +57,7 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
 
     def outputs(candidate: nn.Module) -> Tensor:
         with torch.no_grad():
-            if recipe.makes == "labels":
+            if recipe.makes != "sprites":
                 return recipe.predict(candidate, PROBE.sprites(spec.size)).float()
             labels = PROBE.labels(len(spec.class_names))
             *_, last = recipe.sample(candidate, spec, SampleSettings(labels, PROBE.guidance, PROBE.steps, PROBE.seed))
@@ -71,10 +71,11 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         config=config.to_json(),
         size=spec.size,
         class_names=spec.class_names,
+        target_names=spec.target_names,
         architecture=recipe.architecture(config, spec),
         step=model.step,
         network=network.eval().requires_grad_(False),
-        portable=(*recipe.portable, to_input if recipe.makes == "labels" else to_rgba),
+        portable=(*recipe.portable, to_rgba if recipe.makes == "sprites" else to_input),
         fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
         outputs=outputs,
     )

@@ -1,4 +1,4 @@
-"""Using a model: new sprites from a generator, classes from a classifier, and loading either from a run."""
+"""Using a model: new sprites from a generator, classes or numbers from others, and loading each from a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from studio.core.config import Config, setting
 from studio.core.errors import RunError, UsageError
-from studio.core.events import Classified, Events, Progress, Rgba, SpritesGenerated
+from studio.core.events import Classified, Events, NumbersPredicted, Progress, Rgba, SpritesGenerated
 from studio.data.true_pixels import true_pixels
 from studio.engine import catalogue, checkpoints, devices
 from studio.engine.batches import to_input, to_rgba
@@ -68,7 +68,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     record = run.record()
     recipe = catalogue.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
-    spec = Spec(record.size, record.class_names)
+    spec = Spec(record.size, record.class_names, record.target_names)
     chosen, info = _find_checkpoint(run, checkpoint, recipe.headline, recipe.headline_is_better == "low")
     network = recipe.build(config, spec).eval().requires_grad_(False)
     checkpoints.load_into(network, checkpoints.load_part(chosen, info, "average"), chosen.name)
@@ -130,12 +130,13 @@ def sample_steps(model: TrainedModel, request: SampleSettings) -> Iterator[Tenso
         yield x
 
 
-def classify(model: TrainedModel, rgba: Rgba) -> Events:
-    """Class probabilities of sprites uint8 [N, S, S, 4], S the model's size: yields Progress, then one Classified."""
-    if model.recipe.makes != "labels":
-        raise UsageError(
-            f"{model.title} is a {model.recipe.title.lower()}: it names no classes.", "Choose a classifier."
-        )
+def predict(model: TrainedModel, rgba: Rgba) -> Events:
+    """What a model says of sprites uint8 [N, S, S, 4], S the model's size: yields Progress, then one Classified, or
+    one NumbersPredicted of a model of numbers.
+    """
+    if model.recipe.makes == "sprites":
+        title = f"{model.title} is a {model.recipe.title.lower()}: it names no classes and predicts no numbers."
+        raise UsageError(title, "Choose a classifier or a regression.")
     if rgba.shape[1:] != (model.spec.size, model.spec.size, 4):
         raise UsageError(
             f"These sprites are not {model.spec.size} pixels wide and high.", "Import them at the model's size."
@@ -146,8 +147,9 @@ def classify(model: TrainedModel, rgba: Rgba) -> Events:
         with torch.no_grad(), devices.autocast(model.device.type, model.precision):
             found.append(model.recipe.predict(model.network, to_input(part)).cpu())
         yield Progress(min(start + 256, len(rgba)), len(rgba), "sprites looked at")
-    probabilities = torch.cat(found).numpy() if found else np.zeros((0, len(model.spec.class_names)), np.float32)
-    yield Classified(probabilities, model.spec.class_names)
+    names = model.spec.class_names if model.recipe.makes == "labels" else model.spec.target_names
+    said = torch.cat(found).numpy() if found else np.zeros((0, len(names)), np.float32)
+    yield Classified(said, names) if model.recipe.makes == "labels" else NumbersPredicted(said, names)
 
 
 def _labels(spec: Spec, settings: GenerateSettings) -> Labels:

@@ -54,6 +54,7 @@ class RunRecord:
     created: str  # ISO 8601, UTC
     versions: Mapping[str, str]
     format: int = FORMAT
+    target_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,8 @@ class RunDir:
             record = RunRecord(**values)
         except TypeError as error:
             raise RunError(f"run.json of {self.path.name} is damaged.", str(error)) from error
-        return dataclasses.replace(record, class_names=tuple(record.class_names))
+        class_names, target_names = tuple(record.class_names), tuple(record.target_names)
+        return dataclasses.replace(record, class_names=class_names, target_names=target_names)
 
     def progress(self) -> Progress:
         """Read state.json; a run that never got to its first checkpoint is at step 0."""

@@ -10,12 +10,15 @@ from typing import Literal
 import numpy as np
 import torch
 
+from studio.core import wording
 from studio.core.config import TrainingConfig
 from studio.core.errors import DeviceError, StudioError, TrainingError
 from studio.core.events import (
     CheckpointSaved,
+    Classified,
     Events,
     LossChunk,
+    NumbersPredicted,
     Progress,
     RunFinished,
     RunStarted,
@@ -28,9 +31,9 @@ from studio.engine.advice import advised
 from studio.engine.batches import to_rgba
 from studio.engine.devices import Device
 from studio.engine.evaluate import heldout_figures
-from studio.engine.generate import GenerateSettings, classify, sample_steps
+from studio.engine.generate import GenerateSettings, predict, sample_steps
 from studio.engine.history import read_history
-from studio.engine.model import Control
+from studio.engine.model import Control, TrainedModel
 from studio.engine.optim import current_rate, learning_rate, set_learning_rate
 from studio.engine.pace import Paced, Speedometer, Stopwatch
 from studio.engine.quality import QualityMeter
@@ -160,17 +163,13 @@ def save(training: Training) -> Events:
 
 
 def live_samples(training: Training, control: Control) -> Events:
-    """Samples of the fixed seed, or held-out sprites with their predicted classes: Progress, then one SamplesReady.
+    """Samples of the fixed seed, or held-out sprites with what is said of them: Progress, then one SamplesReady.
 
     Gives way, without samples, as soon as `control.stop` is set.
     """
     model, names = training.model(), training.spec.class_names
-    if model.recipe.makes == "labels":
-        chosen = training.heldout_sprites[:: max(1, len(training.heldout_sprites) // SAMPLE_COUNT)][:SAMPLE_COUNT]
-        *_, found = classify(model, chosen)
-        best = found.probabilities.argmax(1)  # type: ignore[attr-defined]
-        captions = tuple(names[guess] for guess in best)
-        yield SamplesReady(training.step, chosen, captions)
+    if model.recipe.makes != "sprites":
+        yield _heldout_samples(training, model)
         return
     common = np.argsort(-np.bincount(training.train_set.labels_host, minlength=len(names)), kind="stable")[
         :SAMPLE_COUNT
@@ -188,6 +187,19 @@ def live_samples(training: Training, control: Control) -> Events:
             sprites = true_pixels(to_rgba(x).numpy(), labels, training.style)
             training.run.save_samples(training.step, sprites)
             yield SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
+
+
+def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
+    """Some held-out sprites, with the class or the numbers that the model gives them."""
+    places = slice(None, None, max(1, len(training.heldout_sprites) // SAMPLE_COUNT))
+    chosen = training.heldout_sprites[places][:SAMPLE_COUNT]
+    *_, found = predict(model, chosen)
+    if isinstance(found, Classified):
+        return SamplesReady(training.step, chosen, tuple(found.class_names[k] for k in found.probabilities.argmax(1)))
+    assert isinstance(found, NumbersPredicted)
+    true = training.heldout.targets[places][:SAMPLE_COUNT].cpu().numpy()
+    captions = tuple("; ".join(map(wording.decimal, row)) for row in found.numbers.tolist())
+    return SamplesReady(training.step, chosen, captions, found.numbers, true)
 
 
 def _guarded(make: Callable[[], Training], control: Control) -> Events:

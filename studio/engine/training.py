@@ -109,9 +109,8 @@ def begin(path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, 
     chosen, notes = recipe.select(sprites, config)
     if len(chosen) == 0:
         raise TrainingError("There are no sprites to learn from.", "Open a folder of sprites first.")
-    spec = Spec(chosen.size, chosen.class_names)
     torch.manual_seed(config.seed)
-    network = recipe.build(config, spec)
+    network = recipe.build(config, Spec.of(chosen))
     run = RunDir(path)
     with run.held_on_success():
         record = _new_record(path, chosen, recipe, config, device, network)
@@ -136,7 +135,7 @@ def take_up(path: Path, device: Device) -> Training:
             sweep_temporaries(folder)
         sprites = packed.load(run.data)
         torch.manual_seed(config.seed)
-        network = recipe.build(config, Spec(sprites.size, sprites.class_names))
+        network = recipe.build(config, Spec.of(sprites))
         training = _assemble(run, record, recipe, config, sprites, network, device)
         _load_newest(training)
         run.mark_resume(training.step, device.id)
@@ -156,10 +155,12 @@ def _assemble(
     train_indices, heldout_indices = split(sprites, config.holdout, config.seed)
     train_sprites = sprites.take(train_indices)
     heldout = sprites.take(heldout_indices[:: max(1, len(heldout_indices) // VALIDATION_LIMIT)])
+    for name, values in recipe.statistics(train_sprites).items():
+        network.get_buffer(name).copy_(values)
     # Convolutions on the CPU and on tensor cores are faster with channels innermost.
     network = network.to(target).to(memory_format=torch.channels_last)
     return Training(
-        run=run, record=record, recipe=recipe, config=config, spec=Spec(sprites.size, sprites.class_names),
+        run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
         device=target, precision=precision,
         train_set=DeviceSprites(train_sprites, target, config.seed),
         heldout=DeviceSprites(heldout, target),
@@ -197,6 +198,7 @@ def _new_record(
         config=config.to_json(),
         size=sprites.size,
         class_names=sprites.class_names,
+        target_names=sprites.target_names,
         data_title=sprites.title,
         data_count=len(sprites),
         data_fingerprint=sprites.fingerprint,

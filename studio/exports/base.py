@@ -35,7 +35,7 @@ class Probe:
         return labels
 
     def sprites(self, size: int) -> Tensor:
-        """Sprites to classify: float32 [count, 4, size, size] in [-1, 1], noise."""
+        """Sprites to be looked at: float32 [count, 4, size, size] in [-1, 1], noise."""
         noise = torch.rand(self.count, 4, size, size, generator=torch.Generator().manual_seed(self.seed))
         return noise * 2 - 1
 
@@ -56,10 +56,11 @@ class ExportableModel:
 
     title: str
     recipe: str
-    makes: Literal["sprites", "labels"]
+    makes: Literal["sprites", "labels", "numbers"]
     config: Mapping[str, Value]
     size: int
     class_names: tuple[str, ...]
+    target_names: tuple[str, ...]
     architecture: Mapping[str, Any]
     step: int
     network: nn.Module

@@ -37,13 +37,14 @@ class Safetensors(ModelExport):
         return model.outputs(fill(model.fresh(), weights, paths[0]))
 
     def snippet(self, paths: Sequence[Path], model: ExportableModel) -> str:
+        names = "target_names" if model.makes == "numbers" else "class_names"
         return (
             "import json\n"
             "from safetensors import safe_open\n\n"
             f'with safe_open("{paths[0].name}", framework="pt", device="cpu") as file:\n'
-            "    about = file.metadata()  # recipe, config, size, class_names, architecture, step\n"
+            f"    about = file.metadata()  # recipe, config, size, {names}, architecture, step\n"
             "    weights = {name: file.get_tensor(name) for name in file.keys()}\n"
-            'class_names = json.loads(about["class_names"])\n'
+            f'{names} = json.loads(about["{names}"])\n'
         )
 
 
@@ -59,6 +60,7 @@ def metadata_of(model: ExportableModel) -> dict[str, str]:
         "config": json.dumps(dict(model.config)),
         "size": str(model.size),
         "class_names": json.dumps(list(model.class_names)),
+        "target_names": json.dumps(list(model.target_names)),
         "architecture": json.dumps(dict(model.architecture)),
         "step": str(model.step),
     }

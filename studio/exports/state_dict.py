@@ -19,12 +19,24 @@ from studio.core.errors import ExportError
 from studio.core.files import remove, write_atomic
 from studio.exports.base import PROBE, ExportableModel, ModelExport, fill
 from studio.exports.sources import definitions, imports_for
-from studio.exports.templates import LOAD, PREDICT, SAMPLE
+from studio.exports.templates import LOAD, NUMBERS, PROBABILITIES, READ_PICTURE, SAMPLE
 
-_NEEDED = {"sprites": ("draw_noise", "solve", "to_rgba"), "labels": ("to_input",)}
+_NEEDED = {"sprites": ("draw_noise", "solve", "to_rgba"), "labels": ("to_input",), "numbers": ("to_input",)}
 _OWN_IMPORTS = {
     "sprites": ("import argparse", "import struct", "import zlib"),
     "labels": ("import argparse",),
+    "numbers": ("import argparse",),
+}
+_USAGE = {"sprites": SAMPLE, "labels": READ_PICTURE + PROBABILITIES, "numbers": READ_PICTURE + NUMBERS}
+_WHAT = {
+    "sprites": "Draws new sprites",
+    "labels": "Names the class of sprites",
+    "numbers": "Predicts the numbers of sprites",
+}
+_USES = {
+    "sprites": "model.sample(network, 16, seed=0)  # uint8 [16, S, S, 4], RGBA",
+    "labels": "model.predict(network, sprites)  # sprites: uint8 [N, S, S, 4] -> float32 [N, classes]",
+    "numbers": "model.predict(network, sprites)  # sprites: uint8 [N, S, S, 4] -> float32 [N, numbers]",
 }
 _TORCH_IMPORTS = ("from pathlib import Path", "import torch", "from torch import Tensor", "from torch import nn")
 
@@ -58,11 +70,11 @@ class StateDict(ModelExport):
             module = runpy.run_path(str(loader), run_name="exported_model")
             network = module["load"](weights)
             fill(network, network.state_dict(), weights)  # are all numbers finite?
-            if model.makes == "labels":
-                outputs = module["probabilities"](network, PROBE.sprites(model.size))
-            else:
+            if model.makes == "sprites":
                 labels = PROBE.labels(len(model.class_names))
                 outputs = module["draw"](network, labels, PROBE.seed, PROBE.guidance, PROBE.steps)
+            else:
+                outputs = module["look_at"](network, PROBE.sprites(model.size))
         except (
             OSError,
             SyntaxError,
@@ -79,10 +91,7 @@ class StateDict(ModelExport):
 
     def snippet(self, paths: Sequence[Path], model: ExportableModel) -> str:
         module = loader_path(paths[0]).stem
-        use = "model.sample(network, 16, seed=0)  # uint8 [16, S, S, 4], RGBA"
-        if model.makes == "labels":
-            use = "model.predict(network, sprites)  # sprites: uint8 [N, S, S, 4] -> float32 [N, classes]"
-        return f"import {module} as model\n\nnetwork = model.load(device='cpu')\nresult = {use}\n"
+        return f"import {module} as model\n\nnetwork = model.load(device='cpu')\nresult = {_USES[model.makes]}\n"
 
 
 def loader_path(target: Path) -> Path:
@@ -101,24 +110,22 @@ def compose_loader(model: ExportableModel, weights_name: str) -> str:
         raise ExportError(title, f"Its `portable` lacks {', '.join(missing) or 'a network'}. Export as safetensors.")
     code = definitions(model.portable)
     lines = {*imports_for(model.portable, code), *_OWN_IMPORTS[model.makes], *_TORCH_IMPORTS}
-    usage = SAMPLE if model.makes == "sprites" else PREDICT
     parts = [
         _heading(model, weights_name),
         _sorted_imports(lines),
         _constants(model, weights_name),
         "\n" + code,
         LOAD.format(network=network),
-        usage,
+        _USAGE[model.makes],
     ]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def _heading(model: ExportableModel, weights_name: str) -> str:
-    what = "Draws new sprites" if model.makes == "sprites" else "Names the class of sprites"
     name = re.sub(r'[^ -~]|["\\]', "_", weights_name)
     start = f"python {loader_path(Path(name)).name}"
     return (
-        f'"""{what}: the weights in {name}, loaded and used with torch alone.\n\n'
+        f'"""{_WHAT[model.makes]}: the weights in {name}, loaded and used with torch alone.\n\n'
         f"Start it with '{start} --help', or import it: load() gives the network.\n"
         f"Trained for {model.step:,} steps by the recipe {model.recipe!r} of Sprite Training Studio.\n"
         '"""\n\nfrom __future__ import annotations\n'
@@ -133,9 +140,10 @@ def _sorted_imports(lines: set[str]) -> str:
 
 
 def _constants(model: ExportableModel, weights_name: str) -> str:
+    named = {"TARGET_NAMES": model.target_names} if model.makes == "numbers" else {"CLASS_NAMES": model.class_names}
     values: dict[str, Any] = {
         "SIZE": model.size,
-        "CLASS_NAMES": list(model.class_names),
+        **{name: list(names) for name, names in named.items()},
         "ARCHITECTURE": {"class": model.architecture["class"], "arguments": dict(model.architecture["arguments"])},
     }
     lines = [

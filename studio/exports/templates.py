@@ -67,18 +67,7 @@ if __name__ == "__main__":
     print(f"{args.count} sprites of {SIZE} x {SIZE} pixels are in {args.out}")
 '''
 
-PREDICT = '''
-@torch.no_grad()
-def probabilities(network: nn.Module, x: Tensor) -> Tensor:
-    """Class probabilities float32 [N, K] of sprites float32 [N, 4, SIZE, SIZE], premultiplied RGBA in [-1, 1]."""
-    return network(x.to(next(network.parameters()).device)).float().softmax(1).cpu()
-
-
-def predict(network: nn.Module, sprites: Tensor) -> Tensor:
-    """Class probabilities float32 [N, K], in the order of CLASS_NAMES, of sprites uint8 [N, SIZE, SIZE, 4], RGBA."""
-    return probabilities(network, to_input(sprites.permute(0, 3, 1, 2)))
-
-
+READ_PICTURE = '''
 def read_picture(path: str) -> Tensor:
     """A picture as a sprite, uint8 [SIZE, SIZE, 4]: centred and cut or padded. Reading pictures needs Pillow."""
     from PIL import Image
@@ -88,6 +77,19 @@ def read_picture(path: str) -> Tensor:
     left, top = (rgba.width - SIZE) // 2, (rgba.height - SIZE) // 2
     data = bytearray(rgba.crop((left, top, left + SIZE, top + SIZE)).tobytes())
     return torch.frombuffer(data, dtype=torch.uint8).view(SIZE, SIZE, 4)
+
+'''
+
+PROBABILITIES = '''
+@torch.no_grad()
+def look_at(network: nn.Module, x: Tensor) -> Tensor:
+    """Class probabilities float32 [N, K] of sprites float32 [N, 4, SIZE, SIZE], premultiplied RGBA in [-1, 1]."""
+    return network(x.to(next(network.parameters()).device)).float().softmax(1).cpu()
+
+
+def predict(network: nn.Module, sprites: Tensor) -> Tensor:
+    """Class probabilities float32 [N, K], in the order of CLASS_NAMES, of sprites uint8 [N, SIZE, SIZE, 4], RGBA."""
+    return look_at(network, to_input(sprites.permute(0, 3, 1, 2)))
 
 
 if __name__ == "__main__":
@@ -100,4 +102,27 @@ if __name__ == "__main__":
     for path, row in zip(args.pictures or ["(empty)"], predict(model, torch.stack(sprites))):
         best = sorted(zip(row.tolist(), CLASS_NAMES), reverse=True)[:3]
         print(path, *(f"{name} {probability:.1%}" for probability, name in best), sep="  ")
+'''
+
+NUMBERS = '''
+@torch.no_grad()
+def look_at(network: nn.Module, x: Tensor) -> Tensor:
+    """Numbers float32 [N, T] of sprites float32 [N, 4, SIZE, SIZE], premultiplied RGBA in [-1, 1]."""
+    return network(x.to(next(network.parameters()).device)).float().cpu()
+
+
+def predict(network: nn.Module, sprites: Tensor) -> Tensor:
+    """Numbers float32 [N, T], in the order of TARGET_NAMES, of sprites uint8 [N, SIZE, SIZE, 4], RGBA."""
+    return look_at(network, to_input(sprites.permute(0, 3, 1, 2)))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Predict the numbers of sprites; without any, of one that is empty.")
+    parser.add_argument("pictures", nargs="*")
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args()
+    model = load(device=args.device)
+    sprites = [read_picture(path) for path in args.pictures] or [torch.zeros(SIZE, SIZE, 4, dtype=torch.uint8)]
+    for path, row in zip(args.pictures or ["(empty)"], predict(model, torch.stack(sprites))):
+        print(path, *(f"{name} {number:.6g}" for number, name in zip(row.tolist(), TARGET_NAMES)), sep="  ")
 '''

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig, Value
 from studio.data.sprites import Sprites
+
+Makes = Literal["sprites", "labels", "numbers"]
 
 
 @dataclass(frozen=True)
@@ -25,19 +27,26 @@ class Batch:
     x: float32 [B, 4, S, S], premultiplied RGBA in [-1, 1].
     y: int64 [B], class indices.
     changes: float32 [B, 3], what augmentation did: mirrored (0 or 1), then moved right and down, in units of 8 pixels.
+    targets: float32 [B, T], the numbers that go with each sprite, NaN where one is missing.
     """
 
     x: Tensor
     y: Tensor
     changes: Tensor
+    targets: Tensor
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What a network must know of its data: the side of a sprite in pixels and the names of the classes."""
+    """What a network must know of its data: the side of a sprite in pixels, and the names of classes and numbers."""
 
     size: int
     class_names: tuple[str, ...]
+    target_names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, sprites: Sprites) -> Spec:
+        return cls(sprites.size, sprites.class_names, sprites.target_names)
 
 
 @dataclass(frozen=True)
@@ -62,10 +71,14 @@ class Means:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Figures on held-out sprites: `metrics` always holds 'loss'. `confusion` is int64 [K, K] on the CPU, or None."""
+    """Figures on held-out sprites: `metrics` always holds 'loss'. `confusion` is int64 [K, K] on the CPU, or None.
+
+    baseline: the same figures, as far as they can be told, of who says the same of every sprite.
+    """
 
     metrics: Mapping[str, float]
     confusion: Tensor | None = None
+    baseline: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,7 +101,7 @@ class Recipe(ABC):
     name: str = ""
     title: ClassVar[str] = ""
     summary: ClassVar[str] = ""  # one sentence, shown beside the title
-    makes: ClassVar[Literal["sprites", "labels"]] = "sprites"
+    makes: ClassVar[Makes] = "sprites"
     Config: ClassVar[type[TrainingConfig]] = TrainingConfig
     probes: ClassVar[float] = 1.0  # how many sprites the devices' probe trains on in the time of one here, at 32 pixels
     headline: ClassVar[str] = "loss"  # the metric that tells a better checkpoint from a worse one
@@ -108,6 +121,10 @@ class Recipe(ABC):
     def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
         """A new network on the CPU, its weights drawn from torch's global generator."""
 
+    def statistics(self, sprites: Sprites) -> Mapping[str, Tensor]:
+        """What a network must know of the sprites that it will learn from: values of its buffers, by their names."""
+        return {}
+
     @abstractmethod
     def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
         """Name of the network's class under 'class', and its plain keyword arguments under 'arguments'."""
@@ -117,7 +134,7 @@ class Recipe(ABC):
         """The scalar to minimise, on the device. All randomness comes from `rng`, which lives on the device."""
 
     @abstractmethod
-    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig) -> Evaluation:
+    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
         """Figures over held-out batches, the same for the same network. Called without gradients, in eval mode."""
 
     def sample(self, network: nn.Module, spec: Spec, settings: SampleSettings) -> Iterator[Tensor | None]:
@@ -125,5 +142,7 @@ class Recipe(ABC):
         raise NotImplementedError(f"{self.name} makes no sprites")
 
     def predict(self, network: nn.Module, x: Tensor) -> Tensor:
-        """Class probabilities float32 [B, K] of x [B, 4, S, S]. For makes='labels'."""
-        raise NotImplementedError(f"{self.name} predicts no labels")
+        """Of x [B, 4, S, S]: class probabilities float32 [B, K] for makes='labels', for makes='numbers' the numbers
+        float32 [B, T] in their own units.
+        """
+        raise NotImplementedError(f"{self.name} predicts nothing")

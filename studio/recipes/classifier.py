@@ -1,9 +1,9 @@
-"""Which class a sprite belongs to: a small residual network (He et al. 2016) with GroupNorm."""
+"""Which class a sprite belongs to: a small residual network whose outputs are the classes' logits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +15,7 @@ from studio.core.config import TrainingConfig, setting, with_default
 from studio.core.errors import TrainingError
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, Evaluation, Means, Preset, Recipe, Spec
-from studio.recipes.layers import ResidualBlock, group_norm, whole_groups
+from studio.recipes.layers import ResidualBlock, ResNet, feature_mask, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
 _SMALLEST = 3  # one sprite to check on, and more than one to learn from
@@ -52,30 +52,6 @@ class ClassifierConfig(TrainingConfig):
 _PLANNER = Planner(width=ClassifierConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000)
 
 
-class ResNet(nn.Module):
-    """Logits [B, classes] from x [B, 4, S, S]: three levels of residual blocks, then the mean over positions."""
-
-    def __init__(self, classes: int, width: int, dropout: float) -> None:
-        super().__init__()
-        self.enter = nn.Conv2d(4, width, 3, 1, 1)
-        self.blocks = nn.Sequential(
-            ResidualBlock(width, width),
-            ResidualBlock(width, 2 * width, stride=2),
-            ResidualBlock(2 * width, 2 * width),
-            ResidualBlock(2 * width, 4 * width, stride=2),
-            ResidualBlock(4 * width, 4 * width),
-        )
-        self.norm, self.dropout = group_norm(4 * width), dropout
-        self.leave = nn.Linear(4 * width, classes)
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """`mask` [B, 4 * width] hides features in training; it is drawn outside, where the seed is known."""
-        features = F.hardswish(self.norm(self.blocks(self.enter(x)))).mean((2, 3))
-        if mask is not None:
-            features = features * mask / (1 - self.dropout)
-        return self.leave(features)  # type: ignore[no-any-return]
-
-
 class Classifier(Recipe):
     """Names the class of a sprite."""
 
@@ -105,7 +81,7 @@ class Classifier(Recipe):
             f"{name} ({count})" for name, count in zip(sprites.class_names, counts, strict=True) if name not in names
         ]
         notes = [f"Left out, too few sprites to learn from: {', '.join(left_out)}."] if left_out else []
-        return Sprites(chosen.rgba, labels, names, chosen.names, chosen.title), notes
+        return replace(chosen, labels=labels, class_names=names), notes
 
     def presets(self, means: Means) -> tuple[Preset, ...]:
         return (
@@ -119,17 +95,15 @@ class Classifier(Recipe):
 
     def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
         settings = cast(ClassifierConfig, config)
-        arguments = {"classes": len(spec.class_names), "width": settings.width, "dropout": settings.dropout}
+        arguments = {"outputs": len(spec.class_names), "width": settings.width, "dropout": settings.dropout}
         return {"class": "ResNet", "arguments": arguments}
 
     def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
         settings = cast(ClassifierConfig, config)
-        shape = (len(batch.x), 4 * settings.width)
-        mask = torch.rand(shape, device=batch.x.device, generator=rng) >= settings.dropout
-        logits = network(batch.x, mask)
+        logits = network(batch.x, feature_mask(cast(ResNet, network), batch.x, rng))
         return F.cross_entropy(logits.float(), batch.y, label_smoothing=settings.label_smoothing)
 
-    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig) -> Evaluation:
+    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
         """Cross entropy, accuracy, and how often each class was taken for each other one."""
         losses, labels, guesses = [], [], []
         for batch in batches:

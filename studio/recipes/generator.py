@@ -184,7 +184,7 @@ class Generator(Recipe):
         noise = torch.randn(batch.x.shape, device=device, generator=rng)
         return _flow_error(network, batch, noise, t, label)
 
-    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig) -> Evaluation:
+    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
         """The training loss at evenly spread quantiles of the training times, with noise of a fixed seed."""
         settings = cast(GeneratorConfig, config)
         total, seen = 0.0, 0

@@ -74,7 +74,7 @@ def tutorial_rate(folder: Path, recipe: Recipe, config: TrainingConfig, spec: Sp
             start = time.perf_counter()
         rgba, y = next(batches)
         rgba, y = rgba.to(device), y.to(device)
-        batch = Batch(to_input(rgba), y, torch.zeros(len(y), 3))
+        batch = Batch(to_input(rgba), y, torch.zeros(len(y), 3), torch.zeros(len(y), 0))
         optimizer.zero_grad()
         loss = recipe.loss(network, batch, config, rng)
         loss.backward()

@@ -87,7 +87,7 @@ def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, opt
 
     clock = _Clock(minutes, report, options["pace"])
     for rgba, y in forever(loader):
-        batch = Batch(to_input(rgba), y, torch.zeros(len(y), 3))
+        batch = Batch(to_input(rgba), y, torch.zeros(len(y), 3), torch.zeros(len(y), 0))
         optimizer.zero_grad()
         loss = recipe.loss(network, batch, config, rng)
         loss.backward()

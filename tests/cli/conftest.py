@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from studio.cli.boundary import DONE
 from studio.engine import devices
@@ -29,6 +32,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.fixture(scope="session")
+def labelled_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with two numbers for each sprite but one: the share of visible pixels, and that in per cent."""
+    target = shutil.copytree(folder, tmp_path_factory.mktemp("labelled") / "discs")
+    lines = ["file;visible;per cent"]
+    for path in sorted(target.rglob("*.png"))[1:]:
+        visible = np.asarray(Image.open(path).convert("RGBA"))[..., 3].mean() / 255
+        lines.append(f"{path.relative_to(target).as_posix()};{visible:.4f};{100 * visible:.2f}".replace(".", ","))
+    (target / "labels.csv").write_text("\n".join(lines).replace(",png", ".png"))
+    return target
+
+
 def _trained(folder: Path, recipe: str, factory: pytest.TempPathFactory) -> Path:
     run = factory.mktemp("runs") / f"my {recipe}"
     with pytest.MonkeyPatch.context() as patch:
@@ -48,3 +63,9 @@ def generator_run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 def classifier_run(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A classifier, trained for four steps."""
     return _trained(folder, "classifier", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def regression_run(labelled_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A regression, trained for four steps."""
+    return _trained(labelled_folder, "regression", tmp_path_factory)

@@ -47,6 +47,19 @@ def test_a_classifier_says_its_accuracy(classifier_run: Path, capsys: pytest.Cap
     assert "On held-out sprites, at step 4" in out and "accuracy" in out
 
 
+def test_a_regression_is_judged_beside_the_mean(regression_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(regression_run)]) == DONE
+    out = capsys.readouterr().out
+    assert "always the mean" in out and "R²" in out and "mean error per cent" in out
+    assert main(["evaluate", str(regression_run), "--json"]) == DONE
+    found = json_lines(capsys.readouterr().out)[-1]
+    assert found["type"] == "Validated" and set(found["metrics"]) == {"loss", "r2", "mae visible", "mae per cent"}
+    baseline = found["baseline"]
+    assert baseline["r2"] <= 0 and baseline["mae per cent"] == pytest.approx(100 * baseline["mae visible"], rel=0.01)
+    assert main(["evaluate", str(regression_run), "elsewhere"]) == WRONG_USAGE
+    assert "own held-out sprites" in capsys.readouterr().err
+
+
 def test_a_run_that_held_out_too_few_can_not_be_judged(generator_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", str(generator_run)]) == WRONG_USAGE
     assert "too few to judge" in capsys.readouterr().err

@@ -37,12 +37,27 @@ def test_a_run_is_made_and_remembered(
     captured = capsys.readouterr()
     assert "Done: 4 steps in" in captured.out and str(run) in captured.out
     assert f"Training the {recipe} on cpu in fp32" in captured.err and "held out" in captured.err
-    assert ("studio generate" if recipe == "generator" else "studio classify") in captured.out
+    assert ("studio generate" if recipe == "generator" else "studio predict") in captured.out
     assert f'"{run}"' in captured.out  # a path with a space can be copied from here
     assert known_runs() == [run] and RunDir(run).record().data_count == 24
     assert history.summarise(run).standing == "finished"
     assert train(folder, run, recipe) == FAILED
     assert "is not empty" in capsys.readouterr().err
+
+
+def test_a_regression_learns_the_numbers_of_a_table(
+    labelled_folder: Path, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert train(labelled_folder, run, "regression") == DONE
+    captured = capsys.readouterr()
+    assert "Left out, no number to learn from: 1 sprite." in captured.err and "R² " in captured.err
+    record = RunDir(run).record()
+    assert record.target_names == ("visible", "per cent") and record.data_count == 23
+    assert main(["runs"]) == DONE
+    assert "R² " in capsys.readouterr().out
+    assert train(folder, tmp_path / "other", "regression") == FAILED
+    assert "labels.csv beside your sprites" in capsys.readouterr().err and not (tmp_path / "other").exists()
 
 
 def test_what_is_left_out_is_said(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ class Everything(Config):
 def test_help_reads_well(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == DONE
     text = capsys.readouterr().out
-    for command in ("demo", "devices", "inspect", "train", "resume", "generate", "classify", "export", "runs"):
+    for command in ("demo", "devices", "inspect", "train", "resume", "generate", "predict", "export", "runs"):
         assert f"\n    {command} " in text
     assert main(["--version"]) == DONE
     assert capsys.readouterr().out.startswith("Sprite Training Studio ")
@@ -55,7 +55,7 @@ def test_every_setting_of_a_recipe_is_a_flag(name: str, capsys: pytest.CaptureFi
         (["train"], "PATH"),
         (["train", "x", "--minutes", "-3"], "Minutes must be from 0.05 to 100,000, not -3."),
         (["train", "x", "--width", "many"], "'many' is not a whole number"),
-        (["train", "x", "--recipe", "painter"], "Choose one of: classifier, generator."),
+        (["train", "x", "--recipe", "painter"], "Choose one of: classifier, generator, regression."),
         (["train", "x", "--preset", "superb"], "Choose one of: quick, standard, best."),
         (["train", "x", "--name", "a", "--out", "b"], "not allowed with"),
         (["generate", "no such run"], "There is no run 'no such run'."),

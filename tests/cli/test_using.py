@@ -84,6 +84,19 @@ def test_classify_names_classes(classifier_run: Path, folder: Path, capsys: pyte
     assert all(abs(sum(item["classes"].values()) - 1) < 1e-4 for item in found)
 
 
+def test_predict_says_numbers(
+    regression_run: Path, classifier_run: Path, labelled_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["predict", str(regression_run), str(labelled_folder)]) == DONE
+    text = capsys.readouterr().out
+    assert text.count("sprite 0") == 24 and "visible" in text and "per cent" in text
+    assert main(["predict", str(regression_run), str(labelled_folder / "class0"), "--json"]) == DONE
+    found = [item for item in json_lines(capsys.readouterr().out) if item["type"] == "NumbersOfSprite"]
+    assert len(found) == 12 and all(set(item["numbers"]) == {"visible", "per cent"} for item in found)
+    assert main(["predict", str(classifier_run), str(labelled_folder), "--json"]) == DONE
+    assert json_lines(capsys.readouterr().out)[-1]["type"] == "SpriteClassified"
+
+
 @pytest.mark.parametrize("name", sorted(catalogue.model_exports()))
 def test_export_says_how_exact_it_is_and_how_to_load_it(
     generator_run: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
@@ -157,6 +170,17 @@ def test_inspect_says_how_to_mend_it(folder: Path, tmp_path: Path, capsys: pytes
     assert main(["inspect", str(copy), *shlex.split(flags)]) == DONE
     text = capsys.readouterr().out
     assert "Left out as asked for: each hardly differs" in text and "Take them back: --similar keep" in text
+
+
+def test_inspect_tells_of_numbers(labelled_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(labelled_folder)]) == DONE
+    text = capsys.readouterr().out
+    row = next(line.split() for line in text.splitlines() if line.startswith("visible"))
+    assert row[:2] == ["visible", "23"] and 0 < float(row[2]) < float(row[3]) < 1
+    assert "labels: 1" in text and "labels.csv: without a row in it: class0/sprite 001.png" in text
+    assert main(["inspect", str(labelled_folder), "--json"]) == DONE
+    found = json_lines(capsys.readouterr().out)[-1]
+    assert found["sprites"]["numbers"] == {"visible": 23, "per cent": 23}
 
 
 def test_inspect_looks_into_archives(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

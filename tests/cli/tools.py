@@ -9,7 +9,11 @@ from typing import Any
 from studio.cli import main
 
 TINY = ["--batch-size", "4", "--precision", "fp32", "--holdout", "0.2", "--threads", "1", "--sample-every-s", "1000"]
-SMALL = {"generator": ["--width", "16"], "classifier": ["--width", "16", "--shift-px", "0"]}
+SMALL = {
+    "generator": ["--width", "16"],
+    "classifier": ["--width", "16", "--shift-px", "0"],
+    "regression": ["--width", "16"],
+}
 
 
 def train(folder: Path, run: Path, recipe: str, *words: str) -> int:

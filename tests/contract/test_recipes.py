@@ -9,15 +9,15 @@ import pytest
 import torch
 
 from studio.core.config import TrainingConfig, settings_of
-from studio.core.events import LossChunk, SamplesReady
+from studio.core.events import Classified, LossChunk, NumbersPredicted, SamplesReady
 from studio.data.sprites import Sprites
 from studio.engine import catalogue
 from studio.engine.batches import DeviceSprites
-from studio.engine.generate import GenerateSettings, classify, generate, load_model
+from studio.engine.generate import GenerateSettings, generate, load_model, predict
 from studio.engine.model import Control
 from studio.engine.train import train_new
 from studio.recipes.base import Means, Recipe, Spec
-from tests.conftest import make_sprites
+from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, of_kind
 
 RECIPES = list(catalogue.recipes().values())
@@ -45,7 +45,7 @@ def test_it_introduces_itself(recipe: Recipe) -> None:
 
 
 def test_it_learns_eight_sprites_by_heart(recipe: Recipe, run_path: Path) -> None:
-    sprites = make_sprites(per_class=4)
+    sprites = with_numbers(make_sprites(per_class=4))
     config = _config(recipe, steps=150, batch_size=32, learning_rate=3e-3, width=32, sample_every_s=1e3)
     events = list(train_new(run_path, sprites, recipe, config, CPU, Control()))
     losses = np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)])
@@ -54,13 +54,17 @@ def test_it_learns_eight_sprites_by_heart(recipe: Recipe, run_path: Path) -> Non
         assert losses[-20:].mean() < 0.3 * losses[:5].mean()
     else:
         model = load_model(run_path, "last", CPU)
-        *_, found = classify(model, sprites.rgba)
-        assert np.array_equal(found.probabilities.argmax(1), sprites.labels)  # type: ignore[attr-defined]
+        *_, found = predict(model, sprites.rgba)
+        if isinstance(found, Classified):
+            assert np.array_equal(found.probabilities.argmax(1), sprites.labels)
+        else:
+            assert isinstance(found, NumbersPredicted) and found.names == sprites.target_names
+            assert (np.abs(found.numbers - sprites.targets) < sprites.targets.std(0)).all()
 
 
 @pytest.mark.parametrize("size", [8, 13, 16])
 def test_it_is_the_same_after_saving_and_loading(recipe: Recipe, run_path: Path, size: int) -> None:
-    sprites = make_sprites(size=size)
+    sprites = with_numbers(make_sprites(size=size))
     control = Control()
     config = _config(recipe, steps=4)
     training = train_new(run_path, sprites, recipe, config, CPU, control)
@@ -73,17 +77,18 @@ def test_it_is_the_same_after_saving_and_loading(recipe: Recipe, run_path: Path,
 
 def _output(recipe: Recipe, run_path: Path, sprites: Sprites, control: Control | None) -> np.ndarray:
     model = control.live if control and control.live else load_model(run_path, "last", CPU)
-    if recipe.makes == "labels":
-        *_, found = classify(model, sprites.rgba)
-        return found.probabilities  # type: ignore[attr-defined, no-any-return]
+    if recipe.makes != "sprites":
+        *_, found = predict(model, sprites.rgba)
+        assert isinstance(found, Classified | NumbersPredicted)
+        return found.probabilities if isinstance(found, Classified) else found.numbers
     *_, made = generate(model, GenerateSettings(count=5, steps=3, seed=2))
     assert made.sprites.shape == (5, sprites.size, sprites.size, 4)  # type: ignore[attr-defined]
     return made.sprites  # type: ignore[attr-defined, no-any-return]
 
 
 def test_the_seed_decides_everything(recipe: Recipe) -> None:
-    sprites, config = make_sprites(), _config(recipe)
-    spec = Spec(sprites.size, sprites.class_names)
+    sprites, config = with_numbers(make_sprites()), _config(recipe)
+    spec = Spec.of(sprites)
     data = DeviceSprites(sprites, torch.device("cpu"))
 
     def loss(seed: int) -> float:
@@ -99,22 +104,25 @@ def test_the_seed_decides_everything(recipe: Recipe) -> None:
 
 
 def test_evaluation_is_repeatable_and_leaves_nothing_behind(recipe: Recipe) -> None:
-    sprites, config = make_sprites(), _config(recipe)
-    network = recipe.build(config, Spec(sprites.size, sprites.class_names)).eval()
+    sprites, config = with_numbers(make_sprites()), _config(recipe)
+    spec = Spec.of(sprites)
+    network = recipe.build(config, spec).eval()
     data = DeviceSprites(sprites, torch.device("cpu"))
     before = torch.random.get_rng_state()
     with torch.no_grad():
-        first = recipe.evaluate(network, data.plain_batches(10, len(data)), config)
-        second = recipe.evaluate(network, data.plain_batches(10, len(data)), config)
+        first = recipe.evaluate(network, data.plain_batches(10, len(data)), config, spec)
+        second = recipe.evaluate(network, data.plain_batches(10, len(data)), config, spec)
     assert dict(first.metrics) == dict(second.metrics) and "loss" in first.metrics
     assert recipe.headline in first.metrics
     assert torch.equal(before, torch.random.get_rng_state())
 
 
 def test_its_architecture_rebuilds_the_network(recipe: Recipe) -> None:
-    config, spec = _config(recipe), Spec(8, ("a", "b", "c"))
+    config, spec = _config(recipe), Spec(8, ("a", "b", "c"), ("price", "weight"))
     network, architecture = recipe.build(config, spec), recipe.architecture(config, spec)
     kinds = {part.__name__: part for part in recipe.portable}
     rebuilt = kinds[architecture["class"]](**architecture["arguments"])
     rebuilt.load_state_dict(network.state_dict())
+    for name, values in recipe.statistics(with_numbers(make_sprites())).items():
+        assert network.get_buffer(name).shape == values.shape and torch.isfinite(values).all()
     assert all(isinstance(value, int | float | str | bool) for value in architecture["arguments"].values())

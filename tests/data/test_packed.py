@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pickle
 from pathlib import Path
@@ -38,6 +39,39 @@ def test_there_and_back(sprites: Sprites, path: Path) -> None:
     assert again.fingerprint == sprites.fingerprint and extra == {"notes": [["ü", 1]]}
     assert again.rgba.flags.writeable and again.labels.flags.writeable
     assert [other.name for other in path.parent.iterdir()] == [path.name]
+
+
+def test_numbers_there_and_back(sprites: Sprites, path: Path) -> None:
+    save(sprites, path)
+    assert b'"format":"sprites 1"' in path.read_bytes()[:2000].replace(b'": "', b'":"')  # earlier versions read it
+    assert load(path).targets.shape == (5, 0) and load(path).target_names == ()
+    targets = np.array([[1, np.nan], [2, -5e20], [0.1, 0], [np.nan, np.nan], [7, 8]], np.float32)
+    told = dataclasses.replace(sprites, targets=targets, target_names=("price", "größe"))
+    save(told, path)
+    again = load(path)
+    assert np.array_equal(again.targets, targets, equal_nan=True) and again.target_names == ("price", "größe")
+    assert again.fingerprint == told.fingerprint != sprites.fingerprint and again.targets.flags.writeable
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    about, texts = header["targets"], header["__metadata__"]
+    shorter = {key: text for key, text in texts.items() if key != "target_names"}
+    for lie in (
+        {**header, "targets": {**about, "shape": [5, 3]}},
+        {**header, "targets": {**about, "shape": [10, 1]}},
+        {**header, "targets": {**about, "dtype": "I64"}},
+        {**header, "targets": None},
+        {**header, "__metadata__": {**texts, "target_names": '["price"]'}},
+        {**header, "__metadata__": {**texts, "target_names": '["price", 7]'}},
+        {**header, "__metadata__": {**texts, "target_names": '["price", "size"]'}},
+        {**header, "__metadata__": shorter},
+        {**header, "__metadata__": {**texts, "format": "sprites 1"}},
+        {**header, "__metadata__": {**texts, "format": "sprites 3"}},
+    ):
+        packed = json.dumps(lie).encode()
+        path.write_bytes(len(packed).to_bytes(8, "little") + packed + data[8 + length :])
+        with pytest.raises(BadInputError, match="damaged"):
+            load(path)
 
 
 def test_views_and_nothing_at_all(sprites: Sprites, path: Path) -> None:

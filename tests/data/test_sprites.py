@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,25 @@ def test_the_fingerprint_is_of_what_is_learned() -> None:
         sprites.take([1, 0, 2, 3]),
     ]
     assert len({sprites.fingerprint, *(other.fingerprint for other in others)}) == 6
+
+
+def test_numbers_go_along_and_count_where_there_are_some() -> None:
+    sprites = made()
+    assert sprites.targets.shape == (4, 0) and sprites.take([1, 2]).targets.shape == (2, 0)
+    targets = np.array([[1], [np.nan], [3], [4]], np.float32)
+    told = dataclasses.replace(sprites, targets=targets, target_names=("price",))
+    assert told.take([3, 0]).targets.tolist() == [[4], [1]] and told.take([3]).target_names == ("price",)
+    others = [
+        dataclasses.replace(told, target_names=("weight",)),
+        dataclasses.replace(told, targets=targets + 1),
+        told.take([0, 1, 2]),
+    ]
+    assert len({one.fingerprint for one in (sprites, told, *others)}) == 5
+    assert (
+        sprites.fingerprint == "1de57f61fb56bb4369a2ac2ece0755c7"
+    )  # as before there were numbers: old runs know their data by it
+    with pytest.raises(AssertionError):
+        dataclasses.replace(told, target_names=("price", "weight"))
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [0, 1, 3], [-1, 0, 1]])

@@ -7,7 +7,7 @@ from studio.core.events import Advised, Event, QualityMeasured, RunFinished, Val
 from studio.engine.advice import (
     Measurement,
     advice,
-    advice_by_accuracy,
+    advice_by_figure,
     advice_on,
     advised,
     best_step,
@@ -104,15 +104,26 @@ def test_a_run_without_measurements_is_told_nothing() -> None:
 
 def test_an_accuracy_that_has_not_risen_for_long_is_good_enough() -> None:
     rising = [(100, 0.5), (200, 0.6), (300, 0.7)]
-    assert advice_by_accuracy(rising[:2]) is None
-    found = advice_by_accuracy(rising)
+    assert advice_by_figure("accuracy", rising[:2]) is None
+    found = advice_by_figure("accuracy", rising)
     assert found is not None and found.verdict == "improving"
     soon = [*rising, *((300 + number, 0.65) for number in range(1, 6))]
-    found = advice_by_accuracy(soon)
+    found = advice_by_figure("accuracy", soon)
     assert found is not None and found.verdict == "improving"
-    found = advice_by_accuracy([*soon, (450, 0.7)])
+    found = advice_by_figure("accuracy", [*soon, (450, 0.7)])
     assert found is not None and (found.verdict, found.best_step) == ("good enough", 300)
     assert "70 % of step 300" in found.why
+
+
+def test_a_regression_is_told_by_how_near_it_comes() -> None:
+    events: list[Event] = [
+        Validated(100 * n, {"loss": 1.0, "r2": r2}) for n, r2 in enumerate([0.1, 0.5, 0.8] + [0.7] * 6)
+    ]
+    told = [event for event in advised((event for event in events), History()) if isinstance(event, Advised)]
+    assert [(event.step, event.verdict, event.best_step) for event in told] == [
+        (200, "improving", 200), (600, "good enough", 200),
+    ]  # fmt: skip
+    assert "come no nearer to their true numbers since step 200" in told[1].why
 
 
 def test_a_classifier_is_told_by_its_accuracy(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from studio.core.errors import RunError, UsageError
 from studio.core.events import LossChunk, Progress, SpritesGenerated
 from studio.data.sprites import Sprites
 from studio.engine import generate as module
-from studio.engine.generate import GenerateSettings, checkpoint_names, classify, generate, load_model
+from studio.engine.generate import GenerateSettings, checkpoint_names, generate, load_model, predict
 from studio.engine.model import Control, TrainedModel
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
 
@@ -70,12 +70,12 @@ def test_a_generator_names_no_classes_and_a_classifier_draws_nothing(
     model: TrainedModel, tmp_path: Path, sprites: Sprites
 ) -> None:
     with pytest.raises(UsageError, match="names no classes"):
-        list(classify(model, sprites.rgba))
+        list(predict(model, sprites.rgba))
     list(train_classifier(tmp_path / "classifier", sprites))
     classifier = load_model(tmp_path / "classifier", "best", CPU)
     with pytest.raises(UsageError, match="draws no sprites"):
         list(generate(classifier, GenerateSettings()))
-    *_, found = classify(classifier, sprites.rgba)
+    *_, found = predict(classifier, sprites.rgba)
     assert np.allclose(found.probabilities.sum(1), 1, atol=1e-5)  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match="8 pixels"):
-        list(classify(classifier, np.zeros((1, 16, 16, 4), np.uint8)))
+        list(predict(classifier, np.zeros((1, 16, 16, 4), np.uint8)))

@@ -12,6 +12,7 @@ from studio.engine.model import Control
 from studio.engine.train import train_new
 from studio.recipes.classifier import Classifier, ClassifierConfig
 from studio.recipes.generator import Generator, GeneratorConfig
+from studio.recipes.regression import Regression, RegressionConfig
 
 CPU = Device("cpu", "cpu", "test CPU", 1 << 30, 1 << 30, cores=2, threads=1)
 E = TypeVar("E", bound=Event)
@@ -43,6 +44,20 @@ def train_generator(path: Path, sprites: Sprites, control: Control | None = None
 def train_classifier(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
     """The events of a small classifier's training."""
     return train_new(path, sprites, Classifier(), small_classifier(**changes), CPU, control or Control())
+
+
+def small_regression(**changes: Any) -> RegressionConfig:
+    """A regression that takes a few milliseconds a step."""
+    defaults: dict[str, Any] = {
+        "steps": 8, "batch_size": 4, "width": 16, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2,
+        "sample_every_s": 1000.0, "checkpoint_every_s": 1000.0,
+    }  # fmt: skip
+    return RegressionConfig(**{**defaults, **changes})
+
+
+def train_regression(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
+    """The events of a small regression's training."""
+    return train_new(path, sprites, Regression(), small_regression(**changes), CPU, control or Control())
 
 
 def of_kind(events: list[Event], kind: type[E]) -> list[E]:

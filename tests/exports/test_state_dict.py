@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import runpy
 import subprocess
 import sys
 from collections import OrderedDict
@@ -19,7 +20,7 @@ from studio.engine.batches import to_rgba
 from studio.engine.exporting import as_exportable
 from studio.exports.base import PROBE
 from studio.exports.state_dict import StateDict, compose_loader, loader_path
-from tests.exports.tools import CLASS_NAMES, small_model
+from tests.exports.tools import CLASS_NAMES, TARGET_NAMES, small_model
 
 # Runs a loader as a program on a Python that finds torch and the standard library, and nothing else.
 _ALONE = """
@@ -79,6 +80,17 @@ def test_the_classifiers_loader_needs_torch_alone(tmp_path: Path) -> None:
     done = _run_alone(loader)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("(empty)") and done.stdout.count("%") == 3
+
+
+def test_the_regressions_loader_knows_the_units(tmp_path: Path) -> None:
+    model = as_exportable(small_model(catalogue.recipe("regression")))
+    weights, loader = StateDict().write(model, tmp_path / "prices.pt")
+    space = runpy.run_path(str(loader))
+    assert space["TARGET_NAMES"] == list(TARGET_NAMES) and "CLASS_NAMES" not in space
+    found = space["predict"](space["load"](weights), torch.zeros(1, 8, 8, 4, dtype=torch.uint8))
+    assert torch.equal(found, model.network(-torch.ones(1, 4, 8, 8)))
+    saved = torch.load(weights, weights_only=True)
+    assert saved["mean"].tolist() == saved["deviation"].tolist() == [0.5, 30]
 
 
 def test_the_weights_are_a_plain_state_dict(tmp_path: Path) -> None:

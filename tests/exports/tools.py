@@ -9,17 +9,21 @@ from studio.core.config import settings_of
 from studio.data.true_pixels import PixelStyle
 from studio.engine.model import TrainedModel
 from studio.recipes.base import Recipe, Spec
+from tests.conftest import make_sprites, with_numbers
 
 CLASS_NAMES = ("item/sword", "potion \U0001f9ea", 'it\'s "quoted" \\ 剣')
+TARGET_NAMES = ("price", 'it\'s "quoted" \\ 剣')
 
 
 def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
     """A model of that recipe with weights of a fixed seed, none of them zero."""
     small = {"width": 16} if any(item.name == "width" for item in settings_of(recipe.Config)) else {}
-    config, spec = recipe.Config(**small), Spec(size, CLASS_NAMES)  # type: ignore[arg-type]
+    config, spec = recipe.Config(**small), Spec(size, CLASS_NAMES, TARGET_NAMES)  # type: ignore[arg-type]
     torch.manual_seed(0)
     network = recipe.build(config, spec).eval().requires_grad_(False).to(memory_format=torch.channels_last)
     for weight in network.parameters():
         weight.add_(0.05 * torch.randn_like(weight))
+    for name in recipe.statistics(with_numbers(make_sprites())):
+        network.get_buffer(name).copy_(torch.tensor([0.5, 30.0]))
     style = PixelStyle((4,) * len(CLASS_NAMES), np.zeros((1, 3), np.uint8), soft_alpha=False)
     return TrainedModel(recipe, config, spec, network, torch.device("cpu"), "fp32", 123, "2026 trial", style)

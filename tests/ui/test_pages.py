@@ -213,13 +213,37 @@ def test_a_classifier_shows_its_confusion_and_names_sprites(
     train_to_the_end(qtbot, opened)
     assert opened.train.monitor.tabs.isTabVisible(1)
     click(opened.train.generate)
-    qtbot.waitUntil(opened.generate.classify.isVisible)
+    qtbot.waitUntil(opened.generate.predict.isVisible)
     monkeypatch.setattr(asking, "for_files", lambda *args: sorted(sprite_folder.glob("class1/*.png"))[:5])
-    with qtbot.waitSignal(opened.session.models.classified, timeout=LONG_MS) as answered:
-        click(opened.generate.classify.browse)
-    rgba, answer = answered.args
-    assert rgba.shape == (5, 8, 8, 4)
+    with qtbot.waitSignal(opened.session.models.predicted, timeout=LONG_MS) as answered:
+        click(opened.generate.predict.browse)
+    shown, answer = answered.args
+    assert shown.rgba.shape == (5, 8, 8, 4)
     assert answer.probabilities.shape == (5, 2)
+
+
+def test_a_regression_shows_its_numbers_beside_the_true_ones(
+    qtbot: QtBot, window: Window, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = sorted(sprite_folder.glob("class*/0*.png"))
+    rows = [f"{path.parent.name}/{path.name},{number}\n" for number, path in enumerate(files)]
+    (sprite_folder / "labels.csv").write_text("file,price\n" + "".join(rows))
+    with qtbot.waitSignal(window.session.importing.imported, timeout=LONG_MS):
+        window.open_paths([sprite_folder])
+    assert "with a number (price)" in window.sprites.summary._facts.text()
+    window.show_page("train")
+    choose(window.train.setup.recipes, "regression")
+    train_to_the_end(qtbot, window)
+    monitor = window.train.monitor
+    assert monitor.tabs.currentWidget() is monitor.numbers and not monitor.tabs.isTabVisible(1)
+    assert "price " in monitor.numbers.view.model().index(0, 0).data()
+    assert monitor.readings.value("Held out").startswith("R² ")
+    click(window.train.generate)
+    qtbot.waitUntil(window.generate.predict.isVisible)
+    assert not window.generate.request.isVisible()
+    with qtbot.waitSignal(window.session.models.predicted, timeout=LONG_MS):
+        click(window.generate.predict.open_sprites)
+    assert window.generate.predict.view.view.model().index(3, 0).data().endswith(", true 3")
 
 
 def test_exporting_says_the_difference_and_how_to_load(qtbot: QtBot, opened: Window, tmp_path: Path) -> None:

@@ -119,18 +119,20 @@ class DoctorView(QWidget):
         self._advice.setText(finding.advice)
         self.threshold.setVisible(any(_THRESHOLD in fix.changes and fix.changes[_THRESHOLD] for fix in finding.fixes))
         self.threshold.reset()
-        self._pages.setCurrentWidget(self.files if finding.left_out else self.grid)
-        if finding.left_out:
-            self.files.show_items(finding.items)
-        else:
-            self._show_sprites(finding)
+        self._show_items(finding)
         self._refresh_buttons()
 
-    def _show_sprites(self, finding: Finding) -> None:
-        """Each sprite, after the one that it is like where there is such a one."""
+    def _show_items(self, finding: Finding) -> None:
+        """Each sprite, after the one that it is like where there is such a one; names where some are no sprites."""
         sprites = self._importing.sprites
         assert sprites is not None
         places = {name: place for place, name in enumerate(sprites.names)}
+        in_pictures = all(item.name in places for item in finding.items)
+        self._pages.setCurrentWidget(self.grid if in_pictures else self.files)
+        self._shown, self._names = sprites.rgba[:0], []
+        if not in_pictures:
+            self.files.show_items(finding.items)
+            return
         rows: list[tuple[int, str]] = []
         for item in finding.items[:_MOST_SHOWN]:
             if item.twin in places:
@@ -149,7 +151,7 @@ class DoctorView(QWidget):
             button.setVisible(place < len(fixes))
             if place < len(fixes):
                 parts.relabel(button, fixes[place].title)
-        self.leave_out.setVisible(self._finding is not None and not self._finding.left_out)
+        self.leave_out.setVisible(self._pages.currentWidget() is self.grid)
         parts.enable(
             self.leave_out, "" if self.grid.selected_count() else "Select sprites first.", self.leave_out.toolTip()
         )

@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from studio.app import asking, parts
 from studio.app.pages.base import Page
-from studio.app.pages.classify import ClassifyPanel
 from studio.app.pages.model_choice import ModelChoice
+from studio.app.pages.predict import PredictPanel
 from studio.app.pages.request import RequestPanel
 from studio.app.pages.results import Results
 from studio.app.session import Session
@@ -22,14 +22,14 @@ _GENERATE = "Make new sprites with these settings."
 
 
 class GeneratePage(Page):
-    """Left: which model and what of it. Right: what it made, or for a classifier what it says."""
+    """Left: which model and what of it. Right: what it made, or what it says of sprites where it draws none."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.choice = ModelChoice(session)
         self.request = RequestPanel(session)
         self.results = Results()
-        self.classify = ClassifyPanel(session, self.choice)
+        self.predict = PredictPanel(session, self.choice)
         self.generate = parts.button("Generate", _GENERATE, "generate", "primary")
         self.cancel = parts.button("Cancel", "Stop generating.")
         self._reason = parts.text("", "muted")
@@ -87,7 +87,7 @@ class GeneratePage(Page):
         side.setStretch(0, 1)
         left = parts.panel(side)
         left.setMinimumWidth(312)
-        for view in (self.results, self.classify):
+        for view in (self.results, self.predict):
             self._right.addWidget(self._padded(view))
         self._splitter.addWidget(left)
         self._splitter.addWidget(self._right)
@@ -112,18 +112,18 @@ class GeneratePage(Page):
     @Slot()
     def _refresh(self) -> None:
         record = self.choice.record()
-        names = self.choice.makes() == "labels"
-        self._right.setCurrentIndex(1 if names else 0)
-        self.request.setVisible(not names)
+        predicts = self.choice.makes() in ("labels", "numbers")
+        self._right.setCurrentIndex(1 if predicts else 0)
+        self.request.setVisible(not predicts)
         self.request.show_classes(record.class_names if record else ())
         self._refresh_busy()
 
     @Slot()
     def _refresh_busy(self) -> None:
         busy, problem = self.session.models.is_busy(), self._problem()
-        names = self.choice.makes() == "labels"
+        predicts = self.choice.makes() in ("labels", "numbers")
         shown, hidden = (self.cancel, self.generate) if busy else (self.generate, self.cancel)
-        shown.setVisible(busy or not names)
+        shown.setVisible(busy or not predicts)
         if hidden.hasFocus():
             shown.setFocus()
         hidden.setVisible(False)

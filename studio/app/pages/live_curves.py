@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from studio.app.pages import run_words
+from studio.core import wording
 from studio.core.events import Advised, CheckpointSaved, LossChunk, QualityMeasured, Validated
 from studio.engine.history import History
 
@@ -74,7 +75,7 @@ class LiveCurves:
             for step, loss in zip(steps, values, strict=True):
                 self.plot.append_validation(int(step), float(loss))
         elif self.plot is not None:
-            self.plot.append_series(f"Held-out {name}", steps, values, dots=True)
+            self.plot.append_series(f"Held-out {wording.figure_title(name)}", steps, values, dots=True)
 
     def _add_quality(self, name: str, steps: Numbers, values: Numbers) -> None:
         """Next to the losses: no other series says as much."""

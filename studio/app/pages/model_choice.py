@@ -72,7 +72,7 @@ class ModelChoice(QWidget):
         return self._session.workshop.device(self._session.workshop.fastest)
 
     def makes(self) -> str:
-        """'sprites', 'labels', or an empty text when there is no model."""
+        """'sprites', 'labels', 'numbers', or an empty text when there is no model."""
         record = self.record()
         recipe = self._session.workshop.recipes.get(record.recipe) if record else None
         return recipe.makes if recipe else ""

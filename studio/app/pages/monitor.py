@@ -15,6 +15,7 @@ from studio.app.pages.live_curves import LiveCurves
 from studio.app.session import Session
 from studio.app.widgets.confusion import ConfusionView
 from studio.app.widgets.filmstrip import Filmstrip
+from studio.app.widgets.predictions import PredictionsView
 from studio.app.widgets.readings import Readings
 from studio.core.events import (
     Advised,
@@ -33,16 +34,18 @@ if TYPE_CHECKING:
 
 
 class Monitor(QWidget):
-    """Readings, curves, live samples with their history, and for a classifier what it takes for what."""
+    """Readings, curves, live samples with their history, and what is taken for what or how far off numbers are."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
         self._class_names: tuple[str, ...] = ()
+        self._target_names: tuple[str, ...] = ()
         self.curves = LiveCurves()
         self.readings = Readings()
         self.filmstrip = Filmstrip()
         self.confusion = ConfusionView()
+        self.numbers = PredictionsView()
         self.tabs = QTabWidget()
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self._plot_place = parts.column()
@@ -67,7 +70,8 @@ class Monitor(QWidget):
             self.readings.set_reading(name, "–", run_words.READINGS[name])
         self.tabs.addTab(self.filmstrip, "Samples")
         self.tabs.addTab(self.confusion, "Which class for which")
-        self.tabs.setTabVisible(1, False)
+        self.tabs.addTab(self.numbers, "Predicted and true")
+        self._hide_tabs()
         plot = parts.panel(self._plot_place)
         plot.setMinimumHeight(220)
         self.tabs.setMinimumHeight(200)
@@ -108,7 +112,7 @@ class Monitor(QWidget):
             self.readings.clear()
             self.filmstrip.clear()
             self.confusion.clear()
-            self.tabs.setTabVisible(1, False)
+            self._hide_tabs()
             if self.plot is not None:
                 self.plot.clear()
         elif training.chunk is not None:
@@ -119,7 +123,7 @@ class Monitor(QWidget):
             self.plot.set_redraw_interval_ms(round(1000 * self._session.training.quiet_s()))
 
     def _describe(self, event: RunDescribed) -> None:
-        self._class_names = event.record.class_names
+        self._class_names, self._target_names = event.record.class_names, event.record.target_names
 
     def _recall(self, event: HistoryRead) -> None:
         """A run that goes on: its curves and samples so far."""
@@ -139,6 +143,16 @@ class Monitor(QWidget):
 
     def _add_samples(self, event: SamplesReady) -> None:
         self.filmstrip.add(event.step, event.sprites, event.captions)
+        if event.numbers is not None and event.true_numbers is not None and len(event.sprites):
+            self.numbers.set_numbers(event.sprites, event.numbers, self._target_names, event.true_numbers)
+            if not self.tabs.isTabVisible(2):
+                self.tabs.setTabVisible(2, True)
+                self.tabs.setCurrentIndex(2)
+
+    def _hide_tabs(self) -> None:
+        """Only samples are there in every run."""
+        for place in (1, 2):
+            self.tabs.setTabVisible(place, False)
 
     def _add_validation(self, event: Validated) -> None:
         self.curves.add_validation(event)

@@ -63,15 +63,18 @@ def copies(figures: Mapping[str, float]) -> str:
 def curves(history: History) -> dict[str, Curve]:
     """The curves by which runs are compared."""
     found = {"Loss": history.series.get("loss"), "Held-out loss": history.validation.get("loss")}
-    found["Held-out accuracy"] = history.validation.get("accuracy")
+    for name in ("accuracy", "r2"):
+        found[f"Held-out {wording.figure_title(name)}"] = history.validation.get(name)
     found.update({title: history.quality.get(name) for name, title in QUALITY.items()})
     return {title: curve for title, curve in found.items() if curve is not None}
 
 
 def figures(metrics: Mapping[str, float]) -> str:
-    """The figure that matters most: an accuracy where there is one, else the loss."""
+    """The figure that matters most: an accuracy or R² where there is one, else the loss."""
     if "accuracy" in metrics:
         return f"{wording.percent(metrics['accuracy'])} right"
+    if "r2" in metrics:
+        return f"{wording.figure_title('r2')} {wording.figure('r2', metrics['r2'])}"
     return wording.decimal(metrics["loss"]) if "loss" in metrics else "–"
 
 

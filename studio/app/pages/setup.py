@@ -103,7 +103,7 @@ class SetupPanel(QWidget):
         wanted = self._session.settings.text("recipe")
         self.recipes.blockSignals(True)
         recipes = self._session.workshop.recipes.values()
-        for recipe in sorted(recipes, key=lambda recipe: recipe.makes == "labels"):  # those that draw come first
+        for recipe in sorted(recipes, key=lambda recipe: recipe.makes != "sprites"):  # those that draw come first
             self.recipes.addItem(recipe.title, recipe.name)
         self.recipes.setCurrentIndex(max(0, self.recipes.findData(wanted)))
         self.recipes.blockSignals(False)

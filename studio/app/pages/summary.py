@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
@@ -16,6 +18,7 @@ from studio.app.widgets.swatches import Swatches
 from studio.core import wording
 from studio.data.importing import ImportOptions, SpritesImported
 
+_MOST_NUMBERS = 3  # that are named
 _APPLY = "Read the files again with these settings; the files stay as they are."
 
 
@@ -53,9 +56,10 @@ class Summary(QWidget):
         sprites = result.sprites
         self._title.setText(sprites.title)
         classes = wording.count(len(sprites.class_names), "class", "classes")
-        self._facts.setText(
-            f"{wording.count(len(sprites), 'sprite')} of {sprites.size} × {sprites.size} pixels in {classes}"
-        )
+        facts = f"{wording.count(len(sprites), 'sprite')} of {sprites.size} × {sprites.size} pixels in {classes}"
+        if sprites.target_names:
+            facts += f", with {_listed(sprites.target_names)}"
+        self._facts.setText(facts)
         self.classes.show_classes(sprites)
         self.form.set_config(self._importing.options)
         self.apply.setEnabled(False)
@@ -75,3 +79,9 @@ class Summary(QWidget):
     def _show_palette(self, found: PaletteFound) -> None:
         self._colours.setText(f"Colours ({len(found.colours)})")
         self._swatches.set_palette(found.colours, found.counts)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The numbers that sprites have: 'numbers (price, weight and 3 more)'."""
+    more = f" and {len(names) - _MOST_NUMBERS} more" if len(names) > _MOST_NUMBERS else ""
+    return f"{'numbers' if len(names) > 1 else 'a number'} ({', '.join(names[:_MOST_NUMBERS])}{more})"

@@ -1,4 +1,4 @@
-"""Filmstrip, sheet, swatches, readings, drop zone, probabilities."""
+"""Filmstrip, sheet, swatches, readings, drop zone, predictions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from studio.app.widgets import filmstrip, labels
 from studio.app.widgets.disclosure import Disclosure
 from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.filmstrip import Filmstrip
-from studio.app.widgets.probabilities import ProbabilitiesView
+from studio.app.widgets.predictions import PredictionsView
 from studio.app.widgets.readings import Readings
 from studio.app.widgets.sprite_sheet import SpriteSheetView
 from studio.app.widgets.swatches import Swatches
@@ -226,13 +226,26 @@ def test_texts_from_files_are_no_markup(qtbot: QtBot) -> None:
 
 
 def test_the_most_probable_classes_come_first(qtbot: QtBot) -> None:
-    view = ProbabilitiesView()
+    view = PredictionsView()
     qtbot.addWidget(view)
     probabilities = np.array([[0.1, 0.7, 0.2], [1.0, 0.0, 0.0]], np.float32)
-    view.set_predictions(SPRITES[:2], probabilities, ["gem", "sword", "potion"])
+    view.set_classes(SPRITES[:2], probabilities, ["gem", "sword", "potion"])
     assert view.view.model().index(0, 0).data() == "sword 70 %, potion 20 %, gem 10 %"
     view.resize(400, 300)
     assert not view.grab().isNull()
+
+
+def test_numbers_stand_beside_the_true_ones(qtbot: QtBot) -> None:
+    view = PredictionsView()
+    qtbot.addWidget(view)
+    numbers = np.array([[0.5, 1200], [0.25, 1200]], np.float32)
+    view.set_numbers(SPRITES[:2], numbers, ["visible", "price"], np.array([[0.75, np.nan], [np.nan, 1]], np.float32))
+    assert view.view.model().index(0, 0).data() == "visible 0.5, true 0.75, price 1,200"
+    assert view.view.model().index(1, 0).data() == "visible 0.25, price 1,200, true 1"
+    view.resize(400, 300)
+    assert not view.grab().isNull()
+    view.set_numbers(SPRITES[:0], numbers[:0], ["visible", "price"], numbers[:0])
+    assert view.view.model().rowCount() == 0
 
 
 def test_a_section_folds(qtbot: QtBot) -> None:

@@ -1,10 +1,12 @@
-"""What a classifier says of sprites that are dropped here."""
+"""What a classifier or a regression says of sprites that are dropped here."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
@@ -14,14 +16,15 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.session import Session
 from studio.app.widgets import labels
 from studio.app.widgets.flow import Flow
-from studio.app.widgets.probabilities import ProbabilitiesView
+from studio.app.widgets.predictions import PredictionsView
 from studio.core import wording
-from studio.core.events import Classified, Rgba
+from studio.core.events import Classified, NumbersPredicted
+from studio.data.sprites import Sprites
 
-_OPEN = "Let the model name the sprites of the Sprites page."
+_OPEN = "Let the model look at the sprites of the Sprites page."
 
 
-class ClassifyPanel(QWidget):
+class PredictPanel(QWidget):
     """Takes sprites, asks the chosen model, shows its answer."""
 
     def __init__(self, session: Session, choice: ModelChoice) -> None:
@@ -29,12 +32,12 @@ class ClassifyPanel(QWidget):
         self._session = session
         self._choice = choice
         self.setAcceptDrops(True)
-        self.view = ProbabilitiesView()
-        self.browse = parts.button("Choose sprites…", "Choose files for the model to name.", "folder")
+        self.view = PredictionsView()
+        self.browse = parts.button("Choose sprites…", "Choose files for the model to look at.", "folder")
         self.open_sprites = parts.button("The open sprites", _OPEN)
         self._title = labels.heading("")
         self._stack = QStackedWidget()
-        empty = labels.caption("Drop sprites here and the model says what they are.")
+        empty = labels.caption("Drop sprites here and the model says what it takes them for.")
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._stack.addWidget(parts.panel(parts.column(1, empty, 1)))
         self._stack.addWidget(parts.scrolling(self.view))
@@ -46,7 +49,7 @@ class ClassifyPanel(QWidget):
         self.setLayout(parts.column(head, self._stack, spacing=2 * parts.GRID))
         self.browse.clicked.connect(self._choose_files)
         self.open_sprites.clicked.connect(self._take_open_sprites)
-        session.models.classified.connect(self._show_answer)
+        session.models.predicted.connect(self._show_answer)
         session.importing.imported.connect(self._refresh)
         self._refresh()
 
@@ -65,12 +68,15 @@ class ClassifyPanel(QWidget):
     def _ask(self, paths: Sequence[Path]) -> None:
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
         if paths and source is not None and device is not None and record is not None:
-            self._session.models.classify(source, device, paths, record.size)
+            self._session.models.predict(source, device, paths, record.size)
 
     @Slot(object, object)
-    def _show_answer(self, rgba: Rgba, answer: Classified) -> None:
-        self._title.setText(wording.count(len(rgba), "sprite"))
-        self.view.set_predictions(rgba, answer.probabilities, answer.class_names)
+    def _show_answer(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:
+        self._title.setText(wording.count(len(sprites), "sprite"))
+        if isinstance(answer, Classified):
+            self.view.set_classes(sprites.rgba, answer.probabilities, answer.class_names)
+        else:
+            self.view.set_numbers(sprites.rgba, answer.numbers, answer.names, true_numbers(sprites, answer.names))
         self._stack.setCurrentIndex(1)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
@@ -79,6 +85,13 @@ class ClassifyPanel(QWidget):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        """Name what was dropped."""
+        """Look at what was dropped."""
         event.acceptProposedAction()
         self._ask([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])
+
+
+def true_numbers(sprites: Sprites, names: Sequence[str]) -> NDArray[np.float32]:
+    """Those of these names that come with the sprites: float32 [N, T], NaN where one is not known."""
+    known = dict(zip(sprites.target_names, sprites.targets.T, strict=True))
+    unknown = np.full(len(sprites), np.nan, np.float32)
+    return np.stack([known.get(name, unknown) for name in names], axis=1)

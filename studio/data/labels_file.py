@@ -1,0 +1,289 @@
+"""The bytes of a labels.csv -> what it says of which file: a class, or numbers to be predicted.
+
+    file,visible,brightness             file;class
+    swords/short.png,0.31,0.72          short.png;sword
+    potions.png#3,0.12,                 potions.png#3;potion
+
+The first column is the file, sub-folders with '/' or '\\' from the CSV's own folder on, with or without its suffix. A
+line of headings may come first. Commas, semicolons (then numbers may have decimal commas) or tabs part the columns.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+import unicodedata
+from array import array
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.data.naming import shown
+from studio.data.sources.base import Refused
+
+MOST_NUMBERS = 64  # columns of numbers
+_MOST_PROBLEMS = 100  # that are listed one by one
+_LOOKED_AT = 1000  # rows that decide what a column holds
+_AT_ONCE = 2000  # rows between two signs of life
+_LONGEST_NAME = 200  # letters of a class or a heading
+_LARGEST = 1e30  # whose square still is a number on every device
+_FILE_WORDS = frozenset({"file", "filename", "file_name", "file name", "name", "path", "image", "picture", "sprite"})
+_CLASS_WORDS = frozenset({"class", "class_name", "class name", "label", "category", "tag"})
+_ONE_COLUMN = "it has one column only: after each file, its class or its numbers are needed"
+_UNCLOSED = "a quotation mark in it is not closed, or stands in the middle of a text"
+_MISSING = frozenset({"", "nan"})
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
+
+
+@dataclass(eq=False, slots=True)
+class Problems:
+    """Lines that can't be used, with the reasons; of very many, only the first ones are kept."""
+
+    lines: list[tuple[int, str]] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, line: int, reason: str) -> None:
+        if len(self.lines) < _MOST_PROBLEMS:
+            self.lines.append((line, reason))
+        else:
+            self.more += 1
+
+    def sentences(self) -> Iterator[str]:
+        """Each with its line, in the order of the lines."""
+        for line, reason in sorted(self.lines):
+            yield f"line {line:,}: {reason}"
+        if self.more:
+            yield f"{self.more:,} more lines can't be used"
+
+
+@dataclass(eq=False, slots=True)
+class LabelsTable:
+    """What a labels.csv says, a row for each file.
+
+    rows: index of the row by its file's name, relative to the CSV's folder.
+    lines: where it stands in the file. classes: index into `class_names`, -1 for none. Both int32 [R].
+    numbers: float32 [R, C], NaN where missing. number_names: what each of the C columns is called.
+    """
+
+    rows: dict[str, int]
+    lines: NDArray[np.int32]
+    classes: NDArray[np.int32]
+    class_names: tuple[str, ...]
+    numbers: NDArray[np.float32]
+    number_names: tuple[str, ...]
+    problems: Problems
+
+
+def normal(name: str) -> str:
+    """A name in the form in which two that look the same are the same: systems write accents in two ways."""
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def read_table(data: bytes, names_file: Callable[[str], bool]) -> Generator[None, None, LabelsTable]:
+    """Yields now and then, returns the table. `names_file` says whether there is a file of that name.
+
+    Raises Refused when nothing of it can be used; single lines that can't be used are among its problems.
+    """
+    first = _first_line(data)
+    problems = Problems()
+    delimiter = next((mark for mark in "\t;," if mark in re.sub(r'"[^"]*"', "", first)), "")
+    if not delimiter:
+        raise Refused("unreadable", _ONE_COLUMN)
+    rows = _rows(data, delimiter, problems)
+    head = list(islice(rows, _LOOKED_AT))
+    if not head:
+        raise Refused("unreadable", f"no line of it can be read: {next(problems.sentences(), 'all are empty')}")
+    layout = _layout(head, delimiter, names_file, problems)
+    table = _Filling(layout, names_file, problems)
+    for count, (line, cells) in enumerate(chain(head[layout.has_headings :], rows)):
+        table.add(line, cells)
+        if count % _AT_ONCE == 0:
+            yield
+    return table.finished()
+
+
+def _first_line(data: bytes) -> str:
+    """The first line with anything in it. Raises Refused when `data` are no UTF-8 text, or nothing."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        reason = f"line {line:,} is not UTF-8 text: save it from the spreadsheet as 'CSV UTF-8'"
+        raise Refused("unreadable", reason) from None
+    if "\0" in text:
+        raise Refused("unreadable", "not a text: its contents are something else")
+    first = next((line for line in io.StringIO(text[: 1 << 20]) if line.strip()), "")
+    if not first:
+        raise Refused("unreadable", "empty: there is nothing in it")
+    return first
+
+
+def _rows(data: bytes, delimiter: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    """Cells without blanks around them, and the line that each row begins at; blank rows are passed over."""
+    text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline="")
+    reader = csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True)
+    while True:
+        line = reader.line_num + 1
+        try:
+            cells = [cell.strip() for cell in next(reader)]
+        except StopIteration:
+            return
+        except csv.Error:
+            problems.add(line, _UNCLOSED)
+            continue
+        if any(cells):
+            yield line, cells
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Which columns hold what. class_column: -1 for none. `number_columns` go with `number_names`."""
+
+    width: int
+    has_headings: bool
+    class_column: int
+    number_columns: tuple[int, ...]
+    number_names: tuple[str, ...]
+    decimal_comma: bool
+
+
+def _layout(
+    head: Sequence[tuple[int, list[str]]], delimiter: str, names_file: Callable[[str], bool], problems: Problems
+) -> _Layout:
+    """Told from the first rows. Raises Refused when there are too many columns to be meant."""
+    comma, width = delimiter != ",", _width([cells for _, cells in head])
+    first_line, first = head[0]
+    has_headings = not names_file(_key(first[0])) and _are_headings(first, head, comma)
+    headings = [shown(cell)[:_LONGEST_NAME] if has_headings else "" for cell in [*first, *[""] * width][:width]]
+    body = [cells for _, cells in head[has_headings:] if len(cells) >= width]
+    kinds = ["", *(_kind([cells[column] for cells in body], comma) for column in range(1, width))]
+    said = (column for column in range(1, width) if headings[column].lower() in _CLASS_WORDS)
+    texts = [column for column in range(1, width) if kinds[column] == "texts"]
+    class_column = next(said, texts[0] if texts else -1)
+    for column in texts:
+        if column != class_column:
+            name = f" ({headings[column]})" if headings[column] else ""
+            problems.add(first_line, f"column {column + 1}{name} holds texts and is not read: only one is the class")
+    numbers = [column for column in range(1, width) if kinds[column] == "numbers" and column != class_column]
+    if len(numbers) > MOST_NUMBERS:
+        raise Refused("refused", f"too many columns of numbers: {len(numbers):,}, at most {MOST_NUMBERS} are read")
+    names = _names([headings[column] for column in numbers])
+    return _Layout(width, has_headings, class_column, tuple(numbers), names, comma)
+
+
+def _width(rows: Sequence[list[str]]) -> int:
+    """How many columns most rows have; spreadsheets write empty ones after them. Raises Refused for just one."""
+    length = Counter(map(len, rows)).most_common(1)[0][0]
+    for width in range(length, 1, -1):
+        if any(cells[width - 1] for cells in rows if len(cells) == length):
+            return width
+    raise Refused("unreadable", _ONE_COLUMN)
+
+
+def _are_headings(first: Sequence[str], head: Sequence[tuple[int, list[str]]], comma: bool) -> bool:
+    """Whether a first row that names no file is one of headings: by its words, or as texts above numbers."""
+    if first[0].lower() in _FILE_WORDS or any(cell.lower() in _CLASS_WORDS for cell in first[1:]):
+        return True
+    if len(head) < 2 or any(_kind([cell], comma) == "numbers" for cell in first[1:]):
+        return False
+    return any(_kind([cell], comma) == "numbers" for cell in head[1][1][1:])
+
+
+def _kind(cells: Sequence[str], comma: bool) -> str:
+    """'numbers' where most that is there is one, else 'texts', '' where nothing is there."""
+    there = [cell for cell in cells if cell.lower() not in _MISSING]
+    numbers = sum(bool(_NUMBER.fullmatch(_dotted(cell, comma)) or _INFINITE.fullmatch(cell)) for cell in there)
+    return ("numbers" if 2 * numbers >= len(there) else "texts") if there else ""
+
+
+def _names(headings: Sequence[str]) -> tuple[str, ...]:
+    """A name of its own for each column of numbers."""
+    names: list[str] = []
+    for place, heading in enumerate(headings, 1):
+        name = plain = heading or ("value" if len(headings) == 1 else f"value {place}")
+        number = 2
+        while name in names:
+            name, number = f"{plain} {number}", number + 1
+        names.append(name)
+    return tuple(names)
+
+
+def _dotted(cell: str, comma: bool) -> str:
+    return cell.replace(",", ".", 1) if comma and "." not in cell else cell
+
+
+def _key(cell: str) -> str:
+    """The name of a file as `rows` has it."""
+    return normal("/".join(part for part in cell.replace("\\", "/").split("/") if part not in ("", ".")))
+
+
+class _Filling:
+    """A table that is being filled row by row."""
+
+    def __init__(self, layout: _Layout, names_file: Callable[[str], bool], problems: Problems) -> None:
+        self._layout, self._names_file, self._problems = layout, names_file, problems
+        self._rows: dict[str, int] = {}
+        self._lines, self._classes, self._numbers = array("i"), array("i"), array("f")
+        self._class_index: dict[str, int] = {}
+
+    def add(self, line: int, cells: list[str]) -> None:
+        """Take one row, or say why not."""
+        key = _key(cells[0])
+        problem = self._problem(key, cells)
+        if problem:
+            self._problems.add(line, problem)
+            return
+        self._rows[key] = len(self._lines)
+        self._lines.append(line)
+        self._classes.append(self._class(line, cells))
+        self._numbers.extend(self._number(line, cells[column]) for column in self._layout.number_columns)
+
+    def finished(self) -> LabelsTable:
+        numbers = np.array(self._numbers, np.float32).reshape(len(self._lines), len(self._layout.number_columns))
+        lines, classes = np.array(self._lines, np.int32), np.array(self._classes, np.int32)
+        names = tuple(self._class_index)
+        return LabelsTable(self._rows, lines, classes, names, numbers, self._layout.number_names, self._problems)
+
+    def _problem(self, key: str, cells: list[str]) -> str:
+        """Why a row can't be used; empty when it can."""
+        width = self._layout.width
+        if len(cells) < width or any(cells[width:]):
+            return f"{len(cells)} columns instead of {width}"
+        name, path = shown(cells[0][:_LONGEST_NAME]), cells[0].replace("\\", "/")
+        if _ABSOLUTE.match(path):
+            return f"{name!r} is a place on a disk: write the file's name from the folder of this table on"
+        if ".." in path.split("/"):
+            return f"{name!r} leads out of the folder of this table"
+        if not key:
+            return "it names no file"
+        if key in self._rows:
+            return f"{name!r} has a row already, which counts: line {self._lines[self._rows[key]]:,}"
+        return "" if self._names_file(key) else f"there is no file {name!r}"
+
+    def _class(self, line: int, cells: list[str]) -> int:
+        column = self._layout.class_column
+        name = shown(cells[column]) if column >= 0 else ""
+        if len(name) > _LONGEST_NAME:
+            self._problems.add(line, f"its class has {len(name):,} letters: at most {_LONGEST_NAME} can be read")
+            return -1
+        return self._class_index.setdefault(name, len(self._class_index)) if name else -1
+
+    def _number(self, line: int, cell: str) -> float:
+        if cell.lower() in _MISSING:
+            return math.nan
+        text = _dotted(cell, self._layout.decimal_comma)
+        value = float(text) if _NUMBER.fullmatch(text) else math.nan
+        if abs(value) <= _LARGEST:
+            return value
+        said = shown(cell[:_LONGEST_NAME])
+        reason = "is not a number" if math.isnan(value) and not _INFINITE.fullmatch(cell) else "is too large a number"
+        self._problems.add(line, f"{said!r} {reason}: it counts as missing")
+        return math.nan

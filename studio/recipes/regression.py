@@ -1,0 +1,171 @@
+"""Which numbers go with a sprite: the classifier's kind of network, whose outputs are the numbers themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from studio.core.config import TrainingConfig, setting, with_default
+from studio.core.errors import TrainingError
+from studio.core.wording import count
+from studio.data.sprites import Sprites
+from studio.recipes.base import Batch, Evaluation, Means, Preset, Recipe, Spec
+from studio.recipes.layers import ResidualBlock, ResNet, feature_mask, group_norm, whole_groups
+from studio.recipes.planning import Planner
+
+_FEWEST = 3  # sprites: one to check on, and more than one to learn from
+_EACH_SAID = 8  # with more numbers than that, their errors are said as one
+_SMALLEST_SHARE = 1e-6  # of its largest value, that a number must vary by: float32 tells no less apart
+
+
+@dataclass(frozen=True)
+class RegressionConfig(TrainingConfig):
+    """Settings of the regression."""
+
+    minutes: float = with_default(TrainingConfig, "minutes", 3.0)
+    holdout: float = with_default(TrainingConfig, "holdout", 0.1)
+    weight_decay: float = with_default(TrainingConfig, "weight_decay", 0.05)
+    width: int = setting(32, "Channels of the network's first level.", low=16, high=512)
+    dropout: float = setting(
+        0.1,
+        "Share of the last features hidden in training, against learning by heart.",
+        low=0.0,
+        high=0.9,
+        advanced=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "width", whole_groups(self.width))
+
+
+_PLANNER = Planner(width=RegressionConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000)
+
+
+class Regressor(nn.Module):
+    """Numbers [B, targets] from x [B, 4, S, S], in their own units.
+
+    What is learnt are deviations from the mean, in units of the usual deviation: `mean` and `deviation`, both
+    [targets], belong to the network, so that it says the same wherever it goes.
+    """
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self, targets: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.body = ResNet(targets, width, dropout)
+        self.register_buffer("mean", torch.zeros(targets))
+        self.register_buffer("deviation", torch.ones(targets))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.body(x).float() * self.deviation + self.mean  # type: ignore[no-any-return]
+
+
+class Regression(Recipe):
+    """Says the numbers of a sprite."""
+
+    name = "regression"
+    title = "Regression"
+    summary = "Learns to predict numbers, such as a price or a size, that a labels.csv beside your sprites gives."
+    makes = "numbers"
+    Config = RegressionConfig
+    headline = "r2"
+    headline_is_better = "high"
+    probes = 4.1
+    portable = (group_norm, ResidualBlock, ResNet, Regressor)
+
+    def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:
+        kept = np.flatnonzero(~np.isnan(sprites.targets).all(1))
+        if len(kept) < _FEWEST:
+            raise TrainingError(
+                f"A regression needs numbers to learn: {count(len(kept), 'sprite')} of {len(sprites):,} have any.",
+                "Put a file named labels.csv beside your sprites, with lines like 'file,price' and 'sword.png,12.5'.",
+            )
+        left_out = len(sprites) - len(kept)
+        notes = [f"Left out, no number to learn from: {count(left_out, 'sprite')}."] if left_out else []
+        return sprites.take(kept), notes
+
+    def presets(self, means: Means) -> tuple[Preset, ...]:
+        return (
+            _PLANNER.preset(
+                "Quick", "A first look at whether the sprites tell the numbers at all.", 1.0, 40_000, means
+            ),
+            _PLANNER.preset("Standard", "Good predictions on most sprite sets.", 3.0, 120_000, means),
+            _PLANNER.preset("Best", "The last bit of exactness.", 10.0, 220_000, means),
+        )
+
+    def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
+        return Regressor(**self.architecture(config, spec)["arguments"])
+
+    def statistics(self, sprites: Sprites) -> Mapping[str, Tensor]:
+        """Mean and deviation of each number; the deviation of one that never varies is 1."""
+        targets = sprites.targets.astype(np.float64)
+        known = ~np.isnan(targets)
+        counts = np.maximum(1, known.sum(0))
+        mean = np.where(known, targets, 0).sum(0) / counts
+        deviation = np.sqrt((np.where(known, targets - mean, 0) ** 2).sum(0) / counts)
+        least = _SMALLEST_SHARE * np.where(known, np.abs(targets), 0).max(0, initial=0)
+        deviation[deviation <= np.maximum(least, 1e-30)] = 1
+        return {"mean": torch.from_numpy(mean), "deviation": torch.from_numpy(deviation)}
+
+    def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
+        settings = cast(RegressionConfig, config)
+        arguments = {"targets": len(spec.target_names), "width": settings.width, "dropout": settings.dropout}
+        return {"class": "Regressor", "arguments": arguments}
+
+    def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
+        regressor = cast(Regressor, network)
+        scores = regressor.body(batch.x, feature_mask(regressor.body, batch.x, rng))
+        return _loss(regressor, scores.float(), batch.targets)
+
+    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
+        """The loss, R2, and how far off the predictions are on average; the baseline always says the mean."""
+        regressor = cast(Regressor, network)
+        parts = [(regressor.body(batch.x).float(), batch.targets) for batch in batches]
+        scores, targets = torch.cat([part for part, _ in parts]), torch.cat([part for _, part in parts])
+
+        def figures(some: Tensor) -> dict[str, float]:
+            numbers = (some * regressor.deviation + regressor.mean).cpu().double()
+            loss = {"loss": float(_loss(regressor, some, targets))}
+            return {**loss, **accuracy_figures(numbers, targets.cpu().double(), spec.target_names)}
+
+        return Evaluation(figures(scores), baseline=figures(torch.zeros_like(scores)))
+
+    def predict(self, network: nn.Module, x: Tensor) -> Tensor:
+        return network(x).float()  # type: ignore[no-any-return]
+
+
+def accuracy_figures(predicted: Tensor, true: Tensor, names: Sequence[str]) -> dict[str, float]:
+    """R2 and the mean absolute error of numbers float64 [N, T], NaN where the true one is missing.
+
+    'r2' is the mean over those numbers that vary; 0 is no better than always saying the mean, 1 is right throughout.
+    'mae' is in the number's own unit, one for each where there are few ('mae price'), else the mean over all.
+    """
+    known = ~true.isnan()
+    counts = known.sum(0).clamp(min=1)
+    true = torch.where(known, true, 0)
+    errors = torch.where(known, predicted, 0) - true
+    spread = torch.where(known, true - true.sum(0) / counts, 0).square().sum(0)
+    varying = spread > 0
+    r2 = 1 - errors.square().sum(0)[varying] / spread[varying]
+    mae = errors.abs().sum(0) / counts
+    if len(names) == 1 or len(names) > _EACH_SAID:
+        each = {"mae": float(mae.mean())}
+    else:
+        each = {f"mae {name}": float(value) for name, value in zip(names, mae, strict=True)}
+    return {"r2": float(r2.mean()) if len(r2) else 0.0, **each}
+
+
+def _loss(regressor: Regressor, scores: Tensor, targets: Tensor) -> Tensor:
+    """Smooth L1 (Girshick 2015) of scores [B, T] over the numbers that are there, in deviations from the mean."""
+    known = ~targets.isnan()
+    wanted = (torch.where(known, targets, regressor.mean) - regressor.mean) / regressor.deviation
+    losses = F.smooth_l1_loss(torch.where(known, scores, 0), wanted, reduction="none")
+    return losses.sum() / known.sum().clamp(min=1)
