@@ -19,7 +19,7 @@ from studio.data.imported import ImportOptions, Quarantined
 from studio.data.listing import Root
 from studio.data.sources.base import Found
 
-_VERSION = 3  # to be raised when the same files would be imported differently
+_VERSION = 4  # to be raised when the same files would be imported differently
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30
 _STALE_S = 3600.0
