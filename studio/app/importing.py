@@ -23,6 +23,7 @@ class Importing(QObject):
     """Opens files and folders, and holds what came of the last ones.
 
     started: an import began. progressed: (Progress). imported: (SpritesImported). palette_found: (PaletteFound).
+    only_sheets: (OnlySheets) there was nothing but sheets; what was open stays.
     ended: the import is over, in whatever way.
     """
 
@@ -30,6 +31,7 @@ class Importing(QObject):
     progressed = Signal(object)
     imported = Signal(object)
     palette_found = Signal(object)
+    only_sheets = Signal(object)
     ended = Signal()
 
     def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
@@ -55,7 +57,7 @@ class Importing(QObject):
         self.cancel()
         self._asked = (tuple(paths), options or ImportOptions())
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
-        self._job = self._dispatcher.start("files", title, jobs.import_sprites(*self._asked), self._receive)
+        self._job = self._dispatcher.start("files", title, jobs.open_sprites(*self._asked), self._receive)
         self.started.emit()
 
     def open_demo(self) -> None:
@@ -86,6 +88,8 @@ class Importing(QObject):
             self._dispatcher.start(
                 "files", "Looking at the colours", jobs.find_palette(event.sprites), self._receive_palette
             )
+        elif isinstance(event, answers.OnlySheets):
+            self.only_sheets.emit(event)
         elif isinstance(event, JobEnded):
             self._job = None
             self.ended.emit()

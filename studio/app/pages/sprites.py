@@ -9,15 +9,17 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabWidget
 
 from studio.app import asking, parts
 from studio.app.pages.base import Page
+from studio.app.pages.cutting import CutView
 from studio.app.pages.findings import FindingsView
 from studio.app.pages.summary import Summary
 from studio.app.pages.waiting import Waiting
+from studio.app.pages.ways_to_cut import WaysToCut
 from studio.app.session import Session
 from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.sprite_grid import SpriteGrid
 from studio.data.importing import SpritesImported
 
-_EMPTY, _WAITING, _OPEN = range(3)
+_EMPTY, _WAITING, _OPEN, _CUTTING = range(4)
 
 
 class SpritesPage(Page):
@@ -31,9 +33,13 @@ class SpritesPage(Page):
         self.grid = SpriteGrid()
         self.left_out = FindingsView("Every file could be used.")
         self.odd = FindingsView("Nothing odd was found.")
+        self.cutting = CutView(session.importing, session.dispatcher)
         self.tabs = QTabWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._stack = QStackedWidget()
+        self._ways = WaysToCut(session.importing, self.cutting, self.grid, self.summary.see_cells, self)
+        self.left_out.cut_wanted.connect(self._ways.cut)
+        self.odd.cut_wanted.connect(self._ways.cut)
         self._lay_out()
         self._connect()
         self.arrive()
@@ -62,7 +68,7 @@ class SpritesPage(Page):
         self._splitter.restoreState(self.session.settings.layout("sprites"))
         zoom = self.session.settings.text("sprites_zoom", "2")
         self.grid.set_zoom(int(zoom) if zoom.isdecimal() else 2)
-        for page in (self.drop_zone, self.waiting, self._splitter):
+        for page in (self.drop_zone, self.waiting, self._splitter, self.cutting):
             self._stack.addWidget(page)
         self.setLayout(parts.column(self._stack))
 
@@ -75,6 +81,8 @@ class SpritesPage(Page):
         self.summary.reopen.clicked.connect(self._browse)
         self.summary.train.clicked.connect(self._go_to_training)
         self.summary.classes.chosen.connect(self.grid.set_visible)
+        self._ways.opened.connect(self._show_cutting)
+        self.cutting.closed.connect(self._stop_cutting)
         importing.started.connect(self._show_waiting)
         importing.imported.connect(self._show_result)
         importing.ended.connect(self._show_what_there_is)
@@ -103,6 +111,9 @@ class SpritesPage(Page):
 
     @Slot()
     def _show_what_there_is(self) -> None:
+        if self.cutting.is_open:
+            self._stack.setCurrentIndex(_CUTTING)
+            return
         self._stack.setCurrentIndex(_OPEN if self.session.importing.sprites is not None else _EMPTY)
         self.arrive()
 
@@ -116,4 +127,16 @@ class SpritesPage(Page):
         self.odd.show_items(result.notes)
         self.tabs.setTabText(1, f"Left out ({len(result.quarantine):,})" if result.quarantine else "Left out")
         self.tabs.setTabText(2, f"Worth a look ({len(result.notes):,})" if result.notes else "Worth a look")
+        self.tabs.setCurrentIndex(0)
+        self._ways.refresh()
+        self.cutting.close_view()
         self._stack.setCurrentIndex(_OPEN)
+
+    @Slot()
+    def _show_cutting(self) -> None:
+        self._stack.setCurrentIndex(_CUTTING)
+
+    @Slot()
+    def _stop_cutting(self) -> None:
+        self.cutting.close_view()
+        self._show_what_there_is()
