@@ -209,11 +209,9 @@ def look_at_sheet(paths: Sequence[Path], name: str) -> Events:
     from studio.data.sheets import look_at_sheet
 
     try:
-        sheet = yield from look_at_sheet(paths, name)
+        yield SheetSeen((yield from look_at_sheet(paths, name)))
     except BadInputError as error:
         yield SheetUnseen(error.title, error.hint)
-    else:
-        yield SheetSeen(sheet)
 
 
 def find_packed(sheet: Sheet, gap: int) -> Events:
@@ -221,11 +219,9 @@ def find_packed(sheet: Sheet, gap: int) -> Events:
     from studio.data.sheets import find_packed
 
     try:
-        boxes = yield from find_packed(sheet, gap)
+        yield PackedSeen((yield from find_packed(sheet, gap)))
     except BadInputError as error:
         yield SheetUnseen(error.title, error.hint)
-    else:
-        yield PackedSeen(boxes)
 
 
 def find_palette(sprites: Sprites) -> Events:

@@ -67,7 +67,9 @@ def _beside(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
 
 def _looked_at(paths: Sequence[Path], name: str) -> Sheet:
     roots = roots_of(paths)
-    file = find_file(roots, name) or find_file(roots, name.rpartition("#")[0])
+    file = find_file(roots, name)
+    if file is None and "#" in name:
+        file = find_file(roots, name.rpartition("#")[0])
     if file is None:
         raise BadInputError(f"{name!r} has gone since it was read.", "Open its folder again.")
     picture = _picture(file)
@@ -86,7 +88,7 @@ def _picture(file: Found) -> Picture:
         raise BadInputError(f"{file.name!r}: {no_access(error, 'file')}.", "Check the file and its drive.") from None
     if len(pictures) == 1 and may_be_sheet(pictures[0]):
         return pictures[0]
-    title = f"What the sprites of {file.name!r} are is known: they are frames, or a file beside it describes them."
+    title = f"The sprites of {file.name!r} are known: they are frames, or a file beside it describes them."
     raise BadInputError(title, "There is nothing to cut.")
 
 

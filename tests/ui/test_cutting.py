@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -17,8 +17,9 @@ from studio.app import theme
 from studio.app.pages.cutting import CutView
 from studio.app.pages.sprites import SpritesPage
 from studio.app.session import Session
-from studio.app.widgets.cell_overlay import Look
+from studio.app.widgets.cell_overlay import Look, draw_boxes, draw_cells
 from studio.app.widgets.grid_handles import Kind, moved
+from studio.data.cells import Cells
 from studio.data.grids import Grid
 from studio.data.imported import ImportOptions
 from tests.data.making import Pixels, png_of, sprite, write, zipped
@@ -103,7 +104,7 @@ def test_a_sheet_that_was_found_opens_and_is_cut_as_it_is_drawn(qtbot: QtBot, pa
     assert (sprites.rgba[:8].transpose(1, 0, 2, 3) == first_row(folder / "a.png")).all()
     page.odd.cut_wanted.emit("b.png")
     assert seen(qtbot, page).before.isEnabled() and view.form.automatic.isChecked()
-    qtbot.keyClick(view.canvas, Qt.Key.Key_Escape)
+    qtbot.keyClick(view.form.boxes["tile"], Qt.Key.Key_Escape)
     assert page.grid.isVisible() and not view.is_open
 
 
@@ -340,3 +341,25 @@ def test_zooming_keeps_what_is_under_the_mouse(qtbot: QtBot, page: SpritesPage, 
     assert canvas.zoom() == 6
     moved_to = canvas.point((about - before).x() / 4, (about - before).y() / 4)
     assert (moved_to - about).manhattanLength() <= 2
+
+
+@pytest.mark.parametrize(("left", "top"), [(0, 0), (37, 22), (25, 25), (24, 60)])
+def test_only_what_is_in_a_box_or_a_filled_cell_is_clear(qapp: QApplication, left: int, top: int) -> None:
+    """At two device pixels a line and three a pixel, from any corner: the veil is told from what it does to red."""
+    cells = Cells(Grid(8, 8), np.array([0, 8, 16]), np.array([0, 8, 16]), np.eye(3, dtype=bool))
+    boxes = np.array([[8 * n, 8 * n, 8 * n + 8, 8 * n + 8] for n in range(3)])
+    look = Look(QRect(left, top, 74 - left, 74 - top), 3, 2)
+    for packed in (False, True):
+        image = QImage(look.part.size(), QImage.Format.Format_RGB32)
+        image.fill(QColor(*RED))
+        painter = QPainter(image)
+        if packed:
+            draw_boxes(painter, image.rect(), look, boxes)
+        else:
+            draw_cells(painter, image.rect(), look, cells)
+        painter.end()
+        for row, column in np.ndindex(3, 3):
+            for y, x in np.ndindex(5, 5):
+                place = QPoint(24 * column + 4 + 4 * x - left, 24 * row + 4 + 4 * y - top)
+                if image.rect().contains(place):
+                    assert (QColor(image.pixel(place)).getRgb() == RED) is (row == column), (row, column, y, x)

@@ -33,8 +33,8 @@ class CutForm(QWidget):
         self.automatic = QCheckBox("Automatic")
         self.boxes: dict[str, QSpinBox] = {}
         self.classes = QComboBox()
-        self._proposal = labels.caption("")
-        self._of_grid = parts.panel(parts.column(self.automatic, self._proposal, self._rows(_GRID)))
+        self.proposal = labels.caption("")
+        self._of_grid = parts.panel(parts.column(self.automatic, self.proposal, self._rows(_GRID)))
         self._of_packed = parts.panel(self._rows(("gap",)))
         parts.describe(self.grid, "Grid", "Cut the sheet into tiles of one size, in rows and columns.")
         parts.describe(self.packed, "Packed", "Cut the sheet where emptiness parts its sprites.")
@@ -84,9 +84,9 @@ class CutForm(QWidget):
     def show_proposal(self, grid: Grid | None) -> None:
         """Say what grid is seen in the sheet; where it is the one to be taken, show its numbers."""
         if grid is None:
-            self._proposal.setText("No grid is seen in this sheet: give its numbers, or try Packed.")
+            self.proposal.setText("No grid is seen in this sheet: give its numbers, or try Packed.")
             return
-        self._proposal.setText(f"{_in_words(grid)}. {percent(round(grid.confidence, 2))} sure.")
+        self.proposal.setText(f"{_in_words(grid)}. {percent(round(grid.confidence, 2))} sure.")
         if self.automatic.isChecked():
             self._showing = True
             self._show_numbers(grid)

@@ -74,6 +74,8 @@ class CutView(QWidget):
         """Let go of the sheet."""
         self.is_open = False
         self._reader.forget()
+        self.canvas.show_sheet(None)
+        self.canvas.show_cells(None)
 
     def options(self) -> ImportOptions:
         """What Cut would import with."""
@@ -183,6 +185,7 @@ class CutView(QWidget):
     @Slot(str, str)
     def _show_problem(self, title: str, hint: str) -> None:
         """In place of a sheet."""
+        self.form.proposal.clear()
         self.problem.setText(f"{title}\n\n{hint}".strip())
         self._stack.setCurrentIndex(_PROBLEM)
         self._outcome = Outcome(0, "")

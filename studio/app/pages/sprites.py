@@ -128,7 +128,6 @@ class SpritesPage(Page):
         self.tabs.setTabText(1, f"Left out ({len(result.quarantine):,})" if result.quarantine else "Left out")
         self.tabs.setTabText(2, f"Worth a look ({len(result.notes):,})" if result.notes else "Worth a look")
         self.tabs.setCurrentIndex(0)
-        self._ways.refresh()
         self.cutting.close_view()
         self._stack.setCurrentIndex(_OPEN)
 

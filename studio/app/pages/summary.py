@@ -20,7 +20,7 @@ _APPLY = "Read the files again with these settings; the files stay as they are."
 
 
 class Summary(QWidget):
-    """The left side of the Sprites page. The page connects `train` and `reopen`, and enables `see_cells`."""
+    """The left side of the Sprites page. The page connects `train`, `reopen` and `see_cells`."""
 
     def __init__(self, importing: Importing) -> None:
         super().__init__()

@@ -11,7 +11,7 @@ from studio.app.importing import Importing
 from studio.app.pages.cut_words import Sheets
 from studio.app.pages.cutting import CutView
 from studio.app.widgets.sprite_grid import SpriteGrid
-from studio.data.importing import ImportOptions
+from studio.data.importing import ImportOptions, SpritesImported
 
 _GROUPS = ("looks like a sheet", "cut sheet")
 _SEE = "See the sheets with their cells drawn over them, and cut them by looking."
@@ -29,19 +29,16 @@ class WaysToCut(QObject):
     ) -> None:
         super().__init__(parent)
         self._importing, self._view, self._grid, self._button = importing, view, grid, button
+        self._names: list[str] = []  # of all pictures that are sheets, cut or not
         button.clicked.connect(self._see_cells)
-        grid.selection_changed.connect(self.refresh)
+        grid.selection_changed.connect(self._offer)
+        importing.imported.connect(self._look)
         importing.only_sheets.connect(self._cut_dropped)
-
-    @Slot()
-    def refresh(self) -> None:
-        """Enable the button where there is something to see."""
-        parts.enable(self._button, "" if self._sheets() or self._grid.selected() else _NO_SHEETS, _SEE)
 
     @Slot(str)
     def cut(self, name: str) -> None:
         """Show the sheet of this name, or the one that this part is of, among the others."""
-        names = self._sheets()
+        names = self._names
         known = name if name in names else name.rpartition("#")[0]
         if known in names:
             self._open(names, names.index(known))
@@ -53,7 +50,7 @@ class WaysToCut(QObject):
         """The sheets, or where there are none, the sprites that are selected: they may be small sheets."""
         sprites = self._importing.sprites
         assert sprites is not None
-        self._open(self._sheets() or [sprites.names[index] for index in self._grid.selected()])
+        self._open(self._names or [sprites.names[index] for index in self._grid.selected()])
 
     @Slot(object)
     def _cut_dropped(self, found: OnlySheets) -> None:
@@ -61,11 +58,16 @@ class WaysToCut(QObject):
         self._view.open(Sheets(found.paths, names, ImportOptions(), reason=_TOO_LARGE))
         self.opened.emit()
 
-    def _sheets(self) -> list[str]:
-        """The names of all pictures that are sheets, cut or not."""
-        result = self._importing.result
-        items = [*result.quarantine, *result.notes] if result else []
-        return sorted({item.name for item in items if item.group in _GROUPS})
+    @Slot(object)
+    def _look(self, result: SpritesImported) -> None:
+        items = (*result.quarantine, *result.notes)
+        self._names = sorted({item.name for item in items if item.group in _GROUPS})
+        self._offer()
+
+    @Slot()
+    def _offer(self) -> None:
+        """Enable the button where there is something to see."""
+        parts.enable(self._button, "" if self._names or self._grid.selected() else _NO_SHEETS, _SEE)
 
     def _open(self, names: list[str], at: int = 0) -> None:
         sprites = self._importing.sprites

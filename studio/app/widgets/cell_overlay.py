@@ -6,8 +6,10 @@ All in device pixels, for the visible part alone and by whole arrays, so that a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QImage, QPainter
@@ -22,6 +24,7 @@ _NARROWEST = 4  # lines wide: cells that are smaller are drawn without lines, wh
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.uint8]
+S = TypeVar("S", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +44,16 @@ def draw_cells(painter: QPainter, place: QRect, look: Look, cells: Cells) -> Non
     """The cells of a grid, the empty ones hatched, at `place`."""
     codes = _veiled(look, cells)
     if min(cells.grid.tile_width, cells.grid.tile_height) * look.zoom >= _NARROWEST * look.line and cells.filled.size:
-        lines = np.zeros(codes.shape, bool)
+        dashes = _dashes(look)
         right, bottom = cells.lefts + cells.grid.tile_width, cells.tops + cells.grid.tile_height
         across = _range(look.part.x(), look.part.width(), cells.lefts[0] * look.zoom, right[-1] * look.zoom + look.line)
         down = _range(look.part.y(), look.part.height(), cells.tops[0] * look.zoom, bottom[-1] * look.zoom + look.line)
         for edges in (cells.lefts, right):
-            lines[down, _line_places(edges, look.part.x(), look.part.width(), look)] = True
+            places = _line_places(edges, look.part.x(), look.part.width(), look)
+            codes[down, places] = dashes[down, places]
         for edges in (cells.tops, bottom):
-            lines[_line_places(edges, look.part.y(), look.part.height(), look), across] = True
-        codes[lines] = _dashes(look)[lines]
+            places = _line_places(edges, look.part.y(), look.part.height(), look)
+            codes[places, across] = dashes[places, across]
     _draw(painter, place, codes)
 
 
@@ -63,7 +67,7 @@ def draw_boxes(painter: QPainter, place: QRect, look: Look, boxes: Ints) -> None
     dashes = _dashes(look)
     shown = places[seen].tolist()
     for left, top, right, bottom in shown:
-        codes[max(top, 0) : bottom - line, max(left, 0) : right - line] = _CLEAR
+        codes[max(top, 0) : max(bottom - line, 0), max(left, 0) : max(right - line, 0)] = _CLEAR
     for left, top, right, bottom in shown:
         high, wide = slice(max(top, 0), bottom), slice(max(left, 0), right)
         for x in (left, right - line):
@@ -82,10 +86,10 @@ def _veiled(look: Look, cells: Cells) -> Codes:
     part = look.part
     columns = _which(cells.lefts, cells.grid.tile_width, part.x(), part.width(), look.zoom)
     rows = _which(cells.tops, cells.grid.tile_height, part.y(), part.height(), look.zoom)
-    codes = kind[rows][:, columns]
-    step = _HATCHING * look.line
-    off_hatching = _diagonals(look) % step >= look.line
-    codes[(codes == _HATCH) & off_hatching] = _VEIL
+    codes = kind[:, columns][rows]
+    if cells.empty:
+        between = _across(look, _diagonals(look) % (_HATCHING * look.line) >= look.line)
+        codes[(codes == _HATCH) & between] = _VEIL
     return codes
 
 
@@ -109,14 +113,19 @@ def _range(first: int, count: int, start: int, end: int) -> slice:
 
 def _dashes(look: Look) -> Codes:
     """uint8 [h, w]: dark and light by turns, fixed to the sheet, so that scrolling does not let them crawl."""
-    return np.where(_diagonals(look) // (_DASH * look.line) % 2, _LIGHT, _DARK).astype(np.uint8)
+    turns = _diagonals(look) // (_DASH * look.line) % 2
+    return _across(look, np.where(turns, _LIGHT, _DARK).astype(np.uint8))
 
 
-def _diagonals(look: Look) -> NDArray[np.int32]:
-    """int32 [h, w]: the sum of both coordinates."""
-    part = look.part
-    across = np.arange(part.x(), part.x() + part.width(), dtype=np.int32)
-    return np.arange(part.y(), part.y() + part.height(), dtype=np.int32)[:, None] + across
+def _diagonals(look: Look) -> Ints:
+    """int [h + w - 1]: the sums of both coordinates that there are."""
+    first = look.part.x() + look.part.y()
+    return np.arange(first, first + look.part.width() + look.part.height() - 1)
+
+
+def _across(look: Look, by_diagonal: NDArray[S]) -> NDArray[S]:
+    """What each diagonal has, for all pixels: [h, w], a view that takes no memory."""
+    return sliding_window_view(by_diagonal, look.part.width())
 
 
 def _draw(painter: QPainter, place: QRect, codes: Codes) -> None:

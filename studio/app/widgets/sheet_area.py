@@ -15,6 +15,7 @@ from studio.app.widgets.painting import checkerboard
 from studio.app.widgets.sheet_input import SheetInput
 from studio.core.events import Rgba
 
+_NO_SHEET: Rgba = np.zeros((0, 0, 4), np.uint8)
 ZOOMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 _ROOM = 24  # logical pixels around the sheet, in which handles at its edges can be seen
 _EASY = 32  # logical pixels: cells that are smaller are hard to take at a corner
@@ -31,7 +32,7 @@ class SheetArea(QAbstractScrollArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rgba: Rgba = np.zeros((0, 0, 4), np.uint8)
+        self._rgba: Rgba = _NO_SHEET
         self._zoom = 1
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         parts.describe(self, "Sheet", "The sheet with its cells; drag to scroll, Ctrl and the mouse wheel zoom.")
@@ -39,9 +40,9 @@ class SheetArea(QAbstractScrollArea):
         turned.zoomed.connect(self.step_zoom)
         turned.scrolled.connect(self.scroll_by)
 
-    def show_sheet(self, rgba: Rgba) -> None:
-        """Show uint8 [H, W, 4] (not copied: must not change) from its top left corner on."""
-        self._rgba = np.ascontiguousarray(rgba)
+    def show_sheet(self, rgba: Rgba | None) -> None:
+        """Show uint8 [H, W, 4] (not copied: must not change) from its top left corner on; None shows none."""
+        self._rgba = _NO_SHEET if rgba is None else np.ascontiguousarray(rgba)
         self._fit_bars()
         for bar in (self.horizontalScrollBar(), self.verticalScrollBar()):
             bar.setValue(0)
@@ -91,13 +92,13 @@ class SheetArea(QAbstractScrollArea):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the visible part of the sheet."""
-        if not self._rgba.size:
-            return
         ratio, zoom, origin = self.devicePixelRatioF(), self._zoom, self._origin()
         line = max(1, round(ratio))
         height, width = self._rgba.shape[:2]
         seen = QRect(QPoint(0, 0), self.viewport().size() * ratio).translated(-origin)
         part = seen.intersected(QRect(0, 0, width * zoom + line, height * zoom + line))
+        if not self._rgba.size or part.isEmpty():
+            return
         source = QRect(QPoint(part.x() // zoom, part.y() // zoom), QPoint(part.right() // zoom, part.bottom() // zoom))
         source = source.intersected(QRect(0, 0, width, height))
         target = QRect(source.topLeft() * zoom + origin, source.size() * zoom)
