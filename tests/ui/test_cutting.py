@@ -333,6 +333,7 @@ def test_zooming_keeps_what_is_under_the_mouse(qtbot: QtBot, page: SpritesPage, 
     write(tmp_path / "s.png", sheet_of(3, 40, 40, Grid(16, 16), empty=1500))
     load(qtbot, page, tmp_path)
     canvas = seen(qtbot, page).canvas
+    assert canvas.zoom() == 2 and canvas.viewport().rect().contains(canvas.handles["margin"].geometry())
     canvas.set_zoom(4)
     about = QPoint(300, 200)
     canvas.scroll_by(QPoint(700, 500))

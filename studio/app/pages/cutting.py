@@ -151,14 +151,14 @@ class CutView(QWidget):
     def _show_sheet(self) -> None:
         sheet = self._reader.sheet
         assert sheet is not None
-        self._stack.setCurrentIndex(_SHEET)
-        self.canvas.show_sheet(sheet.rgba)
-        self._refresh()
         options = self.form.options()
         grid = given_grid(options) if options.tile else sheet.proposed
         height, width = sheet.rgba.shape[:2]
         cell = min(grid.tile_width, grid.tile_height) if grid else min(width, height)
+        self._stack.setCurrentIndex(_SHEET)
         self.canvas.set_zoom(fitting_zoom(self.canvas, width, height, cell))
+        self.canvas.show_sheet(sheet.rgba)
+        self._refresh()
         if self._fresh:
             self._fresh = False
             self.canvas.setFocus()
