@@ -14,6 +14,8 @@ from studio.core.events import Event, Rgba
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
+    from studio.data.imported import Quarantined
+    from studio.data.sheets import Sheet
     from studio.engine.devices import Device
     from studio.engine.generate import GenerateSettings
     from studio.engine.measure import DeviceMeasured
@@ -92,3 +94,33 @@ class CheckpointsListed(Event):
 
     path: Path
     names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OnlySheets(Event):
+    """The import of these paths found no sprite, but pictures that are too large for one."""
+
+    paths: tuple[Path, ...]
+    sheets: tuple[Quarantined, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class SheetSeen(Event):
+    """A sheet, ready to be shown."""
+
+    sheet: Sheet
+
+
+@dataclass(frozen=True, eq=False)
+class PackedSeen(Event):
+    """The sprites of a packed sheet. boxes: int [n, 4], left, top, right and bottom, the last two excluded."""
+
+    boxes: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SheetUnseen(Event):
+    """Why there is nothing to show, and what to do: as in StudioError."""
+
+    title: str
+    hint: str

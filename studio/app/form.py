@@ -167,10 +167,11 @@ def _make(item: Setting) -> QWidget:
         return combo
     if item.kind is str:
         return QLineEdit()
-    return _whole_box(item) if item.kind is int else _number_box(item)
+    return whole_box(item) if item.kind is int else _number_box(item)
 
 
-def _whole_box(item: Setting) -> QSpinBox:
+def whole_box(item: Setting) -> QSpinBox:
+    """A box for a setting that is a whole number."""
     box = QSpinBox()
     low = -_LARGEST_INT if item.low is None else int(item.low)
     high = _LARGEST_INT if item.high is None else int(item.high)

@@ -43,13 +43,15 @@ class Importing(QObject):
     """Opens files and folders, and holds what came of the last ones.
 
     started: other files are being read. progressed: (Progress). imported: (SpritesImported).
-    palette_found: (PaletteFound). ended: the import is over, in whatever way.
+    palette_found: (PaletteFound). only_sheets: (OnlySheets) there was nothing but sheets; what was open stays.
+    ended: the import is over, in whatever way.
     """
 
     started = Signal()
     progressed = Signal(object)
     imported = Signal(object)
     palette_found = Signal(object)
+    only_sheets = Signal(object)
     ended = Signal()
 
     def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
@@ -117,7 +119,7 @@ class Importing(QObject):
         self.cancel()
         self._asked, paths = asked, asked.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
-        self._job = self._dispatcher.start("files", title, jobs.import_sprites(paths, asked.options), self._receive)
+        self._job = self._dispatcher.start("files", title, jobs.open_sprites(paths, asked.options), self._receive)
 
     def _receive(self, event: Event) -> None:
         job = self._job
@@ -131,6 +133,8 @@ class Importing(QObject):
             self._dispatcher.start(
                 "files", "Looking at the colours", jobs.find_palette(event.sprites), self._receive_palette
             )
+        elif isinstance(event, answers.OnlySheets):
+            self.only_sheets.emit(event)
         elif isinstance(event, JobEnded):
             self._job = None
             self.ended.emit()

@@ -19,19 +19,24 @@ from studio.app.answers import (
     FilesSaved,
     LibrariesLoaded,
     Measured,
+    OnlySheets,
+    PackedSeen,
     PaletteFound,
     PlotsReady,
     RunDescribed,
     RunTrashed,
+    SheetSeen,
+    SheetUnseen,
 )
 from studio.core import files, places
 from studio.core.config import TrainingConfig
-from studio.core.errors import StudioError
+from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Events, Progress, Rgba, RunStarted
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
     from studio.data.importing import ImportOptions
+    from studio.data.sheets import Sheet
     from studio.engine.devices import Device
     from studio.engine.generate import GenerateSettings
     from studio.engine.model import Control, TrainedModel
@@ -191,6 +196,39 @@ def examine(sprites: Sprites, options: ImportOptions) -> Events:
     from studio.data.examining import examine
 
     yield from examine(sprites, options)
+
+
+def open_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
+    """Import sprites; where there are none, but uncut sheets, hand on those."""
+    from studio.data.importing import SHEET_GROUPS, NothingUsableError
+
+    try:
+        yield from import_sprites(paths, options)
+    except NothingUsableError as error:
+        sheets = tuple(item for item in error.left_out if item.group in SHEET_GROUPS)
+        if not sheets or options.sheets != "as they are" or options.other_sizes == "leave out":
+            raise
+        yield OnlySheets(tuple(paths), sheets)
+
+
+def look_at_sheet(paths: Sequence[Path], name: str) -> Events:
+    """The sheet that an import of `paths` calls `name`, or why it can't be seen."""
+    from studio.data.sheets import look_at_sheet
+
+    try:
+        yield SheetSeen((yield from look_at_sheet(paths, name)))
+    except BadInputError as error:
+        yield SheetUnseen(error.title, error.hint)
+
+
+def find_packed(sheet: Sheet, gap: int) -> Events:
+    """The sprites of a packed sheet, or why there are none."""
+    from studio.data.sheets import find_packed
+
+    try:
+        yield PackedSeen((yield from find_packed(sheet, gap)))
+    except BadInputError as error:
+        yield SheetUnseen(error.title, error.hint)
 
 
 def find_palette(sprites: Sprites) -> Events:

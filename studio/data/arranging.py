@@ -111,8 +111,9 @@ def _added(table: _Table, reading: Reading) -> Iterator[None]:
         else:
             table.quarantine.append(_quarantined(reading.file, problem))
         yield
-    if len(table.names) > before:
-        table.notes += [_quarantined(reading.file, remark) for remark in reading.remarks]
+    kept = len(table.names) > before
+    remarks = [remark for remark in reading.remarks if kept or remark.group == "cut sheet"]
+    table.notes += [_quarantined(reading.file, remark) for remark in remarks]
 
 
 def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:

@@ -184,8 +184,12 @@ QUARANTINE_GROUPS = (
     "chosen",  # by name
 )
 
+# Of both: what can be cut, in another way than it was.
+SHEET_GROUPS = ("looks like a sheet", "cut sheet", "wrong size")
+
 # Kept.
 NOTE_GROUPS = (
+    "cut sheet",  # into how many sprites, kept or not
     "jpeg",
     "misnamed",  # another kind than its name says
     "converted",  # 16 bits, CMYK, LAB, ...: colours are not bit for bit those of the file

@@ -24,6 +24,7 @@ from studio.data.imported import (
     MOST_FILES,
     NOTE_GROUPS,
     QUARANTINE_GROUPS,
+    SHEET_GROUPS,
     ImportOptions,
     Quarantined,
     SpritesImported,
@@ -34,7 +35,15 @@ from studio.data.mending import mend
 from studio.data.reading import Reading, read_all
 from studio.data.sources.base import Found, Source
 
-__all__ = ["NOTE_GROUPS", "QUARANTINE_GROUPS", "ImportOptions", "Quarantined", "SpritesImported", "import_sprites"]
+__all__ = [
+    "NOTE_GROUPS",
+    "QUARANTINE_GROUPS",
+    "SHEET_GROUPS",
+    "ImportOptions",
+    "Quarantined",
+    "SpritesImported",
+    "import_sprites",
+]
 
 _CHUNK = 32  # files for one thread at a time
 _THREADS = 2  # one waits for the disk while the other decodes; more only fight over the interpreter
@@ -45,14 +54,22 @@ _READ = (
 )
 
 
+class NothingUsableError(BadInputError):
+    """No file could be kept. left_out: what was found instead, and why it can't be."""
+
+    def __init__(self, title: str, hint: str, left_out: Sequence[Quarantined]) -> None:
+        super().__init__(title, hint)
+        self.left_out = tuple(left_out)
+
+
 def import_sprites(
     paths: Sequence[Path], options: ImportOptions, cache_dir: Path | None = None
 ) -> Generator[Event, None, None]:
     """Read every sprite under `paths`: Progress at least every 50 ms, Notice where useful, SpritesImported last.
 
     Closing the generator stops the import within 200 ms, also while a file hangs. Files on disk are never changed.
-    With `cache_dir`, unchanged files are not read again. Raises BadInputError when a path does not exist or nothing
-    usable was found.
+    With `cache_dir`, unchanged files are not read again. Raises BadInputError when a path does not exist and
+    NothingUsableError when nothing usable was found.
     """
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
@@ -178,13 +195,13 @@ def _imported(arranged: Arranged, started: float, *, from_cache: bool) -> Sprite
     )
 
 
-def _nothing_usable(roots: Sequence[Root], quarantine: Sequence[Quarantined]) -> BadInputError:
-    where = title_of(roots)
-    if not quarantine:
-        return BadInputError(f"There are no pictures in {where!r}.", f"The studio reads {_READ}.")
-    if len(quarantine) == 1:
-        return BadInputError(
-            f"{quarantine[0].name!r} can't be used: {quarantine[0].reason}.", f"The studio reads {_READ}."
-        )
+def _nothing_usable(roots: Sequence[Root], quarantine: Sequence[Quarantined]) -> NothingUsableError:
+    where, hint = title_of(roots), f"The studio reads {_READ}."
     title = f"None of the {len(quarantine):,} pictures in {where!r} can be used."
-    return BadInputError(title, f"Most often: {commonest(quarantine)}. The studio reads {_READ}.")
+    if not quarantine:
+        title = f"There are no pictures in {where!r}."
+    elif len(quarantine) == 1:
+        title = f"{quarantine[0].name!r} can't be used: {quarantine[0].reason}."
+    else:
+        hint = f"Most often: {commonest(quarantine)}. {hint}"
+    return NothingUsableError(title, hint, quarantine)

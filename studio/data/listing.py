@@ -74,8 +74,16 @@ def title_of(roots: Sequence[Root]) -> str:
     return " + ".join(names)
 
 
-def files_under(root: Root) -> Iterator[Found | Quarantined]:
+def find_file(roots: Sequence[Root], name: str) -> Found | None:
+    """The file of this name as it is now, looked for only where it can be."""
+    items = (item for root in roots for item in files_under(root, wanted=name))
+    return next((item for item in items if isinstance(item, Found) and item.name == name), None)
+
+
+def files_under(root: Root, *, wanted: str = "") -> Iterator[Found | Quarantined]:
     """Every plain file of `root`, in no fixed order, and what could not be looked at. An archive is like a folder.
+
+    With `wanted`, what can't hold a file of that name is passed over.
 
     Hidden files and folders are passed over. Links inside a folder are not followed: what they point to inside it is
     found by itself, and what is outside was not dropped.
@@ -98,6 +106,8 @@ def files_under(root: Root) -> Iterator[Found | Quarantined]:
         except OSError as error:
             yield Quarantined(_name(root, folders, ""), no_access(error, "folder"), "no access", Path(where))
             continue
+        if wanted:
+            entries = [one for one in entries if f"{wanted}/".startswith(f"{_name(root, folders, shown(one.name))}/")]
         yield from _entries(root, entries, beside, folders, waiting)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from studio.core import wording
 from studio.core.events import Rgba
 from studio.data.canvas import clear_hidden, looks_smooth, native_scale, shrunk, visible_box
 from studio.data.imported import LARGEST_CANVAS, QUARANTINE_GROUPS, ImportOptions
@@ -70,7 +71,10 @@ def _read(file: Found, source: Source, options: ImportOptions) -> Reading:
     try:
         for item in source.read(file):
             if isinstance(item, Picture):
-                reading.shapes.extend(_shape(part, options.shrink) for part in sliced(item, shown(file.stem), options))
+                cut = sliced(item, shown(file.stem), options)
+                reading.shapes.extend(_shape(part, options.shrink) for part in cut)
+                if cut[0] is not item:
+                    reading.remarks.append(Remark("cut sheet", _in_words(cut, options)))
             elif item.group in QUARANTINE_GROUPS:
                 reading.left_out.append(item)
             else:
@@ -80,6 +84,13 @@ def _read(file: Found, source: Source, options: ImportOptions) -> Reading:
     except OSError as error:
         return Reading(file, left_out=[Remark("no access", no_access(error, "file"))])
     return reading
+
+
+def _in_words(cut: Sequence[Picture], options: ImportOptions) -> str:
+    if options.sheets == "packed":
+        return f"cut into {wording.count(len(cut), 'sprite')}"
+    height, width = cut[0].rgba.shape[:2]
+    return f"cut into {wording.count(len(cut), 'tile')} of {width} x {height} pixels"
 
 
 def _shape(picture: Picture, shrink: int) -> Shape:

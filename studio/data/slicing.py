@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from studio.core.events import Rgba
 from studio.data.canvas import as_numbers, clear_hidden
+from studio.data.cells import Filling, cells_of
 from studio.data.grids import Grid, background_of, propose_grid
 from studio.data.imported import MOST_IN_SHEET, ImportOptions
 from studio.data.sources.base import Picture, Refused
@@ -48,8 +49,7 @@ def sliced(picture: Picture, sheet: str, options: ImportOptions) -> Sequence[Pic
 
     sheet: its name for people. Raises Refused for too many sprites.
     """
-    height, width = picture.rgba.shape[:2]
-    if options.sheets == "as they are" or picture.part or picture.label or max(height, width) <= options.size:
+    if options.sheets == "as they are" or not may_be_sheet(picture) or fits_canvas(picture.rgba, options):
         return (picture,)
     clear_hidden(picture.rgba)
     cut = list((_by_grid if options.sheets == "grid" else _by_emptiness)(picture.rgba, options))
@@ -60,9 +60,20 @@ def sliced(picture: Picture, sheet: str, options: ImportOptions) -> Sequence[Pic
     return [Picture(rgba, part, (f"{sheet} row {row + 1:0{digits}}" if by_row else sheet,)) for row, part, rgba in cut]
 
 
+def may_be_sheet(picture: Picture) -> bool:
+    """Whether nothing says yet what its sprites are."""
+    return not (picture.part or picture.label)
+
+
+def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
+    """Whether a picture is a sprite and no sheet, as the canvas that was asked for holds it."""
+    height, width = rgba.shape[:2]
+    return bool(max(height, width) <= options.size)
+
+
 def _by_grid(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str, Rgba]]:
     """Row, part name and pixels of each tile; none where no grid is seen or only one tile fits."""
-    grid = _given(options) if options.tile else propose_grid(rgba)
+    grid = given_grid(options) if options.tile else propose_grid(rgba)
     if grid is None or grid.rows(rgba.shape[0]) * grid.columns(rgba.shape[1]) < 2:
         return
     for row, column, tile in cut_grid(rgba, grid):
@@ -76,7 +87,8 @@ def _by_emptiness(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str
         yield from ((piece.row, str(number), piece.rgba) for number, piece in enumerate(pieces, 1))
 
 
-def _given(options: ImportOptions) -> Grid:
+def given_grid(options: ImportOptions) -> Grid:
+    """The grid of options that give a tile width."""
     return Grid(options.tile, options.tile_height or options.tile, options.margin, options.margin, options.spacing)
 
 
@@ -85,20 +97,11 @@ def cut_grid(rgba: Rgba, grid: Grid) -> list[tuple[int, int, Rgba]]:
 
     Raises Refused for too many.
     """
-    pixels = as_numbers(rgba)
-    filled = np.pad(pixels != background_of(pixels), (0, 1))  # so that every tile ends inside
-    tops = grid.top + np.arange(grid.rows(rgba.shape[0])) * (grid.tile_height + grid.spacing)
-    lefts = grid.left + np.arange(grid.columns(rgba.shape[1])) * (grid.tile_width + grid.spacing)
-    if not len(tops) or not len(lefts):
-        return []
-    for axis, starts, size in ((0, tops, grid.tile_height), (1, lefts, grid.tile_width)):
-        edges = np.stack([starts, starts + size], axis=1).reshape(-1)
-        filled = np.logical_or.reduceat(filled, edges, axis).take(np.arange(0, len(edges), 2), axis)
-    places = np.argwhere(filled)
-    _check_count(len(places))
+    cells = cells_of(grid, Filling.of(rgba))
+    check_count(cells.sprites)
     found = []
-    for row, column in places.tolist():
-        y, x = int(tops[row]), int(lefts[column])
+    for row, column in np.argwhere(cells.filled).tolist():
+        y, x = int(cells.tops[row]), int(cells.lefts[column])
         found.append((row, column, rgba[y : y + grid.tile_height, x : x + grid.tile_width].copy()))
     return found
 
@@ -134,7 +137,7 @@ def _connected(filled: NDArray[np.bool_], gap: int) -> _Parts:
     label = _labelled(blocks)[:height, :width]
     row, start, end = _runs(filled)
     numbers, label_of = np.unique(label[row, start], return_inverse=True)
-    _check_count(len(numbers))
+    check_count(len(numbers))
     renumbered = np.full(int(label.max(initial=-1)) + 2, -1, np.int32)  # its last one stands for -1
     renumbered[numbers] = np.arange(len(numbers))
     label = np.where(filled, renumbered[label], -1)
@@ -206,6 +209,7 @@ def _in_reading_order(parts: _Parts) -> Iterator[tuple[int, int]]:
         yield from ((row, number) for number in sorted(numbers, key=parts.boxes[:, 0].__getitem__))
 
 
-def _check_count(count: int) -> None:
+def check_count(count: int) -> None:
+    """Raises Refused for more sprites than are taken of one sheet."""
     if count > MOST_IN_SHEET:
         raise Refused("refused", f"would be cut into {count:,} sprites: at most {MOST_IN_SHEET:,} are taken")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, QUrl, Slot
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHeaderView, QTableView, QWidget
 
 from studio.app import parts
-from studio.data.importing import Quarantined
+from studio.data.imported import SHEET_GROUPS, Quarantined
 
 _HEADERS = ("File", "What was found")
 _Index = QModelIndex | QPersistentModelIndex
@@ -43,7 +43,12 @@ class _Model(QAbstractTableModel):
 
 
 class FileTable(QTableView):
-    """A double click shows the file in its folder."""
+    """A double click opens a sheet to be cut, and shows any other file in its folder.
+
+    cut_wanted: the name of a sheet.
+    """
+
+    cut_wanted = Signal(str)
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,7 +61,7 @@ class FileTable(QTableView):
         self.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.horizontalHeader().setHighlightSections(False)
         self.setColumnWidth(0, 280)
-        parts.describe(self, "Files", "Double-click a file to see it in its folder.")
+        parts.describe(self, "Files", "Double-click a sheet to see how it is cut, another file to see its folder.")
         self.activated.connect(self._open)
 
     def show_items(self, items: Sequence[Quarantined]) -> None:
@@ -67,6 +72,8 @@ class FileTable(QTableView):
 
     @Slot(QModelIndex)
     def _open(self, index: QModelIndex) -> None:
-        path = self._model.rows[index.row()].path
-        if path is not None:
-            QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
+        item = self._model.rows[index.row()]
+        if item.group in SHEET_GROUPS:
+            self.cut_wanted.emit(item.name)
+        elif item.path is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(item.path.parent)))

@@ -9,17 +9,19 @@ from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabWidget
 
 from studio.app import asking, parts
 from studio.app.pages.base import Page
+from studio.app.pages.cutting import CutView
 from studio.app.pages.doctor import DoctorView
 from studio.app.pages.selection import SelectionBar
 from studio.app.pages.summary import Summary
 from studio.app.pages.waiting import Waiting
+from studio.app.pages.ways_to_cut import WaysToCut
 from studio.app.session import Session
 from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.sprite_grid import SpriteGrid
 from studio.core import wording
 from studio.data.importing import SpritesImported
 
-_EMPTY, _WAITING, _OPEN = range(3)
+_EMPTY, _WAITING, _OPEN, _CUTTING = range(4)
 
 
 class SpritesPage(Page):
@@ -33,9 +35,11 @@ class SpritesPage(Page):
         self.grid = SpriteGrid()
         self.selection = SelectionBar(self.grid, session.importing, session.doctor)
         self.doctor = DoctorView(session.importing, session.doctor)
+        self.cutting = CutView(session.importing, session.dispatcher)
         self.tabs = QTabWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._stack = QStackedWidget()
+        self._ways = WaysToCut(session.importing, self.cutting, self.grid, self.summary.see_cells, self)
         self._lay_out()
         self._connect()
         self.arrive()
@@ -64,7 +68,7 @@ class SpritesPage(Page):
         self._splitter.restoreState(self.session.settings.layout("sprites"))
         zoom = self.session.settings.text("sprites_zoom", "2")
         self.grid.set_zoom(int(zoom) if zoom.isdecimal() else 2)
-        for page in (self.drop_zone, self.waiting, self._splitter):
+        for page in (self.drop_zone, self.waiting, self._splitter, self.cutting):
             self._stack.addWidget(page)
         self.setLayout(parts.column(self._stack))
 
@@ -77,6 +81,9 @@ class SpritesPage(Page):
         self.summary.reopen.clicked.connect(self._browse)
         self.summary.train.clicked.connect(self._go_to_training)
         self.summary.classes.chosen.connect(self.grid.set_visible)
+        self.doctor.files.cut_wanted.connect(self._ways.cut)
+        self._ways.opened.connect(self._show_cutting)
+        self.cutting.closed.connect(self._stop_cutting)
         importing.started.connect(self._show_waiting)
         importing.imported.connect(self._show_result)
         importing.ended.connect(self._show_what_there_is)
@@ -106,6 +113,9 @@ class SpritesPage(Page):
 
     @Slot()
     def _show_what_there_is(self) -> None:
+        if self.cutting.is_open:
+            self._stack.setCurrentIndex(_CUTTING)
+            return
         self._stack.setCurrentIndex(_OPEN if self.session.importing.sprites is not None else _EMPTY)
         self.arrive()
 
@@ -114,6 +124,9 @@ class SpritesPage(Page):
         sprites = result.sprites
         self.grid.set_sprites(sprites.rgba, names=sprites.names, labels=sprites.labels, class_names=sprites.class_names)
         self.summary.show_result(result)
+        if self.cutting.is_open:
+            self.cutting.close_view()
+            self.tabs.setCurrentIndex(0)
         self._stack.setCurrentIndex(_OPEN)
 
     @Slot()
@@ -121,3 +134,12 @@ class SpritesPage(Page):
         found = len(self.session.doctor.findings)
         self.tabs.setTabText(1, f"Doctor ({found})" if found else "Doctor")
         self.tabs.setTabToolTip(1, f"{wording.count(found, 'kind')} of files and sprites that deserve a look.")
+
+    @Slot()
+    def _show_cutting(self) -> None:
+        self._stack.setCurrentIndex(_CUTTING)
+
+    @Slot()
+    def _stop_cutting(self) -> None:
+        self.cutting.close_view()
+        self._show_what_there_is()

@@ -23,7 +23,7 @@ _APPLY = "Read the files again with these settings; the files stay as they are."
 
 
 class Summary(QWidget):
-    """The left side of the Sprites page. The page connects `train` and `reopen`."""
+    """The left side of the Sprites page. The page connects `train`, `reopen` and `see_cells`."""
 
     def __init__(self, importing: Importing) -> None:
         super().__init__()
@@ -33,13 +33,15 @@ class Summary(QWidget):
         self.form = ConfigForm(ImportOptions())
         self.apply = parts.button("Apply", _APPLY)
         self.apply.setEnabled(False)
+        self.see_cells = parts.button("See the cells…", "See the sheets with their cells drawn over them.")
         self.train = parts.button("Train on these", "Go to the Train page.", "train", "primary")
         self.reopen = parts.button("Open others…", "Open another folder of sprites.", "folder")
         self._title = labels.title("")
         self._facts = labels.caption("")
         self._colours = labels.heading("Colours")
         self._swatches = Swatches()
-        options = Disclosure("Canvas, classes and sheets", parts.panel(parts.column(self.form, self.apply)))
+        buttons = parts.row(self.apply, self.see_cells)
+        options = Disclosure("Canvas, classes and sheets", parts.panel(parts.column(self.form, buttons)))
         box = parts.column(
             self._title, self._facts, self.train, self.reopen, labels.heading("Classes"), self.classes, options,
             self._colours, self._swatches, 1,

@@ -28,15 +28,20 @@ def draw_sprite(painter: QPainter, box: QRect, sprite: Rgba) -> None:
     left = round(box.x() * ratio) + (round(across) - factor * width) // 2
     top = round(box.y() * ratio) + (round(down) - factor * height) // 2
     target = QRect(left, top, factor * width, factor * height)
-    colours = theme.colours()
     painter.save()
     painter.scale(1 / ratio, 1 / ratio)
     painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
     painter.setBrushOrigin(left, top)
-    painter.fillRect(target, _checker(colours.checker_a, colours.checker_b, max(1, round(_CHECKER * ratio))))
+    painter.fillRect(target, checkerboard(ratio))
     pixels = np.ascontiguousarray(sprite)  # alive until drawn: the image shares its memory
     painter.drawImage(target, QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGBA8888))
     painter.restore()
+
+
+def checkerboard(ratio: float) -> QBrush:
+    """What shows through sprites, for a painter in device pixels, of which `ratio` are a logical one."""
+    colours = theme.colours()
+    return _checker(colours.checker_a, colours.checker_b, max(1, round(_CHECKER * ratio)))
 
 
 def factor_for(box: int, pixels: int, ratio: float) -> float:

@@ -1,0 +1,102 @@
+"""What would come of a cut, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core import wording
+from studio.data.canvas import COMMON_SIZES
+from studio.data.cells import Cells
+from studio.data.imported import LARGEST_CANVAS, ImportOptions
+from studio.data.sheets import Sheet
+from studio.data.slicing import check_count, fits_canvas
+from studio.data.sources.base import Refused
+
+
+@dataclass(frozen=True)
+class Sheets:
+    """The sheets of an import, by their names in it.
+
+    singles: sprites beside them, that stay whole. canvas: pixels, of those. reason: why nobody had to ask for this.
+    """
+
+    paths: tuple[Path, ...]
+    names: tuple[str, ...]
+    options: ImportOptions
+    singles: int = 0
+    canvas: int = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """sprites: how many, 0 where the sheet would not be cut. words: a short sentence. side: of the largest, pixels."""
+
+    sprites: int
+    words: str
+    side: int = 0
+
+
+def outcome_of_cells(cells: Cells | None) -> Outcome:
+    """What cutting along a grid gives."""
+    if cells is None:
+        return Outcome(0, "No grid is seen in this sheet: it would stay whole.")
+    if cells.filled.size < 2:
+        return Outcome(0, "Fewer than two whole cells fit: the sheet would stay whole.")
+    left_out = wording.count(cells.empty, "empty cell")
+    words = f"{wording.count(cells.sprites, 'sprite')}, {left_out} left out" if cells.empty else ""
+    return _outcome(cells.sprites, words, max(cells.grid.tile_width, cells.grid.tile_height))
+
+
+def outcome_of_boxes(boxes: NDArray[np.int64] | None, trouble: str = "") -> Outcome:
+    """What cutting a packed sheet gives. Without boxes it is not known yet, or `trouble` is why there are none."""
+    if boxes is None:
+        return Outcome(0, trouble or "Looking for the sprites…")
+    if len(boxes) < 2:
+        return Outcome(0, "Nothing parts its sprites: the sheet would stay whole.")
+    return _outcome(len(boxes), "", int((boxes[:, 2:] - boxes[:, :2]).max()))
+
+
+def _outcome(count: int, words: str, side: int) -> Outcome:
+    if not count:
+        return Outcome(0, "All cells are empty: the sheet would stay whole.")
+    if side > LARGEST_CANVAS:
+        words = f"{words or wording.count(count, 'sprite')}, up to {side:,} pixels large: at most {LARGEST_CANVAS} fit"
+    try:
+        check_count(count)
+    except Refused as refused:
+        return Outcome(0, f"The sheet {refused.reason}.")
+    return Outcome(count, words or wording.count(count, "sprite"), side)
+
+
+def with_canvas(options: ImportOptions, sheets: Sheets, sheet: Sheet, side: int) -> ImportOptions:
+    """The options with a canvas that holds sprites of `side` pixels and leaves single sprites whole, if that is one."""
+    if not options.size and not sheets.singles:
+        return options
+    size = options.size or sheets.canvas
+    if side > size:
+        size = next((common for common in COMMON_SIZES if common >= side), LARGEST_CANVAS)
+    fitting = options.replace(size=size)
+    return options.replace(size=0) if fits_canvas(sheet.rgba, fitting) else fitting
+
+
+def consequences(options: ImportOptions, sheets: Sheets) -> str:
+    """What else a cut does: to the other sheets, and to single sprites."""
+    words = []
+    if len(sheets.names) > 1:
+        automatic = options.sheets == "grid" and not options.tile
+        each = f"Each of the {len(sheets.names):,} sheets is cut along its own grid."
+        words.append(each if automatic else f"These numbers hold for all {len(sheets.names):,} sheets.")
+    if options.size:
+        single = "Smaller pictures stay"
+        if sheets.singles:
+            others = wording.count(sheets.singles, "other sprite")
+            single = f"{others} {'stays' if sheets.singles == 1 else 'stay'}"
+        words.append(f"{single} whole; the canvas is {options.size} × {options.size} pixels.")
+    elif sheets.singles:
+        words.append("Every picture in which cells are seen is cut.")
+    return " ".join(words)

@@ -1,0 +1,77 @@
+"""How a user comes to see a sheet's cells: from what was found, from the settings, or because there is nothing else."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QPushButton
+
+from studio.app import parts
+from studio.app.answers import OnlySheets
+from studio.app.importing import Importing
+from studio.app.pages.cut_words import Sheets
+from studio.app.pages.cutting import CutView
+from studio.app.widgets.sprite_grid import SpriteGrid
+from studio.data.importing import ImportOptions, SpritesImported
+
+_GROUPS = ("looks like a sheet", "cut sheet")
+_SEE = "See the sheets with their cells drawn over them, and cut them by looking."
+_NO_SHEETS = "No picture looks like a sheet: select one among the sprites to see its cells."
+_TOO_LARGE = "What was opened is too large for single sprites: see whether these are the cells of a sheet, and cut it."
+
+
+class WaysToCut(QObject):
+    """opened: the view shows a sheet, and wants to be shown."""
+
+    opened = Signal()
+
+    def __init__(
+        self, importing: Importing, view: CutView, grid: SpriteGrid, button: QPushButton, parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._importing, self._view, self._grid, self._button = importing, view, grid, button
+        self._names: list[str] = []  # of all pictures that are sheets, cut or not
+        button.clicked.connect(self._see_cells)
+        grid.selection_changed.connect(self._offer)
+        importing.imported.connect(self._look)
+        importing.only_sheets.connect(self._cut_dropped)
+
+    @Slot(str)
+    def cut(self, name: str) -> None:
+        """Show the sheet of this name, or the one that this part is of, among the others."""
+        names = self._names
+        known = name if name in names else name.rpartition("#")[0]
+        if known in names:
+            self._open(names, names.index(known))
+        else:
+            self._open([name])
+
+    @Slot()
+    def _see_cells(self) -> None:
+        """The sheets, or where there are none, the sprites that are selected: they may be small sheets."""
+        sprites = self._importing.sprites
+        assert sprites is not None
+        self._open(self._names or [sprites.names[index] for index in self._grid.selected()])
+
+    @Slot(object)
+    def _cut_dropped(self, found: OnlySheets) -> None:
+        names = tuple(item.name for item in found.sheets)
+        self._view.open(Sheets(found.paths, names, ImportOptions(), reason=_TOO_LARGE))
+        self.opened.emit()
+
+    @Slot(object)
+    def _look(self, result: SpritesImported) -> None:
+        items = (*result.quarantine, *result.notes)
+        self._names = sorted({item.name for item in items if item.group in _GROUPS})
+        self._offer()
+
+    @Slot()
+    def _offer(self) -> None:
+        """Enable the button where there is something to see."""
+        parts.enable(self._button, "" if self._names or self._grid.selected() else _NO_SHEETS, _SEE)
+
+    def _open(self, names: list[str], at: int = 0) -> None:
+        sprites = self._importing.sprites
+        assert sprites is not None
+        singles = sum("#" not in name for name in set(sprites.names) - set(names))
+        self._view.open(Sheets(self._importing.paths, tuple(names), self._importing.options, singles, sprites.size), at)
+        self.opened.emit()

@@ -1,0 +1,86 @@
+"""Sheets that are looked at before they are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Signal
+
+from studio.app import answers, jobs
+from studio.app.dispatcher import Dispatcher
+from studio.app.worker import Job, JobEnded
+from studio.core.events import Event, Events, JobFailed
+
+if TYPE_CHECKING:
+    from studio.data.sheets import Sheet
+
+
+class SheetReader(QObject):
+    """Reads one sheet at a time and finds its packed sprites, each beside the window.
+
+    seen: `sheet` has been read. unseen: (title, hint) why it can't be. packed: `boxes` has an answer, or `trouble` says
+    why there is none.
+    """
+
+    seen = Signal()
+    packed = Signal()
+    unseen = Signal(str, str)
+
+    def __init__(self, dispatcher: Dispatcher, parent: QObject) -> None:
+        super().__init__(parent)
+        self._dispatcher = dispatcher
+        self._job: Job | None = None
+        self._asked = 0  # times; answers to earlier questions are of no interest
+        self._gap = -1  # that was asked for last
+        self._boxes: dict[int, NDArray[np.int64]] = {}  # of this sheet, by gap
+        self.sheet: Sheet | None = None
+        self.trouble = ""
+
+    def read(self, paths: Sequence[Path], name: str) -> None:
+        """Read the sheet of that name; there is none until it is there."""
+        self.forget()
+        self._ask(f"Opening {name}", jobs.look_at_sheet(paths, name))
+
+    def boxes(self, gap: int) -> NDArray[np.int64] | None:
+        """The boxes of packed sprites: int [n, 4], left, top, right and bottom. None: they are being looked for."""
+        if self.sheet is not None and gap not in self._boxes and gap != self._gap:
+            self._gap = gap
+            self._ask("Looking for sprites", jobs.find_packed(self.sheet, gap))
+        return self._boxes.get(gap)
+
+    def forget(self) -> None:
+        """Let go of the sheet and of what is being done with it."""
+        if self._job is not None:
+            self._dispatcher.cancel(self._job)
+        self._job, self.sheet, self._gap = None, None, -1
+        self._asked += 1
+        self._boxes = {}
+
+    def _ask(self, title: str, events: Events) -> None:
+        if self._job is not None:
+            self._dispatcher.cancel(self._job)
+        self._asked += 1
+        self.trouble = ""
+        self._job = self._dispatcher.start("files", title, events, partial(self._receive, self._asked))
+
+    def _receive(self, asked: int, event: Event) -> None:
+        if asked != self._asked:
+            return
+        if isinstance(event, answers.SheetSeen):
+            self.sheet = event.sheet
+            self.seen.emit()
+        elif isinstance(event, answers.PackedSeen):
+            self._boxes[self._gap] = event.boxes
+            self.packed.emit()
+        elif isinstance(event, answers.SheetUnseen | JobFailed) and self.sheet is None:
+            self.unseen.emit(event.title, event.hint)
+        elif isinstance(event, answers.SheetUnseen | JobFailed):
+            self.trouble = f"{event.title} {event.hint}".strip()
+            self.packed.emit()
+        elif isinstance(event, JobEnded):
+            self._job = None
