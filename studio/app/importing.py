@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app import answers, jobs
+from studio.app import answers, colour_jobs, jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.worker import Job, JobEnded
 from studio.core import places
@@ -84,7 +84,7 @@ class Importing(QObject):
             self.result, (self.paths, self.options) = event, self._asked
             self.imported.emit(event)
             self._dispatcher.start(
-                "files", "Looking at the colours", jobs.find_palette(event.sprites), self._receive_palette
+                "files", "Looking at the colours", colour_jobs.find_palette(event.sprites), self._receive_palette
             )
         elif isinstance(event, JobEnded):
             self._job = None

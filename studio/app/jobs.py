@@ -19,19 +19,21 @@ from studio.app.answers import (
     FilesSaved,
     LibrariesLoaded,
     Measured,
-    PaletteFound,
     PlotsReady,
     RunDescribed,
     RunTrashed,
+    SpritesColoured,
 )
 from studio.core import files, places
 from studio.core.config import TrainingConfig
 from studio.core.errors import StudioError
-from studio.core.events import Event, Events, Progress, Rgba, RunStarted
+from studio.core.events import Event, Events, Progress, Rgba, RunStarted, SpritesGenerated
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
     from studio.data.importing import ImportOptions
+    from studio.data.recolouring import ColourChoice
+    from studio.data.true_pixels import PixelStyle
     from studio.engine.devices import Device
     from studio.engine.generate import GenerateSettings
     from studio.engine.model import Control, TrainedModel
@@ -58,9 +60,13 @@ class SavedModel:
 
 
 class ModelShelf:
-    """The model that was loaded last, kept for the next job. Used in the engine's thread alone."""
+    """The model that was loaded last, kept for the next job. Used in the engine's thread alone.
+
+    drawn: the sprites that were made last, as the model drew them, and the style of those that it learnt from.
+    """
 
     def __init__(self) -> None:
+        self.drawn: tuple[SpritesGenerated, PixelStyle] | None = None
         self._key: tuple[SavedModel, str, float] | None = None
         self._model: TrainedModel | None = None
 
@@ -158,11 +164,31 @@ def resume(path: Path, device: Device, control: Control) -> Events:
     yield from _described(train_resumed(path, device, control))
 
 
-def generate(shelf: ModelShelf, source: SavedModel | Control, device: Device, settings: GenerateSettings) -> Events:
-    """New sprites from a model."""
+def generate(
+    shelf: ModelShelf, source: SavedModel | Control, device: Device, settings: GenerateSettings, colours: ColourChoice
+) -> Events:
+    """New sprites from a model, in the chosen colours. As drawn they stay on the shelf, to be recoloured."""
     from studio.engine.generate import generate
 
-    yield from generate(shelf.get(source, device), settings)
+    model = shelf.get(source, device)
+    with contextlib.closing(generate(model, settings.replace(true_pixels=False))) as events:
+        for event in events:
+            if isinstance(event, SpritesGenerated):
+                shelf.drawn = (event, model.style)
+                yield from recolour(shelf, colours)
+            else:
+                yield event
+
+
+def recolour(shelf: ModelShelf, colours: ColourChoice) -> Events:
+    """The sprites that were drawn last, in other colours."""
+    from studio.data.recolouring import recoloured
+
+    if shelf.drawn is not None:
+        drawn, style = shelf.drawn
+        sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours)
+        name = colours.palette.name if colours.palette is not None else ""
+        yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, name)
 
 
 def classify(shelf: ModelShelf, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
@@ -184,15 +210,6 @@ def import_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
     from studio.data.importing import import_sprites
 
     yield from import_sprites(paths, options, places.cache())
-
-
-def find_palette(sprites: Sprites) -> Events:
-    """The colours that a set of sprites uses most."""
-    from studio.data.palette import display_order, palette_of
-
-    colours, counts = palette_of(sprites.rgba)
-    order = display_order(colours)
-    yield PaletteFound(sprites, colours[order], counts[order])
 
 
 def list_runs() -> Events:

@@ -13,8 +13,9 @@ from studio.app.dispatcher import Dispatcher, Place
 from studio.app.jobs import ModelShelf, Picked, SavedModel
 from studio.app.worker import Job, JobEnded
 from studio.core import wording
-from studio.core.events import Classified, Event, Events, Exported, Notice, Progress, Rgba, SpritesGenerated
+from studio.core.events import Classified, Event, Events, Exported, Notice, Progress, Rgba
 from studio.data.importing import ImportOptions, SpritesImported
+from studio.data.recolouring import ColourChoice
 
 if TYPE_CHECKING:
     from studio.engine.devices import Device
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 class Models(QObject):
     """One thing at a time is asked of a model. busy_changed: something began or ended. progressed: (Progress).
 
-    generated: (SpritesGenerated). classified: (Rgba, Classified). exported: (Exported). saved: (FilesSaved).
+    generated: (SpritesColoured). classified: (Rgba, Classified). exported: (Exported). saved: (FilesSaved).
     checkpoints_listed: (CheckpointsListed).
     """
 
@@ -42,6 +43,7 @@ class Models(QObject):
         self._dispatcher = dispatcher
         self._shelf = ModelShelf()
         self._job: Job | None = None
+        self._recolouring: Job | None = None
         self._classifying: tuple[SavedModel | Control, Device] | None = None
         self._shown: Rgba | None = None
 
@@ -49,9 +51,24 @@ class Models(QObject):
         """Whether an answer is awaited."""
         return self._job is not None
 
-    def generate(self, source: SavedModel | Control, device: Device, settings: GenerateSettings) -> None:
-        """Make new sprites."""
-        self._begin("engine", "Generating", jobs.generate(self._shelf, source, device, settings))
+    def generate(
+        self,
+        source: SavedModel | Control,
+        device: Device,
+        settings: GenerateSettings,
+        colours: ColourChoice | None = None,
+    ) -> None:
+        """Make new sprites, in the colours that the settings say or in others."""
+        chosen = colours or ColourChoice(settings.true_pixels)
+        self._begin("engine", "Generating", jobs.generate(self._shelf, source, device, settings, chosen))
+
+    def recolour(self, colours: ColourChoice) -> None:
+        """Bring the sprites that were made last, or are being made, into other colours."""
+        if self._recolouring is not None:
+            self._dispatcher.cancel(self._recolouring)
+        self._recolouring = self._dispatcher.start(
+            "engine", "Changing the colours", jobs.recolour(self._shelf, colours), self._hand_on
+        )
 
     def classify(self, source: SavedModel | Control, device: Device, paths: Sequence[Path], size: int) -> None:
         """Read sprites from files, fitted to the model's size, and say what the model takes them for."""
@@ -114,7 +131,7 @@ class Models(QObject):
     def _hand_on(self, event: Event) -> None:
         signals: dict[type[Event], Callable[[Event], None]] = {
             Progress: self.progressed.emit,
-            SpritesGenerated: self.generated.emit,
+            answers.SpritesColoured: self.generated.emit,
             Exported: self.exported.emit,
             answers.CheckpointsListed: self.checkpoints_listed.emit,
         }

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabWidget
 
 from studio.app import asking, parts
@@ -27,7 +30,7 @@ class SpritesPage(Page):
         super().__init__(session)
         self.drop_zone = DropZone()
         self.waiting = Waiting(session.importing)
-        self.summary = Summary(session.importing)
+        self.summary = Summary(session)
         self.grid = SpriteGrid()
         self.left_out = FindingsView("Every file could be used.")
         self.odd = FindingsView("Nothing odd was found.")
@@ -46,6 +49,7 @@ class SpritesPage(Page):
         """Remember where the splitter is, and the zoom."""
         self.session.settings.keep_layout("sprites", self._splitter.saveState())
         self.session.settings.keep_text("sprites_zoom", str(self.grid.zoom()))
+        self.summary.palette_view.keep()
 
     def _lay_out(self) -> None:
         side = parts.scrolling(self.summary)
@@ -74,10 +78,19 @@ class SpritesPage(Page):
         self.drop_zone.recent_chosen.connect(self._open_recent)
         self.summary.reopen.clicked.connect(self._browse)
         self.summary.train.clicked.connect(self._go_to_training)
-        self.summary.classes.chosen.connect(self.grid.set_visible)
+        self.summary.filtered.connect(self._filter)
+        escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self._splitter)
+        escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        escape.activated.connect(self.summary.palette_view.clear)
         importing.started.connect(self._show_waiting)
         importing.imported.connect(self._show_result)
         importing.ended.connect(self._show_what_there_is)
+
+    @Slot(object)
+    def _filter(self, indices: NDArray[np.int64] | None) -> None:
+        self.grid.set_visible(indices)
+        of = "" if indices is None else f" ({len(indices):,})"
+        self.tabs.setTabText(0, f"Sprites{of}")
 
     @Slot(list)
     def _open(self, paths: list[str]) -> None:
