@@ -16,16 +16,25 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import asking
 from studio.app.pages.colour_panel import ColourPanel
+from studio.app.pages.generate import GeneratePage
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.pages.palette_view import PaletteView
 from studio.app.pages.sprites import SpritesPage
 from studio.app.session import Session
-from studio.app.window import Window
 from studio.core.events import JobFailed, Rgba
 from studio.data.colour_use import colour_use
 from studio.data.palette_files import load_palette, save_palette
 from studio.data.palettes.base import Palette
-from tests.ui.conftest import LONG_MS, click, start_tiny
+from studio.data.true_pixels import style_of
+from studio.engine import catalogue
+from studio.engine.generate import GenerateSettings
+from studio.engine.model import Control
+from studio.engine.rundir import RunDir
+from studio.engine.style_file import save_style
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU
+from tests.exports.tools import CLASS_NAMES, small_model
+from tests.ui.conftest import LONG_MS, click
 
 LEFT, NO_KEY = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 WARM = Palette(np.array([[190, 74, 47, 255], [20, 20, 30, 255], [240, 220, 180, 255]], np.uint8), "Warm")
@@ -211,24 +220,24 @@ def test_only_palettes_are_taken(panel: ColourPanel, tmp_path: Path) -> None:
     assert not drop(panel, sprites)
 
 
-def test_new_sprites_come_in_the_chosen_colours(qtbot: QtBot, opened: Window, tmp_path: Path) -> None:
+def test_new_sprites_come_in_the_chosen_colours(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
     """Drawn once; other colours are those of the same sprites, and the last ones are what is saved."""
-    page, models = opened.generate, opened.session.models
-    start_tiny(opened.session)
-    qtbot.waitUntil(lambda: opened.session.training.state == "idle", timeout=LONG_MS)
-    opened.show_page("generate")
-    qtbot.waitUntil(page.generate.isEnabled, timeout=LONG_MS)
-    panel = page.request.colours
-    qtbot.waitUntil(lambda: panel.swatches.model().rowCount() > 0, timeout=LONG_MS)  # those of the run's sprites
+    page, models = GeneratePage(session), session.models
+    qtbot.addWidget(page)
+    panel, data = page.request.colours, make_sprites(classes=len(CLASS_NAMES))
+    model = small_model(catalogue.recipe("generator"))
+    model.style = style_of(data)
+    settings = GenerateSettings(count=8, steps=2)
+
+    def generate() -> None:
+        models.generate(Control(live=model), CPU, settings, panel.choice())
 
     def results(change: Callable[[], object]) -> tuple[Rgba, str]:
         with qtbot.waitSignal(models.generated, timeout=LONG_MS) as made:
             change()
         return made.args[0].sprites, page.results._facts.text()
 
-    own, _ = results(lambda: click(page.generate))
-    data = opened.session.importing.sprites
-    assert data is not None
+    own, _ = results(generate)
     assert colours_in(own) <= colours_in(data.rgba)
     page.results.grid.select([3, 5])
     warm, facts = results(lambda: drop(panel, save_palette(tmp_path / "warm.gpl", WARM)))
@@ -253,3 +262,16 @@ def choose(panel: ColourPanel, kind: str) -> None:
 
 def colours_in(rgba: Rgba) -> set[tuple[int, ...]]:
     return {tuple(colour) for colour in rgba[rgba[..., 3] > 0][:, :3].tolist()}
+
+
+def test_the_colours_of_a_run_are_shown(qtbot: QtBot, session: Session, panel: ColourPanel, run_path: Path) -> None:
+    run_path.mkdir(parents=True)
+    style = style_of(make_sprites())
+    save_style(RunDir(run_path), style)
+    panel._models.models.addItem("trial", str(run_path))  # as if it were listed
+    qtbot.waitUntil(lambda: panel.swatches.model().rowCount() > 0, timeout=LONG_MS)
+    shown = {str(panel.swatches.model().index(row, 0).data()) for row in range(panel.swatches.model().rowCount())}
+    assert shown == {"#" + bytes(colour).hex() for colour in style.palette.tolist()}
+    assert panel._about.text() == f"{len(shown)} colours"
+    choose(panel, "drawn")
+    assert not panel.choice().true_pixels and panel.swatches.model().rowCount() == 0

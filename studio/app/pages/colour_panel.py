@@ -30,7 +30,7 @@ _TIP = (
     "which can be dropped here."
 )
 _DITHER = "Show colours that the palette lacks as a pattern of two that it has."
-_FILE_FIRST = "Patterns are for the colours of a palette file: choose one above."
+_FILE_FIRST = "Dithering is for the colours of a palette file: choose one above."
 
 
 class ColourPanel(QWidget):
@@ -53,8 +53,8 @@ class ColourPanel(QWidget):
         for words, kind in (("The sprites' own", _OWN), ("As drawn", _DRAWN), ("From a file…", _OPEN)):
             self.box.addItem(words, kind)
         parts.describe(self.box, "Colours", _TIP)
-        self.dither = QCheckBox("Mix missing colours as patterns")
-        self.dither.setAccessibleName("Mix missing colours as patterns")
+        self.dither = QCheckBox("Dither missing colours")
+        self.dither.setAccessibleName("Dither missing colours")
         self.swatches = Swatches()
         parts.describe(self.swatches, "Colours of new sprites", "The colours that new sprites are made of.")
         self._about = labels.caption("")

@@ -109,8 +109,8 @@ class PaletteView(QWidget):
         colours: Rgba = use.colours if use is not None else np.zeros((0, 4), np.uint8)
         self._order = display_order(colours) if self.order.currentData() == _BY_HUE else np.arange(len(colours))
         self.swatches.set_palette(colours[self._order], _words(use, self._order) if use is not None else ())
-        self._title.setText(f"Colours ({wording.number(use.total)})" if use is not None else "Colours")
-        self._about.setText(_about(use) if use is not None else "")
+        self._title.setText(f"Colours{_total(use)}")
+        self._about.setText(_about(use))
         self._about.setVisible(bool(self._about.text()))
         why_not = "" if len(colours) else _NONE_YET
         parts.enable(self.save, why_not, _SAVE)
@@ -166,10 +166,15 @@ def _words(use: ColourUse, order: NDArray[np.int64]) -> list[str]:
     return [f"{about}{wording.count(pixels, 'pixel')} in {about}{wording.count(n, 'sprite')}" for pixels, n in pairs]
 
 
-def _about(use: ColourUse) -> str:
-    """What the swatches leave out."""
-    words = f"The {wording.number(len(use.colours))} most used" if use.total > len(use.colours) else ""
-    if use.step > 1:
-        counted = f"counted in one of {wording.number(use.step)} sprites"
-        words = f"{words}, {counted}" if words else counted.capitalize()
-    return f"{words}." if words else ""
+def _total(use: ColourUse | None) -> str:
+    return f" ({wording.number(use.total)}{'+' if use.step > 1 else ''})" if use is not None else ""
+
+
+def _about(use: ColourUse | None) -> str:
+    """What the swatches leave out, and how the numbers came about."""
+    if use is None:
+        return ""
+    words = [f"the {len(use.colours)} most used"] if use.total > len(use.colours) else []
+    words += [f"estimated from 1 in {wording.number(use.step)} sprites"] if use.step > 1 else []
+    sentence = ", ".join(words)
+    return f"{sentence[:1].upper()}{sentence[1:]}." if words else ""
