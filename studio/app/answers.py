@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Event, Rgba
+from studio.core.events import Event, Rgba, SpritesGenerated
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
+    from studio.data.colour_use import ColourUse
     from studio.data.imported import Quarantined
+    from studio.data.palettes.base import Palette
     from studio.data.sheets import Sheet
     from studio.engine.devices import Device
     from studio.engine.generate import GenerateSettings
@@ -60,11 +62,42 @@ class PlotsReady(Event):
 
 @dataclass(frozen=True, eq=False)
 class PaletteFound(Event):
-    """The colours of a set of sprites, laid out for the eye: uint8 [K, 4], and how many pixels have each."""
+    """The colours of a set of sprites."""
 
     sprites: Sprites
-    colours: Rgba
-    counts: NDArray[np.int64]
+    use: ColourUse
+
+
+@dataclass(frozen=True, eq=False)
+class ColourFound(Event):
+    """Which of the sprites have an opaque pixel of a colour uint8 [4]: int64 [n], ascending."""
+
+    sprites: Sprites
+    colour: Rgba
+    indices: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PaletteLoaded(Event):
+    """A palette file was read; something can be seen in it."""
+
+    path: Path
+    palette: Palette
+
+
+@dataclass(frozen=True, eq=False)
+class StyleRead(Event):
+    """The colours of the sprites that a run learns from, uint8 [K, 3], most used first."""
+
+    run: Path
+    colours: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class SpritesColoured(SpritesGenerated):
+    """New sprites in the chosen colours; `palette` is the name of the file's that they were brought into, or empty."""
+
+    palette: str
 
 
 @dataclass(frozen=True, eq=False)

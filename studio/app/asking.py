@@ -7,6 +7,7 @@ from pathlib import Path
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from studio.app.settings import Settings
+from studio.data.palette_files import palette_formats
 
 _LAST = "last_folder"
 
@@ -24,6 +25,20 @@ def for_files(parent: QWidget, settings: Settings, title: str) -> list[Path]:
     if paths:
         settings.keep_text(_LAST, str(paths[0].parent))
     return paths
+
+
+def for_palette(parent: QWidget, settings: Settings) -> Path | None:
+    """A palette file that exists."""
+    kinds = f"Palettes ({' '.join(f'*{suffix}' for suffix in _palette_kinds())})"
+    start = settings.text(_LAST, str(Path.home()))
+    chosen, _ = QFileDialog.getOpenFileName(parent, "Open a palette", start, kinds)
+    return _remembered(chosen, settings)
+
+
+def for_new_palette(parent: QWidget, settings: Settings, name: str) -> Path | None:
+    """A palette file to write."""
+    kinds = ";;".join(f"{title} (*{suffix})" for suffix, title in _palette_kinds().items())
+    return for_new_file(parent, settings, "Save the palette", name, kinds)
 
 
 def for_new_file(parent: QWidget, settings: Settings, title: str, name: str, kinds: str) -> Path | None:
@@ -44,3 +59,12 @@ def _remembered(chosen: str, settings: Settings) -> Path | None:
         return None
     settings.keep_text(_LAST, str(Path(chosen).parent))
     return Path(chosen)
+
+
+def _palette_kinds() -> dict[str, str]:
+    """What the suffix of a palette file stands for. Several kinds may share one: the first is what is written."""
+    found: dict[str, str] = {}
+    for form in palette_formats():
+        for suffix in form.suffixes:
+            found.setdefault(suffix, form.title[:1].upper() + form.title[1:])
+    return found

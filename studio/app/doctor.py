@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app import jobs
+from studio.app import import_jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.importing import Importing
 from studio.app.worker import Job, JobEnded
@@ -53,7 +53,7 @@ class Doctor(QObject):
         self._examined = []
         sprites = self._importing.sprites
         assert sprites is not None
-        events = jobs.examine(sprites, self._importing.options)
+        events = import_jobs.examine(sprites, self._importing.options)
         self._job = self._dispatcher.start("files", _TITLE, events, self._receive, background=True)
         self._refresh()
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app import answers, jobs
+from studio.app import answers, colour_jobs, import_jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.worker import Job, JobEnded
 from studio.core import places
@@ -119,7 +119,8 @@ class Importing(QObject):
         self.cancel()
         self._asked, paths = asked, asked.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
-        self._job = self._dispatcher.start("files", title, jobs.open_sprites(paths, asked.options), self._receive)
+        events = import_jobs.open_sprites(paths, asked.options)
+        self._job = self._dispatcher.start("files", title, events, self._receive)
 
     def _receive(self, event: Event) -> None:
         job = self._job
@@ -131,7 +132,7 @@ class Importing(QObject):
             self.result, self.opened = event, self._asked
             self.imported.emit(event)
             self._dispatcher.start(
-                "files", "Looking at the colours", jobs.find_palette(event.sprites), self._receive_palette
+                "files", "Looking at the colours", colour_jobs.find_palette(event.sprites), self._receive_palette
             )
         elif isinstance(event, answers.OnlySheets):
             self.only_sheets.emit(event)

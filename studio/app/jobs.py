@@ -19,24 +19,20 @@ from studio.app.answers import (
     FilesSaved,
     LibrariesLoaded,
     Measured,
-    OnlySheets,
-    PackedSeen,
-    PaletteFound,
     PlotsReady,
     RunDescribed,
     RunTrashed,
-    SheetSeen,
-    SheetUnseen,
+    SpritesColoured,
 )
 from studio.core import files, places
 from studio.core.config import TrainingConfig
-from studio.core.errors import BadInputError, StudioError
-from studio.core.events import Event, Events, Progress, Rgba, RunStarted
+from studio.core.errors import StudioError
+from studio.core.events import Event, Events, Progress, Rgba, RunStarted, SpritesGenerated
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
-    from studio.data.importing import ImportOptions
-    from studio.data.sheets import Sheet
+    from studio.data.recolouring import ColourChoice
+    from studio.data.true_pixels import PixelStyle
     from studio.engine.devices import Device
     from studio.engine.generate import GenerateSettings
     from studio.engine.model import Control, TrainedModel
@@ -63,9 +59,13 @@ class SavedModel:
 
 
 class ModelShelf:
-    """The model that was loaded last, kept for the next job. Used in the engine's thread alone."""
+    """The model that was loaded last, kept for the next job. Used in the engine's thread alone.
+
+    drawn: the sprites that were made last, as the model drew them, and the style of those that it learnt from.
+    """
 
     def __init__(self) -> None:
+        self.drawn: tuple[SpritesGenerated, PixelStyle] | None = None
         self._key: tuple[SavedModel, str, float] | None = None
         self._model: TrainedModel | None = None
 
@@ -163,11 +163,31 @@ def resume(path: Path, device: Device, control: Control) -> Events:
     yield from _described(train_resumed(path, device, control))
 
 
-def generate(shelf: ModelShelf, source: SavedModel | Control, device: Device, settings: GenerateSettings) -> Events:
-    """New sprites from a model."""
+def generate(
+    shelf: ModelShelf, source: SavedModel | Control, device: Device, settings: GenerateSettings, colours: ColourChoice
+) -> Events:
+    """New sprites from a model, in the chosen colours. As drawn they stay on the shelf, to be recoloured."""
     from studio.engine.generate import generate
 
-    yield from generate(shelf.get(source, device), settings)
+    model = shelf.get(source, device)
+    with contextlib.closing(generate(model, settings.replace(true_pixels=False))) as events:
+        for event in events:
+            if isinstance(event, SpritesGenerated):
+                shelf.drawn = (event, model.style)
+                yield from recolour(shelf, colours)
+            else:
+                yield event
+
+
+def recolour(shelf: ModelShelf, colours: ColourChoice) -> Events:
+    """The sprites that were drawn last, in other colours."""
+    from studio.data.recolouring import recoloured
+
+    if shelf.drawn is not None:
+        drawn, style = shelf.drawn
+        sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours)
+        name = colours.palette.name if colours.palette is not None else ""
+        yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, name)
 
 
 def predict(shelf: ModelShelf, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
@@ -182,62 +202,6 @@ def export(shelf: ModelShelf, source: SavedModel | Control, device: Device, form
     from studio.engine.exporting import export
 
     yield from export(shelf.get(source, device), format_name, target)
-
-
-def import_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
-    """Dropped files and folders become sprites."""
-    from studio.data.importing import import_sprites
-
-    yield from import_sprites(paths, options, places.cache())
-
-
-def examine(sprites: Sprites, options: ImportOptions) -> Events:
-    """What deserves a look in the sprites themselves."""
-    from studio.data.examining import examine
-
-    yield from examine(sprites, options)
-
-
-def open_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
-    """Import sprites; where there are none, but uncut sheets, hand on those."""
-    from studio.data.importing import SHEET_GROUPS, NothingUsableError
-
-    try:
-        yield from import_sprites(paths, options)
-    except NothingUsableError as error:
-        sheets = tuple(item for item in error.left_out if item.group in SHEET_GROUPS)
-        if not sheets or options.sheets != "as they are" or options.other_sizes == "leave out":
-            raise
-        yield OnlySheets(tuple(paths), sheets)
-
-
-def look_at_sheet(paths: Sequence[Path], name: str) -> Events:
-    """The sheet that an import of `paths` calls `name`, or why it can't be seen."""
-    from studio.data.sheets import look_at_sheet
-
-    try:
-        yield SheetSeen((yield from look_at_sheet(paths, name)))
-    except BadInputError as error:
-        yield SheetUnseen(error.title, error.hint)
-
-
-def find_packed(sheet: Sheet, gap: int) -> Events:
-    """The sprites of a packed sheet, or why there are none."""
-    from studio.data.sheets import find_packed
-
-    try:
-        yield PackedSeen((yield from find_packed(sheet, gap)))
-    except BadInputError as error:
-        yield SheetUnseen(error.title, error.hint)
-
-
-def find_palette(sprites: Sprites) -> Events:
-    """The colours that a set of sprites uses most."""
-    from studio.data.palette import display_order, palette_of
-
-    colours, counts = palette_of(sprites.rgba)
-    order = display_order(colours)
-    yield PaletteFound(sprites, colours[order], counts[order])
 
 
 def list_runs() -> Events:

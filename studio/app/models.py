@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app import answers, jobs
+from studio.app import answers, import_jobs, jobs
 from studio.app.dispatcher import Dispatcher, Place
 from studio.app.jobs import ModelShelf, Picked, SavedModel
 from studio.app.worker import Job, JobEnded
 from studio.core import wording
-from studio.core.events import Classified, Event, Events, Exported, Notice, NumbersPredicted, Progress, SpritesGenerated
+from studio.core.events import Classified, Event, Events, Exported, Notice, NumbersPredicted, Progress
 from studio.data.importing import ImportOptions, SpritesImported
+from studio.data.recolouring import ColourChoice
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class Models(QObject):
     """One thing at a time is asked of a model. busy_changed: something began or ended. progressed: (Progress).
 
-    generated: (SpritesGenerated). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
+    generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
     saved: (FilesSaved).
     checkpoints_listed: (CheckpointsListed).
     """
@@ -44,6 +45,7 @@ class Models(QObject):
         self._dispatcher = dispatcher
         self._shelf = ModelShelf()
         self._job: Job | None = None
+        self._recolouring: Job | None = None
         self._predicting: tuple[SavedModel | Control, Device] | None = None
         self._shown: Sprites | None = None
 
@@ -51,15 +53,33 @@ class Models(QObject):
         """Whether an answer is awaited."""
         return self._job is not None
 
-    def generate(self, source: SavedModel | Control, device: Device, settings: GenerateSettings) -> None:
-        """Make new sprites."""
-        self._begin("engine", "Generating", jobs.generate(self._shelf, source, device, settings))
+    def generate(
+        self,
+        source: SavedModel | Control,
+        device: Device,
+        settings: GenerateSettings,
+        colours: ColourChoice | None = None,
+    ) -> None:
+        """Make new sprites, in the colours that the settings say or in others."""
+        chosen = colours or ColourChoice(settings.true_pixels)
+        self._begin("engine", "Generating", jobs.generate(self._shelf, source, device, settings, chosen))
+
+    def recolour(self, colours: ColourChoice) -> None:
+        """Bring the sprites that were made last, or are being made, into other colours."""
+        if self._recolouring is not None:
+            self._dispatcher.cancel(self._recolouring)
+        self._recolouring = self._dispatcher.start(
+            "engine", "Changing the colours", jobs.recolour(self._shelf, colours), self._hand_on
+        )
 
     def predict(self, source: SavedModel | Control, device: Device, paths: Sequence[Path], size: int) -> None:
         """Read sprites from files, fitted to the model's size, and ask what the model says of them."""
         self._predicting = (source, device)
         self._begin(
-            "files", "Reading sprites", jobs.import_sprites(paths, ImportOptions(size=size)), self._receive_import
+            "files",
+            "Reading sprites",
+            import_jobs.import_sprites(paths, ImportOptions(size=size)),
+            self._receive_import,
         )
 
     def export(self, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> None:
@@ -116,7 +136,7 @@ class Models(QObject):
     def _hand_on(self, event: Event) -> None:
         signals: dict[type[Event], Callable[[Event], None]] = {
             Progress: self.progressed.emit,
-            SpritesGenerated: self.generated.emit,
+            answers.SpritesColoured: self.generated.emit,
             Exported: self.exported.emit,
             answers.CheckpointsListed: self.checkpoints_listed.emit,
         }

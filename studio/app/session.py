@@ -12,6 +12,7 @@ from studio.app.doctor import Doctor
 from studio.app.importing import Importing
 from studio.app.library import Library
 from studio.app.models import Models
+from studio.app.palettes import Palettes
 from studio.app.preparing import Preparing
 from studio.app.settings import Settings
 from studio.app.training import Training
@@ -42,6 +43,7 @@ class Session(QObject):
         self.preparing = Preparing(self.dispatcher, self.importing, self.doctor, self.workshop, self.training, self)
         self.models = Models(self.dispatcher, self)
         self.library = Library(self.dispatcher, self)
+        self.palettes = Palettes(self.dispatcher, self)
         self._offered = False
         self._demo_due = False
         self.importing.imported.connect(self._keep_recent)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
-from studio.app import answers, jobs
+from studio.app import answers, import_jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.worker import Job, JobEnded
 from studio.core.events import Event, Events, JobFailed
@@ -44,13 +44,13 @@ class SheetReader(QObject):
     def read(self, paths: Sequence[Path], name: str) -> None:
         """Read the sheet of that name; there is none until it is there."""
         self.forget()
-        self._ask(f"Opening {name}", jobs.look_at_sheet(paths, name))
+        self._ask(f"Opening {name}", import_jobs.look_at_sheet(paths, name))
 
     def boxes(self, gap: int) -> NDArray[np.int64] | None:
         """The boxes of packed sprites: int [n, 4], left, top, right and bottom. None: they are being looked for."""
         if self.sheet is not None and gap not in self._boxes and gap != self._gap:
             self._gap = gap
-            self._ask("Looking for sprites", jobs.find_packed(self.sheet, gap))
+            self._ask("Looking for sprites", import_jobs.find_packed(self.sheet, gap))
         return self._boxes.get(gap)
 
     def forget(self) -> None:

@@ -36,14 +36,18 @@ def palette_of(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int64]]:
     K is at most `limit`. Sets of more than four million pixels are sampled evenly, always in the same way, and the
     counts are then estimates.
     """
-    pixels_each = int(np.prod(rgba.shape[1:3]))
-    step = max(1, -(-len(rgba) * pixels_each // _MOST_PIXELS))
+    step = sampling_step(rgba)
     pixels = np.ascontiguousarray(rgba[::step]).view("<u4").reshape(-1)
     values = pixels[pixels >= 0xFF000000]  # alpha is the last byte of four
     colours, counts = np.unique(values, return_counts=True)
     order = np.lexsort((colours, -counts))[: max(limit, 0)]
     chosen = np.ascontiguousarray(colours[order]).view(np.uint8).reshape(-1, 4)
     return chosen, counts[order].astype(np.int64) * step
+
+
+def sampling_step(rgba: Rgba) -> int:
+    """Every how many sprites of uint8 [N, S, S, 4] `palette_of` looks at one: 1 when it looks at all."""
+    return max(1, -(-rgba.size // 4 // _MOST_PIXELS))
 
 
 def display_order(colours: Rgba) -> NDArray[np.int64]:

@@ -56,7 +56,8 @@ def test_a_folder_becomes_sprites_with_their_palette(qtbot: QtBot, session: Sess
     assert sprites is not None
     assert len(sprites) == 24
     assert sprites.class_names == ("class0", "class1")
-    assert len(ear.palettes[0].colours) == len(ear.palettes[0].counts) > 2
+    use = ear.palettes[0].use
+    assert len(use.colours) == len(use.pixels) == len(use.sprites) == use.total > 2 and use.step == 1
     assert session.settings.recent() == [str(sprite_folder)]
 
 

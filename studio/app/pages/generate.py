@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from studio.app import asking, parts
+from studio.app.answers import SpritesColoured
 from studio.app.pages.base import Page
 from studio.app.pages.model_choice import ModelChoice
 from studio.app.pages.predict import PredictPanel
@@ -16,7 +17,7 @@ from studio.app.pages.request import RequestPanel
 from studio.app.pages.results import Results
 from studio.app.session import Session
 from studio.app.widgets import labels
-from studio.core.events import Progress, SpritesGenerated
+from studio.core.events import Progress
 
 _GENERATE = "Make new sprites with these settings."
 
@@ -27,7 +28,7 @@ class GeneratePage(Page):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.choice = ModelChoice(session)
-        self.request = RequestPanel(session)
+        self.request = RequestPanel(session, self.choice)
         self.results = Results()
         self.predict = PredictPanel(session, self.choice)
         self.generate = parts.button("Generate", _GENERATE, "generate", "primary")
@@ -69,6 +70,7 @@ class GeneratePage(Page):
         self.results.save_files.clicked.connect(self._save_files)
         self.results.save_sheet.clicked.connect(self.save_samples)
         self.choice.changed.connect(self._refresh)
+        self.request.colours.changed.connect(self._recolour)
         self.session.workshop.ready.connect(self._refresh)
         self.session.workshop.devices_found.connect(self._refresh)
         models.busy_changed.connect(self._refresh_busy)
@@ -139,7 +141,7 @@ class GeneratePage(Page):
         self._bar.setValue(progress.done)
 
     @Slot(object)
-    def _show_results(self, made: SpritesGenerated) -> None:
+    def _show_results(self, made: SpritesColoured) -> None:
         record = self.choice.record()
         self.results.show_sprites(made, record.class_names if record else ())
 
@@ -147,7 +149,11 @@ class GeneratePage(Page):
     def _generate(self) -> None:
         source, device = self.choice.source(), self.choice.device()
         if not self._problem() and source is not None and device is not None:
-            self.session.models.generate(source, device, self.request.next_settings())
+            self.session.models.generate(source, device, self.request.next_settings(), self.request.colours.choice())
+
+    @Slot()
+    def _recolour(self) -> None:
+        self.session.models.recolour(self.request.colours.choice())
 
     @Slot()
     def _save_files(self) -> None:

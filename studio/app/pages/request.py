@@ -10,6 +10,8 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QSpinBox, QWidget
 
 from studio.app import parts
 from studio.app.form import ConfigForm
+from studio.app.pages.colour_panel import ColourPanel
+from studio.app.pages.model_choice import ModelChoice
 from studio.app.session import Session
 from studio.core.errors import UsageError
 
@@ -22,9 +24,10 @@ _LARGEST_SEED = 2**31 - 1
 class RequestPanel(QWidget):
     """The settings of one request; its form is made when the engine is there."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, models: ModelChoice) -> None:
         super().__init__()
         self._session = session
+        self.colours = ColourPanel(session, models)
         self._form: ConfigForm | None = None
         self.classes = QComboBox()
         parts.describe(self.classes, "Class", "What to draw; a model knows the classes that it was trained on.")
@@ -38,7 +41,9 @@ class RequestPanel(QWidget):
         seed = parts.row(self.seed, self.lock)
         seed.setStretch(0, 1)
         self.setLayout(
-            parts.column(parts.labelled("Class", self.classes), parts.text("Seed", "muted"), seed, self._form_box)
+            parts.column(
+                parts.labelled("Class", self.classes), parts.text("Seed", "muted"), seed, self._form_box, self.colours
+            )
         )
         session.workshop.ready.connect(self._make_form)
 
@@ -67,6 +72,7 @@ class RequestPanel(QWidget):
         if not self.problem():
             values = self._settings().replace(seed=self.seed.value()).to_json()
             self._session.settings.keep_values("generate", {**values, "class_name": ""})
+            self.colours.keep()
             self._session.settings.keep_text("seed_locked", "yes" if self.lock.isChecked() else "")
 
     def _settings(self) -> GenerateSettings:
@@ -74,7 +80,7 @@ class RequestPanel(QWidget):
         assert self._session.workshop.settings_type is not None
         settings = self._form.config()
         assert isinstance(settings, self._session.workshop.settings_type)
-        return settings
+        return settings.replace(true_pixels=self.colours.choice().true_pixels)
 
     @Slot()
     def _make_form(self) -> None:
@@ -84,7 +90,8 @@ class RequestPanel(QWidget):
             settings = kind.from_json(self._session.settings.values("generate"))
         except UsageError:
             settings = kind()
-        self._form = ConfigForm(settings, exclude=("class_name", "seed"))
+        self._form = ConfigForm(settings, exclude=("class_name", "seed", "true_pixels"))
         self._form_box.addWidget(self._form)
         self.seed.setValue(settings.seed)
         self.lock.setChecked(bool(self._session.settings.text("seed_locked")))
+        self.colours.restore(true_pixels=settings.true_pixels)

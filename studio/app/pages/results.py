@@ -6,12 +6,12 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from studio.app import parts
+from studio.app.answers import SpritesColoured
 from studio.app.jobs import Picked
 from studio.app.widgets import labels
 from studio.app.widgets.flow import Flow
 from studio.app.widgets.sprite_grid import SpriteGrid
 from studio.core import wording
-from studio.core.events import SpritesGenerated
 
 _FILES = "Save each sprite, or each selected one, as a PNG file."
 _SHEET = "Save all sprites, or the selected ones, as one picture. (Ctrl+S)"
@@ -22,7 +22,7 @@ class Results(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._made: SpritesGenerated | None = None
+        self._made: SpritesColoured | None = None
         self._class_names: tuple[str, ...] = ()
         self.grid = SpriteGrid()
         self.grid.set_zoom(3)
@@ -46,12 +46,18 @@ class Results(QWidget):
         self.grid.selection_changed.connect(self._refresh)
         self._refresh()
 
-    def show_sprites(self, made: SpritesGenerated, class_names: tuple[str, ...]) -> None:
-        """Show what was made."""
-        self._made, self._class_names = made, class_names
+    def show_sprites(self, made: SpritesColoured, class_names: tuple[str, ...]) -> None:
+        """Show what was made; the same sprites in other colours take the place of those on show."""
+        again = self._made is not None and made.labels is self._made.labels
+        self._made = made
+        of = f", in the colours of {made.palette}" if made.palette else ""
+        self._facts.setText(f"{made.model}, seed {made.seed}{of}")
+        if again:
+            self.grid.replace_pixels(made.sprites)
+            return
+        self._class_names = class_names
         self.grid.set_sprites(made.sprites, names=self._names(), labels=made.labels, class_names=class_names)
         self._title.setText(wording.count(len(made.sprites), "new sprite"))
-        self._facts.setText(f"{made.model}, seed {made.seed}")
         self._stack.setCurrentIndex(1)
         self._refresh()
 
@@ -62,6 +68,8 @@ class Results(QWidget):
         chosen = self.grid.selected() or list(range(len(self._made.sprites)))
         names = self._names()
         about = {"Model": self._made.model, "Seed": str(self._made.seed)}
+        if self._made.palette:
+            about["Palette"] = self._made.palette
         return Picked(self._made.sprites[chosen], [names[index] for index in chosen], about)
 
     def name(self) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabWidget
 
-from studio.app import asking, parts
+from studio.app import parts
 from studio.app.pages.base import Page
 from studio.app.pages.cutting import CutView
 from studio.app.pages.doctor import DoctorView
+from studio.app.pages.opener import Opener
 from studio.app.pages.selection import SelectionBar
 from studio.app.pages.summary import Summary
 from studio.app.pages.waiting import Waiting
@@ -30,8 +32,9 @@ class SpritesPage(Page):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.drop_zone = DropZone()
+        self._opener = Opener(session, self)
         self.waiting = Waiting(session.importing)
-        self.summary = Summary(session.importing)
+        self.summary = Summary(session)
         self.grid = SpriteGrid()
         self.selection = SelectionBar(self.grid, session.importing, session.doctor)
         self.doctor = DoctorView(session.importing, session.doctor)
@@ -52,6 +55,7 @@ class SpritesPage(Page):
         """Remember where the splitter is, and the zoom."""
         self.session.settings.keep_layout("sprites", self._splitter.saveState())
         self.session.settings.keep_text("sprites_zoom", str(self.grid.zoom()))
+        self.summary.palette_view.keep()
 
     def _lay_out(self) -> None:
         side = parts.scrolling(self.summary)
@@ -74,13 +78,16 @@ class SpritesPage(Page):
 
     def _connect(self) -> None:
         importing = self.session.importing
-        self.drop_zone.paths_dropped.connect(self._open)
-        self.drop_zone.browse_requested.connect(self._browse)
+        self.drop_zone.paths_dropped.connect(self._opener.open_paths)
+        self.drop_zone.browse_requested.connect(self._opener.browse)
         self.drop_zone.demo_requested.connect(importing.open_demo)
-        self.drop_zone.recent_chosen.connect(self._open_recent)
-        self.summary.reopen.clicked.connect(self._browse)
+        self.drop_zone.recent_chosen.connect(self._opener.open_path)
+        self.summary.reopen.clicked.connect(self._opener.browse)
         self.summary.train.clicked.connect(self._go_to_training)
-        self.summary.classes.chosen.connect(self.grid.set_visible)
+        self.summary.filtered.connect(self._filter)
+        escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self._splitter)
+        escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        escape.activated.connect(self.summary.palette_view.clear)
         self.doctor.files.cut_wanted.connect(self._ways.cut)
         self._ways.opened.connect(self._show_cutting)
         self.cutting.closed.connect(self._stop_cutting)
@@ -89,19 +96,11 @@ class SpritesPage(Page):
         importing.ended.connect(self._show_what_there_is)
         self.session.doctor.changed.connect(self._count_findings)
 
-    @Slot(list)
-    def _open(self, paths: list[str]) -> None:
-        self.session.importing.open_paths([Path(path) for path in paths])
-
-    @Slot(str)
-    def _open_recent(self, path: str) -> None:
-        self.session.importing.open_paths([Path(path)])
-
-    @Slot()
-    def _browse(self) -> None:
-        path = asking.for_folder(self, self.session.settings, "Open a folder of sprites")
-        if path is not None:
-            self.session.importing.open_paths([path])
+    @Slot(object)
+    def _filter(self, indices: NDArray[np.int64] | None) -> None:
+        self.grid.set_visible(indices)
+        of = "" if indices is None else f" ({len(indices):,})"
+        self.tabs.setTabText(0, f"Sprites{of}")
 
     @Slot()
     def _go_to_training(self) -> None:

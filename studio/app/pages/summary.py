@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Slot
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from studio.app import parts
-from studio.app.answers import PaletteFound
 from studio.app.form import ConfigForm
-from studio.app.importing import Importing
 from studio.app.pages.classes import ClassList
+from studio.app.pages.palette_view import PaletteView
+from studio.app.session import Session
 from studio.app.widgets import labels
 from studio.app.widgets.disclosure import Disclosure
-from studio.app.widgets.swatches import Swatches
 from studio.core import wording
 from studio.data.importing import ImportOptions, SpritesImported
 
@@ -23,11 +24,18 @@ _APPLY = "Read the files again with these settings; the files stay as they are."
 
 
 class Summary(QWidget):
-    """The left side of the Sprites page. The page connects `train`, `reopen` and `see_cells`."""
+    """The left side of the Sprites page. The page connects `train`, `reopen` and `see_cells`.
 
-    def __init__(self, importing: Importing) -> None:
+    filtered: (int64 [n], the sprites of the chosen class and colour, ascending, or None for all).
+    """
+
+    filtered = Signal(object)
+
+    def __init__(self, session: Session) -> None:
         super().__init__()
-        self._importing = importing
+        self._importing = session.importing
+        self._of_class: NDArray[np.int64] | None = None
+        self._of_colour: NDArray[np.int64] | None = None
         self.classes = ClassList()
         self.classes.setMinimumHeight(200)
         self.form = ConfigForm(ImportOptions())
@@ -38,20 +46,20 @@ class Summary(QWidget):
         self.reopen = parts.button("Open others…", "Open another folder of sprites.", "folder")
         self._title = labels.title("")
         self._facts = labels.caption("")
-        self._colours = labels.heading("Colours")
-        self._swatches = Swatches()
+        self.palette_view = PaletteView(session)
         buttons = parts.row(self.apply, self.see_cells)
         options = Disclosure("Canvas, classes and sheets", parts.panel(parts.column(self.form, buttons)))
         box = parts.column(
             self._title, self._facts, self.train, self.reopen, labels.heading("Classes"), self.classes, options,
-            self._colours, self._swatches, 1,
+            self.palette_view, 1,
         )  # fmt: skip
         box.setContentsMargins(3 * parts.GRID, 3 * parts.GRID, 2 * parts.GRID, parts.GRID)
         box.setStretchFactor(self.classes, 1)
         self.setLayout(box)
         self.form.changed.connect(self._options_changed)
         self.apply.clicked.connect(self._apply)
-        importing.palette_found.connect(self._show_palette)
+        self.classes.chosen.connect(self._choose_class)
+        self.palette_view.chosen.connect(self._choose_colour)
 
     def show_result(self, result: SpritesImported) -> None:
         """Show what was opened; its colours come a moment later."""
@@ -62,10 +70,11 @@ class Summary(QWidget):
         if sprites.target_names:
             facts += f", with {_listed(sprites.target_names)}"
         self._facts.setText(facts)
+        self.palette_view.forget(sprites)
+        self._of_colour = None
         self.classes.show_classes(sprites)
         self.form.set_config(self._importing.options)
         self.apply.setEnabled(False)
-        self._swatches.set_palette(sprites.rgba[0, :0, 0])
 
     @Slot()
     def _options_changed(self) -> None:
@@ -78,9 +87,20 @@ class Summary(QWidget):
         self._importing.change_options(options)
 
     @Slot(object)
-    def _show_palette(self, found: PaletteFound) -> None:
-        self._colours.setText(f"Colours ({len(found.colours)})")
-        self._swatches.set_palette(found.colours, found.counts)
+    def _choose_class(self, indices: NDArray[np.int64] | None) -> None:
+        self._of_class = indices
+        self._filter()
+
+    @Slot(object)
+    def _choose_colour(self, indices: NDArray[np.int64] | None) -> None:
+        self._of_colour = indices
+        self._filter()
+
+    def _filter(self) -> None:
+        if self._of_class is None or self._of_colour is None:
+            self.filtered.emit(self._of_colour if self._of_class is None else self._of_class)
+        else:
+            self.filtered.emit(np.intersect1d(self._of_class, self._of_colour, assume_unique=True))
 
 
 def _listed(names: Sequence[str]) -> str:

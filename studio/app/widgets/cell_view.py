@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
 from studio.app.widgets.cells import Cells
@@ -22,7 +22,7 @@ class CellView(QListView):
     What is at the top stays there when cells change their size or their number in a line.
     """
 
-    def __init__(self, model: QAbstractItemModel, parent: QWidget) -> None:
+    def __init__(self, model: QAbstractItemModel, parent: QWidget | None) -> None:
         super().__init__(parent)
         self.cell = QSize(1, 1)  # in logical pixels; see resize_cells
         self._top = (0, 0.0)  # the cell at the top, and the share of it that is scrolled out of sight
@@ -84,14 +84,6 @@ class CellView(QListView):
         else:  # nothing stays, or not by a whole number of the screen's pixels, or a frame is drawn over the cells
             self.viewport().update()
 
-    def horizontalOffset(self) -> int:
-        """Pixels to the left of the view."""
-        return self.horizontalScrollBar().value()
-
-    def verticalOffset(self) -> int:
-        """Pixels above the view."""
-        return self.verticalScrollBar().value()
-
     def visualRect(self, index: _Index) -> QRect:
         """Where a cell is in the view."""
         if not index.isValid():
@@ -120,6 +112,14 @@ class CellView(QListView):
         page = max(1, self.viewport().height() // cells.height - 1)
         lines = {_Move.MovePageUp: -page, _Move.MovePageDown: page, _Move.MoveUp: -1, _Move.MovePrevious: -1}
         return self.model().index(cells.below(row, lines.get(action, 1)), 0)
+
+    def currentChanged(self, current: _Index, previous: _Index) -> None:
+        """Tell screen readers where the keyboard is; a list view would ask its own layout, which is empty."""
+        QAbstractItemView.currentChanged(self, current, previous)
+        if QAccessible.isActive() and current.isValid() and self.hasFocus():
+            event = QAccessibleEvent(self, QAccessible.Event.Focus)
+            event.setChild(current.row())
+            QAccessible.updateAccessibility(event)
 
     def scrollTo(self, index: _Index, hint: _Hint = _Hint.EnsureVisible) -> None:
         """Bring a cell into view, with as little movement as does it unless the hint says otherwise."""

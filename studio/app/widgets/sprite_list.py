@@ -9,7 +9,6 @@ from PySide6.QtCore import (
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
-    QPersistentModelIndex,
     QRect,
     Qt,
     Signal,
@@ -32,7 +31,6 @@ from studio.app.widgets.cell_view import CellView
 
 _NOTCH = 120  # what one click of a wheel turns; touchpads send many smaller turns
 _VEIL = 40  # of 255: how much of the accent colour lies over the sprites in the frame that is drawn
-_Index = QModelIndex | QPersistentModelIndex
 _State = QStyle.StateFlag
 
 
@@ -98,14 +96,6 @@ class SpriteList(CellView):
         QAbstractItemView.selectionChanged(self, selected, deselected)
         if QAccessible.isActive():
             QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.SelectionWithin))
-
-    def currentChanged(self, current: _Index, previous: _Index) -> None:
-        """Tell screen readers where the keyboard is; a list view would ask its own layout, which is empty."""
-        QAbstractItemView.currentChanged(self, current, previous)
-        if QAccessible.isActive() and current.isValid() and self.hasFocus():
-            event = QAccessibleEvent(self, QAccessible.Event.Focus)
-            event.setChild(current.row())
-            QAccessible.updateAccessibility(event)
 
     def visualRegionForSelection(self, selection: QItemSelection) -> QRegion:
         """All that is seen: cheaper to draw than to look at each item, as Qt does."""

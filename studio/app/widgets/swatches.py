@@ -3,71 +3,141 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QRect, QSize
-from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QWidget
 
 from studio.app import theme
+from studio.app.widgets.cell_view import CellView
+from studio.app.widgets.cells import Cells
+from studio.core import wording
+from studio.core.events import Rgba
 
 _SIDE, _GAP = 14, 2
+_CELL = QSize(_SIDE + _GAP, _SIDE + _GAP)
+_TAKE = (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter)
+_WIDE = 12  # swatches, where there is room
+_TEXTS = (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole)
+_Index = QModelIndex | QPersistentModelIndex
+_NO_INDEX = QModelIndex()
 
 
-class Swatches(QWidget):
-    """Colours in wrapping rows; the tool tip of each says its hex code and count."""
+def hex_code(colour: Rgba) -> str:
+    """'#be4a2f' for uint8 [3] or [4]."""
+    return f"#{colour[:3].tobytes().hex()}"
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._colours: NDArray[np.uint8] = np.zeros((0, 4), np.uint8)
-        self._counts: Sequence[int] | NDArray[np.int64] = ()
-        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
+
+class _Colours(QAbstractListModel):
+    """A row a colour."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.colours: Rgba = np.zeros((0, 4), np.uint8)
+        self.words: Sequence[str] = ()
+
+    def rowCount(self, parent: _Index = _NO_INDEX) -> int:
+        return 0 if parent.isValid() else len(self.colours)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """The hex code and what else is known."""
+        if role not in _TEXTS:
+            return None
+        words = self.words[index.row()] if self.words else ""
+        code = hex_code(self.colours[index.row()])
+        return f"{code} – {words}" if words else code
+
+
+class Swatches(CellView):
+    """Colours in wrapping rows, as high as they need; the tool tip of each says its hex code, and words about it.
+
+    colour_pressed: the number of a swatch that was clicked, or taken by Space or Enter; only where `choosable`.
+    """
+
+    colour_pressed = Signal(int)
+
+    def __init__(self, *, choosable: bool = False, parent: QWidget | None = None) -> None:
+        colours = _Colours()
+        super().__init__(colours, parent)
+        self._colours = colours
+        self._colours.setParent(self)
+        self._marked = -1
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        theme.set_role(self, "flat")
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setAccessibleName("Palette")
+        self.resize_cells(_CELL)
+        if choosable:
+            self.clicked.connect(self._press)
+            self.viewport().setCursor(Qt.CursorShape.PointingHandCursor)
+        else:
+            self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
-    def set_palette(self, colours: NDArray[np.uint8], counts: NDArray[np.int64] | Sequence[int] = ()) -> None:
-        """Show uint8 [K, 4] RGBA (or [K, 3]) and, when given, how many pixels have each."""
-        self._colours, self._counts = colours, counts
-        self.setAccessibleDescription(f"{len(colours)} colours")
+    def set_palette(self, colours: Rgba, words: Sequence[str] = ()) -> None:
+        """Show uint8 [K, 4] RGBA (or [K, 3]); words: none, or a few about each. Nothing is marked."""
+        self._colours.beginResetModel()
+        self._colours.colours, self._colours.words, self._marked = colours, words, -1
+        self._colours.endResetModel()
+        self.setAccessibleDescription(wording.count(len(colours), "colour"))
         self.updateGeometry()
-        self.update()
+
+    def mark(self, number: int) -> None:
+        """Draw a ring around one swatch; -1 around none."""
+        self._marked = number
+        self.viewport().update()
 
     def heightForWidth(self, width: int) -> int:
         """As many rows as the colours need."""
-        return -(-len(self._colours) // self._columns(width)) * (_SIDE + _GAP)
+        return Cells.within(width, len(self._colours.colours), _CELL.width(), _CELL.height()).lines * _CELL.height()
 
     def sizeHint(self) -> QSize:
         """Twelve colours wide."""
-        width = 12 * (_SIDE + _GAP)
+        width = _WIDE * _CELL.width()
         return QSize(width, self.heightForWidth(width))
+
+    def minimumSizeHint(self) -> QSize:
+        """A swatch wide; the height follows from the width."""
+        return QSize(_CELL.width(), 0)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw every swatch with a thin edge, so that none melts into the page."""
-        painter = QPainter(self)
-        painter.setPen(QColor(theme.colours().border))
-        for number, colour in enumerate(self._colours):
-            painter.setBrush(QColor(*(int(part) for part in colour[:3])))
-            painter.drawRect(self._place(number).adjusted(0, 0, -1, -1))
+        colours, cells, area = theme.colours(), self.cells(), event.rect()
+        focused = self.currentIndex().row() if self.hasFocus() else -1
+        with QPainter(self.viewport()) as painter:
+            for first, last in cells.runs(area.left(), area.top(), area.right(), area.bottom()):
+                for number in range(first, last + 1):
+                    swatch = QRect(*cells.place(number), _SIDE, _SIDE)
+                    painter.setPen(QColor(colours.border))
+                    painter.setBrush(QColor(*self._colours.colours[number][:3].tolist()))
+                    painter.drawRect(swatch.adjusted(0, 0, -1, -1))
+                    if number in (self._marked, focused):
+                        _draw_ring(painter, swatch, dotted=number != self._marked)
 
-    def event(self, event: QEvent) -> bool:
-        """A tool tip of its own for each swatch."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            found = [n for n in range(len(self._colours)) if self._place(n).contains(event.pos())]
-            QToolTip.showText(event.globalPos(), self.describe(found[0]) if found else "", self)
-            return True
-        return super().event(event)
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Space and Enter take the colour that the arrow keys have come to."""
+        if event.key() in _TAKE and self.currentIndex().isValid():
+            self._press(self.currentIndex())
+        else:
+            super().keyPressEvent(event)
 
-    def describe(self, number: int) -> str:
-        """The colour's hex code and how many pixels have it."""
-        code = "#" + "".join(f"{int(part):02x}" for part in self._colours[number][:3])
-        return f"{code} – {int(self._counts[number]):,} pixels" if len(self._counts) else code
+    @Slot(QModelIndex)
+    def _press(self, index: QModelIndex) -> None:
+        self.colour_pressed.emit(index.row())
 
-    @staticmethod
-    def _columns(width: int) -> int:
-        return max(1, width // (_SIDE + _GAP))
 
-    def _place(self, number: int) -> QRect:
-        row, column = divmod(number, self._columns(self.width()))
-        return QRect(column * (_SIDE + _GAP), row * (_SIDE + _GAP), _SIDE, _SIDE)
+def _draw_ring(painter: QPainter, swatch: QRect, *, dotted: bool) -> None:
+    """In the colour of texts, and inside it in that of the ground: one of them is seen on every swatch."""
+    colours = theme.colours()
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(QPen(QColor(colours.surface), 1))
+    painter.drawRect(swatch.adjusted(2, 2, -3, -3))
+    style = Qt.PenStyle.DotLine if dotted else Qt.PenStyle.SolidLine
+    painter.setPen(QPen(QColor(colours.text), 2, style, j=Qt.PenJoinStyle.MiterJoin))
+    painter.drawRect(swatch.adjusted(1, 1, -1, -1))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QHelpEvent
+from PySide6.QtGui import QAccessible, QColor, QDragEnterEvent, QDropEvent, QHelpEvent
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QSlider, QToolTip
 from pytestqt.qtbot import QtBot
 
@@ -134,12 +134,33 @@ def test_a_caption_that_is_cut_is_told_as_a_tool_tip(qtbot: QtBot) -> None:
     QToolTip.hideText()
 
 
-def test_swatches_tell_their_colour_and_count(qtbot: QtBot) -> None:
-    swatches = Swatches()
+def test_swatches_tell_their_colour_and_are_chosen_by_mouse_and_keys(qtbot: QtBot) -> None:
+    swatches = Swatches(choosable=True)
     qtbot.addWidget(swatches)
-    swatches.set_palette(np.array([[255, 0, 16, 255], [1, 2, 3, 255]], np.uint8), [1234, 5])
-    assert swatches.describe(0) == "#ff0010 – 1,234 pixels"
-    assert swatches.heightForWidth(16) == 2 * swatches.heightForWidth(100)
+    swatches.set_palette(np.array([[255, 0, 16, 255], [1, 2, 3, 255], [9, 9, 9, 255]], np.uint8), ["5 pixels", "", ""])
+    model = swatches.model()
+    texts = [model.index(row, 0).data(Qt.ItemDataRole.ToolTipRole) for row in range(2)]
+    assert texts == ["#ff0010 – 5 pixels", "#010203"]
+    assert QAccessible.queryAccessibleInterface(swatches).child(0).text(QAccessible.Text.Name) == texts[0]
+    assert swatches.heightForWidth(16) == 3 * swatches.heightForWidth(100)
+    swatches.resize(32, 32)
+    swatches.show()
+    assert swatches.viewport().size() == swatches.size() and swatches.verticalScrollBar().maximum() == 0
+    image = swatches.viewport().grab().toImage()
+    for row, colour in enumerate(("#ff0010", "#010203", "#090909")):
+        place = swatches.visualRect(model.index(row, 0)).topLeft() + QPoint(7, 7)
+        assert image.pixelColor(place) == QColor(colour)
+        with qtbot.waitSignal(swatches.colour_pressed) as pressed:
+            qtbot.mouseClick(swatches.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert pressed.args == [row]
+    swatches.setCurrentIndex(model.index(0, 0))
+    qtbot.keyClick(swatches, Qt.Key.Key_Right)
+    for key in (Qt.Key.Key_Space, Qt.Key.Key_Return):
+        with qtbot.waitSignal(swatches.colour_pressed) as pressed:
+            qtbot.keyClick(swatches, key)
+        assert pressed.args == [1]
+    swatches.mark(2)
+    assert swatches.viewport().grab().toImage() != image
 
 
 def test_readings_keep_their_width(qtbot: QtBot) -> None:

@@ -1,0 +1,277 @@
+"""Palettes in the window: those of the sprites, those of files, and new sprites in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.app import asking
+from studio.app.pages.colour_panel import ColourPanel
+from studio.app.pages.generate import GeneratePage
+from studio.app.pages.model_choice import ModelChoice
+from studio.app.pages.palette_view import PaletteView
+from studio.app.pages.sprites import SpritesPage
+from studio.app.session import Session
+from studio.core.events import JobFailed, Rgba
+from studio.data.colour_use import colour_use
+from studio.data.palette_files import load_palette, save_palette
+from studio.data.palettes.base import Palette
+from studio.data.true_pixels import style_of
+from studio.engine import catalogue
+from studio.engine.generate import GenerateSettings
+from studio.engine.model import Control
+from studio.engine.rundir import RunDir
+from studio.engine.style_file import save_style
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU
+from tests.exports.tools import CLASS_NAMES, small_model
+from tests.ui.conftest import LONG_MS, click
+
+LEFT, NO_KEY = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+WARM = Palette(np.array([[190, 74, 47, 255], [20, 20, 30, 255], [240, 220, 180, 255]], np.uint8), "Warm")
+
+
+@pytest.fixture
+def page(qtbot: QtBot, session: Session, sprite_folder: Path) -> SpritesPage:
+    """The Sprites page alone, with sprites and their colours."""
+    made = SpritesPage(session)
+    qtbot.addWidget(made)
+    made.resize(1100, 1200)
+    made.show()
+    with qtbot.waitSignal(session.importing.palette_found, timeout=LONG_MS):
+        session.importing.open_paths([sprite_folder])
+    return made
+
+
+@pytest.fixture
+def panel(qtbot: QtBot, session: Session) -> ColourPanel:
+    """The colours of new sprites, without the rest of the Generate page."""
+    made = ColourPanel(session, ModelChoice(session))
+    qtbot.addWidget(made)
+    return made
+
+
+def press(view: PaletteView, number: int) -> str:
+    """Click a swatch; returns its hex code."""
+    index = view.swatches.model().index(number, 0)
+    QTest.mouseClick(view.swatches.viewport(), LEFT, NO_KEY, view.swatches.visualRect(index).center())
+    return str(index.data()).split(" ", 1)[0]
+
+
+def users(rgba: Rgba, code: str) -> int:
+    colour = [*bytes.fromhex(code[1:]), 255]
+    return int((rgba == colour).all(-1).any((1, 2)).sum())
+
+
+def test_a_colour_shows_the_sprites_that_use_it(qtbot: QtBot, page: SpritesPage) -> None:
+    view, sprites = page.summary.palette_view, page.session.importing.sprites
+    assert sprites is not None
+    total = colour_use(sprites.rgba).total
+    assert view._title.text() == f"Colours ({total})" and view.swatches.model().rowCount() == total
+    number = 5
+    code = press(view, number)
+    qtbot.waitUntil(lambda: page.grid.visible_count() < 24, timeout=LONG_MS)
+    expected = users(sprites.rgba, code)
+    assert page.grid.visible_count() == expected and page.tabs.tabText(0) == f"Sprites ({expected})"
+    assert view._said.text().endswith(f"{code}.") and view.show_all.isVisible()
+    assert view.swatches._marked == number
+    tip = view.swatches.model().index(number, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert tip.endswith(f" in {expected} sprite{'s' if expected > 1 else ''}")
+    QTest.keyClick(page.summary.classes, Qt.Key.Key_Down)  # both filters together
+    assert page.grid.visible_count() == users(sprites.rgba[sprites.labels == 0], code)
+    QTest.keyClick(page.summary.classes, Qt.Key.Key_Up)
+    press(view, number)
+    assert page.grid.visible_count() == 24 and view.swatches._marked == -1 and not view.show_all.isVisible()
+
+
+def test_there_are_ways_back_from_a_colour(qtbot: QtBot, page: SpritesPage) -> None:
+    page.activateWindow()
+    for key in (True, False):
+        press(page.summary.palette_view, 5)
+        qtbot.waitUntil(lambda: page.grid.visible_count() < 24, timeout=LONG_MS)
+        page.grid.setFocus()
+        qtbot.waitUntil(page.grid.view.hasFocus)
+        if key:
+            QTest.keyClick(page.grid.view, Qt.Key.Key_Escape)
+        else:
+            click(page.summary.palette_view.show_all)
+        assert page.grid.visible_count() == 24 and page.tabs.tabText(0) == "Sprites"
+
+
+def test_other_sprites_forget_the_colour(qtbot: QtBot, page: SpritesPage, sprite_folder: Path) -> None:
+    view = page.summary.palette_view
+    press(view, 3)
+    with qtbot.waitSignal(page.session.importing.palette_found, timeout=LONG_MS):
+        page.session.importing.open_paths([sprite_folder / "class1"])
+    assert page.grid.visible_count() == 12 and view.swatches._marked == -1
+    assert not view._said.isVisible()
+
+
+def test_colours_are_laid_out_by_hue_or_by_use(page: SpritesPage) -> None:
+    view, sprites = page.summary.palette_view, page.session.importing.sprites
+    assert sprites is not None
+    by_use = ["#" + bytes(colour[:3]).hex() for colour in colour_use(sprites.rgba).colours.tolist()]
+    click(view.copy)
+    by_hue = QApplication.clipboard().text().split()
+    assert sorted(by_hue) == sorted(by_use) and by_hue != by_use
+    code = press(view, 4)
+    view.order.setCurrentIndex(view.order.findData("use"))
+    click(view.copy)
+    assert QApplication.clipboard().text().split() == by_use
+    assert view.swatches._marked == by_use.index(code)
+    page.keep()
+    assert page.session.settings.text("palette_order") == "use"
+
+
+def test_the_palette_is_saved_as_what_its_name_says(
+    qtbot: QtBot, page: SpritesPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view, dispatcher = page.summary.palette_view, page.session.dispatcher
+    for suffix in (".gpl", ".hex", ".pal", ".json", ".png", ".act"):
+        path = tmp_path / f"discs{suffix}"
+        monkeypatch.setattr(asking, "for_new_palette", lambda *args, path=path: path)
+        with qtbot.waitSignal(dispatcher.noticed, timeout=LONG_MS) as said:
+            click(view.save)
+        assert said.args[0].title == f"Saved as {path.name}."
+        assert np.array_equal(load_palette(path).colours, view._palette())
+    monkeypatch.setattr(asking, "for_new_palette", lambda *args: tmp_path / "discs.txt")
+    with qtbot.waitSignal(dispatcher.failed, timeout=LONG_MS) as said:
+        click(view.save)
+    assert "'discs.txt'" in said.args[0].title and ".gpl" in said.args[0].hint
+    assert not list(tmp_path.glob("discs.txt*"))
+
+
+def test_the_dialog_offers_every_kind_once(monkeypatch: pytest.MonkeyPatch, session: Session, qtbot: QtBot) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(asking, "for_new_file", lambda *args: asked.append(args[-1]))
+    asking.for_new_palette(QWidget(), session.settings, "discs.gpl")
+    kinds = asked[0].split(";;")
+    assert kinds[0] == "GIMP palette (*.gpl)" and len(kinds) == len({kind.partition("*")[2] for kind in kinds}) == 6
+
+
+def test_a_palette_can_be_dropped_and_comes_back(
+    qtbot: QtBot, session: Session, panel: ColourPanel, tmp_path: Path
+) -> None:
+    assert panel.choice().true_pixels and panel.choice().palette is None
+    assert not panel.dither.isEnabled() and "palette file" in panel.dither.toolTip()
+    path = save_palette(tmp_path / "warm.hex", WARM)
+    with qtbot.waitSignal(panel.changed, timeout=LONG_MS):
+        drop(panel, path)
+    found = panel.choice()
+    assert found.palette is not None and np.array_equal(found.palette.colours, WARM.colours)
+    assert panel.box.currentText() == "warm" and panel.swatches.model().rowCount() == 3
+    assert found.dither == "none" and panel.dither.isEnabled()
+    panel.dither.setChecked(True)
+    assert panel.choice().dither == "bayer 4x4"
+    panel.keep()
+    later = ColourPanel(session, ModelChoice(session))
+    qtbot.addWidget(later)
+    with qtbot.waitSignal(later.changed, timeout=LONG_MS):
+        later.restore(true_pixels=True)
+    again = later.choice()
+    assert again.palette is not None and again.palette.name == "warm" and again.dither == "bayer 4x4"
+
+
+def drop(panel: ColourPanel, path: Path) -> bool:
+    """Drag a file there, and let it go if it is welcome."""
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path))])
+    entering = QDragEnterEvent(QPoint(5, 5), Qt.DropAction.CopyAction, mime, LEFT, NO_KEY)
+    panel.dragEnterEvent(entering)
+    if entering.isAccepted():
+        panel.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, mime, LEFT, NO_KEY))
+    return entering.isAccepted()
+
+
+BROKEN: dict[str, tuple[str, str]] = {
+    "bad.gpl": ("GIMP Palette\nName: Bad\n#\n10 20 30\n10 twenty 30\n", "line 5 of bad.gpl"),
+    "bad.hex": ("be4a2f\nzzz\n", "line 2 of bad.hex"),
+    "bad.pal": ("JASC-PAL\n0100\n2\n1 2 3\n4 5 999\n", "line 5 of bad.pal"),
+    "bad.json": (json.dumps({"colors": []}), "bad.json"),
+}
+
+
+def test_a_broken_palette_is_told_and_the_choice_stays(
+    qtbot: QtBot, session: Session, panel: ColourPanel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, (text, where) in BROKEN.items():
+        path = tmp_path / name
+        path.write_text(text)
+        monkeypatch.setattr(asking, "for_palette", lambda *args, path=path: path)
+        with qtbot.waitSignal(session.dispatcher.failed, timeout=LONG_MS) as said:
+            choose(panel, "open")
+        failure = said.args[0]
+        assert isinstance(failure, JobFailed) and where in failure.title and failure.hint and not failure.details
+        assert panel.box.currentData() == "own" and panel.choice().palette is None
+
+
+def test_only_palettes_are_taken(panel: ColourPanel, tmp_path: Path) -> None:
+    sprites = tmp_path / "sprites"
+    sprites.mkdir()
+    assert not drop(panel, sprites)
+
+
+def test_new_sprites_come_in_the_chosen_colours(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
+    """Drawn once; other colours are those of the same sprites, and the last ones are what is saved."""
+    page, models = GeneratePage(session), session.models
+    qtbot.addWidget(page)
+    panel, data = page.request.colours, make_sprites(classes=len(CLASS_NAMES))
+    model = small_model(catalogue.recipe("generator"))
+    model.style = style_of(data)
+    settings = GenerateSettings(count=8, steps=2)
+
+    def generate() -> None:
+        models.generate(Control(live=model), CPU, settings, panel.choice())
+
+    def results(change: Callable[[], object]) -> tuple[Rgba, str]:
+        with qtbot.waitSignal(models.generated, timeout=LONG_MS) as made:
+            change()
+        return made.args[0].sprites, page.results._facts.text()
+
+    own, _ = results(generate)
+    assert colours_in(own) <= colours_in(data.rgba)
+    page.results.grid.select([3, 5])
+    warm, facts = results(lambda: drop(panel, save_palette(tmp_path / "warm.gpl", WARM)))
+    assert colours_in(warm) <= colours_in(WARM.colours[None]) and facts.endswith(", in the colours of Warm")
+    assert np.array_equal(warm[..., 3], own[..., 3])
+    assert page.results.grid.selected() == [3, 5]
+    mixed, _ = results(lambda: panel.dither.setChecked(True))
+    assert colours_in(mixed) <= colours_in(WARM.colours[None])
+    picked = page.results.to_save()
+    assert picked is not None and picked.about["Palette"] == "Warm"
+    assert np.array_equal(picked.sprites, mixed[[3, 5]])
+    drawn, facts = results(lambda: choose(panel, "drawn"))
+    assert "colours of" not in facts and panel.swatches.model().rowCount() == 0
+    assert len(colours_in(drawn)) > len(colours_in(own))
+    again, _ = results(lambda: choose(panel, "own"))
+    assert np.array_equal(again, own)
+
+
+def choose(panel: ColourPanel, kind: str) -> None:
+    panel.box.activated.emit(panel.box.findData(kind))
+
+
+def colours_in(rgba: Rgba) -> set[tuple[int, ...]]:
+    return {tuple(colour) for colour in rgba[rgba[..., 3] > 0][:, :3].tolist()}
+
+
+def test_the_colours_of_a_run_are_shown(qtbot: QtBot, session: Session, panel: ColourPanel, run_path: Path) -> None:
+    run_path.mkdir(parents=True)
+    style = style_of(make_sprites())
+    save_style(RunDir(run_path), style)
+    panel._models.models.addItem("trial", str(run_path))  # as if it were listed
+    qtbot.waitUntil(lambda: panel.swatches.model().rowCount() > 0, timeout=LONG_MS)
+    shown = {str(panel.swatches.model().index(row, 0).data()) for row in range(panel.swatches.model().rowCount())}
+    assert shown == {"#" + bytes(colour).hex() for colour in style.palette.tolist()}
+    assert panel._about.text() == f"{len(shown)} colours"
+    choose(panel, "drawn")
+    assert not panel.choice().true_pixels and panel.swatches.model().rowCount() == 0
