@@ -199,4 +199,10 @@ class CutView(QWidget):
 
     @Slot()
     def _apply(self) -> None:
-        self._importing.open_paths(self._sheets.paths, self.options())
+        importing, options = self._importing, self.options()
+        if importing.paths != self._sheets.paths:
+            importing.open_paths(self._sheets.paths, options)
+        elif importing.options != options:
+            importing.change_options(options, "Cut the sheets")
+        else:
+            self.closed.emit()

@@ -27,6 +27,7 @@ _SOUND = "Nothing needs a look: every file could be used, and nothing odd was fo
 _LOOKING = "The sprites are being looked over…"
 _MEND = "Change what is learnt from; the files stay as they are, and Undo takes it back."
 _LEAVE_OUT = "Leave the sprites out that are selected below."
+_UNDO = "Nothing was changed yet."
 _GROUP = Qt.ItemDataRole.UserRole
 _THRESHOLD = "alpha_threshold"
 
@@ -47,7 +48,7 @@ class DoctorView(QWidget):
             parts.button("", "Change the import, not the files; Undo takes it back.") for _ in range(_MOST_FIXES)
         )
         self.leave_out = parts.button("Leave out the selected", _LEAVE_OUT)
-        self.undo = parts.button("Undo", "")
+        self.undo = parts.button("Undo", _UNDO)
         self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), Threshold()
         self._title, self._advice = labels.heading(""), labels.caption("")
         self._empty = parts.text("", "muted")
