@@ -1,24 +1,27 @@
 """Dropped files and folders -> `Sprites`, as a generator of events.
 
-files are listed -> sources read them on threads -> they are arranged on one canvas -> the result is cached.
+files are listed -> sources read them on threads -> they are arranged on one canvas -> the result is cached. What there
+may be a million of is in columns or on the disk on its way: see found_files, gathering, scratch and packed.
 """
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import studio.data.sources
-from studio.core import wording
 from studio.core.discovery import discover
-from studio.core.errors import BadInputError
+from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
 from studio.data import caching
-from studio.data.arranging import MOST_BYTES, Arranged, arrange, commonest
-from studio.data.background import in_threads
+from studio.data.arranging import Arranged, arrange, commonest
+from studio.data.background import aside, in_threads
+from studio.data.found_files import FoundFiles
+from studio.data.gathering import Gathered
 from studio.data.imported import (
     MOST_FILES,
     NOTE_GROUPS,
@@ -28,10 +31,13 @@ from studio.data.imported import (
     SpritesImported,
 )
 from studio.data.listing import Root, files_under, roots_of, title_of
-from studio.data.reading import Reading, read_all
-from studio.data.sources.base import Found, Source
+from studio.data.reading import read_all
+from studio.data.scratch import usable
+from studio.data.sources.base import Source
 
 __all__ = ["NOTE_GROUPS", "QUARANTINE_GROUPS", "ImportOptions", "Quarantined", "SpritesImported", "import_sprites"]
+
+T = TypeVar("T")
 
 _CHUNK = 32  # files for one thread at a time
 _THREADS = 2  # one waits for the disk while the other decodes; more only fight over the interpreter
@@ -48,8 +54,8 @@ def import_sprites(
     """Read every sprite under `paths`: Progress at least every 50 ms, Notice where useful, SpritesImported last.
 
     Closing the generator stops the import within 200 ms, also while a file hangs. Files on disk are never changed.
-    With `cache_dir`, unchanged files are not read again. Raises BadInputError when a path does not exist or nothing
-    usable was found.
+    With `cache_dir`, unchanged files are not read again. Raises BadInputError when a path does not exist, nothing
+    usable was found or there is no room for what was.
     """
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
@@ -59,18 +65,23 @@ def import_sprites(
     entry = None
     if cache_dir is not None:
         names = [source.name for source in sources]
-        entry = caching.entry_for(cache_dir, roots, files, problems, options, names)
-        recalled = yield from _recall(entry)
+        looking = caching.entry_for(cache_dir, roots, files, problems, options, names)
+        entry = yield from _told(looking, 0, "sprites loaded")
+        recalled = yield from _told(caching.recalling(entry), 0, "sprites loaded")
         if recalled is not None:
             yield _imported(recalled, started, from_cache=True)
             return
-    readings = yield from _read_files(files, sources, options)
-    arranged = yield from arrange(readings, options, title_of(roots), problems)
+    try:
+        gathered = yield from _read_files(files, sources, options, cache_dir)
+        arranging = arrange(gathered, options, title_of(roots), problems, cache_dir)
+        arranged = yield from _told(arranging, len(files), "files arranged")
+    except OSError as error:
+        raise _no_room(error, usable(cache_dir)) from error
     if not len(arranged.sprites):
         raise _nothing_usable(roots, arranged.quarantine)
     yield from _notices(arranged)
     if entry is not None and all(item.group != "no access" for item in arranged.quarantine):
-        yield from _store(entry, arranged)
+        arranged = yield from _store(entry, arranged)
     yield _imported(arranged, started, from_cache=False)
 
 
@@ -80,71 +91,72 @@ def all_sources() -> list[Source]:
     return sorted(found.values(), key=lambda source: (-source.priority, source.name))
 
 
-def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[list[Found], list[Quarantined]]]:
+def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles, list[Quarantined]]]:
     """Every file, sorted by name, and what could not be looked at."""
-    files: list[Found] = []
+    files = FoundFiles()
     problems: list[Quarantined] = []
+    left_over = 0
     with closing(in_threads(files_under, roots, threads=1)) as batches:
         for batch in batches:
             for item in batch:
-                if isinstance(item, Found):
-                    files.append(item)
-                else:
+                if isinstance(item, Quarantined):
                     problems.append(item)
+                elif len(files) < MOST_FILES:
+                    files.add(item)
+                else:
+                    left_over += 1
             yield Progress(len(files), 0, "files found")
-            if len(files) >= MOST_FILES:
+            if left_over:
                 title = f"Only the first {MOST_FILES:,} files found are looked at."
                 yield Notice("warning", title, "Import a smaller folder to choose which.")
                 break
-    files.sort(key=lambda file: (file.name, file.where))
+    yield from _told(files.sorting(), 0, "files in order")
     problems.sort(key=lambda item: (item.name, item.reason))
-    return files[:MOST_FILES], problems
+    return files, problems
 
 
 def _read_files(
-    files: list[Found], sources: list[Source], options: ImportOptions
-) -> Generator[Event, None, list[Reading]]:
-    """What came of each file that was for the studio, in no fixed order."""
-    chunks = [files[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)]
-    readings: list[Reading] = []
-    done = size = 0
-    with closing(in_threads(partial(read_all, sources=sources, options=options), chunks, threads=_THREADS)) as batches:
+    files: FoundFiles, sources: list[Source], options: ImportOptions, folder: Path | None
+) -> Generator[Event, None, Gathered]:
+    """What came of each file that was for the studio. Raises OSError when there is no room in `folder`."""
+    gathered = Gathered(files, folder)
+
+    def work(numbers: range) -> Iterator[int]:
+        some = files[numbers.start : numbers.stop]
+        for number, reading in zip(numbers, read_all(some, sources, options), strict=True):
+            gathered.put(number, reading)
+            yield number
+
+    chunks = [range(start, min(start + _CHUNK, len(files))) for start in range(0, len(files), _CHUNK)]
+    done = 0
+    with closing(in_threads(work, chunks, threads=_THREADS)) as batches:
         for batch in batches:
             done += len(batch)
-            size += sum(reading.bytes for reading in batch)
-            if size > MOST_BYTES:
-                title = f"These pictures take more than {wording.memory(MOST_BYTES)} of memory."
-                raise BadInputError(title, "Import a smaller folder, or fewer large pictures.")
-            readings += [reading for reading in batch if not reading.is_nothing]
             yield Progress(done, len(files), "files read")
-    return readings
+    return gathered
 
 
-def _recall(entry: Path) -> Generator[Event, None, Arranged | None]:
-    recalled: list[Arranged] = []
-    with closing(in_threads(caching.recall, [entry], threads=1)) as batches:
-        for batch in batches:
-            recalled += batch
-            yield Progress(0, 0, "sprites loaded")
-    return recalled[0] if recalled else None
+def _told(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
+    """Run a generator of counts on a thread, its counts made events."""
+    with closing(aside(work)) as counts:
+        while True:
+            try:
+                yield Progress(next(counts), total, what)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
 
 
-def _store(entry: Path, arranged: Arranged) -> Generator[Event, None, None]:
+def _store(entry: Path, arranged: Arranged) -> Generator[Event, None, Arranged]:
     """Keep the import for the next time. A cache that can't be written is said and stops nothing."""
-
-    def work(target: Path) -> Iterator[None]:
-        caching.store(target, arranged)
-        yield
-
     try:
-        with closing(in_threads(work, [entry], threads=1)) as batches:
-            for _ in batches:
-                yield Progress(len(arranged.sprites), len(arranged.sprites), "sprites kept for the next time")
+        count = len(arranged.sprites)
+        return (yield from _told(caching.storing(entry, arranged), count, "sprites kept for the next time"))
     except OSError as error:
         reason = error.strerror or error
         yield Notice(
             "info", f"The import could not be kept for the next time: {reason}.", f"It goes to {entry.parent}."
         )
+    return arranged
 
 
 def _notices(arranged: Arranged) -> Iterator[Event]:
@@ -165,6 +177,14 @@ def _imported(arranged: Arranged, started: float, *, from_cache: bool) -> Sprite
         elapsed_s=time.perf_counter() - started,
         from_cache=from_cache,
     )
+
+
+def _no_room(error: OSError, folder: Path) -> StudioError:
+    if error.errno == errno.ENOSPC:
+        title = "There is not enough room on the drive for so many sprites while they are imported."
+        return BadInputError(title, f"Free some space where {folder} is, or import a smaller folder.")
+    title = f"The import can't use {folder}: {error.strerror or error}."
+    return BadInputError(title, "Check that files can be written there.")
 
 
 def _nothing_usable(roots: Sequence[Root], quarantine: Sequence[Quarantined]) -> BadInputError:
