@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -38,7 +38,7 @@ def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -
         pass
 
 
-def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Iterator[int]:
+def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Generator[int, None, None]:
     """What `save` does, in slices: yields how many sprites have been hashed, then written. Close it to give up."""
     if sprites.rgba.nbytes > scratch.IN_MEMORY:
         scratch.check_room(scratch.usable(path.parent), sprites.rgba.nbytes)
@@ -62,7 +62,7 @@ def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None)
         yield len(sprites)
 
 
-def keeping(sprites: Sprites, path: Path) -> Iterator[int]:
+def keeping(sprites: Sprites, path: Path) -> Generator[int, None, None]:
     """Like `saving`; sprites that are mapped from a packed file get another name of that file, which takes no room.
 
     Where there can be none, on another drive, they are copied in slices.

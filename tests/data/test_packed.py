@@ -149,7 +149,7 @@ def test_saving_and_loading_can_be_given_up(sprites: Sprites, path: Path, monkey
         work = saving(sprites.take(range(5)), path)
         for _ in zip(range(slices), work, strict=False):
             pass
-        work.close()  # type: ignore[attr-defined]
+        work.close()
         assert not list(path.parent.iterdir())
     assert list(saving(sprites.take(range(5)), path)) == [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 5]
     assert list(loading(path)) == [1, 2, 3, 4, 5]
