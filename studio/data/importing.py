@@ -66,7 +66,7 @@ def import_sprites(
     if cache_dir is not None:
         names = [source.name for source in sources]
         looking = caching.entry_for(cache_dir, roots, files, problems, options, names)
-        entry = yield from _told(looking, 0, "sprites loaded")
+        entry = yield from _told(looking, len(files), "files looked up")
         recalled = yield from _told(caching.recalling(entry), 0, "sprites loaded")
         if recalled is not None:
             yield _imported(recalled, started, from_cache=True)

@@ -74,6 +74,22 @@ class Scratch:
         self._on_disk = True
 
 
+def copied(pixels: NDArray[np.uint8], chosen: NDArray[np.int64], folder: Path | None) -> NDArray[np.uint8]:
+    """A copy of the rows `chosen` of uint8 [N, ...]: in memory, or read-only on the disk when it is large.
+
+    Raises OSError when there is no room.
+    """
+    row_bytes = pixels[:1].nbytes
+    if len(chosen) * row_bytes <= IN_MEMORY:
+        return pixels[chosen]
+    there, step = Scratch(folder), max(1, _BUFFER // row_bytes)
+    for start in range(0, len(chosen), step):
+        there.add(pixels[chosen[start : start + step]])
+    found = there.array().reshape(len(chosen), *pixels.shape[1:])
+    there.close()
+    return found
+
+
 def usable(folder: Path | None) -> Path:
     """`folder` if files can be made there, else the system's folder of temporary files."""
     if folder is not None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
+from studio.data.scratch import copied
 
 _SLICE = 32 << 20  # bytes that are hashed at a time
 
@@ -86,7 +87,8 @@ class Sprites:
         return np.bincount(self.labels, minlength=len(self.class_names)).astype(np.int64)
 
     def take(self, indices: NDArray[np.int64] | Sequence[int]) -> Sprites:
-        """A copy of the sprites at `indices`, with the same classes."""
+        """A copy of the sprites at `indices`, with the same classes; of very many on the disk, which raises OSError."""
         chosen = np.asarray(indices, dtype=np.int64)
         names = tuple(self.names[i] for i in chosen)
-        return Sprites(self.rgba[chosen], self.labels[chosen], self.class_names, names, self.title)
+        rgba = copied(self.rgba, chosen, self.stored.path.parent if self.stored else None)
+        return Sprites(rgba, self.labels[chosen], self.class_names, names, self.title)

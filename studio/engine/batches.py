@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from studio.core.events import Rgba
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch
 
@@ -27,6 +28,12 @@ def split(sprites: Sprites, share: float, seed: int) -> tuple[NDArray[np.int64],
     heldout = np.zeros(len(sprites), dtype=bool)
     heldout[order[ranks]] = True
     return np.flatnonzero(~heldout), np.flatnonzero(heldout)
+
+
+def on_device(rgba: Rgba, device: torch.device) -> Tensor:
+    """uint8 [B, S, S, 4] of whatever memory, a mapped file's too -> uint8 [B, 4, S, S] on the device."""
+    own = rgba if rgba.flags.writeable else rgba.copy()  # torch knows no memory that can't be written to
+    return torch.from_numpy(np.ascontiguousarray(own)).to(device).permute(0, 3, 1, 2)
 
 
 def to_input(rgba: Tensor) -> Tensor:
@@ -105,8 +112,7 @@ class DeviceSprites(TrainSet):
         self.rgba = torch.empty((len(self), 4, size, size), dtype=torch.uint8, device=device)
         step = max(1, _UPLOADED // (4 * size * size))
         for start in range(0, len(self), step):
-            part = torch.from_numpy(sprites.rgba[self._places[start : start + step]])
-            self.rgba[start : start + step] = part.permute(0, 3, 1, 2).to(device)
+            self.rgba[start : start + step] = on_device(sprites.rgba[self._places[start : start + step]], device)
         self.labels = torch.from_numpy(self.labels_host).to(device)
         self._epoch = -1
         self._order = self.labels  # the shuffled indices of `_epoch`, on the device

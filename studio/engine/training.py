@@ -115,7 +115,8 @@ def begin(
 
     Raises TrainingError, RunError.
     """
-    chosen, notes = recipe.select(sprites, config)
+    with writing(path):
+        chosen, notes = recipe.select(sprites, config)
     if len(chosen) == 0:
         raise TrainingError("There are no sprites to learn from.", "Open a folder of sprites first.")
     spec = Spec(chosen.size, chosen.class_names)

@@ -78,7 +78,7 @@ def test_other_programs_can_read_it(sprites: Sprites, path: Path, monkeypatch: p
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file counts as one that is too large for the memory."""
-    monkeypatch.setattr(scratch, "IN_MEMORY", 100)
+    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
 
 
 @pytest.mark.usefixtures("large")

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import tempfile
+import threading
 from pathlib import Path
 from typing import IO, Any
 
@@ -132,6 +133,9 @@ def test_closing_leaves_nothing_on_the_disk(folder: Path, tmp_path: Path, stage:
         if isinstance(event, Progress) and event.what == stage:
             break
     job.close()
+    for thread in threading.enumerate():
+        if thread.name == "reader":
+            thread.join(5)  # which may be waiting for the drive
     assert not [path for path in (tmp_path / "cache").iterdir() if not path.name.startswith("import-")]
 
 
@@ -145,6 +149,15 @@ def test_bytes_come_back_from_memory_and_disk(tmp_path: Path, monkeypatch: pytes
         there.close()
         assert found.tolist() == [int(value) for piece in data for value in piece]
         assert found.flags.writeable is (sum(pieces) <= 50) and not list(tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("small_memory")
+def test_a_large_choice_of_sprites_is_copied_on_the_disk(folder: Path, tmp_path: Path) -> None:
+    sprites = imported(folder, cache=tmp_path / "cache").sprites
+    few, many = sprites.take([3, 1]), sprites.take(range(len(sprites) - 1, -1, -2))
+    assert few.rgba.flags.writeable and not many.rgba.flags.writeable and many.stored is None
+    assert (few.rgba == sprites.rgba[[3, 1]]).all() and (many.rgba == sprites.rgba[::-2]).all()
+    assert many.names == sprites.names[::-2] and len(list((tmp_path / "cache").iterdir())) == 1
 
 
 def test_found_files_are_as_they_were_put_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

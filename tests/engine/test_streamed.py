@@ -119,6 +119,16 @@ def test_sprites_that_leave_the_device_no_room_are_streamed(sprites: Sprites, mo
         assert type(placed(sprites, INDICES, TORCH_CPU, config.replace(data_on_device="yes"))[0]) is DeviceSprites
 
 
+def test_a_classifier_that_leaves_some_out_trains_from_the_disk_too(run_path: Path, mapped: Sprites) -> None:
+    labels = mapped.labels.copy()
+    labels[0] = 2
+    lone = Sprites(mapped.rgba, labels, (*mapped.class_names, "lone"), mapped.names, mapped.title, mapped.stored)
+    events = list(train_classifier(run_path, lone, steps=3, data_on_device="no"))
+    assert any("Left out" in notice.title for notice in of_kind(events, Notice))
+    kept = packed.load(run_path / "data.safetensors")
+    assert (kept.rgba == mapped.rgba[1:]).all() and kept.stored is not None
+
+
 def test_a_file_that_vanishes_is_no_loss(run_path: Path, mapped: Sprites) -> None:
     events = train_generator(run_path, mapped, steps=20, data_on_device="no", holdout=0.0)
     seen: list[Event] = []
