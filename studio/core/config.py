@@ -233,6 +233,7 @@ class TrainingConfig(Config):
         "leave the device enough room. Either way the same is learnt.",
         choices=("auto", "yes", "no"),
         advanced=True,
+        label="Data on the device",
     )
     sample_every_s: float = setting(
         10.0,
