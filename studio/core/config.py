@@ -227,6 +227,14 @@ class TrainingConfig(Config):
         advanced=True,
         label="CPU threads",
     )
+    data_on_device: str = setting(
+        "auto",
+        "Keep all sprites in the device's memory, or load each batch in the background: auto loads what would not "
+        "leave the device enough room. Either way the same is learnt.",
+        choices=("auto", "yes", "no"),
+        advanced=True,
+        label="Data on the device",
+    )
     sample_every_s: float = setting(
         10.0,
         "Shortest time between live samples.",

@@ -14,7 +14,7 @@ from studio.core import wording
 from studio.data.decoding import opened
 from studio.data.imported import Quarantined
 from studio.data.naming import ignored, shown
-from studio.data.sources.base import Entry, Found, Member, Refused
+from studio.data.sources.base import Entries, Found, Member, Refused
 from studio.data.unpacking import READ_METHODS
 from studio.data.zip_directory import Record, records
 
@@ -50,7 +50,7 @@ class Archive:
 class _Contents:
     """folders: the entries by name, by folder. left_out: what can't be read, by its path, with group and reason."""
 
-    folders: dict[tuple[str, ...], dict[str, Entry]] = field(default_factory=dict)
+    folders: dict[tuple[str, ...], Entries] = field(default_factory=dict)
     left_out: list[tuple[tuple[str, ...], str, str]] = field(default_factory=list)
 
     @property
@@ -116,11 +116,11 @@ def _look_through(stream: BinaryIO, size: int, contents: _Contents) -> None:
             contents.left_out.clear()
             need = f"its files take more than {wording.memory(_MOST_UNPACKED)}"
             raise Refused("refused", f"{need}: unpack it and import the folder of sprites")
-        entries = contents.folders.setdefault(parts[:-1], {})
+        entries = contents.folders.setdefault(parts[:-1], Entries())
         if parts[-1] in entries:
             reason = "the archive holds a later file of this name, which is the one that is used"
             contents.left_out.append((parts, "duplicate", reason))
-        entries[parts[-1]] = record.entry
+        entries.add(parts[-1], record.entry)
 
 
 def _decoded(record: Record) -> str:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-import time
+import shutil
+from array import array
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from studio.core import wording
 from studio.core.errors import BadInputError
-from studio.core.events import Event, Progress, Rgba
+from studio.core.events import Rgba
+from studio.data import scratch
 from studio.data.canvas import fit_into, looks_like_sheet, propose_size, visible_box
+from studio.data.gathering import Gathered
 from studio.data.imported import ImportOptions, Quarantined
 from studio.data.labelling import Labelling
 from studio.data.reading import Reading, Shape
+from studio.data.scratch import Scratch
 from studio.data.sources.base import Found, Remark
 from studio.data.sprites import Sprites
 
-MOST_BYTES = 4 << 30  # of pixels in memory
-_TICK_S = 0.025
+MOST_SPRITES = 4_000_000
 _ADVICE = {
     "as they are": "let Sheets be grid or packed (--sheets grid), or save its JSON beside it",
     "grid": "no such grid is seen in it, so give its tiles (--tile 16 --spacing 1)",
@@ -40,58 +44,80 @@ class Arranged:
     proposed_size: int
 
 
-@dataclass(eq=False)
 class _Table:
     """What has been kept and left out so far."""
 
-    options: ImportOptions
-    size: int
-    rgba: Rgba
-    labelling: Labelling
-    names: list[str] = field(default_factory=list)
-    classes: list[str] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)  # of the labelling
-    places: dict[bytes, int] = field(default_factory=dict)  # digest of the pixels -> index of the sprite
-    quarantine: list[Quarantined] = field(default_factory=list)
-    notes: list[Quarantined] = field(default_factory=list)
+    def __init__(self, options: ImportOptions, size: int, labelling: Labelling, folder: Path | None) -> None:
+        self.options, self.size, self.labelling = options, size, labelling
+        self.pixels = Scratch(folder)  # uint8 [N, size, size, 4]
+        self.names: list[str] = []
+        self.classes: dict[str, int] = {}  # numbers by name, in the order of their first sprites
+        self.class_names: list[str] = []  # by that number
+        self.class_of = array("q")
+        self.rows = array("q")  # of the labelling
+        self.places: dict[bytes, int] = {}  # digest of the pixels -> index of the sprite
+        self.quarantine: list[Quarantined] = []
+        self.notes: list[Quarantined] = []
+
+    def class_number(self, name: str) -> int:
+        """The number of a class, a new one if it has none yet."""
+        number = self.classes.setdefault(name, len(self.class_names))
+        if number == len(self.class_names):
+            self.class_names.append(name)
+        return number
+
+    def sprites(self, title: str) -> Sprites:
+        """Those that were kept, their classes sorted by name."""
+        count, size = len(self.names), self.size
+        class_names = tuple(sorted(self.classes))
+        rank = {name: label for label, name in enumerate(class_names)}
+        ranks = np.array([rank[name] for name in self.class_names], np.int64)
+        labels = ranks[np.array(self.class_of, np.int64)] if count else np.zeros(0, np.int64)
+        rgba = self.pixels.array().reshape(count, size, size, 4)
+        self.pixels.close()
+        targets = self.labelling.targets_of(np.array(self.rows, np.int64))
+        names, target_names = tuple(self.names), self.labelling.target_names
+        return Sprites(rgba, labels, class_names, names, title, targets, target_names)
 
 
 def arrange(
-    readings: list[Reading],
+    gathered: Gathered,
     options: ImportOptions,
     title: str,
     problems: Sequence[Quarantined],
     labelling: Labelling,
-) -> Generator[Event, None, Arranged]:
-    """Yields Progress and returns Arranged, with what could not even be looked at (`problems`) in its quarantine.
+    folder: Path | None,
+) -> Generator[int, None, Arranged]:
+    """Returns Arranged, with what could not even be looked at (`problems`) in its quarantine.
 
-    `readings` is emptied, so that its memory comes free on the way.
+    Yields the number of the file that it is at, after each shape. Very many sprites go to a scratch file in `folder`.
+    Raises BadInputError, and OSError when there is no room.
     """
-    readings.sort(key=lambda reading: (reading.file.name, reading.file.where), reverse=True)
-    sizes = Counter(shape.size for reading in readings for shape in reading.shapes if shape.visible != (0, 0))
-    proposed = propose_size(sizes)
+    proposed = propose_size(gathered.sizes)
     size = options.size or proposed
-    room = sum(_fits(shape, size, options) for reading in readings for shape in reading.shapes)
-    if room * size * size * 4 > MOST_BYTES:
-        need = f"need more than {wording.memory(MOST_BYTES)} of memory"
-        title = f"{wording.count(room, 'sprite')} on a canvas of {size} x {size} {need}."
-        raise BadInputError(title, "Choose a smaller canvas, or import a smaller folder.")
-    table = _Table(options, size, np.zeros((room, size, size, 4), np.uint8), labelling)
-    total, told = len(readings), time.perf_counter()
-    while readings:
-        for _ in _added(table, readings.pop()):
-            if time.perf_counter() - told > _TICK_S:
-                yield Progress(total - len(readings), total, "files arranged")
-                told = time.perf_counter()
-    class_names = tuple(sorted(set(table.classes)))
-    index = {name: label for label, name in enumerate(class_names)}
-    labels = np.array([index[name] for name in table.classes], dtype=np.int64)
-    targets, target_names = labelling.targets_of(table.rows), labelling.target_names
-    rgba, names = table.rgba[: len(labels)], tuple(table.names)
-    sprites = Sprites(rgba, labels, class_names, names, title, targets, target_names)
+    room = gathered.fitting(size, exactly=options.other_sizes == "leave out")
+    if room > MOST_SPRITES:
+        raise BadInputError(f"There are more than {MOST_SPRITES:,} sprites.", "Import a smaller folder.")
+    _check_room(room, size, scratch.usable(folder))
+    table = _Table(options, size, labelling, folder)
+    for number, reading in gathered.in_order():
+        for _ in _added(table, reading):
+            yield number
+    gathered.close()
     quarantine = sorted([*problems, *table.quarantine], key=lambda item: item.name)
+    sprites = table.sprites(title)
     notes = sorted([*table.notes, *labelling.notes()], key=lambda item: item.name)
-    return Arranged(sprites, tuple(quarantine), tuple(notes), dict(sizes), proposed)
+    return Arranged(sprites, tuple(quarantine), tuple(notes), dict(gathered.sizes), proposed)
+
+
+def _check_room(count: int, size: int, folder: Path) -> None:
+    """Raises BadInputError when so many sprites of that size can't be kept."""
+    needed = count * size * size * 4
+    if needed > scratch.IN_MEMORY and shutil.disk_usage(folder).free < needed + scratch.SPARE:
+        title = f"{wording.count(count, 'sprite')} on a canvas of {size} x {size} need {wording.memory(needed)}"
+        free = wording.memory(shutil.disk_usage(folder).free)
+        hint = f"Free some space where {folder} is, choose a smaller canvas, or import a smaller folder."
+        raise BadInputError(f"{title} on the drive, which has {free} left.", hint)
 
 
 def _fits(shape: Shape, size: int, options: ImportOptions) -> bool:
@@ -123,19 +149,19 @@ def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:
         return _misfit(shape, table.size, table.options)
     assert shape.rgba is not None
     place = len(table.names)
-    canvas = table.rgba[place]
+    canvas = np.zeros((table.size, table.size, 4), np.uint8)
     _fit(shape.rgba, canvas)
     folders = (*file.folders, *shape.folders)[: table.options.class_levels]
     class_name = shape.label or table.labelling.class_of(row) or "/".join(folders) or file.home
-    first = table.places.setdefault(hashlib.blake2b(canvas, digest_size=16).digest(), place)
+    first = table.places.setdefault(hashlib.blake2b(canvas.data, digest_size=16).digest(), place)
     if first != place:
-        canvas[:] = 0
-        other = table.classes[first]
+        other = table.class_names[table.class_of[first]]
         conflict = "" if other == class_name else f", which is in another class: {other!r}, not {class_name!r}"
         conflict += ", which has other numbers" if table.labelling.differ(table.rows[first], row) else ""
         return Remark("duplicate", f"the same pixels as {table.names[first]}{conflict}", shape.part)
+    table.pixels.add(canvas)
     table.names.append(_name(file, shape.part))
-    table.classes.append(class_name)
+    table.class_of.append(table.class_number(class_name))
     table.rows.append(row)
     return None
 

@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from types import TracebackType
 from typing import Generic, TypeVar
 
@@ -15,6 +16,8 @@ T = TypeVar("T")
 _BATCH_S = 0.02  # results are handed over in batches: a hand-over per file would cost more than reading it
 _WAIT_S = 0.025
 _FAREWELL_S = 0.1
+_MOST_WAITING = 16  # batches: whoever is slow to take them must not find the memory full
+_PATIENCE_S = 0.02  # of a thread whose batch can't be handed over yet
 
 
 def in_threads(work: Callable[[J], Iterator[T]], jobs: Sequence[J], threads: int) -> Generator[list[T], None, None]:
@@ -33,13 +36,31 @@ def in_threads(work: Callable[[J], Iterator[T]], jobs: Sequence[J], threads: int
         crew.dismiss()
 
 
+def aside(work: Generator[int, None, T]) -> Generator[int, None, T]:
+    """Run a generator of counts on a thread of its own: yields how far it is, at least every 25 ms, and its result.
+
+    Closing this closes it at its next count.
+    """
+    results: list[T] = []
+
+    def run(job: Generator[int, None, T]) -> Iterator[int]:
+        results.append((yield from job))
+
+    done = 0
+    with closing(in_threads(run, [work], threads=1)) as batches:
+        for batch in batches:
+            done = batch[-1] if batch else done
+            yield done
+    return results[0]
+
+
 class _Crew(Generic[J, T]):
     def __init__(self, work: Callable[[J], Iterator[T]], jobs: Sequence[J]) -> None:
         self._work = work
         self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
         for job in jobs:
             self._jobs.put(job)
-        self._results: queue.SimpleQueue[list[T] | _Gone] = queue.SimpleQueue()
+        self._results: queue.Queue[list[T] | _Gone] = queue.Queue(_MOST_WAITING)
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self.running = 0
@@ -69,8 +90,17 @@ class _Crew(Generic[J, T]):
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.perf_counter()))
 
+    def hand_over(self, result: list[T] | _Gone) -> None:
+        """Give a result to whoever waits for it, as soon as there is room; nobody does once the work was stopped."""
+        while not self._stop.is_set():
+            try:
+                self._results.put(result, timeout=_PATIENCE_S)
+            except queue.Full:
+                continue
+            return
+
     def _run(self) -> None:
-        with _Gone(self._results):
+        with _Gone(self.hand_over):
             while not self._stop.is_set():
                 try:
                     job = self._jobs.get_nowait()
@@ -86,16 +116,16 @@ class _Crew(Generic[J, T]):
             if self._stop.is_set():
                 return
             if time.perf_counter() - handed > _BATCH_S:
-                self._results.put(batch)
+                self.hand_over(batch)
                 batch, handed = [], time.perf_counter()
-        self._results.put(batch)
+        self.hand_over(batch)
 
 
 class _Gone:
     """Says that a thread has ended, and hands over the error that ended it."""
 
-    def __init__(self, results: queue.SimpleQueue[list[T] | _Gone]) -> None:
-        self._results = results
+    def __init__(self, hand_over: Callable[[_Gone], None]) -> None:
+        self._hand_over = hand_over
         self.error: BaseException | None = None
 
     def __enter__(self) -> None:
@@ -105,5 +135,5 @@ class _Gone:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
         self.error = error
-        self._results.put(self)
+        self._hand_over(self)
         return True

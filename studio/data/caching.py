@@ -7,7 +7,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import PIL
@@ -22,7 +23,8 @@ from studio.data.sources.base import Found
 
 _VERSION = 4  # to be raised when the same files would be imported differently
 _MOST_ENTRIES = 20
-_MOST_BYTES = 2 << 30
+_MOST_BYTES = 2 << 30  # of all entries but the newest, whose sprites may be mapped from it
+_LOOK_EVERY = 4096  # files
 _STALE_S = 3600.0
 _NAME = "import-*.safetensors"
 
@@ -34,12 +36,17 @@ def entry_for(
     problems: Sequence[Quarantined],
     options: ReadOptions,
     sources: Sequence[str],
-) -> Path:
-    """Where the import of exactly these files, read with these options, is kept, whether it is there or not."""
+) -> Generator[int, None, Path]:
+    """Where the import of exactly these files, read with these options, is kept, whether it is there or not.
+
+    Yields now and then how many files were looked at.
+    """
     reading = {item.name: getattr(options, item.name) for item in settings_of(ReadOptions)}
     about = [_VERSION, PIL.__version__, reading, [str(root.path) for root in roots], list(sources)]
     digest = hashlib.sha256(json.dumps(about).encode())
-    for file in files:
+    for number, file in enumerate(files):
+        if not number % _LOOK_EVERY:
+            yield number
         inside = f"\0{file.name}\0{file.member.entry}" if file.member else ""
         about_file = f"{file.where}\0{file.size}\0{file.mtime_ns}{inside}\n"
         digest.update(about_file.encode("utf-8", "surrogatepass"))
@@ -48,34 +55,36 @@ def entry_for(
     return folder / f"import-{digest.hexdigest()[:32]}.safetensors"
 
 
-def recall(entry: Path) -> Iterator[Arranged]:
-    """The import that is kept there; nothing when there is none or it is damaged."""
+def recalling(entry: Path) -> Generator[int, None, Arranged | None]:
+    """The import that is kept there; None when there is none or it is damaged. Yields how many sprites were checked."""
     if not entry.exists():
-        return
+        return None
     try:
-        sprites, extra = packed.load_with_extra(entry)
+        sprites, extra = yield from packed.loading(entry)
         sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
         quarantine, notes = (tuple(_listed(extra[key])) for key in ("quarantine", "notes"))
         arranged = Arranged(sprites, quarantine, notes, sizes, int(extra["proposed_size"]))
     except (BadInputError, KeyError, ValueError, TypeError):
-        return
+        return None
     with contextlib.suppress(OSError):
         os.utime(entry)  # the newest ones are kept
-    yield arranged
+    return arranged
 
 
-def store(entry: Path, arranged: Arranged) -> None:
-    """Keep an import and drop the oldest ones beyond the bounds. Raises OSError."""
-    if arranged.sprites.rgba.nbytes > _MOST_BYTES // 2:
-        return
+def storing(entry: Path, arranged: Arranged) -> Generator[int, None, Arranged]:
+    """Keep an import and drop the oldest ones beyond the bounds. Yields how many sprites are done. Raises OSError.
+
+    Returns the import with its sprites mapped from there if they are many: what they took elsewhere comes free.
+    """
     extra = {
         "sizes": [[width, height, count] for (width, height), count in arranged.sizes.items()],
         "quarantine": [_row(item) for item in arranged.quarantine],
         "notes": [_row(item) for item in arranged.notes],
         "proposed_size": arranged.proposed_size,
     }
-    packed.save(arranged.sprites, entry, extra)
-    _tidy(entry.parent)
+    yield from packed.saving(arranged.sprites, entry, extra)
+    _tidy(entry)
+    return replace(arranged, sprites=packed.reopened(arranged.sprites, entry))
 
 
 def _row(item: Quarantined) -> list[str]:
@@ -87,16 +96,18 @@ def _listed(rows: Sequence[Sequence[str]]) -> Iterator[Quarantined]:
         yield Quarantined(name, reason, group, Path(path) if path else None)
 
 
-def _tidy(folder: Path) -> None:
-    """Keep the entries that were used last; another studio may be doing the same."""
+def _tidy(newest: Path) -> None:
+    """Keep the newest entry and of the others those that were used last; another studio may be doing the same."""
     entries: list[tuple[float, int, Path]] = []
-    for path in [*folder.glob(_NAME), *folder.glob(".tmp-*.safetensors")]:
+    for path in [*newest.parent.glob(_NAME), *newest.parent.glob(".tmp-*.safetensors")]:
         with contextlib.suppress(OSError):
             about = path.stat()
             entries.append((about.st_mtime, about.st_size, path))
-    total = 0
-    for number, (changed, size, path) in enumerate(sorted(entries, reverse=True)):
-        total += size
+    total = number = 0
+    for changed, size, path in sorted(entries, reverse=True):
+        if path == newest:
+            continue
+        number, total = number + 1, total + size
         unfinished = path.name.startswith(".tmp-")
         if (unfinished and time.time() - changed > _STALE_S) or (
             not unfinished and (number >= _MOST_ENTRIES or total > _MOST_BYTES)

@@ -151,7 +151,7 @@ class ImportOptions(ReadOptions):
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Quarantined:
     """A file (or a sprite of a sheet) that was left out, or that was kept and deserves a look.
 

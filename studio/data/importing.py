@@ -1,25 +1,28 @@
 """Dropped files and folders -> `Sprites`, as a generator of events.
 
 files are listed -> sources read them on threads -> they are arranged on one canvas -> the result is cached -> sprites
-are mended as asked for.
+are mended as asked for. What there may be a million of is in columns or on the disk on its way: see found_files,
+gathering, scratch and packed.
 """
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import studio.data.sources
-from studio.core import wording
 from studio.core.discovery import discover
-from studio.core.errors import BadInputError
+from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
 from studio.data import caching
-from studio.data.arranging import MOST_BYTES, Arranged, arrange, commonest
-from studio.data.background import in_threads
+from studio.data.arranging import Arranged, arrange, commonest
+from studio.data.background import aside, in_threads
+from studio.data.found_files import FoundFiles
+from studio.data.gathering import Gathered
 from studio.data.imported import (
     MOST_FILES,
     NOTE_GROUPS,
@@ -29,11 +32,12 @@ from studio.data.imported import (
     Quarantined,
     SpritesImported,
 )
-from studio.data.labelling import is_labels_file, read_labels
+from studio.data.labelling import read_labels
 from studio.data.listing import Root, files_under, roots_of, title_of
 from studio.data.mending import mend
-from studio.data.reading import Reading, read_all
-from studio.data.sources.base import Found, Source
+from studio.data.reading import read_all
+from studio.data.scratch import usable
+from studio.data.sources.base import Source
 
 __all__ = [
     "NOTE_GROUPS",
@@ -44,6 +48,8 @@ __all__ = [
     "SpritesImported",
     "import_sprites",
 ]
+
+T = TypeVar("T")
 
 _CHUNK = 32  # files for one thread at a time
 _THREADS = 2  # one waits for the disk while the other decodes; more only fight over the interpreter
@@ -68,8 +74,8 @@ def import_sprites(
     """Read every sprite under `paths`: Progress at least every 50 ms, Notice where useful, SpritesImported last.
 
     Closing the generator stops the import within 200 ms, also while a file hangs. Files on disk are never changed.
-    With `cache_dir`, unchanged files are not read again. Raises BadInputError when a path does not exist and
-    NothingUsableError when nothing usable was found.
+    With `cache_dir`, unchanged files are not read again. Raises NothingUsableError when nothing usable was found, and
+    BadInputError when a path does not exist or there is no room for what was found.
     """
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
@@ -79,19 +85,20 @@ def import_sprites(
     entry = recalled = None
     if cache_dir is not None:
         names = [source.name for source in sources]
-        entry = caching.entry_for(cache_dir, roots, files, problems, options, names)
-        recalled = yield from _recall(entry)
+        looking = caching.entry_for(cache_dir, roots, files, problems, options, names)
+        entry = yield from _told(looking, len(files), "files looked up")
+        recalled = yield from _told(caching.recalling(entry), 0, "sprites loaded")
     arranged = recalled
-    if arranged is None:
-        labelling, unreadable = yield from read_labels(files)
-        pictures = [file for file in files if not is_labels_file(file)]
-        readings = yield from _read_files(pictures, sources, options)
-        arranged = yield from arrange(readings, options, title_of(roots), [*problems, *unreadable], labelling)
-        if not len(arranged.sprites):
-            raise _nothing_usable(roots, arranged.quarantine)
-        if entry is not None and all(item.group != "no access" for item in arranged.quarantine):
-            yield from _store(entry, arranged)
-    mended = yield from mend(arranged, options)
+    try:
+        if arranged is None:
+            arranged = yield from _read(files, problems, sources, options, title_of(roots), cache_dir)
+            if not len(arranged.sprites):
+                raise _nothing_usable(roots, arranged.quarantine)
+            if entry is not None and all(item.group != "no access" for item in arranged.quarantine):
+                arranged = yield from _store(entry, arranged)
+        mended = yield from mend(arranged, options, cache_dir)
+    except OSError as error:
+        raise _no_room(error, usable(cache_dir)) from error
     if not len(mended.sprites):
         title = f"Nothing of {title_of(roots)!r} is left: all {len(arranged.sprites):,} sprites are left out."
         raise BadInputError(
@@ -108,71 +115,83 @@ def all_sources() -> list[Source]:
     return sorted(found.values(), key=lambda source: (-source.priority, source.name))
 
 
-def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[list[Found], list[Quarantined]]]:
+def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles, list[Quarantined]]]:
     """Every file, sorted by name, and what could not be looked at."""
-    files: list[Found] = []
+    files = FoundFiles()
     problems: list[Quarantined] = []
+    left_over = 0
     with closing(in_threads(files_under, roots, threads=1)) as batches:
         for batch in batches:
             for item in batch:
-                if isinstance(item, Found):
-                    files.append(item)
-                else:
+                if isinstance(item, Quarantined):
                     problems.append(item)
+                elif len(files) < MOST_FILES:
+                    files.add(item)
+                else:
+                    left_over += 1
             yield Progress(len(files), 0, "files found")
-            if len(files) >= MOST_FILES:
+            if left_over:
                 title = f"Only the first {MOST_FILES:,} files found are looked at."
                 yield Notice("warning", title, "Import a smaller folder to choose which.")
                 break
-    files.sort(key=lambda file: (file.name, file.where))
+    yield from _told(files.sorting(), 0, "files in order")
     problems.sort(key=lambda item: (item.name, item.reason))
-    return files[:MOST_FILES], problems
+    return files, problems
+
+
+def _read(
+    files: FoundFiles, problems: list[Quarantined], sources: list[Source], options: ImportOptions, title: str,
+    folder: Path | None,
+) -> Generator[Event, None, Arranged]:  # fmt: skip
+    """The sprites of these files, on one canvas. Raises OSError when there is no room in `folder`."""
+    labelling, unreadable = yield from read_labels(files)
+    gathered = yield from _read_files(files, sources, options, folder)
+    arranging = arrange(gathered, options, title, [*problems, *unreadable], labelling, folder)
+    return (yield from _told(arranging, len(files), "files arranged"))
 
 
 def _read_files(
-    files: list[Found], sources: list[Source], options: ImportOptions
-) -> Generator[Event, None, list[Reading]]:
-    """What came of each file that was for the studio, in no fixed order."""
-    chunks = [files[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)]
-    readings: list[Reading] = []
-    done = size = 0
-    with closing(in_threads(partial(read_all, sources=sources, options=options), chunks, threads=_THREADS)) as batches:
+    files: FoundFiles, sources: list[Source], options: ImportOptions, folder: Path | None
+) -> Generator[Event, None, Gathered]:
+    """What came of each file that was for the studio. Raises OSError when there is no room in `folder`."""
+    gathered = Gathered(files, folder)
+
+    def work(numbers: range) -> Iterator[int]:
+        some = files[numbers.start : numbers.stop]
+        for number, reading in zip(numbers, read_all(some, sources, options), strict=True):
+            gathered.put(number, reading)
+            yield number
+
+    chunks = [range(start, min(start + _CHUNK, len(files))) for start in range(0, len(files), _CHUNK)]
+    done = 0
+    with closing(in_threads(work, chunks, threads=_THREADS)) as batches:
         for batch in batches:
             done += len(batch)
-            size += sum(reading.bytes for reading in batch)
-            if size > MOST_BYTES:
-                title = f"These pictures take more than {wording.memory(MOST_BYTES)} of memory."
-                raise BadInputError(title, "Import a smaller folder, or fewer large pictures.")
-            readings += [reading for reading in batch if not reading.is_nothing]
             yield Progress(done, len(files), "files read")
-    return readings
+    return gathered
 
 
-def _recall(entry: Path) -> Generator[Event, None, Arranged | None]:
-    recalled: list[Arranged] = []
-    with closing(in_threads(caching.recall, [entry], threads=1)) as batches:
-        for batch in batches:
-            recalled += batch
-            yield Progress(0, 0, "sprites loaded")
-    return recalled[0] if recalled else None
+def _told(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
+    """Run a generator of counts on a thread, its counts made events."""
+    with closing(aside(work)) as counts:
+        while True:
+            try:
+                yield Progress(next(counts), total, what)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
 
 
-def _store(entry: Path, arranged: Arranged) -> Generator[Event, None, None]:
+def _store(entry: Path, arranged: Arranged) -> Generator[Event, None, Arranged]:
     """Keep the import for the next time. A cache that can't be written is said and stops nothing."""
-
-    def work(target: Path) -> Iterator[None]:
-        caching.store(target, arranged)
-        yield
-
     try:
-        with closing(in_threads(work, [entry], threads=1)) as batches:
-            for _ in batches:
-                yield Progress(len(arranged.sprites), len(arranged.sprites), "sprites kept for the next time")
+        count = len(arranged.sprites)
+        return (yield from _told(caching.storing(entry, arranged), count, "sprites kept for the next time"))
     except OSError as error:
         reason = error.strerror or error
         yield Notice(
             "info", f"The import could not be kept for the next time: {reason}.", f"It goes to {entry.parent}."
         )
+    return arranged
 
 
 def _notices(arranged: Arranged) -> Iterator[Event]:
@@ -193,6 +212,14 @@ def _imported(arranged: Arranged, started: float, *, from_cache: bool) -> Sprite
         elapsed_s=time.perf_counter() - started,
         from_cache=from_cache,
     )
+
+
+def _no_room(error: OSError, folder: Path) -> StudioError:
+    if error.errno == errno.ENOSPC:
+        title = "There is not enough room on the drive for so many sprites while they are imported."
+        return BadInputError(title, f"Free some space where {folder} is, or import a smaller folder.")
+    title = f"The import can't use {folder}: {error.strerror or error}."
+    return BadInputError(title, "Check that files can be written there.")
 
 
 def _nothing_usable(roots: Sequence[Root], quarantine: Sequence[Quarantined]) -> NothingUsableError:

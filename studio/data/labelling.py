@@ -115,9 +115,9 @@ class Labelling:
         label = int(sheet.table.classes[row - sheet.first])
         return sheet.table.class_names[label] if label >= 0 else ""
 
-    def targets_of(self, rows: Sequence[int]) -> NDArray[np.float32]:
+    def targets_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The numbers of many rows: float32 [N, T], NaN where missing, as throughout the row -1."""
-        return self._targets[np.asarray(rows, np.int64)]
+        return self._targets[rows]
 
     def differ(self, row: int, other: int) -> bool:
         """Whether two rows give other numbers."""

@@ -24,6 +24,7 @@ from studio.data.merging import merge
 from studio.data.palette import MOST_COLOURS, main_colours, palette_of
 from studio.data.palette_files import load_palette
 from studio.data.palettes.base import Palette
+from studio.data.scratch import Scratch
 from studio.data.similar import find_similar
 from studio.data.snapping import snap
 from studio.data.sprites import Sprites
@@ -37,12 +38,13 @@ _EVERY_COLOUR = 1 << 20
 _Change = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
 
 
-def mend(arranged: Arranged, options: ImportOptions) -> Generator[Event, None, Arranged]:
-    """Yields Progress and returns what is left, with the reasons for what is not. Raises BadInputError, OSError.
+def mend(arranged: Arranged, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Arranged]:
+    """Yields Progress and returns what is left, with the reasons for what is not.
 
-    Without such options it is `arranged` itself.
+    Without such options it is `arranged` itself. Very many sprites go to a scratch file in `folder`. Raises
+    BadInputError for a palette that can't be used, OSError when there is no room.
     """
-    sprites = yield from _repainted(arranged.sprites, options)
+    sprites = yield from _repainted(arranged.sprites, options, folder)
     changed = _different(arranged.sprites.rgba, sprites.rgba)
     chosen = _Chosen(sprites)
     chosen.leave_out_named(options.leave_out)
@@ -92,18 +94,19 @@ def harden(rgba: Rgba, threshold: int) -> Rgba:
     return result
 
 
-def _repainted(sprites: Sprites, options: ImportOptions) -> Generator[Event, None, Sprites]:
+def _repainted(sprites: Sprites, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Sprites]:
     rgba = sprites.rgba
     for change_for in (_solid, _merged, _in_main_colours, _in_palette, _each_in_few_colours):
         change = change_for(rgba, options)
         if change is None:
             continue
-        result = np.empty_like(rgba)
+        result = Scratch(folder)
         for start in range(0, len(rgba), _AT_ONCE):
-            result[start : start + _AT_ONCE] = change(rgba[start : start + _AT_ONCE])
+            result.add(change(rgba[start : start + _AT_ONCE]))
             yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites mended")
-        rgba = result
-    return sprites if rgba is sprites.rgba else dataclasses.replace(sprites, rgba=rgba)
+        rgba = result.array().reshape(rgba.shape)
+        result.close()
+    return sprites if rgba is sprites.rgba else dataclasses.replace(sprites, rgba=rgba, stored=None)
 
 
 def _solid(rgba: Rgba, options: ImportOptions) -> _Change | None:

@@ -1,54 +1,93 @@
-"""`Sprites` in one file: safetensors, with the texts in its metadata and a checksum over all of it.
+"""`Sprites` in one file: safetensors, with the texts beside the arrays and a checksum over all of it.
 
-A run folder keeps its data like this, and so does the cache of imports.
+A run folder keeps its data like this, and so does the cache of imports. A file is never written to again once it is
+there, so that a large one can be mapped, and linked to, instead of being read and copied.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
-import safetensors
-import safetensors.numpy
 from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
 from studio.core.files import atomic_path
-from studio.data.sprites import Sprites
+from studio.core.generators import returned
+from studio.data import scratch
+from studio.data.packed_texts import Damaged, Texts, first_texts, lines_of, texts_in
+from studio.data.sprites import Sprites, Stored
 
-_FORMAT, _FORMAT_WITH_TARGETS = "sprites 1", "sprites 2"
+_FORMAT, _FIRST_FORMAT = "sprites 2", "sprites 1"  # the first one has its texts in the header, which has its bounds
 _LONGEST_HEADER = 100_000_000  # bytes; safetensors' own bound
 _LARGEST_SIDE = 4096
-_JSON_TEXTS = ("title", "class_names", "names", "extra")
-_TEXTS = frozenset({"format", *_JSON_TEXTS})
-_ITEM_BYTES = {"U8": 1, "F32": 4, "I64": 8}
+_SLICE = 32 << 20  # bytes that are written at a time
+_BYTES = {"U8": 1, "F32": 4, "I64": 8}
 
 
 def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> None:
     """Write `sprites` to `path` through a temporary file, with `extra` (anything JSON) beside them. Raises OSError."""
-    texts = {
-        "format": _FORMAT,
-        "title": json.dumps(sprites.title),
-        "class_names": json.dumps(sprites.class_names),
-        "names": json.dumps(sprites.names),
-        "extra": json.dumps(extra or {}),
+    for _ in saving(sprites, path, extra):
+        pass
+
+
+def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Generator[int, None, None]:
+    """What `save` does, in slices: yields how many sprites have been hashed, then written. Close it to give up."""
+    if sprites.rgba.nbytes > scratch.IN_MEMORY:
+        scratch.check_room(scratch.usable(path.parent), sprites.rgba.nbytes)
+    yield from sprites.hashing()
+    texts = b"".join(lines_of(sprites, extra or {}))
+    arrays = {
+        "labels": ("I64", sprites.labels.shape, sprites.labels.nbytes),
+        "targets": ("F32", sprites.targets.shape, sprites.targets.nbytes),
+        "rgba": ("U8", sprites.rgba.shape, sprites.rgba.nbytes),
+        "texts": ("U8", (len(texts),), len(texts)),
     }
-    arrays: dict[str, NDArray[Any]] = {"rgba": sprites.rgba, "labels": sprites.labels}
-    if sprites.target_names:  # without, it is what earlier versions read
-        texts |= {"format": _FORMAT_WITH_TARGETS, "target_names": json.dumps(sprites.target_names)}
-        arrays["targets"] = sprites.targets
-    tensors = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
+    about = {"format": _FORMAT, "fingerprint": sprites.fingerprint, "sha256": _checksum(sprites, texts)}
+    step = max(1, _SLICE // max(1, sprites.rgba[:1].nbytes))
     with atomic_path(path) as temporary:
-        try:
-            safetensors.numpy.save_file(tensors, temporary, {**texts, "sha256": _checksum(texts, sprites)})
-        except safetensors.SafetensorError as error:  # its word for a full disk, too
-            raise OSError(str(error)) from error
+        with temporary.open("wb") as stream:
+            stream.write(_made_header(about, arrays))
+            stream.write(np.ascontiguousarray(sprites.labels).data)
+            stream.write(np.ascontiguousarray(sprites.targets).tobytes())
+            for start in range(0, len(sprites), step):
+                stream.write(np.ascontiguousarray(sprites.rgba[start : start + step]).data)
+                yield min(start + step, len(sprites))
+            stream.write(texts)
+        yield len(sprites)
+
+
+def keeping(sprites: Sprites, path: Path) -> Generator[int, None, None]:
+    """Like `saving`; sprites that are mapped from a packed file get another name of that file, which takes no room.
+
+    Where there can be none, on another drive, they are copied in slices.
+    """
+    if sprites.stored is not None:
+        with contextlib.suppress(OSError, Damaged):
+            with sprites.stored.path.open("rb") as stream:
+                about = _header(_contents(stream))[1]
+            if about.get("fingerprint") == sprites.fingerprint:
+                os.link(sprites.stored.path, path)
+                return
+    yield from saving(sprites, path)
+
+
+def reopened(sprites: Sprites, path: Path) -> Sprites:
+    """Sprites that were just saved to `path`, mapped from there if they are many. Raises OSError."""
+    if sprites.rgba.nbytes <= scratch.IN_MEMORY:
+        return sprites
+    with path.open("rb") as stream:
+        data = _contents(stream)
+    header, _, body = _header(data)
+    rgba, start = _array(data, body, header.get("rgba"), "U8", 4)
+    return sprites.moved_to(rgba, Stored(path, start))
 
 
 def load(path: Path) -> Sprites:
@@ -58,103 +97,125 @@ def load(path: Path) -> Sprites:
 
 def load_with_extra(path: Path) -> tuple[Sprites, dict[str, Any]]:
     """The sprites and the `extra` that was saved with them. Raises BadInputError as `load` does."""
+    return returned(loading(path))
+
+
+def loading(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:
+    """What `load_with_extra` does, in slices: yields how many sprites have been checked. Large files are mapped."""
     try:
-        data = _read(path)
+        with path.open("rb", buffering=0) as stream:
+            data = _contents(stream)
     except OSError as error:
         title = f"The sprites in {path.name!r} can't be read: {error.strerror or error}."
         raise BadInputError(title, "Import them again from their folder.") from None
     try:
-        return _parse(data)
-    except _Damaged as damage:
+        return (yield from _parse(data, path))
+    except Damaged as damage:
         title = f"{path.name!r} is damaged: {damage}."
         raise BadInputError(title, "Import the sprites again from their folder.") from None
 
 
-class _Damaged(Exception):  # noqa: N818
-    """Why the bytes are not what `save` wrote."""
-
-
-def _read(path: Path) -> NDArray[np.uint8]:
-    """The whole file as uint8 [bytes], in memory that the sprites can be a view of: 100,000 of them are not copied."""
-    with path.open("rb", buffering=0) as stream:
-        data = np.empty(os.fstat(stream.fileno()).st_size, np.uint8)
-        filled = 0
-        while filled < len(data) and (count := stream.readinto(data[filled:].data)):
-            filled += count
+def _contents(stream: BinaryIO) -> NDArray[np.uint8]:
+    """The whole file as uint8 [bytes]: mapped when it is large, else in memory that the sprites can be a view of."""
+    size = os.fstat(stream.fileno()).st_size
+    if size > scratch.IN_MEMORY:
+        return scratch.mapped(stream, 0, size)
+    data = np.empty(size, np.uint8)
+    filled = 0
+    while filled < len(data) and (count := stream.readinto(data[filled:].data)):  # type: ignore[attr-defined]
+        filled += count
     return data[:filled]
 
 
-def _parse(data: NDArray[np.uint8]) -> tuple[Sprites, dict[str, Any]]:
-    header, texts, body = _header(data)
-    labels = _array(data, body, header.get("labels"), "I64", 1).view(np.int64).copy()
-    rgba = _array(data, body, header.get("rgba"), "U8", 4)
+def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:
+    header, about, body = _header(data)
+    labels = _array(data, body, header.get("labels"), "I64", 1)[0].view(np.int64).copy()
+    rgba, start = _array(data, body, header.get("rgba"), "U8", 4)
     size = rgba.shape[1]
     if not 0 < size <= _LARGEST_SIDE or rgba.shape != (len(labels), size, size, 4):
-        raise _Damaged("its pixels have the wrong shape")
-    try:
-        title, class_names, names, extra = (json.loads(texts[key]) for key in _JSON_TEXTS)
-        target_names = json.loads(texts.get("target_names", "[]"))
-    except (ValueError, RecursionError):
-        raise _Damaged("its names can't be read") from None
-    all_texts = all(map(_all_texts, (class_names, names, target_names)))
-    if not (isinstance(title, str) and all_texts and isinstance(extra, dict)):
-        raise _Damaged("its names are not texts")
-    if len(names) != len(labels) or (len(labels) and not 0 <= labels.min() <= labels.max() < len(class_names)):
-        raise _Damaged("its names, classes and sprites don't match each other")
+        raise Damaged("its pixels have the wrong shape")
+    if about["format"] == _FIRST_FORMAT:
+        texts, hashed = first_texts(about)
+    else:
+        hashed = _array(data, body, header.get("texts"), "U8", 1)[0].tobytes()
+        texts = texts_in(hashed)
     targets = np.zeros((len(labels), 0), np.float32)
-    if target_names:
-        targets = _array(data, body, header.get("targets"), "F32", 2).view(np.float32).copy()
-    if targets.shape != (len(labels), len(target_names)):
-        raise _Damaged("its numbers don't match its sprites")
-    sprites = Sprites(rgba, labels, tuple(class_names), tuple(names), title, targets, tuple(target_names))
-    summed = {key: text for key, text in texts.items() if key in _TEXTS or key == "target_names"}
-    if texts.get("sha256") != _checksum(summed, sprites):
-        raise _Damaged("its checksum is wrong")
-    return sprites, extra
+    if texts.target_names:
+        targets = _array(data, body, header.get("targets"), "F32", 2)[0].view(np.float32).copy()
+    sprites = _made(rgba, labels, targets, texts, Stored(path, start) if len(data) > scratch.IN_MEMORY else None)
+    yield from sprites.hashing()
+    if about.get("sha256") != _checksum(sprites, hashed):
+        raise Damaged("its checksum is wrong")
+    return sprites, texts.extra
+
+
+def _made(
+    rgba: NDArray[np.uint8], labels: NDArray[np.int64], targets: NDArray[np.float32], texts: Texts,
+    stored: Stored | None,
+) -> Sprites:  # fmt: skip
+    in_range = not len(labels) or 0 <= labels.min() <= labels.max() < len(texts.class_names)
+    if len(texts.names) != len(labels) or not in_range:
+        raise Damaged("its names, classes and sprites don't match each other")
+    if targets.shape != (len(labels), len(texts.target_names)):
+        raise Damaged("its numbers don't match its sprites")
+    names, class_names, target_names = tuple(texts.names), tuple(texts.class_names), tuple(texts.target_names)
+    return Sprites(rgba, labels, class_names, names, texts.title, targets, target_names, stored)
+
+
+def _made_header(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], int]]) -> bytes:
+    """A safetensors header, filled up so that the arrays begin at a multiple of eight bytes."""
+    header: dict[str, Any] = {"__metadata__": about}
+    start = 0
+    for name, (kind, shape, length) in arrays.items():
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": (start, start + length)}
+        start += length
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
 
 
 def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], int]:
-    """The header of a safetensors file, the texts in it, and where the arrays begin. Its first eight bytes count it."""
+    """The header of a safetensors file, what it says of it, and where the arrays begin. Eight bytes count it."""
     length = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or length > min(_LONGEST_HEADER, len(data) - 8):
-        raise _Damaged("it is cut off")
+        raise Damaged("it is cut off")
     try:
         header = json.loads(data[8 : 8 + length].tobytes())
     except (ValueError, RecursionError):
-        raise _Damaged("its header can't be read") from None
-    texts = header.get("__metadata__") if isinstance(header, dict) else None
-    if not isinstance(texts, dict) or not _all_texts(list(texts.values())) or not texts.keys() >= _TEXTS:
-        raise _Damaged("it holds no sprites")
-    if texts["format"] not in (_FORMAT, _FORMAT_WITH_TARGETS):
-        raise _Damaged("it was written by another version of the studio")
-    return header, texts, 8 + length
+        raise Damaged("its header can't be read") from None
+    about = header.get("__metadata__") if isinstance(header, dict) else None
+    if (
+        not isinstance(about, dict)
+        or not all(isinstance(text, str) for text in about.values())
+        or "format" not in about
+    ):
+        raise Damaged("it holds no sprites")
+    if about["format"] not in (_FORMAT, _FIRST_FORMAT):
+        raise Damaged("it was written by another version of the studio")
+    return header, about, 8 + length
 
 
-def _array(data: NDArray[np.uint8], body: int, about: Any, kind: str, dimensions: int) -> NDArray[np.uint8]:
-    """The bytes of one array as uint8 in its shape, the last axis in bytes: a view that can be written.
+def _array(data: NDArray[np.uint8], body: int, about: Any, kind: str, dimensions: int) -> tuple[NDArray[np.uint8], int]:
+    """The bytes of one array as uint8 in its shape, the last axis in bytes, a view, and its start.
 
     Nothing that the header says of it is believed: kind, shape and place must agree with each other and with the file.
     """
     about = about if isinstance(about, dict) else {}
     shape, place = about.get("shape"), about.get("data_offsets")
     if about.get("dtype") != kind or not _whole_numbers(shape, dimensions) or not _whole_numbers(place, 2):
-        raise _Damaged("its arrays are not those of sprites")
-    sizes = [*shape[:-1], shape[-1] * _ITEM_BYTES[kind]]
+        raise Damaged("its arrays are not those of sprites")
+    sizes = [*shape[:-1], shape[-1] * _BYTES[kind]]
     if place[1] - place[0] != math.prod(sizes) or body + place[1] > len(data):
-        raise _Damaged("its contents don't match its header")
-    return data[body + place[0] : body + place[1]].reshape(sizes)
+        raise Damaged("its contents don't match its header")
+    return data[body + place[0] : body + place[1]].reshape(sizes), body + place[0]
 
 
 def _whole_numbers(values: object, count: int) -> bool:
     return isinstance(values, list) and len(values) == count and all(type(n) is int and 0 <= n < 2**40 for n in values)
 
 
-def _all_texts(values: object) -> bool:
-    return isinstance(values, list) and all(isinstance(value, str) for value in values)
-
-
-def _checksum(texts: Mapping[str, str], sprites: Sprites) -> str:
+def _checksum(sprites: Sprites, texts: bytes) -> str:
     """Over every text and, through the fingerprint, every pixel, label and target."""
     digest = hashlib.sha256(sprites.fingerprint.encode())
-    digest.update(json.dumps(sorted(texts.items())).encode())
+    digest.update(texts)
     return digest.hexdigest()

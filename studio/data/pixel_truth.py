@@ -39,5 +39,4 @@ def pixel_truth(sprites: Rgba, reference: Rgba) -> PixelTruth:
 
 def _colours(sprites: Rgba) -> NDArray[np.uint32]:
     """Red, green and blue as one number: uint32 [N, S, S]."""
-    parts = sprites.astype(np.uint32)
-    return np.asarray(parts[..., 0] << 16 | parts[..., 1] << 8 | parts[..., 2])
+    return np.asarray(np.ascontiguousarray(sprites).view("<u4")[..., 0] & 0xFFFFFF)

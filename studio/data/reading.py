@@ -23,7 +23,7 @@ class Shape:
 
     part, folders, label: as in Picture. size, visible: (width, height) of all of it, and of what is not transparent.
     rgba: uint8, colour zeroed under alpha 0: the whole picture, or only its visible part where the whole is larger than
-    any canvas; None where nothing is visible or that is too large as well, so that big pictures don't fill the memory.
+    any canvas; None where nothing is visible or that is too large as well, so that big pictures don't fill the disk.
     remarks: what is worth a look if it is kept.
     """
 
@@ -44,16 +44,6 @@ class Reading:
     shapes: list[Shape] = field(default_factory=list)
     left_out: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
-
-    @property
-    def bytes(self) -> int:
-        """Memory that its pixels take."""
-        return sum(shape.rgba.nbytes for shape in self.shapes if shape.rgba is not None)
-
-    @property
-    def is_nothing(self) -> bool:
-        """It held nothing that the studio is for: notes, a licence."""
-        return not (self.shapes or self.left_out)
 
 
 def read_all(files: Sequence[Found], sources: Sequence[Source], options: ImportOptions) -> Iterator[Reading]:

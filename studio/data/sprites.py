@@ -1,28 +1,40 @@
-"""`Sprites`: what the studio learns from, in memory."""
+"""`Sprites`: what the studio learns from, in memory or, when they are very many, in a file that is mapped."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
+from studio.data.scratch import copied
+
+_SLICE = 32 << 20  # bytes that are hashed at a time
+
+
+class Stored(NamedTuple):
+    """A file that is never written to again, and the byte from which on it holds pixels, sprite after sprite."""
+
+    path: Path
+    start: int
 
 
 @dataclass(frozen=True, eq=False)
 class Sprites:
     """Sprites of one square size with their classes.
 
-    rgba: uint8 [N, S, S, 4], straight alpha, colour 0 wherever alpha is 0.
+    rgba: uint8 [N, S, S, 4], straight alpha, colour 0 wherever alpha is 0; read-only where it is a mapped file.
     labels: int64 [N], index into `class_names`.
     names: where each sprite came from, for people ('item/potion/ruby.png').
     title: what the set is called ('dcss').
     targets: float32 [N, T], the numbers that go with each sprite, NaN where one is missing; T is 0 without any.
     target_names: what each of the T numbers is called ('price').
+    stored: where `rgba` is on the disk, if it is mapped from there.
     """
 
     rgba: Rgba
@@ -32,6 +44,7 @@ class Sprites:
     title: str
     targets: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     target_names: tuple[str, ...] = ()
+    stored: Stored | None = None
 
     def __post_init__(self) -> None:
         if not self.target_names:
@@ -50,25 +63,43 @@ class Sprites:
         """Width and height in pixels."""
         return int(self.rgba.shape[1])
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """A hash of pixels, classes and numbers: two imports that give the same training data share it."""
+        for _ in self.hashing():
+            pass
+        return str(vars(self)["_fingerprint"])
+
+    def hashing(self) -> Iterator[int]:
+        """Work the fingerprint out, once, in slices: yields how many sprites are done. Other threads run meanwhile."""
+        if "_fingerprint" in vars(self):
+            return
         digest = hashlib.sha256(repr((self.rgba.shape, self.class_names)).encode())
-        digest.update(np.ascontiguousarray(self.rgba).data)
+        step = max(1, _SLICE // max(1, self.rgba[:1].nbytes))
+        for start in range(0, len(self), step):
+            digest.update(np.ascontiguousarray(self.rgba[start : start + step]).data)
+            yield min(start + step, len(self))
         digest.update(np.ascontiguousarray(self.labels).data)
         if self.target_names:
             digest.update(repr(self.target_names).encode("utf-8", "surrogatepass"))
             digest.update(np.ascontiguousarray(self.targets).data)
-        return digest.hexdigest()[:32]
+        vars(self)["_fingerprint"] = digest.hexdigest()[:32]
+
+    def moved_to(self, rgba: Rgba, stored: Stored | None) -> Sprites:
+        """The same sprites, their pixels being at another place now."""
+        moved = replace(self, rgba=rgba, stored=stored)
+        if "_fingerprint" in vars(self):
+            vars(moved)["_fingerprint"] = vars(self)["_fingerprint"]
+        return moved
 
     def class_counts(self) -> NDArray[np.int64]:
         """Sprites in each class: int64 [number of classes]."""
         return np.bincount(self.labels, minlength=len(self.class_names)).astype(np.int64)
 
     def take(self, indices: NDArray[np.int64] | Sequence[int]) -> Sprites:
-        """The sprites at `indices`, with the same classes."""
+        """A copy of the sprites at `indices`, with the same classes; of very many on the disk, which raises OSError."""
         chosen = np.asarray(indices, dtype=np.int64)
         names = tuple(self.names[i] for i in chosen)
-        return replace(
-            self, rgba=self.rgba[chosen], labels=self.labels[chosen], names=names, targets=self.targets[chosen]
-        )
+        rgba = copied(self.rgba, chosen, self.stored.path.parent if self.stored else None)
+        labels, targets = self.labels[chosen], self.targets[chosen]
+        return replace(self, rgba=rgba, labels=labels, names=names, targets=targets, stored=None)

@@ -13,7 +13,8 @@ from studio.core.events import Rgba
 from studio.data.palette import MOST_COLOURS, gather, nearest, oklab, palette_of
 from studio.data.sprites import Sprites
 
-_LOOKED_AT = 20_000  # sprites
+_LOOKED_AT = 20_000  # sprites, and
+_LOOKED_AT_BYTES = 256 << 20
 _OPAQUE = 0xFF000000  # alpha is the last byte of four
 _FEWEST, _MOST = 2, 64  # colours a sprite
 _SOFT_SHARE = 0.02  # of visible pixels: with fewer half-transparent ones, alpha is on or off
@@ -47,7 +48,7 @@ class PixelStyle:
 
 def style_of(sprites: Sprites) -> PixelStyle:
     """The style of these sprites; of very many, of some from all over. A class without sprites has the style of all."""
-    step = -(-len(sprites) // _LOOKED_AT)
+    step = max(1, -(-len(sprites) // _LOOKED_AT), -(-sprites.rgba.nbytes // _LOOKED_AT_BYTES))
     labels, rgba = sprites.labels[::step], np.ascontiguousarray(sprites.rgba[::step])
     pixels = rgba.view("<u4").reshape(len(rgba), -1)
     counts = np.array([len(np.unique(row[row >= _OPAQUE])) for row in pixels])
@@ -57,7 +58,7 @@ def style_of(sprites: Sprites) -> PixelStyle:
         median = float(np.median(own if len(own) else counts))
         colours.append(int(np.clip(round(median), _FEWEST, _MOST)))
     palette, _ = palette_of(sprites.rgba, MOST_COLOURS)
-    alpha = sprites.rgba[..., 3]
+    alpha = rgba[..., 3]
     soft = ((alpha > 0) & (alpha < 255)).sum() > _SOFT_SHARE * (alpha > 0).sum()
     return PixelStyle(tuple(colours), palette[:, :3], bool(soft))
 

@@ -1,7 +1,8 @@
-"""Sprites on the training device, and the batch of any step: chosen, augmented and made float there."""
+"""Sprites to train on, and the batch of any step: chosen, augmented and made float on the device."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,10 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from studio.core.events import Rgba
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch
 
 _SHIFT_UNIT_PX = 8
+_UPLOADED = 64 << 20  # bytes that are brought to the device at a time
+_MOST_SAMPLED = 20_480  # sprites, and
+_MOST_SAMPLED_BYTES = 256 << 20
 
 
 def split(sprites: Sprites, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -23,6 +28,12 @@ def split(sprites: Sprites, share: float, seed: int) -> tuple[NDArray[np.int64],
     heldout = np.zeros(len(sprites), dtype=bool)
     heldout[order[ranks]] = True
     return np.flatnonzero(~heldout), np.flatnonzero(heldout)
+
+
+def on_device(rgba: Rgba, device: torch.device) -> Tensor:
+    """uint8 [B, S, S, 4] of whatever memory, a mapped file's too -> uint8 [B, 4, S, S] on the device."""
+    own = rgba if rgba.flags.writeable else rgba.copy()  # torch knows no memory that can't be written to
+    return torch.from_numpy(np.ascontiguousarray(own)).to(device).permute(0, 3, 1, 2)
 
 
 def to_input(rgba: Tensor) -> Tensor:
@@ -40,25 +51,40 @@ def to_rgba(x: Tensor) -> Tensor:
     return (torch.cat([colour, alpha], 1) * 255).round().byte().permute(0, 2, 3, 1).contiguous().cpu()
 
 
-class DeviceSprites:
-    """A set of sprites held on the device as uint8; the batch of a step depends on the seed and the step alone."""
+def sampled(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
+    """The sprites at `indices`; of very many a choice that is always the same, and large enough for every figure.
 
-    def __init__(self, sprites: Sprites, device: torch.device, seed: int = 0) -> None:
+    At most 20,480 sprites, as many as learning to see looks at, and 256 MB.
+    """
+    most = min(_MOST_SAMPLED, _MOST_SAMPLED_BYTES // max(1, sprites.rgba[:1].nbytes))
+    if len(indices) > most:
+        indices = np.sort(np.random.default_rng(0).choice(indices, most, replace=False))
+    return sprites.take(indices)
+
+
+def shuffled(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
+    """The order in which the sprites come in an epoch: int64 [count]."""
+    return np.random.default_rng((seed, epoch)).permutation(count)
+
+
+class TrainSet(ABC):
+    """A set of sprites, wherever they are; the batch of a step depends on the seed and the step alone."""
+
+    def __init__(
+        self, sprites: Sprites, device: torch.device, seed: int, indices: NDArray[np.int64] | None = None
+    ) -> None:
+        """`indices`, int64, into `sprites` say which belong to it; None stands for all."""
         self.device, self.seed = device, seed
-        self.rgba = torch.from_numpy(sprites.rgba).permute(0, 3, 1, 2).contiguous().to(device)  # uint8 [N, 4, S, S]
-        self.labels_host = sprites.labels  # int64 [N], for counting without a read-back
-        self.labels = torch.from_numpy(sprites.labels).to(device)
-        self.targets = torch.from_numpy(sprites.targets).to(device)  # float32 [N, T]
-        self._epoch = -1
-        self._order = self.labels  # the shuffled indices of `_epoch`, on the device
+        self._places = np.arange(len(sprites)) if indices is None else indices
+        self.labels_host = sprites.labels[self._places]  # int64 [N], for counting without a read-back
+        self.targets_host = sprites.targets[self._places]  # float32 [N, T]
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.labels_host)
 
     def batch(self, step: int, size: int, *, flip: bool, shift_px: int, rng: torch.Generator) -> Batch:
         """The batch of that step: every sprite comes once an epoch. Augmentation is drawn from `rng`, on the device."""
-        chosen = self._indices(step * size, size)
-        rgba, y = self.rgba.index_select(0, chosen), self.labels.index_select(0, chosen)
+        rgba, y, targets = self.chosen(step, size)
         changes = torch.zeros(len(y), 3, device=self.device)
         if shift_px:
             rgba, changes[:, 1:] = _shifted(rgba, shift_px, rng)
@@ -66,7 +92,37 @@ class DeviceSprites:
             flipped = torch.rand(len(y), device=self.device, generator=rng) < 0.5
             rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
             changes[:, 0] = flipped
-        return Batch(to_input(rgba), y, changes, self.targets.index_select(0, chosen))
+        return Batch(to_input(rgba), y, changes, targets)
+
+    @abstractmethod
+    def chosen(self, step: int, size: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Pixels uint8 [B, 4, S, S], labels int64 [B] and numbers float32 [B, T] of that step, on the device."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
+        """End what works for it in the background."""
+
+
+class DeviceSprites(TrainSet):
+    """A set of sprites held on the device as uint8."""
+
+    def __init__(
+        self, sprites: Sprites, device: torch.device, seed: int = 0, indices: NDArray[np.int64] | None = None
+    ) -> None:
+        super().__init__(sprites, device, seed, indices)
+        size = sprites.size
+        self.rgba = torch.empty((len(self), 4, size, size), dtype=torch.uint8, device=device)
+        step = max(1, _UPLOADED // (4 * size * size))
+        for start in range(0, len(self), step):
+            self.rgba[start : start + step] = on_device(sprites.rgba[self._places[start : start + step]], device)
+        self.labels = torch.from_numpy(self.labels_host).to(device)
+        self.targets = torch.from_numpy(self.targets_host).to(device)
+        self._epoch = -1
+        self._order = self.labels  # the shuffled indices of `_epoch`, on the device
+
+    def chosen(self, step: int, size: int) -> tuple[Tensor, Tensor, Tensor]:
+        chosen = self._indices(step * size, size)
+        rgba, labels, targets = (held.index_select(0, chosen) for held in (self.rgba, self.labels, self.targets))
+        return rgba, labels, targets
 
     def plain_batches(self, size: int, limit: int) -> Iterator[Batch]:
         """The first `limit` sprites in their order, as they are."""
@@ -81,8 +137,8 @@ class DeviceSprites:
         while start < stop:
             epoch, offset = divmod(start, len(self))
             if epoch != self._epoch:
-                shuffled = np.random.default_rng((self.seed, epoch)).permutation(len(self))
-                self._epoch, self._order = epoch, torch.from_numpy(shuffled).to(self.device)
+                order = torch.from_numpy(shuffled(self.seed, epoch, len(self)))
+                self._epoch, self._order = epoch, order.to(self.device)
             parts.append(self._order[offset : offset + stop - start])
             start += len(parts[-1])
         return parts[0] if len(parts) == 1 else torch.cat(parts)

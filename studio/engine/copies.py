@@ -12,7 +12,7 @@ from torch import Tensor
 
 from studio.core.events import Event, Progress, Rgba
 from studio.core.generators import returned
-from studio.engine.batches import to_input
+from studio.engine.batches import on_device, to_input
 
 _COPY = 1 / 3  # of the second distance: nearer than that, a sprite is a copy and no chance neighbour
 _FARTHEST_PX = 1  # how far copies may be moved
@@ -62,8 +62,7 @@ def _variants(sprites: Rgba) -> list[Rgba]:
 
 def _flat(sprites: Rgba, device: torch.device) -> Tensor:
     """Premultiplied pixels as float32 [N, 4 S S]."""
-    rgba = torch.from_numpy(np.ascontiguousarray(sprites)).to(device).permute(0, 3, 1, 2)
-    return to_input(rgba).flatten(1)
+    return to_input(on_device(sprites, device)).flatten(1)
 
 
 def _two_nearest(sprites: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:

@@ -109,6 +109,15 @@ def memory_in_use(device: torch.device) -> int:
     return int(psutil.Process().memory_info().rss)
 
 
+def memory_free(device: torch.device) -> int:
+    """Bytes that are free on the device; for the CPU, those that programs can have without others being moved out."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    if device.type == "mps":
+        return int(torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
+    return int(psutil.virtual_memory().available)
+
+
 def probe_step(device: torch.device, precision: str) -> float:
     """Take real training steps of a small network and return steps per second. Raises RuntimeError when one fails."""
     network = nn.Sequential(

@@ -7,7 +7,7 @@ hands training sprites back stand beside them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -17,20 +17,23 @@ import torch
 
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
-from studio.core.events import Evaluated, Events, Rgba, Validated
+from studio.core.events import Evaluated, Event, Events, Rgba, Validated
 from studio.data import packed
 from studio.data.pixel_truth import pixel_truth
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.batches import DeviceSprites, split
+from studio.engine.batches import DeviceSprites, sampled, split
 from studio.engine.copies import nearest_training_sprites
 from studio.engine.features import SpriteFeatures, features_of
 from studio.engine.generate import GenerateSettings, Labels, draw
 from studio.engine.model import TrainedModel
+from studio.engine.pace import told
 from studio.engine.rundir import RunDir
 from studio.engine.scores import frechet_distance, kid, overlap
 
 FEWEST = 20  # sprites on each side: with fewer, the figures are noise
+MOST_HELDOUT = 4096  # sprites that are looked at: a seeded choice of more; the figures compare each with each
+MOST_TRAINING = 8192  # likewise, for the distances from those learnt from
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
 
     Raises UsageError when too few sprites were held out, RunError when the run's data are gone.
     """
-    training, heldout = _data(run, model)
+    training, heldout, complete = yield from _data(run, model)
     if model.recipe.makes != "sprites":
         yield heldout_figures(model, DeviceSprites(heldout, model.device))
         return
@@ -87,7 +90,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
     features = yield from features_of(training, model.device, model.precision)
     labels = classes_to_draw(training, settings.count, settings.seed)
     new = yield from draw(model, labels, settings)
-    yield judge(f"{model.title}, step {model.step:,}", new, labels, training, heldout, features)
+    yield judge(f"{model.title}, step {model.step:,}", new, labels, training, heldout, features, complete=complete)
 
 
 def classes_to_draw(training: Sprites, count: int, seed: int) -> Labels:
@@ -106,30 +109,36 @@ def heldout_figures(model: TrainedModel, heldout: DeviceSprites) -> Validated:
 
 def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str) -> Events:
     """Judge other sprites, uint8 [N, S, S, 4] of the run's size, by the run's data: yields Progress, then Evaluated."""
-    training, heldout = _data(run, model)
+    training, heldout, complete = yield from _data(run, model)
     _check_counts(training, heldout)
     if len(sprites) < FEWEST:
         raise UsageError(f"{len(sprites)} sprites are too few to judge.", f"Give {FEWEST} at least.")
     features = yield from features_of(training, model.device, model.precision)
-    yield judge(title, sprites, None, training, heldout, features)
+    yield judge(title, sprites, None, training, heldout, features, complete=complete)
 
 
 def judge(
-    title: str, new: Rgba, labels: Labels | None, training: Sprites, heldout: Sprites, features: SpriteFeatures
-) -> Evaluated:
-    """All figures of sprites uint8 [N, S, S, 4], of the classes int64 [N] if they were asked for by class."""
+    title: str, new: Rgba, labels: Labels | None, training: Sprites, heldout: Sprites, features: SpriteFeatures, *,
+    complete: bool = True,
+) -> Evaluated:  # fmt: skip
+    """All figures of sprites uint8 [N, S, S, 4], of the classes int64 [N] if they were asked for by class.
+
+    Where `training` is not the complete set that was learnt from, the share of copies is missing.
+    """
     order = np.random.default_rng(0).permutation(len(training))
     first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])
-    real_heldout, real_training = features.of(heldout.rgba), features.of(training.rgba)
+    real_heldout = features.of(heldout.rgba)
+    real_training = features.of(training.rgba[:: -(-len(training) // MOST_TRAINING)])
 
     def figures(sprites: Rgba, asked: Labels | None) -> dict[str, float]:
         values = features.of(sprites)
+        looks = _looks(sprites, asked, training, features, complete)
         return {**_distances("heldout", values, real_heldout), **_distances("training", values, real_training),
-                **vars(overlap(real_heldout, values)), **_looks(sprites, asked, training, features)}  # fmt: skip
+                **vars(overlap(real_heldout, values)), **looks}  # fmt: skip
 
     # Real against real: each distance is between sprites that have nothing to do with each other.
     real = {
-        **_looks(heldout.rgba, heldout.labels, training, features),
+        **_looks(heldout.rgba, heldout.labels, training, features, complete),
         **_distances("heldout", features.of(first.rgba), real_heldout),
         **_distances("training", real_heldout, real_training),
         **vars(overlap(real_heldout, features.of(first.rgba))),
@@ -147,20 +156,28 @@ def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, flo
     }
 
 
-def _looks(sprites: Rgba, asked: Labels | None, training: Sprites, features: SpriteFeatures) -> Mapping[str, float]:
+def _looks(
+    sprites: Rgba, asked: Labels | None, training: Sprites, features: SpriteFeatures, complete: bool
+) -> Mapping[str, float]:
     """What can be said of sprites one by one."""
-    nearest = nearest_training_sprites(sprites, training.rgba, features.device)
-    found = {"copies": float(nearest.is_copy.mean()), **vars(pixel_truth(sprites, training.rgba))}
+    found: dict[str, float] = dict(vars(pixel_truth(sprites, training.rgba)))
+    if complete:
+        nearest = nearest_training_sprites(sprites, training.rgba, features.device)
+        found["copies"] = float(nearest.is_copy.mean())
     if asked is not None and features.knows_classes:
         found["class_agreement"] = float((features.classes_of(sprites) == asked).mean())
     return found
 
 
-def _data(run: Path, model: TrainedModel) -> tuple[Sprites, Sprites]:
-    """What the run learnt from, and what it held out."""
-    sprites = packed.load(RunDir(run).data)
+def _data(run: Path, model: TrainedModel) -> Generator[Event, None, tuple[Sprites, Sprites, bool]]:
+    """What the run learnt from and what it held out, of very many a choice, and whether the first is complete."""
+    path = RunDir(run).data
+    sprites, _ = yield from told(packed.loading(path), 0, "sprites checked")
     training, heldout = split(sprites, model.config.holdout, model.config.seed)
-    return sprites.take(training), sprites.take(heldout)
+    if len(heldout) > MOST_HELDOUT:
+        heldout = np.sort(np.random.default_rng(0).choice(heldout, MOST_HELDOUT, replace=False))
+    known = sampled(sprites, training)
+    return known, sprites.take(heldout), len(known) == len(training)
 
 
 def _check_counts(training: Sprites, heldout: Sprites) -> None:

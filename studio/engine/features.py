@@ -27,7 +27,7 @@ from studio.core.config import TrainingConfig
 from studio.core.events import Event, Progress, Rgba
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.batches import DeviceSprites, to_input
+from studio.engine.batches import DeviceSprites, on_device, to_input
 from studio.engine.optim import make_optimizers, set_learning_rate
 from studio.recipes.layers import ResidualBlock, group_norm
 
@@ -108,8 +108,8 @@ class SpriteFeatures:
 
     @torch.no_grad()
     def _raw(self, rgba: Rgba) -> Tensor:
-        parts = [torch.from_numpy(rgba[i : i + _AT_ONCE]) for i in range(0, len(rgba), _AT_ONCE)]
-        return torch.cat([self.network(to_input(part.to(self.device).permute(0, 3, 1, 2))) for part in parts]).float()
+        parts = [rgba[i : i + _AT_ONCE] for i in range(0, len(rgba), _AT_ONCE)]
+        return torch.cat([self.network(to_input(on_device(part, self.device))) for part in parts]).float()
 
 
 def features_of(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, SpriteFeatures]:

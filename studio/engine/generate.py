@@ -17,7 +17,7 @@ from studio.core.errors import RunError, UsageError
 from studio.core.events import Classified, Events, NumbersPredicted, Progress, Rgba, SpritesGenerated
 from studio.data.true_pixels import true_pixels
 from studio.engine import catalogue, checkpoints, devices
-from studio.engine.batches import to_input, to_rgba
+from studio.engine.batches import on_device, to_input, to_rgba
 from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
 from studio.engine.rundir import RunDir
@@ -143,7 +143,7 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
         )
     found: list[Tensor] = []
     for start in range(0, len(rgba), 256):
-        part = torch.from_numpy(rgba[start : start + 256]).permute(0, 3, 1, 2).to(model.device)
+        part = on_device(rgba[start : start + 256], model.device)
         with torch.no_grad(), devices.autocast(model.device.type, model.precision):
             found.append(model.recipe.predict(model.network, to_input(part)).cpu())
         yield Progress(min(start + 256, len(rgba)), len(rgba), "sprites looked at")

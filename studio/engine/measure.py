@@ -29,7 +29,7 @@ class DeviceMeasured(Event):
     """Training steps on one device in one precision.
 
     transfer_ms is the time per step of moving the batch there from ordinary memory, as a loader that keeps the data
-    outside the device must; the studio keeps sprites on the device and pays it once.
+    outside the device must; the studio pays it once, or behind the compute where the sprites don't fit the device.
     """
 
     device_id: str

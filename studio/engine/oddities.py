@@ -15,7 +15,7 @@ from studio.data.findings import Examined
 from studio.data.imported import Quarantined
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.batches import split
+from studio.engine.batches import sampled, split
 from studio.engine.devices import Device
 from studio.engine.evaluate import FEWEST
 from studio.engine.features import features_of
@@ -33,7 +33,7 @@ def find_oddities(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     where they are not kept. Nothing is found among very few sprites, or very many.
     """
     items: list[Quarantined] = []
-    training = sprites.take(split(sprites, config.holdout, config.seed)[0])
+    training = sampled(sprites, split(sprites, config.holdout, config.seed)[0])
     if len(training) >= FEWEST and len(sprites) <= MOST_LOOKED_AT:
         precision = devices.resolve_precision(device, config.precision)
         features = yield from features_of(training, torch.device(device.id), precision)

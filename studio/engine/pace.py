@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Generator
+from typing import TypeVar
 
-from studio.core.events import Events
+from studio.core.events import Event, Events, Progress
+
+T = TypeVar("T")
 
 SIDE_SHARE = 0.04  # of training time, at most, for live samples, and again for validation and for checkpoints
+_TOLD_EVERY_S = 0.05
+
+
+def told(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
+    """Run a generator of counts to its end and return what it does; yields Progress while that takes long."""
+    said_s = time.perf_counter()
+    while True:
+        try:
+            done = next(work)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        if time.perf_counter() - said_s > _TOLD_EVERY_S:
+            said_s = time.perf_counter()
+            yield Progress(done, total, what)
 
 
 class Stopwatch:

@@ -23,6 +23,7 @@ from studio.engine.scores import Features, kid
 from studio.engine.training import Training
 
 COUNT = 128  # sprites a measurement
+MOST_SEEN = 4096  # real sprites a distance is taken from: more make it no steadier, and its matrices have their square
 MOST_COMPARED = 8192  # training sprites: more take long to look through, and are not learnt by heart
 SHARE = 0.05  # of the run's time, all in all
 LEARNING_SHARE = 0.2  # at the beginning, so that there is something to measure with early on
@@ -44,7 +45,7 @@ class QualityMeter:
         self._measured_step = -1
         self._yardstick: _Yardstick | None = None
         self._slices: Events | None = None
-        if training.recipe.makes == "sprites" and len(training.train_sprites) >= FEWEST:
+        if training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST:
             self._slices = self._measure_on_and_on()
 
     def advance(self) -> Events:
@@ -107,7 +108,7 @@ class QualityMeter:
         training = self._training
         model = training.model()
         model = dataclasses.replace(model, network=copy.deepcopy(model.network))
-        labels = classes_to_draw(training.train_sprites, COUNT, seed=0)
+        labels = classes_to_draw(training.train_sample, COUNT, seed=0)
         new = yield from draw(model, labels, GenerateSettings())
         figures = yield from yardstick.judge(new)
         measured = QualityMeasured(model.step, figures, yardstick.against)
@@ -124,7 +125,7 @@ class _Yardstick:
 
     features: SpriteFeatures
     real: Features
-    known: Rgba  # what the model learns from
+    known: Rgba  # what the model learns from, to look for copies among; none where that would take too long
     against: Literal["held-out", "training"]
     floor: Mapping[str, float]  # what real sprites get
 
@@ -133,7 +134,7 @@ class _Yardstick:
         distance = kid(self.real, self.features.of(new))
         figures = {"kid": distance.value, "kid_error": distance.error, **self.floor}
         yield Progress(1, 2, "sprites judged")
-        if len(self.known) <= MOST_COMPARED:
+        if len(self.known):
             figures["copies"] = yield from _copies(new, self.known, self.features.device)
         return figures
 
@@ -144,20 +145,26 @@ def _make_yardstick(training: Training) -> Generator[Event, None, _Yardstick]:
     Where too few sprites are held out, new ones are to be like those learnt from, and of these every second one shows
     what real sprites get.
     """
-    features = yield from features_of(training.train_sprites, training.device, training.precision)
+    features = yield from features_of(training.train_sample, training.device, training.precision)
     yield Progress(0, 3, "real sprites measured")
-    known, heldout = training.train_sprites.rgba, training.heldout_sprites
+    known, heldout = training.train_sample.rgba, training.heldout_sprites
+    compared = len(training.train_set) <= min(MOST_COMPARED, len(known))
     enough = len(heldout) >= FEWEST
     seen, unseen = (known, heldout) if enough else (known[0::2], known[1::2])
-    real = features.of(heldout if enough else known)
+    real = features.of(_few(heldout if enough else known, MOST_SEEN))
     yield Progress(1, 3, "real sprites measured")
-    few = seen[:: -(-len(seen) // COUNT)]
-    floor = {"kid_real": kid(features.of(unseen), features.of(few)).value}
+    floor = {"kid_real": kid(features.of(_few(unseen, MOST_SEEN)), features.of(_few(seen, COUNT))).value}
     yield Progress(2, 3, "real sprites measured")
-    if len(known) <= MOST_COMPARED:
-        floor["copies_real"] = yield from _copies(unseen[:: -(-len(unseen) // COUNT)], seen, training.device)
+    if compared:
+        floor["copies_real"] = yield from _copies(_few(unseen, COUNT), seen, training.device)
     yield Progress(3, 3, "real sprites measured")
-    return _Yardstick(features, real, known, "held-out" if enough else "training", floor)
+    against: Literal["held-out", "training"] = "held-out" if enough else "training"
+    return _Yardstick(features, real, known if compared else known[:0], against, floor)
+
+
+def _few(sprites: Rgba, most: int) -> Rgba:
+    """At most so many of uint8 [N, S, S, 4], from all over."""
+    return sprites[:: -(-len(sprites) // most)]
 
 
 def _copies(sprites: Rgba, known: Rgba, device: torch.device) -> Generator[Event, None, float]:

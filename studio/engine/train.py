@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Generator
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from studio.core.errors import DeviceError, StudioError, TrainingError
 from studio.core.events import (
     CheckpointSaved,
     Classified,
+    Event,
     Events,
     LossChunk,
     NumbersPredicted,
@@ -51,12 +52,12 @@ def train_new(
     path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control
 ) -> Events:
     """Train a new run in the folder `path`, from RunStarted to RunFinished. Raises StudioError."""
-    yield from _guarded(lambda: begin(path, sprites, recipe, config, device), control)
+    yield from _guarded(begin(path, sprites, recipe, config, device), control)
 
 
 def train_resumed(path: Path, device: Device, control: Control) -> Events:
     """Go on with a run from its newest sound checkpoint. Raises StudioError."""
-    yield from _guarded(lambda: take_up(path, device), control)
+    yield from _guarded(take_up(path, device), control)
 
 
 def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # noqa: PLR0915 - reads top to bottom
@@ -202,9 +203,9 @@ def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
     return SamplesReady(training.step, chosen, captions, found.numbers, true)
 
 
-def _guarded(make: Callable[[], Training], control: Control) -> Events:
+def _guarded(make: Generator[Event, None, Training], control: Control) -> Events:
     """Drive a training; whatever ends it, the lock is given back, and the record says if it failed."""
-    training = make()
+    training = yield from make
     clock = Stopwatch(training.elapsed_s)
     try:
         yield from advised(clock.timed(train(training, control, clock)), read_history(training.run.path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,17 +14,19 @@ from torch import nn
 import studio
 from studio.core.config import TrainingConfig
 from studio.core.errors import RunError, TrainingError
-from studio.core.events import Notice, Rgba, Validated
+from studio.core.events import Event, Notice, Rgba, Validated
 from studio.core.files import sweep_temporaries
 from studio.data import packed
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import PixelStyle, style_of
 from studio.engine import catalogue, checkpoints, devices
-from studio.engine.batches import DeviceSprites, split
+from studio.engine.batches import DeviceSprites, TrainSet, sampled, split
 from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
 from studio.engine.optim import Average, make_optimizers
+from studio.engine.pace import told
+from studio.engine.placing import placed
 from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, writing
 from studio.engine.style_file import load_style, save_style
 from studio.recipes.base import Recipe, Spec
@@ -42,12 +45,12 @@ class Training:
     spec: Spec
     device: torch.device
     precision: str
-    train_set: DeviceSprites
+    train_set: TrainSet
     heldout: DeviceSprites
     network: nn.Module
     average: Average
     optimizers: list[torch.optim.Optimizer]
-    train_sprites: Sprites
+    train_sample: Sprites  # of those in `train_set`; all of them unless there are very many
     heldout_sprites: Rgba  # uint8 [N, S, S, 4], for people to look at
     style: PixelStyle
     step: int = 0
@@ -100,13 +103,20 @@ class Training:
         self.run.write_progress(Progress(state, self.step, self.elapsed_s, headline, message))
 
     def close(self) -> None:
-        """Give the run's lock back."""
+        """End what works in the background and give the run's lock back."""
+        self.train_set.close()
         self.run.release()
 
 
-def begin(path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device) -> Training:
-    """A new run in the folder `path`, which must be empty or missing. Raises TrainingError, RunError."""
-    chosen, notes = recipe.select(sprites, config)
+def begin(
+    path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device
+) -> Generator[Event, None, Training]:
+    """A new run in the folder `path`, which must be empty or missing; yields Progress where there is much to copy.
+
+    Raises TrainingError, RunError.
+    """
+    with writing(path):
+        chosen, notes = recipe.select(sprites, config)
     if len(chosen) == 0:
         raise TrainingError("There are no sprites to learn from.", "Open a folder of sprites first.")
     torch.manual_seed(config.seed)
@@ -116,16 +126,20 @@ def begin(path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, 
         record = _new_record(path, chosen, recipe, config, device, network)
         run.create(record)
         with writing(path):
-            packed.save(chosen, run.data)
+            yield from told(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
+            chosen = packed.reopened(chosen, run.data)
         save_style(run, style_of(chosen))
         training = _assemble(run, record, recipe, config, chosen, network, device)
         training.write_state("training")
-    training.notices = [Notice("info", note) for note in notes]
+    training.notices += [Notice("info", note) for note in notes]
     return training
 
 
-def take_up(path: Path, device: Device) -> Training:
-    """A run as its newest sound checkpoint left it. Raises RunError, BadInputError, UsageError."""
+def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
+    """A run as its newest sound checkpoint left it; yields Progress where there is much to check.
+
+    Raises RunError, BadInputError, UsageError.
+    """
     run = RunDir(path)
     record = run.record()
     recipe = catalogue.recipe(record.recipe)
@@ -133,7 +147,7 @@ def take_up(path: Path, device: Device) -> Training:
     with run.held_on_success():
         for folder in (run.path, run.checkpoints, run.samples):
             sweep_temporaries(folder)
-        sprites = packed.load(run.data)
+        sprites, _ = yield from told(packed.loading(run.data), record.data_count, "sprites checked")
         torch.manual_seed(config.seed)
         network = recipe.build(config, Spec.of(sprites))
         training = _assemble(run, record, recipe, config, sprites, network, device)
@@ -153,20 +167,20 @@ def _assemble(
     target = torch.device(device.id)
     precision = devices.resolve_precision(device, config.precision)
     train_indices, heldout_indices = split(sprites, config.holdout, config.seed)
-    train_sprites = sprites.take(train_indices)
     heldout = sprites.take(heldout_indices[:: max(1, len(heldout_indices) // VALIDATION_LIMIT)])
-    for name, values in recipe.statistics(train_sprites).items():
+    train_set, notices = placed(sprites, train_indices, target, config)
+    sample = sampled(sprites, train_indices)
+    for name, values in recipe.statistics(sample).items():
         network.get_buffer(name).copy_(values)
     # Convolutions on the CPU and on tensor cores are faster with channels innermost.
     network = network.to(target).to(memory_format=torch.channels_last)
     return Training(
         run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
         device=target, precision=precision,
-        train_set=DeviceSprites(train_sprites, target, config.seed),
-        heldout=DeviceSprites(heldout, target),
+        train_set=train_set, heldout=DeviceSprites(heldout, target),
         network=network, average=Average(network, config.ema_halflife_sprites),
-        optimizers=make_optimizers(network, config, precision), train_sprites=train_sprites,
-        heldout_sprites=heldout.rgba, style=load_style(run),
+        optimizers=make_optimizers(network, config, precision), train_sample=sample,
+        heldout_sprites=heldout.rgba, style=load_style(run), notices=notices,
     )  # fmt: skip
 
 

@@ -73,6 +73,8 @@ class Classifier(Recipe):
                 "A classifier needs at least two classes with enough sprites.",
                 "Open a folder whose sub-folders are the classes, with three sprites or more in each.",
             )
+        if len(kept) == len(counts):
+            return sprites, []
         indices = np.flatnonzero(np.isin(sprites.labels, kept))
         chosen = sprites.take(indices)
         labels = np.searchsorted(kept, chosen.labels).astype(np.int64)

@@ -1,18 +1,25 @@
-"""How long an import takes, cold and from the cache, and how soon a closed one ends.
+"""How long an import takes, cold and from the cache, and how soon a closed one ends; or what very many sprites cost.
 
 python -m tests.bench.bench_import FOLDER [--repeats 5]
+python -m tests.bench.bench_import --count 1000000 [--archives] [--keep FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
+from studio.core.events import Progress
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from tests.bench.many_sprites import write_archives, write_folders
 
 
 def timed(folder: Path, cache: Path | None) -> tuple[SpritesImported, float]:
@@ -35,12 +42,78 @@ def cancelled(folder: Path, after_events: int) -> float:
     return duration
 
 
+def anonymous_bytes() -> int:
+    """Memory of this process that is no mapped file's."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return int(psutil.Process().memory_full_info().uss)
+    return next(int(line.split()[1]) << 10 for line in status.read_text().splitlines() if line.startswith("RssAnon"))
+
+
+@dataclass
+class Cost:
+    """What an import took: seconds, the longest of them between two events and where, bytes, collectable objects."""
+
+    found: SpritesImported
+    duration_s: float
+    longest_gap_s: float
+    gap_before: str
+    peak_bytes: int
+    objects: int
+
+    def __str__(self) -> str:
+        count = len(self.found.sprites)
+        return (
+            f"{count:,} sprites in {self.duration_s:.1f} s ({count / self.duration_s:,.0f} a second), longest gap "
+            f"{1000 * self.longest_gap_s:.0f} ms ({self.gap_before}), memory {self.peak_bytes / 2**20:,.0f} MB, "
+            f"{self.objects:,} objects for the collector"
+        )
+
+
+def cost(folder: Path, cache: Path) -> Cost:
+    """Import once and watch."""
+    gc.collect()
+    memory, objects = anonymous_bytes(), len(gc.get_objects())
+    start = last = time.perf_counter()
+    longest: tuple[float, str] = (0.0, "")
+    peak, found = 0, None
+    for event in import_sprites([folder], ImportOptions(), cache):
+        what = event.what if isinstance(event, Progress) else type(event).__name__
+        longest = max(longest, (time.perf_counter() - last, what))
+        peak = max(peak, anonymous_bytes() - memory)
+        found = event if isinstance(event, SpritesImported) else None
+        last = time.perf_counter()
+    duration_s = last - start
+    assert found is not None
+    gc.collect()
+    return Cost(found, duration_s, *longest, peak, len(gc.get_objects()) - objects)
+
+
+def import_many(folder: Path, count: int, *, archives: bool) -> None:
+    """Make the sprites if they are not there, import them twice and print what it cost."""
+    sprites = folder / "sprites"
+    if not sprites.exists():
+        (write_archives if archives else write_folders)(sprites, count)
+    for name in ("cold", "cached"):
+        sys.stdout.write(f"{name:7} {cost(sprites, folder / 'cache')}\n")
+        sys.stdout.flush()
+
+
 def main() -> None:
     """Print minimum, median and maximum of each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--count", type=int, default=0, help="make so many sprites and import them")
+    parser.add_argument("--archives", action="store_true", help="made in zip archives, not in folders")
+    parser.add_argument("--keep", type=Path, help="make them here and leave them")
     chosen = parser.parse_args()
+    if chosen.count:
+        with tempfile.TemporaryDirectory() as temporary:
+            import_many(chosen.keep or Path(temporary), chosen.count, archives=chosen.archives)
+        return
+    if chosen.folder is None:
+        parser.error("name a folder or a --count")
     cold = [timed(chosen.folder, None) for _ in range(chosen.repeats)]
     with tempfile.TemporaryDirectory() as cache:
         timed(chosen.folder, Path(cache))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from studio.core.events import Progress
-from studio.data import importing
-from studio.data.background import in_threads
+from studio.data import background, importing
+from studio.data.background import aside, in_threads
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sources.base import Found, Picture, Remark, Source
 from tests.data.making import sprite, write
@@ -111,3 +111,55 @@ def test_every_job_is_done_once() -> None:
         assert sorted(results) == sorted([*range(10), *range(1000, 1010)])
         assert all(results.index(job) < results.index(job + 1000) for job in range(10))
     assert list(in_threads(work, [], threads=2)) == []
+
+
+def test_nobody_works_far_ahead_of_whoever_takes_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "_MOST_WAITING", 3)
+    made = 0
+
+    def work(job: int) -> Iterator[int]:
+        nonlocal made
+        made += 1
+        yield job
+
+    taken = 0
+    for batch in in_threads(work, range(500), threads=1):
+        taken += len(batch)
+        assert made <= taken + 3 + 2  # that wait, in hand, and one that was taken just now
+    assert taken == made == 500
+
+
+def test_work_aside_counts_and_returns() -> None:
+    def work(most: int) -> Generator[int, None, str]:
+        for number in range(most):
+            if number == 7:
+                raise ZeroDivisionError
+            yield number
+        return "done"
+
+    def watched() -> Generator[int, None, None]:
+        assert (yield from aside(work(5))) == "done"
+
+    seen = list(watched())
+    assert seen == sorted(seen) and seen[-1] == 4
+    with pytest.raises(ZeroDivisionError):
+        list(aside(work(9)))
+    assert not readers()
+
+
+def test_closing_work_aside_closes_it() -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    def work() -> Generator[int, None, None]:
+        try:
+            while True:
+                began.set()
+                yield 1
+        finally:
+            ended.set()
+
+    job = aside(work())
+    next(job)
+    assert began.wait(5)
+    job.close()
+    assert ended.wait(5)

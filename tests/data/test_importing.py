@@ -12,7 +12,7 @@ from PIL import Image
 
 from studio.core.errors import BadInputError, UsageError
 from studio.core.events import Notice, Progress
-from studio.data import arranging, importing
+from studio.data import arranging, importing, scratch
 from studio.data.importing import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
 from tests.data.making import events_of, imported, notes, png_of, reasons, sprite, write
 
@@ -225,15 +225,15 @@ def test_nothing_usable_says_so(tmp_path: Path) -> None:
         imported()
 
 
-def test_more_pixels_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_sprites_than_the_drive_has_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "set" / "a.png", sprite(0))
-    monkeypatch.setattr(importing, "MOST_BYTES", 100)
-    with pytest.raises(BadInputError, match="These pictures take"):
-        imported(tmp_path / "set")
-    monkeypatch.setattr(importing, "MOST_BYTES", 10_000)
-    monkeypatch.setattr(arranging, "MOST_BYTES", 10_000)
-    with pytest.raises(BadInputError, match="1 sprite on a canvas of 64 x 64 need"):
+    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
+    monkeypatch.setattr(scratch, "SPARE", 1 << 60)
+    with pytest.raises(BadInputError, match="1 sprite on a canvas of 64 x 64 need 16 KB on the drive, which has"):
         imported(tmp_path / "set", size=64)
+    monkeypatch.setattr(arranging, "MOST_SPRITES", 0)
+    with pytest.raises(BadInputError, match="more than 0 sprites"):
+        imported(tmp_path / "set")
 
 
 def test_lopsided_classes_are_told(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,8 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
-from studio.data.packed import load, load_with_extra, save
+from studio.data import packed_texts, scratch
+from studio.data.packed import keeping, load, load_with_extra, loading, reopened, save, saving
 from studio.data.sprites import Sprites
 from tests.data.making import sprite
 
@@ -31,6 +34,128 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data.safetensors"
 
 
+def save_first_format(sprites: Sprites, path: Path, **changes: Any) -> None:
+    """As the studio's first version wrote it: all texts in the header."""
+    texts = {
+        "format": "sprites 1",
+        "title": json.dumps(sprites.title),
+        "class_names": json.dumps(sprites.class_names),
+        "names": json.dumps(sprites.names),
+        "extra": json.dumps({"notes": [["ü", 1]]}),
+    }
+    digest = hashlib.sha256(sprites.fingerprint.encode() + json.dumps(sorted(texts.items())).encode())
+    arrays: dict[str, NDArray[Any]] = {"rgba": sprites.rgba, "labels": sprites.labels}
+    safetensors.numpy.save_file(arrays, path, {**texts, "sha256": digest.hexdigest(), **changes})
+
+
+def test_files_of_the_first_format_are_read(sprites: Sprites, path: Path) -> None:
+    save_first_format(sprites, path)
+    again, extra = load_with_extra(path)
+    assert (again.fingerprint, again.names, again.title) == (sprites.fingerprint, sprites.names, sprites.title)
+    assert extra == {"notes": [["ü", 1]]}
+    lies = {
+        "names": ('["a"]', "[1, 2, 3, 4, 5]"), "class_names": ('["x"]', ""), "title": ("7", "[" * 100_000),
+        "extra": ("[]",), "sha256": ("0" * 64,),
+    }  # fmt: skip
+    for key, values in lies.items():
+        for value in values:
+            save_first_format(sprites, path, **{key: value})
+            with pytest.raises(BadInputError, match="damaged"):
+                load(path)
+
+
+def test_other_programs_can_read_it(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_texts, "_A_LINE", 2)
+    save(sprites, path, {"empty": [], "nothing": None, "many": [1, 2, 3]})
+    arrays = safetensors.numpy.load_file(path)
+    assert (arrays["rgba"] == sprites.rgba).all() and (arrays["labels"] == sprites.labels).all()
+    lines = [json.loads(line) for line in arrays["texts"].tobytes().splitlines()]
+    assert [name for key, part in lines if key == "names" for name in part] == list(sprites.names)
+    assert max(len(part) for key, part in lines if key == "names") == 2
+    again, extra = load_with_extra(path)
+    assert again.names == sprites.names and extra == {"empty": [], "nothing": None, "many": [1, 2, 3]}
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file counts as one that is too large for the memory."""
+    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
+
+
+@pytest.mark.usefixtures("large")
+def test_large_files_are_mapped(sprites: Sprites, path: Path) -> None:
+    save(sprites, path)
+    again = load(path)
+    assert (again.fingerprint, again.names) == (sprites.fingerprint, sprites.names)
+    assert not again.rgba.flags.writeable and again.stored is not None
+    raw = path.read_bytes()[again.stored.start :][: sprites.rgba.nbytes]
+    assert again.stored.path == path and raw == sprites.rgba.tobytes()
+    path.unlink()
+    assert (again.rgba == sprites.rgba).all()  # it stays until it is let go
+    assert again.take([1]).stored is None and again.take([1]).rgba.flags.writeable
+
+
+@pytest.mark.usefixtures("large")
+def test_damage_to_a_large_file_is_found(sprites: Sprites, path: Path) -> None:
+    save(sprites, path)
+    start = load(path).stored
+    assert start is not None
+    for position in (start.start, start.start + sprites.rgba.nbytes - 1, path.stat().st_size - 3):
+        save(sprites, path)
+        with path.open("r+b") as stream:
+            stream.seek(position)
+            byte = stream.read(1)
+            stream.seek(position)
+            stream.write(bytes([byte[0] ^ 1]))
+        with pytest.raises(BadInputError, match="damaged"):
+            load(path)
+    os.truncate(path, start.start + 10)
+    with pytest.raises(BadInputError, match="damaged"):
+        load(path)
+
+
+@pytest.mark.usefixtures("large")
+def test_a_large_file_is_kept_twice_without_being_copied(sprites: Sprites, path: Path) -> None:
+    save(sprites, path, {"some": "thing"})
+    mapped, other = load(path), path.with_name("other.safetensors")
+    list(keeping(mapped, other))
+    assert other.samefile(path) and load(other).fingerprint == sprites.fingerprint
+    moved = reopened(mapped, other)
+    assert moved.stored is not None and moved.stored.path == other and (moved.rgba == sprites.rgba).all()
+
+
+@pytest.mark.usefixtures("large")
+def test_what_can_not_be_linked_is_copied(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(sprites, path, {"some": "thing"})
+    mapped, other = load(path), path.with_name("other.safetensors")
+    save(sprites.take([0, 1]), path)  # another file by that name: what is mapped is no longer there
+    list(keeping(mapped, other))
+    assert load(other).fingerprint == sprites.fingerprint
+    moved = reopened(mapped, other)
+    other.unlink()
+    save(mapped, path)
+
+    def refused(*_: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(os, "link", refused)
+    list(keeping(load(path), other))
+    assert not other.samefile(path) and load(other).fingerprint == moved.fingerprint == sprites.fingerprint
+
+
+def test_saving_and_loading_can_be_given_up(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.data.sprites._SLICE", 1)
+    monkeypatch.setattr("studio.data.packed._SLICE", 1)
+    for slices in (1, 5, 7, 10, 11):
+        work = saving(sprites.take(range(5)), path)
+        for _ in zip(range(slices), work, strict=False):
+            pass
+        work.close()
+        assert not list(path.parent.iterdir())
+    assert list(saving(sprites.take(range(5)), path)) == [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 5]
+    assert list(loading(path)) == [1, 2, 3, 4, 5]
+
+
 def test_there_and_back(sprites: Sprites, path: Path) -> None:
     save(sprites, path, {"notes": [["ü", 1]]})
     again, extra = load_with_extra(path)
@@ -43,7 +168,6 @@ def test_there_and_back(sprites: Sprites, path: Path) -> None:
 
 def test_numbers_there_and_back(sprites: Sprites, path: Path) -> None:
     save(sprites, path)
-    assert b'"format":"sprites 1"' in path.read_bytes()[:2000].replace(b'": "', b'":"')  # earlier versions read it
     assert load(path).targets.shape == (5, 0) and load(path).target_names == ()
     targets = np.array([[1, np.nan], [2, -5e20], [0.1, 0], [np.nan, np.nan], [7, 8]], np.float32)
     told = dataclasses.replace(sprites, targets=targets, target_names=("price", "größe"))
@@ -55,21 +179,20 @@ def test_numbers_there_and_back(sprites: Sprites, path: Path) -> None:
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
     about, texts = header["targets"], header["__metadata__"]
-    shorter = {key: text for key, text in texts.items() if key != "target_names"}
     for lie in (
         {**header, "targets": {**about, "shape": [5, 3]}},
         {**header, "targets": {**about, "shape": [10, 1]}},
         {**header, "targets": {**about, "dtype": "I64"}},
         {**header, "targets": None},
-        {**header, "__metadata__": {**texts, "target_names": '["price"]'}},
-        {**header, "__metadata__": {**texts, "target_names": '["price", 7]'}},
-        {**header, "__metadata__": {**texts, "target_names": '["price", "size"]'}},
-        {**header, "__metadata__": shorter},
         {**header, "__metadata__": {**texts, "format": "sprites 1"}},
         {**header, "__metadata__": {**texts, "format": "sprites 3"}},
     ):
         packed = json.dumps(lie).encode()
         path.write_bytes(len(packed).to_bytes(8, "little") + packed + data[8 + length :])
+        with pytest.raises(BadInputError, match="damaged"):
+            load(path)
+    for before, after in ((b'"price", ', b""), (b'"price"', b"7"), (b'"price"', b'"prize"')):
+        path.write_bytes(data.replace(before, after))
         with pytest.raises(BadInputError, match="damaged"):
             load(path)
 
@@ -95,7 +218,7 @@ def test_a_failed_save_leaves_the_old_file(sprites: Sprites, path: Path, monkeyp
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("safetensors.numpy.save_file", full)
+    monkeypatch.setattr("studio.core.files._flush", full)
     with pytest.raises(OSError, match="No space"):
         save(sprites, path)
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
@@ -140,12 +263,10 @@ def test_headers_that_lie(sprites: Sprites, path: Path) -> None:
         {**header, "rgba": {**header["rgba"], "dtype": "F64"}},
         {**header, "rgba": {**header["rgba"], "shape": [5, 4, 16, 4]}},
         {**header, "labels": {**header["labels"], "dtype": "F64"}},
-        {**header, "__metadata__": {**header["__metadata__"], "names": '["a"]'}},
-        {**header, "__metadata__": {**header["__metadata__"], "names": "[1, 2, 3, 4, 5]"}},
-        {**header, "__metadata__": {**header["__metadata__"], "class_names": '["x"]'}},
-        {**header, "__metadata__": {**header["__metadata__"], "title": "7"}},
-        {**header, "__metadata__": {**header["__metadata__"], "title": "[" * 100_000}},
-        {**header, "__metadata__": {**header["__metadata__"], "format": "sprites 2"}},
+        {**header, "texts": {**header["texts"], "shape": [3]}},
+        {**header, "texts": None},
+        {**header, "__metadata__": {**header["__metadata__"], "format": "sprites 1"}},
+        {**header, "__metadata__": {**header["__metadata__"], "format": "sprites 3"}},
         {**header, "__metadata__": {**header["__metadata__"], "sha256": "0" * 64}},
     ]
     for lie in lies:
@@ -159,12 +280,27 @@ def test_headers_that_lie(sprites: Sprites, path: Path) -> None:
             load(path)
 
 
+def test_texts_that_lie(sprites: Sprites, path: Path) -> None:
+    save(sprites, path)
+    arrays = safetensors.numpy.load_file(path)
+    lines = arrays["texts"].tobytes().splitlines(keepends=True)
+    with safetensors.safe_open(path, "numpy") as file:
+        about = file.metadata()
+    for line in (b"[", b"7\n", b'["names", 7]\n', b'["title", 7]\n', b'["names", ["more"]]\n', b"[" * 100_000 + b"\n"):
+        for texts in (b"".join([*lines, line]), b"".join([line, *lines[1:]])):
+            changed = {**arrays, "texts": np.frombuffer(texts, np.uint8)}
+            safetensors.numpy.save_file(changed, path, about)
+            with pytest.raises(BadInputError, match="damaged"):
+                load(path)
+
+
 def test_labels_out_of_range(sprites: Sprites, path: Path) -> None:
     save(sprites, path)
-    metadata = json.loads(path.read_bytes()[8:].partition(b"\0")[0].decode("latin-1").split("}}")[0] + "}}")
+    arrays = safetensors.numpy.load_file(path)
+    with safetensors.safe_open(path, "numpy") as file:
+        about = file.metadata()
     for wrong in (-1, 3):
-        arrays: dict[str, NDArray[Any]] = {"rgba": sprites.rgba, "labels": np.full(5, wrong, np.int64)}
-        safetensors.numpy.save_file(arrays, path, metadata["__metadata__"])
+        safetensors.numpy.save_file({**arrays, "labels": np.full(5, wrong, np.int64)}, path, about)
         with pytest.raises(BadInputError, match="don't match each other"):
             load(path)
 

@@ -127,15 +127,17 @@ class DoctorView(QWidget):
         """Each sprite, after the one that it is like where there is such a one; names where some are no sprites."""
         sprites = self._importing.sprites
         assert sprites is not None
-        places = {name: place for place, name in enumerate(sprites.names)}
-        in_pictures = all(item.name in places for item in finding.items)
+        shown = finding.items[:_MOST_SHOWN]
+        wanted = {name for item in shown for name in (item.name, item.twin)}
+        places = {name: place for place, name in enumerate(sprites.names) if name in wanted}
+        in_pictures = all(item.name in places for item in shown)
         self._pages.setCurrentWidget(self.grid if in_pictures else self.files)
         self._shown, self._names = sprites.rgba[:0], []
         if not in_pictures:
             self.files.show_items(finding.items)
             return
         rows: list[tuple[int, str]] = []
-        for item in finding.items[:_MOST_SHOWN]:
+        for item in shown:
             if item.twin in places:
                 rows.append((places[item.twin], f"what {item.name} is like"))
             rows.append((places[item.name], item.reason))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +28,30 @@ class Entry(NamedTuple):
     size: int
     method: int
     crc: int
+
+
+class Entries(Mapping[str, Entry]):
+    """The entries of one folder of an archive by name, in columns: a folder may hold a million of them."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, int] = {}
+        self._columns = tuple(array("Q") for _ in Entry._fields)
+
+    def __getitem__(self, name: str) -> Entry:
+        row = self._rows[name]
+        return Entry(*(column[row] for column in self._columns))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, name: str, entry: Entry) -> None:
+        """Put an entry in; a later one of the same name counts."""
+        self._rows[name] = len(self._columns[0])
+        for column, value in zip(self._columns, entry, strict=True):
+            column.append(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,95 @@
+"""A million found files in little memory: what files of a folder share is kept once, the rest in columns."""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+from studio.data.naming import shown
+from studio.data.sources.base import Entry, Found, Member
+
+_RUN = 4096  # files that are sorted in one go: sorting lets no other thread work
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Group:
+    """What the files of one folder share. where, name: what theirs begin with; `where` is an archive's whole path."""
+
+    where: str
+    name: str
+    folders: tuple[str, ...]
+    home: str
+    beside: frozenset[str]
+    members: Mapping[str, Entry] | None
+
+
+class FoundFiles(Sequence[Found]):
+    """Files in the order in which they were added, and once sorted by name; each is made anew when it is asked for.
+
+    Objects by the million would also stop the window whenever Python looks for garbage among them.
+    """
+
+    def __init__(self) -> None:
+        self._groups: list[_Group] = []
+        self._numbers: dict[int, int] = {}  # by the identity of what the files of a group share
+        self._names: list[str] = []  # without folders, as on the disk
+        self._group_of = array("I")
+        self._sizes, self._mtimes_ns = array("q"), array("q")
+        self._order = array("I")
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, place: int) -> Found: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Found]: ...
+    def __getitem__(self, place: int | slice) -> Found | list[Found]:
+        if isinstance(place, slice):
+            return [self._made(row) for row in self._order[place]]
+        return self._made(self._order[place])
+
+    def add(self, file: Found) -> None:
+        """Put a file at the end."""
+        shared = id(file.member.folder if file.member else file.beside)
+        number = self._numbers.get(shared)
+        if number is None:
+            number = self._numbers[shared] = len(self._groups)
+            where = file.where if file.member else file.where.removesuffix(file.file_name)
+            name = file.name.removesuffix(shown(file.file_name))
+            members = file.member.folder if file.member else None
+            self._groups.append(_Group(where, name, file.folders, file.home, file.beside, members))
+        self._order.append(len(self._names))
+        self._names.append(file.file_name)
+        self._group_of.append(number)
+        self._sizes.append(file.size)
+        self._mtimes_ns.append(file.mtime_ns)
+
+    def sorting(self) -> Generator[int, None, None]:
+        """Sort by name, then by path, a little at a time: yields how many files are in order."""
+        runs = []
+        for start in range(0, len(self), _RUN):
+            runs.append(sorted(self._order[start : start + _RUN], key=self._key))
+            yield 0
+        order = array("I")
+        for row in heapq.merge(*runs, key=self._key):
+            order.append(row)
+            if not len(order) % _RUN:
+                yield len(order)
+        self._order = order
+
+    def _key(self, row: int) -> tuple[str, str]:
+        group, name = self._groups[self._group_of[row]], self._names[row]
+        return group.name + shown(name), group.where if group.members is not None else group.where + name
+
+    def _made(self, row: int) -> Found:
+        group, file_name = self._groups[self._group_of[row]], self._names[row]
+        member = Member(file_name, group.members) if group.members is not None else None
+        where = group.where if member else group.where + file_name
+        return Found(
+            where, group.name + shown(file_name), group.folders, group.home, group.beside, self._sizes[row],
+            self._mtimes_ns[row], member,
+        )  # fmt: skip

@@ -1,0 +1,115 @@
+"""Bytes that an import needs for a while: in memory while they are few, in a file without a name when they are many."""
+
+from __future__ import annotations
+
+import errno
+import io
+import mmap
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+IN_MEMORY = 256 << 20  # bytes: more go to the disk
+SPARE = 512 << 20  # bytes of the drive that are left to others
+_LOOK_EVERY = 256 << 20  # bytes between two looks at how much is free
+_BUFFER = 1 << 20
+
+
+class Scratch:
+    """Bytes put one after another, by any thread. The file has no name, so that it is gone however the program ends.
+
+    folder: where the file goes; None, or one that can't be written to, stands for the system's folder of such files.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = usable(folder)
+        self.length = 0  # bytes
+        self._file: IO[bytes] = io.BytesIO()
+        self._on_disk = False
+        self._look_at = 0
+        self._lock = threading.Lock()
+
+    def add(self, data: NDArray[np.uint8]) -> int:
+        """Put bytes at the end; where they begin. Raises OSError, also before the drive is quite full."""
+        with self._lock:
+            place, self.length = self.length, self.length + data.nbytes
+            if self.length > IN_MEMORY and not self._on_disk:
+                self._move_to_disk()
+            if self._on_disk and self.length > self._look_at:
+                check_room(self.folder, _LOOK_EVERY)
+                self._look_at = self.length + _LOOK_EVERY
+            self._file.write(np.ascontiguousarray(data).data)
+        return place
+
+    def array(self) -> NDArray[np.uint8]:
+        """All of it, uint8 [length]: writable in memory, read-only on the disk. Nothing can be added afterwards."""
+        with self._lock:
+            if not self._on_disk:
+                assert isinstance(self._file, io.BytesIO)
+                if not self.length:
+                    return np.zeros(0, np.uint8)
+                return np.frombuffer(self._file.getbuffer(), np.uint8)
+            self._file.flush()
+            return mapped(self._file, 0, self.length)
+
+    def close(self) -> None:
+        """Let go of it; an array that was handed out stays good."""
+        with self._lock:
+            if self._on_disk:
+                self._file.close()
+            self._file = io.BytesIO()
+
+    def _move_to_disk(self) -> None:
+        check_room(self.folder, self.length)
+        memory = self._file
+        assert isinstance(memory, io.BytesIO)
+        self._file = tempfile.TemporaryFile(dir=self.folder, buffering=_BUFFER)  # noqa: SIM115 - closed by `close`
+        self._file.write(memory.getbuffer())
+        self._on_disk = True
+
+
+def copied(pixels: NDArray[np.uint8], chosen: NDArray[np.int64], folder: Path | None) -> NDArray[np.uint8]:
+    """A copy of the rows `chosen` of uint8 [N, ...]: in memory, or read-only on the disk when it is large.
+
+    Raises OSError when there is no room.
+    """
+    row_bytes = pixels[:1].nbytes
+    if len(chosen) * row_bytes <= IN_MEMORY:
+        return pixels[chosen]
+    there, step = Scratch(folder), max(1, _BUFFER // row_bytes)
+    for start in range(0, len(chosen), step):
+        there.add(pixels[chosen[start : start + step]])
+    found = there.array().reshape(len(chosen), *pixels.shape[1:])
+    there.close()
+    return found
+
+
+def usable(folder: Path | None) -> Path:
+    """`folder` if files can be made there, else the system's folder of temporary files."""
+    if folder is not None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return Path(tempfile.gettempdir())
+        if os.access(folder, os.W_OK):
+            return folder
+    return Path(tempfile.gettempdir())
+
+
+def check_room(folder: Path, needed: int) -> None:
+    """Raises OSError when so many bytes more would leave the drive of `folder` hardly any room."""
+    if shutil.disk_usage(folder).free < needed + SPARE:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+
+
+def mapped(file: IO[Any], start: int, length: int) -> NDArray[np.uint8]:
+    """Bytes of an open file as read-only uint8 [length] that takes no memory; good when the file is closed, too."""
+    if not length:
+        return np.zeros(0, np.uint8)
+    return np.frombuffer(mmap.mmap(file.fileno(), start + length, access=mmap.ACCESS_READ), np.uint8)[start:]
