@@ -161,7 +161,7 @@ def _layout(
     """Told from the first rows. Raises Refused when there are too many columns to be meant."""
     comma, width = delimiter != ",", _width([cells for _, cells in head])
     first_line, first = head[0]
-    has_headings = not names_file(_key(first[0])) and _are_headings(first, head, comma)
+    has_headings = _are_headings(first, head, comma, names_file)
     headings = [shown(cell)[:_LONGEST_NAME] if has_headings else "" for cell in [*first, *[""] * width][:width]]
     body = [cells for _, cells in head[has_headings:] if len(cells) >= width]
     kinds = ["", *(_kind([cells[column] for cells in body], comma) for column in range(1, width))]
@@ -188,13 +188,20 @@ def _width(rows: Sequence[list[str]]) -> int:
     raise Refused("unreadable", _ONE_COLUMN)
 
 
-def _are_headings(first: Sequence[str], head: Sequence[tuple[int, list[str]]], comma: bool) -> bool:
-    """Whether a first row that names no file is one of headings: by its words, or as texts above numbers."""
-    if first[0].lower() in _FILE_WORDS or any(cell.lower() in _CLASS_WORDS for cell in first[1:]):
-        return True
-    if len(head) < 2 or any(_kind([cell], comma) == "numbers" for cell in first[1:]):
+def _are_headings(
+    first: Sequence[str], head: Sequence[tuple[int, list[str]]], comma: bool, names_file: Callable[[str], bool]
+) -> bool:
+    """Whether the first row is one of headings: by its words, or as texts above numbers."""
+    with_numbers = any(_kind([cell], comma) == "numbers" for cell in first[1:])
+    about_files = first[0].lower() in _FILE_WORDS
+    if about_files and not with_numbers:
+        return True  # also where there is a picture 'sprite.png'
+    if names_file(_key(first[0])):
         return False
-    return any(_kind([cell], comma) == "numbers" for cell in head[1][1][1:])
+    if about_files or any(cell.lower() in _CLASS_WORDS for cell in first[1:]):
+        return True
+    second = head[1][1][1:] if len(head) > 1 else []
+    return not with_numbers and any(_kind([cell], comma) == "numbers" for cell in second)
 
 
 def _kind(cells: Sequence[str], comma: bool) -> str:

@@ -84,6 +84,8 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
     """
     training, heldout, complete = yield from _data(run, model)
     if model.recipe.makes != "sprites":
+        if not len(heldout):
+            raise UsageError("No sprites were held out.", "Train with a share of the sprites held out.")
         yield heldout_figures(model, DeviceSprites(heldout, model.device))
         return
     _check_counts(training, heldout)

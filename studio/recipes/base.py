@@ -46,6 +46,7 @@ class Spec:
 
     @classmethod
     def of(cls, sprites: Sprites) -> Spec:
+        """What there is to know of these."""
         return cls(sprites.size, sprites.class_names, sprites.target_names)
 
 

@@ -77,6 +77,7 @@ def test_numbers_become_targets(folder: Path) -> None:
         ("whatever,visible,visible\na.png,0.5,1\n", ("visible", "visible 2"), 0.5),
         ("sprite,price,\na.png,0.5,\nb.png,1,,\n", ("price",), 0.5),
         ("file,2024\na.png,0.5\n", ("2024",), 0.5),
+        ("a,0.5\nb,1\n", ("value",), 0.5),
         ("a , 0.5\rb,1\r", ("value",), 0.5),  # without suffixes; lines end as on old Macs
         ("a.png,\nb.png,1\nsub/c.png,0.5", ("value",), None),
     ],
@@ -85,6 +86,12 @@ def test_every_usual_way_to_write_a_table(folder: Path, text: str, names: tuple[
     event = with_labels(folder, text)
     assert event.sprites.target_names == names and numbers(event)["a.png"][0] == value
     assert all(reason.startswith("without a row") for reason in said(event))
+
+
+def test_a_heading_may_be_a_pictures_name(folder: Path) -> None:
+    write(folder / "sprite.png", sprite(30))
+    event = with_labels(folder, "sprite,price\nsprite,3\na,4\n")
+    assert event.sprites.target_names == ("price",) and numbers(event)["sprite.png"] == [3]
 
 
 def test_a_column_of_classes_beside_numbers(folder: Path) -> None:

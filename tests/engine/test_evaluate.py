@@ -54,6 +54,12 @@ def test_the_same_seed_gives_the_same_figures(run_path: Path) -> None:
     assert first.figures == again.figures
 
 
+def test_without_held_out_sprites_nothing_is_judged(run_path: Path) -> None:
+    list(train_classifier(run_path, SPRITES, steps=1, holdout=0.0))
+    with pytest.raises(UsageError, match="held out"):
+        list(evaluate(load_model(run_path, "last", CPU), run_path, EvaluateSettings()))
+
+
 def test_a_classifier_says_its_accuracy(run_path: Path) -> None:
     list(train_classifier(run_path, SPRITES, steps=2))
     model = load_model(run_path, "last", CPU)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ from studio.core.events import Rgba
 
 _SPRITE, _BARS, _GAP = 64, 200, 8
 _MOST_CLASSES, _MOST_NUMBERS = 3, 4  # lines beside a sprite
+_MARK = 2  # pixels
 Numbers = NDArray[np.float32]
 _Index = QModelIndex | QPersistentModelIndex
 _NO_INDEX = QModelIndex()
@@ -32,11 +34,15 @@ _NO_INDEX = QModelIndex()
 
 @dataclass(frozen=True)
 class _Line:
-    """One thing that is said of a sprite: what, how much of it in words, and how long its bar is, 0 to 1."""
+    """One thing that is said of a sprite: what, how much of it in words, and how long its bar is, 0 to 1.
+
+    true: where the bar should end; NaN where that is not known.
+    """
 
     what: str
     much: str
     share: float
+    true: float = math.nan
 
 
 class _Predictions(QAbstractListModel):
@@ -81,6 +87,9 @@ class _PredictionDelegate(QStyledItemDelegate):
             painter.fillRect(line, QColor(theme.mix(colours.surface, colours.text, 0.06)))
             bar = QRect(line.x(), line.y(), round(line.width() * said.share), line.height())
             painter.fillRect(bar, QColor(theme.mix(colours.surface, colours.accent, 0.45)))
+            if not math.isnan(said.true):
+                end = line.x() + round((line.width() - _MARK) * said.true)
+                painter.fillRect(QRect(end, line.y(), _MARK, line.height()), QColor(colours.accent))
             painter.setPen(QColor(colours.text))
             inner = line.adjusted(6, 0, -6, 0)
             room = inner.width() - painter.fontMetrics().horizontalAdvance(said.much) - 8
@@ -122,15 +131,16 @@ class PredictionsView(QWidget):
     def set_numbers(self, rgba: Rgba, numbers: Numbers, names: Sequence[str], true: Numbers) -> None:
         """Show uint8 [N, S, S, 4] sprites with their numbers float32 [N, T], beside the true ones, NaN where unknown.
 
-        A bar is as long as the number lies between the lowest and the highest on show.
+        A bar is as long as the number lies between the lowest and the highest on show; a mark in it is the true one.
         """
-        lowest = numbers.min(0, initial=np.inf)
-        spread = np.maximum(numbers.max(0, initial=-np.inf) - lowest, 1e-30)
+        both = np.concatenate([numbers, np.where(np.isnan(true), numbers, true)])
+        lowest = both.min(0, initial=np.inf)
+        spread = np.maximum(both.max(0, initial=-np.inf) - lowest, 1e-30)
 
         def lines(row: int) -> list[_Line]:
-            shares = ((numbers[row] - lowest) / spread).tolist()
-            said = zip(names, numbers[row].tolist(), true[row].tolist(), shares, strict=True)
-            return [_Line(name, wording.beside(number, known), share) for name, number, known, share in said]
+            ends = ((np.stack([numbers[row], true[row]], 1) - lowest[:, None]) / spread[:, None]).tolist()
+            said = zip(names, numbers[row].tolist(), true[row].tolist(), ends, strict=True)
+            return [_Line(name, wording.beside(number, known), *end) for name, number, known, end in said]
 
         self._show(rgba, lines, min(_MOST_NUMBERS, max(2, len(names))))
 
