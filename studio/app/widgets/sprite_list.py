@@ -30,6 +30,7 @@ from studio.app import theme
 from studio.app.widgets.cell_view import CellView
 
 _NOTCH = 120  # what one click of a wheel turns; touchpads send many smaller turns
+_CORNER = 2  # pixels between the cells and the rounded frame, whose corners they would cover
 _VEIL = 40  # of 255: how much of the accent colour lies over the sprites in the frame that is drawn
 _State = QStyle.StateFlag
 
@@ -47,6 +48,8 @@ class SpriteList(CellView):
         self._turned = 0
         self._frame = QRect()  # that the mouse draws to select, from the first cell's corner
         self._spans: NDArray[np.int64] | None = None
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # only then Qt moves what stays in sight
+        self.setViewportMargins(*4 * (_CORNER,))
         self.setItemDelegate(delegate)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setAccessibleName("Sprites")
@@ -103,19 +106,9 @@ class SpriteList(CellView):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Draw the cells that need it, and the frame over them."""
-        area, cells, (x, y) = event.rect(), self.cells(), (self.horizontalOffset(), self.verticalOffset())
-        runs = cells.runs(area.left() + x, area.top() + y, area.right() + x, area.bottom() + y)
-        model, delegate, option = self.model(), self.itemDelegate(), QStyleOptionViewItem()
-        self.initViewItemOption(option)
-        focused = self.currentIndex().row() if self.hasFocus() else -1
         with QPainter(self.viewport()) as painter:
-            for first, last in runs:
-                for row, selected in enumerate(self._selected(first, last), first):
-                    left, top = cells.place(row)
-                    option.rect = QRect(left - x, top - y, cells.width, cells.height)
-                    state = _State.State_Selected if selected else _State.State_None
-                    option.state = state | _State.State_HasFocus if row == focused else state
-                    delegate.paint(painter, option, model.index(row, 0))
+            for area in event.region():  # type: ignore[attr-defined]  # the stubs lack it
+                self._draw_cells(painter, area)
             if self.state() == QAbstractItemView.State.DragSelectingState:
                 self._draw_frame(painter)
 
@@ -147,6 +140,20 @@ class SpriteList(CellView):
         before = spans[np.maximum(np.searchsorted(spans[:, 0], rows, "right") - 1, 0)]
         found: list[bool] = ((before[:, 0] <= rows) & (rows <= before[:, 1])).tolist()
         return found
+
+    def _draw_cells(self, painter: QPainter, area: QRect) -> None:
+        cells, x, y = self.cells(), self.horizontalOffset(), self.verticalOffset()
+        model, delegate, option = self.model(), self.itemDelegate(), QStyleOptionViewItem()
+        self.initViewItemOption(option)
+        focused = self.currentIndex().row() if self.hasFocus() else -1
+        painter.fillRect(area, QColor(theme.colours().surface))
+        for first, last in cells.runs(area.left() + x, area.top() + y, area.right() + x, area.bottom() + y):
+            for row, selected in enumerate(self._selected(first, last), first):
+                left, top = cells.place(row)
+                option.rect = QRect(left - x, top - y, cells.width, cells.height)
+                state = _State.State_Selected if selected else _State.State_None
+                option.state = state | _State.State_HasFocus if row == focused else state
+                delegate.paint(painter, option, model.index(row, 0))
 
     def _draw_frame(self, painter: QPainter) -> None:
         accent = QColor(theme.colours().accent)
