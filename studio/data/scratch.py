@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import threading
+import weakref
 from pathlib import Path
 from typing import IO, Any
 
@@ -56,7 +57,10 @@ class Scratch:
                     return np.zeros(0, np.uint8)
                 return np.frombuffer(self._file.getbuffer(), np.uint8)
             self._file.flush()
-            return mapped(self._file, 0, self.length)
+            found = mmap.mmap(self._file.fileno(), self.length, access=mmap.ACCESS_READ)
+            # Giving gigabytes back to the drive takes a second, in which closing the map would stop every thread.
+            weakref.finalize(found, _let_go, os.dup(self._file.fileno())).atexit = False
+            return np.frombuffer(found, np.uint8)
 
     def close(self) -> None:
         """Let go of it; an array that was handed out stays good."""
@@ -72,6 +76,11 @@ class Scratch:
         self._file = tempfile.TemporaryFile(dir=self.folder, buffering=_BUFFER)  # noqa: SIM115 - closed by `close`
         self._file.write(memory.getbuffer())
         self._on_disk = True
+
+
+def _let_go(handle: int) -> None:
+    """Close the last handle of a file without a name, beside everything else: that is when the drive gets it back."""
+    threading.Thread(target=os.close, args=(handle,), name="scratch", daemon=True).start()
 
 
 def copied(pixels: NDArray[np.uint8], chosen: NDArray[np.int64], folder: Path | None) -> NDArray[np.uint8]:

@@ -152,6 +152,27 @@ def test_bytes_come_back_from_memory_and_disk(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("small_memory")
+def test_the_drive_gets_its_room_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    handles: list[int] = []
+    monkeypatch.setattr(scratch, "_let_go", handles.append)
+    there = Scratch(tmp_path)
+    there.add(np.ones(2000, np.uint8))
+    found = there.array()[5:]
+    there.close()
+    assert not handles and found.sum() == 1995
+    del found
+    (handle,) = handles
+    assert os.fstat(handle).st_size == 2000
+    monkeypatch.undo()
+    scratch._let_go(handle)
+    for thread in threading.enumerate():
+        if thread.name == "scratch":
+            thread.join(5)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(handle)
+
+
+@pytest.mark.usefixtures("small_memory")
 def test_a_large_choice_of_sprites_is_copied_on_the_disk(folder: Path, tmp_path: Path) -> None:
     sprites = imported(folder, cache=tmp_path / "cache").sprites
     few, many = sprites.take([3, 1]), sprites.take(range(len(sprites) - 1, -1, -2))
