@@ -43,12 +43,11 @@ def inspect(args: argparse.Namespace) -> int:
 
 def _learnt(found: SpritesImported, reporter: Reporter) -> Examined:
     """What only shows to one who has learnt to see these sprites."""
-    from studio.engine import devices
+    from studio.engine import catalogue, devices
     from studio.engine.oddities import find_oddities
-    from studio.recipes.generator import GeneratorConfig
 
-    device = devices.choose(devices.detect(), "auto")
-    return follow(find_oddities(found.sprites, GeneratorConfig(), device), reporter, Examined)
+    device, config = devices.choose(devices.detect(), "auto"), catalogue.recipe("generator").Config()
+    return follow(find_oddities(found.sprites, config, device), reporter, Examined)
 
 
 def _say_what_it_is(found: SpritesImported, reporter: Reporter) -> None:

@@ -179,7 +179,7 @@ def test_inspect_tells_of_numbers(labelled_folder: Path, capsys: pytest.CaptureF
     assert row[:2] == ["visible", "23"] and 0 < float(row[2]) < float(row[3]) < 1
     assert "labels: 1" in text and "labels.csv: without a row in it: class0/sprite 001.png" in text
     assert main(["inspect", str(labelled_folder), "--json"]) == DONE
-    found = json_lines(capsys.readouterr().out)[-1]
+    found = next(line for line in json_lines(capsys.readouterr().out) if line["type"] == "SpritesImported")
     assert found["sprites"]["numbers"] == {"visible": 23, "per cent": 23}
 
 

@@ -42,7 +42,8 @@ class DoctorView(QWidget):
         self._shown: Rgba = np.zeros((0, 1, 1, 4), np.uint8)  # what the grid shows, unmended
         self._names: list[str] = []
         self.groups = QListWidget()
-        self.groups.setFixedWidth(216)
+        self.groups.setMinimumWidth(150)
+        self.groups.setMaximumWidth(216)
         parts.describe(self.groups, "Findings", "Choose a finding to see its files or sprites.")
         self.fixes = tuple(
             parts.button("", "Change the import, not the files; Undo takes it back.") for _ in range(_MOST_FIXES)
@@ -62,6 +63,8 @@ class DoctorView(QWidget):
         self.threshold.changed.connect(self._preview)
         self.grid.selection_changed.connect(self._refresh_buttons)
         doctor.changed.connect(self._refresh)
+        for part in (self.threshold, *self.fixes, self.leave_out):
+            part.hide()  # until something is found that they are for
 
     def _lay_out(self) -> None:
         buttons = Flow(parts.GRID, parts.GRID)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QLabel, QSlider, QWidget
 
 from studio.app import parts
+from studio.app.widgets.flow import Flow
 
 _HALF, _MOST = 128, 255
 _TIP = "Pixels at least this opaque become solid, all others clear; move it to see what becomes of the sprites."
@@ -22,7 +23,8 @@ class Threshold(QWidget):
         self.slider.setRange(1, _MOST)
         self.slider.setPageStep(16)
         self.slider.setValue(_HALF)
-        self.slider.setFixedWidth(160)
+        self.slider.setMinimumWidth(80)
+        self.slider.setMaximumWidth(160)
         self.preview = QCheckBox("Preview")
         self._value = QLabel(f"{_HALF}")
         self._value.setMinimumWidth(self._value.fontMetrics().horizontalAdvance("255"))
@@ -30,7 +32,10 @@ class Threshold(QWidget):
         parts.describe(self.preview, "Preview", "Show the sprites as they would be.")
         label = parts.text("Solid from alpha", "muted", wrap=False)
         label.setBuddy(self.slider)
-        self.setLayout(parts.row(label, self.slider, self._value, self.preview, 1))
+        flow = Flow(2 * parts.GRID, parts.GRID)
+        flow.addWidget(parts.panel(parts.row(label, self.slider, self._value)))
+        flow.addWidget(self.preview)
+        self.setLayout(flow)
         self.slider.valueChanged.connect(self._move)
         self.preview.toggled.connect(self._tell)
 
