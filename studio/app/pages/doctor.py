@@ -45,9 +45,7 @@ class DoctorView(QWidget):
         self.groups.setMinimumWidth(150)
         self.groups.setMaximumWidth(216)
         parts.describe(self.groups, "Findings", "Choose a finding to see its files or sprites.")
-        self.fixes = tuple(
-            parts.button("", "Change the import, not the files; Undo takes it back.") for _ in range(_MOST_FIXES)
-        )
+        self.fixes = tuple(parts.button("Mend them", _MEND) for _ in range(_MOST_FIXES))
         self.leave_out = parts.button("Leave out the selected", _LEAVE_OUT)
         self.undo = parts.button("Undo", _UNDO)
         self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), Threshold()
