@@ -52,7 +52,7 @@ __all__ = [
 T = TypeVar("T")
 
 _CHUNK = 32  # files for one thread at a time
-_THREADS = 2  # one waits for the disk while the other decodes; more only fight over the interpreter
+_THREADS = 1  # more only take the interpreter from each other
 _LOPSIDED = 100
 _READ = (
     "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures and animations, Aseprite files, sheets with their description "
