@@ -21,14 +21,30 @@ _PATIENCE_S = 0.02  # of a thread whose batch can't be handed over yet
 
 
 def in_threads(work: Callable[[J], Iterator[T]], jobs: Sequence[J], threads: int) -> Generator[list[T], None, None]:
-    """Run `work(job)` for every job on `threads` threads and yield what comes, in batches, in no fixed order.
+    """Run `work(job)` for every job on `threads` threads and yield what comes, as `in_crew` does.
 
-    An empty batch comes when there was nothing for 25 ms. Each job's own results keep their order. An error in `work`
-    is raised here. Closing the generator stops the work between two results and waits 100 ms for it; the threads are
-    daemons, so that neither closing nor leaving the program waits for a file on a drive that hangs.
+    Each job's own results keep their order.
     """
-    crew = _Crew(work, jobs)
-    crew.start(min(threads, len(jobs)))
+
+    def one_by_one(left: Iterator[J]) -> Iterator[T]:
+        for job in left:
+            yield from work(job)
+
+    return in_crew([one_by_one] * min(threads, len(jobs)), jobs)
+
+
+def in_crew(
+    workers: Sequence[Callable[[Iterator[J]], Iterator[T]]], jobs: Sequence[J]
+) -> Generator[list[T], None, None]:
+    """Run each worker on a thread of its own and yield what comes of all, in batches, in no fixed order.
+
+    A worker is given an iterator of the jobs that nobody has taken yet. An empty batch comes when there was nothing for
+    25 ms. An error in a worker is raised here. Closing the generator stops the work between two results and waits
+    100 ms for it; the threads are daemons, so that neither closing nor leaving the program waits for a file on a drive
+    that hangs.
+    """
+    crew = _Crew[J, T](jobs)
+    crew.start(workers)
     try:
         while crew.running:
             yield crew.receive()
@@ -55,8 +71,7 @@ def aside(work: Generator[int, None, T]) -> Generator[int, None, T]:
 
 
 class _Crew(Generic[J, T]):
-    def __init__(self, work: Callable[[J], Iterator[T]], jobs: Sequence[J]) -> None:
-        self._work = work
+    def __init__(self, jobs: Sequence[J]) -> None:
         self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
         for job in jobs:
             self._jobs.put(job)
@@ -65,9 +80,11 @@ class _Crew(Generic[J, T]):
         self._threads: list[threading.Thread] = []
         self.running = 0
 
-    def start(self, count: int) -> None:
-        self._threads = [threading.Thread(target=self._run, name="reader", daemon=True) for _ in range(count)]
-        self.running = count
+    def start(self, workers: Sequence[Callable[[Iterator[J]], Iterator[T]]]) -> None:
+        self._threads = [
+            threading.Thread(target=self._run, args=[worker], name="reader", daemon=True) for worker in workers
+        ]
+        self.running = len(workers)
         for thread in self._threads:
             thread.start()
 
@@ -99,26 +116,33 @@ class _Crew(Generic[J, T]):
                 continue
             return
 
-    def _run(self) -> None:
+    def _run(self, worker: Callable[[Iterator[J]], Iterator[T]]) -> None:
         with _Gone(self.hand_over):
-            while not self._stop.is_set():
-                try:
-                    job = self._jobs.get_nowait()
-                except queue.Empty:
+            batch: list[T] = []
+            handed = time.perf_counter()
+            for result in worker(self._left(batch)):
+                batch.append(result)
+                if self._stop.is_set():
                     return
-                self._do(job)
+                if time.perf_counter() - handed > _BATCH_S:
+                    self._hand_over_all(batch)
+                    handed = time.perf_counter()
+            self._hand_over_all(batch)
 
-    def _do(self, job: J) -> None:
-        batch: list[T] = []
-        handed = time.perf_counter()
-        for result in self._work(job):
-            batch.append(result)
-            if self._stop.is_set():
+    def _left(self, batch: list[T]) -> Iterator[J]:
+        """The jobs that are left; what came of those before is not held back while the next one is done."""
+        while not self._stop.is_set():
+            self._hand_over_all(batch)
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
                 return
-            if time.perf_counter() - handed > _BATCH_S:
-                self.hand_over(batch)
-                batch, handed = [], time.perf_counter()
-        self.hand_over(batch)
+            yield job
+
+    def _hand_over_all(self, batch: list[T]) -> None:
+        if batch:
+            self.hand_over(batch.copy())
+            batch.clear()
 
 
 class _Gone:

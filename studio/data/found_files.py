@@ -6,7 +6,7 @@ import heapq
 from array import array
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import NamedTuple, overload
 
 from studio.data.naming import shown
 from studio.data.sources.base import Entry, Found, Member
@@ -14,8 +14,17 @@ from studio.data.sources.base import Entry, Found, Member
 _RUN = 4096  # files that are sorted in one go: sorting lets no other thread work
 
 
+class Row(NamedTuple):
+    """What a file has of its own. group: the number of what it shares. file_name, size, mtime_ns: as in Found."""
+
+    group: int
+    file_name: str
+    size: int
+    mtime_ns: int
+
+
 @dataclass(frozen=True, eq=False, slots=True)
-class _Group:
+class Group:
     """What the files of one folder share. where, name: what theirs begin with; `where` is an archive's whole path."""
 
     where: str
@@ -25,6 +34,13 @@ class _Group:
     beside: frozenset[str]
     members: Mapping[str, Entry] | None
 
+    def made(self, row: Row) -> Found:
+        """One of its files."""
+        member = Member(row.file_name, self.members) if self.members is not None else None
+        where = self.where if member else self.where + row.file_name
+        name = self.name + shown(row.file_name)
+        return Found(where, name, self.folders, self.home, self.beside, row.size, row.mtime_ns, member)
+
 
 class FoundFiles(Sequence[Found]):
     """Files in the order in which they were added, and once sorted by name; each is made anew when it is asked for.
@@ -33,7 +49,7 @@ class FoundFiles(Sequence[Found]):
     """
 
     def __init__(self) -> None:
-        self._groups: list[_Group] = []
+        self.groups: list[Group] = []
         self._numbers: dict[int, int] = {}  # by the identity of what the files of a group share
         self._names: list[str] = []  # without folders, as on the disk
         self._group_of = array("I")
@@ -49,19 +65,24 @@ class FoundFiles(Sequence[Found]):
     def __getitem__(self, place: slice) -> list[Found]: ...
     def __getitem__(self, place: int | slice) -> Found | list[Found]:
         if isinstance(place, slice):
-            return [self._made(row) for row in self._order[place]]
-        return self._made(self._order[place])
+            return [self.groups[row.group].made(row) for row in self.rows(place)]
+        row = self._row(self._order[place])
+        return self.groups[row.group].made(row)
+
+    def rows(self, place: slice) -> list[Row]:
+        """The same files as rows; what they share is in `groups`."""
+        return [self._row(number) for number in self._order[place]]
 
     def add(self, file: Found) -> None:
         """Put a file at the end."""
         shared = id(file.member.folder if file.member else file.beside)
         number = self._numbers.get(shared)
         if number is None:
-            number = self._numbers[shared] = len(self._groups)
+            number = self._numbers[shared] = len(self.groups)
             where = file.where if file.member else file.where.removesuffix(file.file_name)
             name = file.name.removesuffix(shown(file.file_name))
             members = file.member.folder if file.member else None
-            self._groups.append(_Group(where, name, file.folders, file.home, file.beside, members))
+            self.groups.append(Group(where, name, file.folders, file.home, file.beside, members))
         self._order.append(len(self._names))
         self._names.append(file.file_name)
         self._group_of.append(number)
@@ -82,14 +103,8 @@ class FoundFiles(Sequence[Found]):
         self._order = order
 
     def _key(self, row: int) -> tuple[str, str]:
-        group, name = self._groups[self._group_of[row]], self._names[row]
+        group, name = self.groups[self._group_of[row]], self._names[row]
         return group.name + shown(name), group.where if group.members is not None else group.where + name
 
-    def _made(self, row: int) -> Found:
-        group, file_name = self._groups[self._group_of[row]], self._names[row]
-        member = Member(file_name, group.members) if group.members is not None else None
-        where = group.where if member else group.where + file_name
-        return Found(
-            where, group.name + shown(file_name), group.folders, group.home, group.beside, self._sizes[row],
-            self._mtimes_ns[row], member,
-        )  # fmt: skip
+    def _row(self, number: int) -> Row:
+        return Row(self._group_of[number], self._names[number], self._sizes[number], self._mtimes_ns[number])

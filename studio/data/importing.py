@@ -1,6 +1,6 @@
 """Dropped files and folders -> `Sprites`, as a generator of events.
 
-files are listed -> sources read them on threads -> they are arranged on one canvas -> the result is cached -> sprites
+files are listed -> sources read them on all cores -> they are arranged on one canvas -> the result is cached -> sprites
 are mended as asked for. What there may be a million of is in columns or on the disk on its way: see found_files,
 gathering, scratch and packed.
 """
@@ -11,16 +11,15 @@ import errno
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-import studio.data.sources
-from studio.core.discovery import discover
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
 from studio.data import caching
 from studio.data.arranging import Arranged, arrange, commonest
-from studio.data.background import aside, in_threads
+from studio.data.background import aside, in_crew, in_threads
 from studio.data.found_files import FoundFiles
 from studio.data.gathering import Gathered
 from studio.data.imported import (
@@ -35,7 +34,8 @@ from studio.data.imported import (
 from studio.data.labelling import read_labels
 from studio.data.listing import Root, files_under, roots_of, title_of
 from studio.data.mending import mend
-from studio.data.reading import read_all
+from studio.data.reader_pool import ReaderPool, Worker
+from studio.data.reading import all_sources
 from studio.data.scratch import usable
 from studio.data.sources.base import Source
 
@@ -46,13 +46,13 @@ __all__ = [
     "ImportOptions",
     "Quarantined",
     "SpritesImported",
+    "all_sources",
     "import_sprites",
 ]
 
 T = TypeVar("T")
 
-_CHUNK = 32  # files for one thread at a time
-_THREADS = 1  # more only take the interpreter from each other
+_CHUNK = 32  # files for one reader at a time
 _LOPSIDED = 100
 _READ = (
     "PNG, GIF, BMP, WebP, JPEG, TGA and TIFF pictures and animations, Aseprite files, sheets with their description "
@@ -109,12 +109,6 @@ def import_sprites(
     yield _imported(mended, started, from_cache=recalled is not None)
 
 
-def all_sources() -> list[Source]:
-    """Every kind of input there is, in the order in which they are asked."""
-    found = discover(studio.data.sources, Source)  # type: ignore[type-abstract]
-    return sorted(found.values(), key=lambda source: (-source.priority, source.name))
-
-
 def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles, list[Quarantined]]]:
     """Every file, sorted by name, and what could not be looked at."""
     files = FoundFiles()
@@ -155,20 +149,22 @@ def _read_files(
 ) -> Generator[Event, None, Gathered]:
     """What came of each file that was for the studio. Raises OSError when there is no room in `folder`."""
     gathered = Gathered(files, folder)
-
-    def work(numbers: range) -> Iterator[int]:
-        some = files[numbers.start : numbers.stop]
-        for number, reading in zip(numbers, read_all(some, sources, options), strict=True):
-            gathered.put(number, reading)
-            yield number
-
+    pool = ReaderPool(files, sources, options)
+    workers = [partial(_gather, gathered, worker) for worker in pool.workers]
     chunks = [range(start, min(start + _CHUNK, len(files))) for start in range(0, len(files), _CHUNK)]
     done = 0
-    with closing(in_threads(work, chunks, threads=_THREADS)) as batches:
-        for batch in batches:
-            done += len(batch)
+    with closing(in_crew(workers, chunks)) as batches, pool:
+        while done < len(files):  # and not until all workers are done: a process may only now come up
+            done += len(next(batches))
             yield Progress(done, len(files), "files read")
     return gathered
+
+
+def _gather(gathered: Gathered, worker: Worker, chunks: Iterator[range]) -> Iterator[int]:
+    """Have a worker read and keep what it gives: yields the files' numbers."""
+    for number, reading in worker(chunks):
+        gathered.put(number, reading)
+        yield number
 
 
 def _told(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:

@@ -1,4 +1,7 @@
-"""One found file -> its pictures, cleaned and looked over, or the reason why there are none. Runs on reader threads."""
+"""One found file -> its pictures, cleaned and looked over, or the reason why there are none.
+
+Runs on reader threads, and in processes that read for the studio.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+import studio.data.sources
 from studio.core import wording
+from studio.core.discovery import discover
 from studio.core.events import Rgba
 from studio.data.canvas import clear_hidden, looks_smooth, native_scale, shrunk, visible_box
 from studio.data.imported import LARGEST_CANVAS, QUARANTINE_GROUPS, ImportOptions
@@ -44,6 +49,17 @@ class Reading:
     shapes: list[Shape] = field(default_factory=list)
     left_out: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
+
+
+def all_sources() -> list[Source]:
+    """Every kind of input there is, in the order in which they are asked."""
+    found = discover(studio.data.sources, Source)  # type: ignore[type-abstract]
+    return sorted(found.values(), key=lambda source: (-source.priority, source.name))
+
+
+def kinds_of(sources: Sequence[Source]) -> list[str]:
+    """Which classes these are, so that another process can tell whether it has the same."""
+    return [f"{type(source).__module__}.{type(source).__qualname__}" for source in sources]
 
 
 def read_all(files: Sequence[Found], sources: Sequence[Source], options: ImportOptions) -> Iterator[Reading]:

@@ -262,8 +262,7 @@ def test_same_files_same_sprites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         write(tmp_path / "set" / f"{number % 7}" / f"{number}.png", sprite(number % 150))
     (tmp_path / "set" / "bad.png").write_bytes(b"x")
     results = []
-    for threads, chunk in ((1, 32), (2, 1), (8, 3)):
-        monkeypatch.setattr(importing, "_THREADS", threads)
+    for chunk in (32, 1, 3):
         monkeypatch.setattr(importing, "_CHUNK", chunk)
         event = imported(tmp_path / "set")
         results.append((event.sprites.fingerprint, event.sprites.names, event.quarantine, event.notes))
