@@ -78,6 +78,12 @@ class ReadOptions(Config):
     sheet_classes: str = setting(
         "sheet", "Make each sheet that is cut a class, or each of its rows.", choices=("sheet", "row"), advanced=True
     )
+    tag_classes: bool = setting(
+        False,
+        "Make each tag of an Aseprite animation a class; frames without one stay in the class of their folder.",
+        label="Tags as classes",
+        advanced=True,
+    )
     shrink: int = setting(
         1,
         "Sprites that were enlarged come back to their true size: so many pixels become one where all of them agree; "
