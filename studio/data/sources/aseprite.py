@@ -47,7 +47,7 @@ class AsepriteSource(Source):
 
 
 def _parts(ase: AseFile) -> list[tuple[str, str]]:
-    """For each frame a name unlike the others (its number in the shortest tag over it, else in the file) and the tag."""
+    """For each frame a name unlike the others (its number in the shortest tag over it, or in the file) and the tag."""
     if ase.frame_count == 1:
         return [("", "")]
     parts: dict[str, str] = {}
