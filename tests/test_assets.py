@@ -39,6 +39,7 @@ def test_the_demo_set_is_pixel_art(demo: SpritesImported) -> None:
     assert min(per_sprite) >= 4 and max(per_sprite) <= 16
 
 
+@pytest.mark.slow
 def test_the_script_draws_what_is_bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = places.assets() / "demo"
     monkeypatch.syspath_prepend(folder)

@@ -167,6 +167,7 @@ def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
         metavar="FILE",
         help="file of the palette to draw in (default: the run's own)",
     )
+    parser.add_argument("--dither", action="store_true", help="with --palette, make colours up of two, in a pattern")
     _add_device(parser)
     if _is_command(words, "generate"):
         from studio.cli.using import add_generate_flags

@@ -17,7 +17,7 @@ from studio.cli.words import argument, finished
 from studio.core import files, places
 from studio.core.config import TrainingConfig
 from studio.core.errors import UsageError
-from studio.core.events import Events, RunFinished
+from studio.core.events import Events, Notice, RunFinished
 from studio.data.sprites import Sprites
 from studio.engine.known_runs import remember
 from studio.engine.rundir import RunDir
@@ -69,6 +69,9 @@ def resume(args: argparse.Namespace) -> int:
 
     reporter = reporter_for(args)
     path = find_run(args.run_name)
+    if RunDir(path).progress().state == "finished":
+        title = f"{path.name} has trained for as long as it was to: nothing is left to do."
+        reporter.show(Notice("info", title, "'studio train' with more minutes begins another run."))
     control = Control()
     return drive(train_resumed(path, find_device(args), control), path, control, reporter)
 

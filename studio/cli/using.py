@@ -16,12 +16,15 @@ from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
 from studio.core.errors import UsageError
 from studio.core.events import Classified, Event, Exported, NumbersPredicted, SpritesGenerated
+from studio.core.generators import returned
 from studio.core.wording import count, decimal, number, percent
 from studio.data.imported import ImportOptions
+from studio.data.palette_files import load_palette
+from studio.data.recolouring import ColourChoice, recoloured
+from studio.data.snapping import BAYER, NO_DITHER
 from studio.engine.rundir import RunDir
 
 if TYPE_CHECKING:
-    from studio.data.palettes.base import Palette
     from studio.engine.generate import GenerateSettings
     from studio.engine.model import TrainedModel
 
@@ -42,7 +45,7 @@ def generate(args: argparse.Namespace) -> int:
 
     reporter = reporter_for(args)
     settings = GenerateSettings(**given(args, GenerateSettings))  # type: ignore[arg-type]
-    palette = _palette_for(settings, args.palette)
+    choice = _colours(settings, args)
     if args.columns < 1:
         raise UsageError(f"--columns must be at least 1, not {args.columns}.")
     path = find_run(args.run_name)
@@ -50,26 +53,25 @@ def generate(args: argparse.Namespace) -> int:
     if out.suffix and out.suffix.lower() != ".png" and not out.is_dir():
         raise UsageError(f"Sprites are not saved as {out.suffix}.", "Let --out end in .png, or give a folder.")
     model = load_model(path, args.checkpoint, find_device(args))
-    if palette is not None:
-        model.style = dataclasses.replace(model.style, palette=palette.visible())
-    made = follow(generate(model, settings), reporter, SpritesGenerated)
-    written = save_sprites(made, model, settings, out, args.columns, palette.name if palette is not None else "")
+    drawn = follow(generate(model, settings.replace(true_pixels=False)), reporter, SpritesGenerated)
+    made = dataclasses.replace(drawn, sprites=returned(recoloured(drawn.sprites, drawn.labels, model.style, choice)))
+    palette = choice.palette.name if choice.palette is not None else ""
+    written = save_sprites(made, model, settings, out, args.columns, palette)
     reporter.record({"type": "FilesSaved", "paths": written})
     where = written[0] if len(written) < 3 and out.suffix else out
-    colours = f", in the colours of {palette.name}" if palette is not None else ""
+    colours = f", in the colours of {palette}" if palette else ""
     reporter.say(f"{count(len(made.sprites), 'new sprite')} of {made.model}{colours}: {where}")
     return 0
 
 
-def _palette_for(settings: GenerateSettings, path: Path | None) -> Palette | None:
-    """The palette to draw in instead of the run's own. Raises BadInputError, and UsageError without true pixels."""
-    if path is None:
-        return None
-    from studio.data.palette_files import load_palette
-
-    if not settings.true_pixels:
+def _colours(settings: GenerateSettings, args: argparse.Namespace) -> ColourChoice:
+    """What becomes of the drawn sprites. Raises BadInputError for a palette, UsageError for flags that don't fit."""
+    if args.palette is not None and not settings.true_pixels:
         raise UsageError("Only true pixels come in a palette.", "Leave out --no-true-pixels or --palette.")
-    return load_palette(path)
+    if args.dither and args.palette is None:
+        raise UsageError("--dither makes up the colours of a palette.", "Name one with --palette.")
+    palette = load_palette(args.palette) if args.palette is not None else None
+    return ColourChoice(settings.true_pixels, palette, BAYER if args.dither else NO_DITHER)
 
 
 def save_sprites(

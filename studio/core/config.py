@@ -117,6 +117,12 @@ class Config:
         """Every setting by name."""
         return dataclasses.asdict(self)
 
+    def changed(self) -> dict[str, Value]:
+        """The settings that are not at their defaults, by name."""
+        return {
+            item.name: value for item in settings_of(type(self)) if (value := getattr(self, item.name)) != item.default
+        }
+
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Make a config from what `to_json` gave. Raises UsageError for an unknown name or a bad value."""

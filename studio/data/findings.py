@@ -167,7 +167,7 @@ _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
     "duplicate": ("Each sprite is kept once, so that none is both learnt from and held out to check on.", _none),
     "wrong size": ("They don't fit the canvas.", _larger_canvas),
     "looks like a sheet": (
-        "Many sprites in one picture. Cut, each becomes a sprite of its own; a double click shows the cells.", _cut),
+        "Many sprites in one picture. Cut, each becomes a sprite of its own.", _cut),
     "empty": ("There is nothing to see in them.", _none),
     "similar": ("Left out as asked for: each hardly differs from one that is kept.",
                 _setting("Take them back", {"similar": "keep"})),
@@ -177,7 +177,7 @@ _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
 }  # fmt: skip
 
 _KEPT: Mapping[str, tuple[str, _Fixes]] = {
-    "cut sheet": ("Cut into sprites of their own. A double click shows the cells.",
+    "cut sheet": ("Cut into sprites of their own.",
                   _setting("Keep them whole", {"sheets": "as they are"})),
     "jpeg": ("JPEG blurs edges and invents colours. Look for the originals, or leave them out.", _without_them),
     "misnamed": ("They are another kind of file than their names say, and were read as what they are.", _none),

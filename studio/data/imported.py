@@ -53,9 +53,18 @@ class ReadOptions(Config):
     tile_height: int = setting(0, "Height of the tiles; 0 takes their width.", unit="px", low=0, high=LARGEST_CANVAS)
     margin: int = setting(
         0,
-        "Left of and above the first tile, where the tile width is given.",
+        "Left of the first tile, where the tile width is given.",
         unit="px",
         low=0,
+        high=LARGEST_CANVAS,
+        advanced=True,
+    )
+    margin_top: int = setting(
+        -1,
+        "Above the first tile, where the tile width is given; -1 takes the margin on its left.",
+        label="Margin above",
+        unit="px",
+        low=-1,
         high=LARGEST_CANVAS,
         advanced=True,
     )
@@ -77,6 +86,12 @@ class ReadOptions(Config):
     )
     sheet_classes: str = setting(
         "sheet", "Make each sheet that is cut a class, or each of its rows.", choices=("sheet", "row"), advanced=True
+    )
+    tag_classes: bool = setting(
+        False,
+        "Make each tag of an Aseprite animation a class; frames without one stay in the class of their folder.",
+        label="Tags as classes",
+        advanced=True,
     )
     shrink: int = setting(
         1,

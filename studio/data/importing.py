@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -106,7 +106,8 @@ def import_sprites(
         )
     if recalled is None:
         yield from _notices(mended)
-    yield _imported(mended, started, from_cache=recalled is not None)
+    origin = {"paths": [str(root.path) for root in roots], "options": options.changed()}
+    yield _imported(mended, origin, started, from_cache=recalled is not None)
 
 
 def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles, list[Quarantined]]]:
@@ -198,9 +199,9 @@ def _notices(arranged: Arranged) -> Iterator[Event]:
         yield Notice("warning", title, f"A model will hardly learn {small!r}: merge small classes or add sprites.")
 
 
-def _imported(arranged: Arranged, started: float, *, from_cache: bool) -> SpritesImported:
+def _imported(arranged: Arranged, origin: Mapping[str, object], started: float, *, from_cache: bool) -> SpritesImported:
     return SpritesImported(
-        sprites=arranged.sprites,
+        sprites=arranged.sprites.read_from(origin),
         quarantine=arranged.quarantine,
         notes=arranged.notes,
         sizes=arranged.sizes,

@@ -6,7 +6,7 @@ Runs on reader threads, and in processes that read for the studio.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -77,9 +77,10 @@ def _read(file: Found, source: Source, options: ImportOptions) -> Reading:
     try:
         for item in source.read(file):
             if isinstance(item, Picture):
-                cut = sliced(item, shown(file.stem), options)
+                picture = replace(item, label=item.label or item.tag) if options.tag_classes else item
+                cut = sliced(picture, shown(file.stem), options)
                 reading.shapes.extend(_shape(part, options.shrink) for part in cut)
-                if cut[0] is not item:
+                if cut[0] is not picture:
                     reading.remarks.append(Remark("cut sheet", _in_words(cut, options)))
             elif item.group in QUARANTINE_GROUPS:
                 reading.left_out.append(item)

@@ -89,7 +89,8 @@ def _by_emptiness(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str
 
 def given_grid(options: ImportOptions) -> Grid:
     """The grid of options that give a tile width."""
-    return Grid(options.tile, options.tile_height or options.tile, options.margin, options.margin, options.spacing)
+    top = options.margin if options.margin_top < 0 else options.margin_top
+    return Grid(options.tile, options.tile_height or options.tile, options.margin, top, options.spacing)
 
 
 def cut_grid(rgba: Rgba, grid: Grid) -> list[tuple[int, int, Rgba]]:

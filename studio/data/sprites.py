@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ class Sprites:
     targets: float32 [N, T], the numbers that go with each sprite, NaN where one is missing; T is 0 without any.
     target_names: what each of the T numbers is called ('price').
     stored: where `rgba` is on the disk, if it is mapped from there.
+    origin: what was read and how it was mended, for the record, as JSON knows it; not part of the fingerprint.
     """
 
     rgba: Rgba
@@ -45,6 +46,7 @@ class Sprites:
     targets: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     target_names: tuple[str, ...] = ()
     stored: Stored | None = None
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.target_names:
@@ -87,10 +89,17 @@ class Sprites:
 
     def moved_to(self, rgba: Rgba, stored: Stored | None) -> Sprites:
         """The same sprites, their pixels being at another place now."""
-        moved = replace(self, rgba=rgba, stored=stored)
+        return self._same(replace(self, rgba=rgba, stored=stored))
+
+    def read_from(self, origin: Mapping[str, Any]) -> Sprites:
+        """The same sprites with that origin."""
+        return self._same(replace(self, origin=origin))
+
+    def _same(self, other: Sprites) -> Sprites:
+        """`other`, whose fingerprint is the same and need not be worked out again."""
         if "_fingerprint" in vars(self):
-            vars(moved)["_fingerprint"] = vars(self)["_fingerprint"]
-        return moved
+            vars(other)["_fingerprint"] = vars(self)["_fingerprint"]
+        return other
 
     def class_counts(self) -> NDArray[np.int64]:
         """Sprites in each class: int64 [number of classes]."""

@@ -55,6 +55,7 @@ class RunRecord:
     versions: Mapping[str, str]
     format: int = FORMAT
     target_names: tuple[str, ...] = ()
+    data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
 
 
 @dataclass(frozen=True)

@@ -216,6 +216,7 @@ def _new_record(
         data_title=sprites.title,
         data_count=len(sprites),
         data_fingerprint=sprites.fingerprint,
+        data_origin=sprites.origin,
         device=device.id,
         device_name=device.name,
         precision=devices.resolve_precision(device, config.precision),

@@ -156,7 +156,13 @@ def test_new_sprites_come_in_a_palette(
     assert colours_in(tmp_path / "new") <= {tuple(colour) for colour in WARM[:, :3].tolist()}
     with Image.open(tmp_path / "new" / "class0 1.png") as picture:
         assert picture.text["palette"] == "Warm"  # type: ignore[attr-defined]
+    assert main([*words, "--dither", "--out", str(tmp_path / "dithered")]) == DONE
+    assert colours_in(tmp_path / "dithered") <= {tuple(colour) for colour in WARM[:, :3].tolist()}
+    pictures = [(tmp_path / folder / "class0 1.png").read_bytes() for folder in ("new", "dithered")]
+    assert pictures[0] != pictures[1]
     capsys.readouterr()
+    assert main([*words[:-2], "--dither"]) == WRONG_USAGE
+    assert "Name one with --palette." in capsys.readouterr().err
     assert main([*words, "--no-true-pixels"]) == WRONG_USAGE
     assert "Only true pixels come in a palette." in capsys.readouterr().err
     assert main([*words[:-1], str(tmp_path / "gone.gpl")]) == FAILED

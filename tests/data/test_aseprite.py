@@ -275,3 +275,5 @@ def test_a_whole_import(tmp_path: Path) -> None:
     assert event.sprites.class_names == ("item",)
     assert notes(event, "soft alpha") == {"item/gem.ASE#spin 2": "1 half-transparent pixel"}
     assert [item.group for item in event.quarantine] == ["duplicate"]
+    event = imported(folder, tag_classes=True)
+    assert [event.sprites.class_names[label] for label in event.sprites.labels] == ["spin", "spin", "item"]

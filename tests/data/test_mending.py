@@ -188,3 +188,10 @@ def test_enlarged_sprites_come_back(tmp_path: Path) -> None:
         assert np.array_equal(named(given, f"{number}.png"), rgba)
     assert np.array_equal(named(given, "other.png"), sprite(9, 8))
     assert not [item for item in given.notes if re.search("shown at", item.reason)]
+
+
+def test_the_choices_stay_with_the_sprites(folder: Path) -> None:
+    found = opened(folder, alpha_threshold=128, leave_out="a/0.png")
+    origin = {"paths": [str(folder)], "options": {"alpha_threshold": 128, "leave_out": "a/0.png"}}
+    assert found.sprites.origin == found.sprites.take([1]).origin == origin
+    assert found.sprites.read_from({}).fingerprint == found.sprites.fingerprint

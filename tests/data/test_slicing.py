@@ -133,6 +133,13 @@ def test_a_grid_that_is_given_and_a_class_per_row(tmp_path: Path) -> None:
     assert (event.sprites.rgba[4, 2:14, 4:12] == sprite(4, 8, 12)).all()
 
 
+def test_margins_can_differ(tmp_path: Path) -> None:
+    tiles = np.concatenate([sprite(number, 8) for number in range(3)], 1)
+    write(tmp_path / "s.png", np.pad(tiles, ((5, 0), (2, 0), (0, 0))))
+    event = imported(tmp_path, sheets="grid", tile=8, margin=2, margin_top=5, size=8)
+    assert [np.array_equal(rgba, sprite(number, 8)) for number, rgba in enumerate(event.sprites.rgba)] == [True] * 3
+
+
 def test_packed_sprites(tmp_path: Path) -> None:
     rgba = np.zeros((40, 40, 4), np.uint8)
     rgba[2:18, 3:19], rgba[20:32, 5:15], rgba[4:12, 25:33] = sprite(0, 16), sprite(1, 10, 12), sprite(2)

@@ -51,9 +51,10 @@ def test_a_run_tells_its_story_in_order(run_path: Path, sprites: Sprites) -> Non
 
 
 def test_the_run_folder_is_the_record(run_path: Path, sprites: Sprites) -> None:
-    list(train_generator(run_path, sprites))
+    origin = {"paths": ["discs"], "options": {"alpha_threshold": 128}}
+    list(train_generator(run_path, sprites.read_from(origin)))
     record = json.loads((run_path / "run.json").read_text())
-    assert record["recipe"] == "generator" and record["config"]["steps"] == 8
+    assert record["recipe"] == "generator" and record["config"]["steps"] == 8 and record["data_origin"] == origin
     assert record["data_fingerprint"] == sprites.fingerprint
     assert json.loads((run_path / "state.json").read_text())["state"] == "finished"
     assert sorted(path.name for path in (run_path / "samples").iterdir()) == ["00000000.png", "00000008.png"]

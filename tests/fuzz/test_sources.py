@@ -9,7 +9,7 @@ import pytest
 from studio.data.importing import all_sources
 from studio.data.palette_files import palette_formats
 from tests.fuzz.specimens import SPECIMENS
-from tests.fuzz.trials import Trial, in_own_process, try_example, try_palette, try_specimen
+from tests.fuzz.trials import Trial, in_own_process, try_example, try_labels, try_palette, try_specimen
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -39,3 +39,7 @@ def test_the_example_of_every_source(source: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", [form.name for form in palette_formats()])
 def test_every_kind_of_palette(form: str, tmp_path: Path) -> None:
     check(in_own_process(try_palette, form, 2 * _CASES, tmp_path), 2 * _CASES)
+
+
+def test_labels(tmp_path: Path) -> None:
+    check(in_own_process(try_labels, _CASES, tmp_path))

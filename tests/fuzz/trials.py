@@ -27,6 +27,7 @@ from studio.data.palette_files import load_palette, palette_formats
 from studio.data.palettes.base import Palette
 from studio.data.reading import read_all
 from studio.data.sources.base import Found, Source
+from tests.data.making import png_of, sprite
 from tests.fuzz.mutating import mutated, with_right_checksums
 from tests.fuzz.specimens import SPECIMENS, Specimen, example_of
 
@@ -86,6 +87,25 @@ def try_palette(form_name: str, cases: int, folder: Path) -> Trial:
             return False
 
     return _measured(_cases([specimen], cases), folder, read)
+
+
+def try_labels(cases: int, folder: Path) -> Trial:
+    """Every case a whole import; read is one in which the table is used and nothing is said of it."""
+    rows = b'file,class,price\nart.png,gem,12.5\n"sub/other, one.png",hat,-3e2\n'
+    files = {"art.png": png_of(sprite(1)), "labels.csv": rows}
+    (folder / "sub").mkdir()
+    (folder / "sub" / "other, one.png").write_bytes(png_of(sprite(2)))
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+
+    def read(number: int) -> bool:
+        *_, last = import_sprites([folder], ImportOptions())
+        assert isinstance(last, SpritesImported) and len(last.sprites) == 2, number
+        for item in (*last.quarantine, *last.notes):
+            _check(item.group, item.reason)
+        return not last.quarantine and not last.notes
+
+    return _measured(_cases([Specimen(files, "labels.csv")], cases), folder, read)
 
 
 def _cases(specimens: list[Specimen], count: int) -> Iterator[tuple[str, bytes, bytes]]:

@@ -202,7 +202,11 @@ def test_handles_move_by_keys_alone_and_come_into_sight(qtbot: QtBot, page: Spri
     qtbot.keyClick(tile, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
     qtbot.keyClick(canvas.handles["spacing"], Qt.Key.Key_Left)
     qtbot.keyClick(canvas.handles["margin"], Qt.Key.Key_Down)
-    assert [boxes[name].value() for name in ("tile", "tile_height", "margin", "spacing")] == [17, 24, 3, 0]
+    numbers = ("tile", "tile_height", "margin", "margin_top", "spacing")
+    assert [boxes[name].value() for name in numbers] == [17, 24, 2, 3, 0]
+    assert (view.options().margin, view.options().margin_top) == (2, 3)
+    qtbot.keyClick(canvas.handles["margin"], Qt.Key.Key_Up)
+    assert view.options().margin_top == -1  # the same as on its left
     for _ in range(3):
         qtbot.keyClick(canvas, Qt.Key.Key_Plus)
     bar = canvas.verticalScrollBar()
@@ -216,7 +220,7 @@ def test_handles_move_by_keys_alone_and_come_into_sight(qtbot: QtBot, page: Spri
 def test_grids_stay_within_what_can_be_set() -> None:
     grid = Grid(16, 12, 4, 4, 1)
     assert moved(grid, "tile", -99, 999) == Grid(1, 256, 4, 4, 1)
-    assert moved(grid, "margin", 1, -9) == Grid(16, 12, 0, 0, 1)
+    assert moved(grid, "margin", 1, -9) == Grid(16, 12, 5, 0, 1)
     assert moved(grid, "spacing", -5, 7) == Grid(16, 12, 4, 4, 0)
 
 

@@ -12,8 +12,9 @@ from studio.core.config import settings_of
 from studio.core.wording import percent
 from studio.data.grids import Grid
 from studio.data.imported import ImportOptions
+from studio.data.slicing import given_grid
 
-_GRID = ("tile", "tile_height", "margin", "spacing")
+_GRID = ("tile", "tile_height", "margin", "margin_top", "spacing")
 _USUAL_TILE = 16
 _LABEL_WIDTH = 96
 _CLASSES = {"sheet": "Each sheet is a class", "row": "Each row is a class"}
@@ -44,6 +45,7 @@ class CutForm(QWidget):
             self.classes.addItem(words, value)
         for name in ("tile", "tile_height"):
             self.boxes[name].setMinimum(1)
+        self.boxes["margin_top"].setMinimum(0)
         choice = parts.row(self.grid, self.packed, 1, spacing=2 * parts.GRID)
         self.setLayout(parts.column(choice, self._of_grid, self._of_packed, self.classes))
         self.grid.toggled.connect(self._edited)
@@ -62,8 +64,7 @@ class CutForm(QWidget):
         self.automatic.setChecked(not options.tile)
         self.boxes["gap"].setValue(options.gap)
         self.classes.setCurrentIndex(self.classes.findData(options.sheet_classes))
-        tile = options.tile or _USUAL_TILE
-        self._show_numbers(Grid(tile, options.tile_height or tile, options.margin, options.margin, options.spacing))
+        self._show_numbers(given_grid(options.replace(tile=options.tile or _USUAL_TILE)))
         self._showing = False
         self._fold()
 
@@ -75,10 +76,12 @@ class CutForm(QWidget):
             sheet_classes=str(self.classes.currentData()),
         )
         if self.automatic.isChecked():
-            return chosen.replace(tile=0, tile_height=0, margin=0, spacing=0)
+            return chosen.replace(tile=0, tile_height=0, margin=0, margin_top=-1, spacing=0)
         numbers = {name: self.boxes[name].value() for name in _GRID}
         if numbers["tile_height"] == numbers["tile"]:
             numbers["tile_height"] = 0
+        if numbers["margin_top"] == numbers["margin"]:
+            numbers["margin_top"] = -1
         return chosen.replace(**numbers)
 
     def show_proposal(self, grid: Grid | None) -> None:
@@ -121,7 +124,7 @@ class CutForm(QWidget):
         self._of_packed.setVisible(self.packed.isChecked())
 
     def _show_numbers(self, grid: Grid) -> None:
-        numbers = (grid.tile_width, grid.tile_height, grid.left, grid.spacing)
+        numbers = (grid.tile_width, grid.tile_height, grid.left, grid.top, grid.spacing)
         for name, value in zip(_GRID, numbers, strict=True):
             self.boxes[name].setValue(value)
 
@@ -150,5 +153,5 @@ def _in_words(grid: Grid) -> str:
     if grid.left == grid.top and grid.left:
         words += f", from {grid.left} px on"
     elif grid.left or grid.top:
-        words += f", from {grid.left} px across and {grid.top} px down, which only Automatic can do"
+        words += f", from {grid.left} px across and {grid.top} px down"
     return words

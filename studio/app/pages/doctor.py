@@ -19,6 +19,7 @@ from studio.app.widgets.threshold import Threshold
 from studio.core.events import Rgba
 from studio.core.wording import count, number
 from studio.data.findings import Finding, Fix
+from studio.data.imported import SHEET_GROUPS
 from studio.data.mending import harden
 
 _MOST_FIXES = 2
@@ -47,6 +48,9 @@ class DoctorView(QWidget):
         parts.describe(self.groups, "Findings", "Choose a finding to see its files or sprites.")
         self.fixes = tuple(parts.button("Mend them", _MEND) for _ in range(_MOST_FIXES))
         self.leave_out = parts.button("Leave out the selected", _LEAVE_OUT)
+        self.see_cells = parts.button(
+            "See the cells…", "See the sheet with its cells drawn over it, and cut it by looking."
+        )
         self.undo = parts.button("Undo", _UNDO)
         self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), Threshold()
         self._title, self._advice = labels.heading(""), labels.caption("")
@@ -57,16 +61,17 @@ class DoctorView(QWidget):
         self.fixes[0].clicked.connect(self._mend_first)
         self.fixes[1].clicked.connect(self._mend_second)
         self.leave_out.clicked.connect(self._leave_out_selected)
+        self.see_cells.clicked.connect(self.files.open_chosen)
         self.undo.clicked.connect(importing.undo)
         self.threshold.changed.connect(self._preview)
         self.grid.selection_changed.connect(self._refresh_buttons)
         doctor.changed.connect(self._refresh)
-        for part in (self.threshold, *self.fixes, self.leave_out):
+        for part in (self.threshold, *self.fixes, self.see_cells, self.leave_out):
             part.hide()  # until something is found that they are for
 
     def _lay_out(self) -> None:
         buttons = Flow(parts.GRID, parts.GRID)
-        for button in (*self.fixes, self.leave_out):
+        for button in (*self.fixes, self.see_cells, self.leave_out):
             buttons.addWidget(button)
         head = parts.row(self._title, 1, self.undo)
         for page in (self.grid, self.files):
@@ -155,6 +160,7 @@ class DoctorView(QWidget):
             button.setVisible(place < len(fixes))
             if place < len(fixes):
                 parts.relabel(button, fixes[place].title)
+        self.see_cells.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
         self.leave_out.setVisible(self._pages.currentWidget() is self.grid)
         parts.enable(
             self.leave_out, "" if self.grid.selected_count() else "Select sprites first.", self.leave_out.toolTip()

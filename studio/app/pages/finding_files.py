@@ -60,7 +60,7 @@ class FileTable(QTableView):
         self.horizontalHeader().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
         self.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.horizontalHeader().setHighlightSections(False)
-        self.setColumnWidth(0, 280)
+        self.setColumnWidth(0, 200)
         parts.describe(self, "Files", "Double-click a sheet to see how it is cut, another file to see its folder.")
         self.activated.connect(self._open)
 
@@ -69,6 +69,11 @@ class FileTable(QTableView):
         self._model.beginResetModel()
         self._model.rows = items
         self._model.endResetModel()
+
+    @Slot()
+    def open_chosen(self) -> None:
+        """What a double click on the chosen file does, or on the first one where none is chosen."""
+        self._open(self.currentIndex() if self.currentIndex().isValid() else self._model.index(0, 0))
 
     @Slot(QModelIndex)
     def _open(self, index: QModelIndex) -> None:

@@ -50,7 +50,7 @@ class Flow(QLayout):
 
     def sizeHint(self) -> QSize:
         """All in one row."""
-        hints = [item.sizeHint() for item in self._items]
+        hints = [item.sizeHint() for item in self._shown()]
         width = sum(hint.width() + self._across for hint in hints)
         return QSize(max(0, width - self._across), max((hint.height() for hint in hints), default=0))
 
@@ -61,9 +61,13 @@ class Flow(QLayout):
             max((size.width() for size in sizes), default=0), max((size.height() for size in sizes), default=0)
         )
 
+    def _shown(self) -> list[QLayoutItem]:
+        """The items that are not hidden."""
+        return [item for item in self._items if not item.isEmpty()]
+
     def _arrange(self, rect: QRect, *, place: bool) -> int:
         x, y, row = rect.x(), rect.y(), 0
-        for item in self._items:
+        for item in self._shown():
             hint = item.sizeHint()
             if x > rect.x() and x + hint.width() > rect.right() + 1:
                 x, y, row = rect.x(), y + row + self._down, 0

@@ -19,7 +19,7 @@ KINDS: tuple[Kind, ...] = ("margin", "spacing", "tile")  # the order in which Ta
 _SIDE = 19  # logical pixels that take the mouse
 _MARK = 11  # of them are drawn
 _TEXTS = {
-    "margin": ("Margin: where the grid begins", "Drag it, or use the arrow keys, to change the margin."),
+    "margin": ("Margin: where the grid begins", "Drag it, or use the arrow keys, to change the margins."),
     "spacing": ("Spacing: the second cell's near edge", "Drag it, or use the arrow keys, to change the spacing."),
     "tile": ("Tile size: the first cell's corner", "Drag it, or use the arrow keys, to change the size of the tiles."),
 }
@@ -46,14 +46,13 @@ def place_of(kind: Kind, grid: Grid) -> tuple[int, int]:
 
 
 def moved(grid: Grid, kind: Kind, across: int, down: int) -> Grid:
-    """The grid with one of its handles moved by whole pixels; the margin, equal on both sides, follows the larger."""
+    """The grid with one of its handles moved by whole pixels; the margins change with the first cell's corner."""
     if kind == "tile":
         width, height = (_bounded(size + by, 1) for size, by in ((grid.tile_width, across), (grid.tile_height, down)))
         return replace(grid, tile_width=width, tile_height=height)
     if kind == "spacing":
         return replace(grid, spacing=_bounded(grid.spacing + across, 0))
-    margin = _bounded(grid.left + (across if abs(across) >= abs(down) else down), 0)
-    return replace(grid, left=margin, top=margin)
+    return replace(grid, left=_bounded(grid.left + across, 0), top=_bounded(grid.top + down, 0))
 
 
 def _bounded(value: int, low: int) -> int:

@@ -31,8 +31,8 @@ class AsepriteSource(Source):
         try:
             ase = parse(read_bytes(file))
             painter = Painter(ase)
-            for frame, part in zip(ase.frames, _parts(ase), strict=True):
-                yield Picture(painter.picture(frame), part)
+            for frame, (part, tag) in zip(ase.frames, _parts(ase), strict=True):
+                yield Picture(painter.picture(frame), part, tag=tag)
             yield from _remarks(ase)
         except MemoryError:
             raise Refused("refused", "too large for the free memory") from None
@@ -46,21 +46,22 @@ class AsepriteSource(Source):
         return path
 
 
-def _parts(ase: AseFile) -> list[str]:
-    """A name for each frame, unlike the others: its number in the shortest tag over it, else in the file."""
+def _parts(ase: AseFile) -> list[tuple[str, str]]:
+    """For each frame a name unlike the others (its number in the shortest tag over it, or in the file) and the tag."""
     if ase.frame_count == 1:
-        return [""]
-    parts: dict[str, None] = {}
+        return [("", "")]
+    parts: dict[str, str] = {}
     for number in range(len(ase.frames)):
         tags = [tag for tag in ase.tags if tag.first <= number <= tag.last and tag.name.strip()]
-        tag = min(tags, key=lambda tag: tag.last - tag.first, default=Tag(0, 0, "frame"))
-        part = wanted = f"{shown(tag.name)[:80].strip()} {number - tag.first + 1}"
+        tag = min(tags, key=lambda tag: tag.last - tag.first, default=Tag(0, 0, ""))
+        name = shown(tag.name)[:80].strip()
+        part = wanted = f"{name or 'frame'} {number - tag.first + 1}"
         copies = 1
         while part in parts:
             copies += 1
             part = f"{wanted} ({copies})"
-        parts[part] = None
-    return list(parts)
+        parts[part] = name
+    return list(parts.items())
 
 
 def _remarks(ase: AseFile) -> Iterator[Remark]:

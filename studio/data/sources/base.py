@@ -137,12 +137,14 @@ class Picture:
     part: which one of its file ('potions_003'); empty when the file holds just one.
     folders: class name parts to go after those of the file.
     label: its class, where the input says so itself: folders then don't count.
+    tag: of an animation, where it is under one: its class, if that is asked for.
     """
 
     rgba: Rgba
     part: str = ""
     folders: tuple[str, ...] = ()
     label: str = ""
+    tag: str = ""
 
 
 @dataclass(frozen=True, slots=True)
