@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.data.making import Pixels, frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
+from studio.data.atlases.base import all_named
+from tests.data.making import Pixels, found, frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
 
 TALL = sprite(1, 6, 10)  # 6 wide and 10 high
 
@@ -170,3 +172,20 @@ def test_frames_that_grow_out_of_proportion(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "set" / "s.atlas").write_text("s.png\n" + "".join(f"r{n}\n{region}" for n in range(4)))
     event = imported(tmp_path / "set")
     assert event.sprites.names == ("plain.png",) and "proportion" in reasons(event)["s.png"]
+
+
+def test_a_folder_that_is_read_once_more_is_not_compared_with_itself(tmp_path: Path) -> None:
+    class Name(str):
+        asked = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            Name.asked += 1
+            return str.__eq__(self, other)
+
+    picture = found(write(tmp_path / "a.png", sprite(0)))
+    for _ in range(2):
+        file = replace(picture, beside=frozenset(Name(f"{number}.atlas") for number in range(100)))
+        answers = {tuple(all_named(file, ".atlas")) for _ in range(20)}
+        assert [len(answer) for answer in answers] == [100]
+    assert Name.asked < 1000

@@ -71,9 +71,22 @@ class AtlasFormat(ABC):
         """Write a sheet of two sprites and what describes it into `folder`; return the picture, for the tests."""
 
 
+class _Same:
+    """The very same set: to find a set that is only like one kept would mean to compare all names every time."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+
+    def __hash__(self) -> int:
+        return id(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.names is other.names
+
+
 @lru_cache(maxsize=8)  # every picture of a folder asks about the same set
-def _with_suffix(names: frozenset[str], suffix: str) -> tuple[str, ...]:
-    return tuple(sorted(name for name in names if name.lower().endswith(suffix)))
+def _with_suffix(beside: _Same, suffix: str) -> tuple[str, ...]:
+    return tuple(sorted(name for name in beside.names if name.lower().endswith(suffix)))
 
 
 def named_like(file: Found, suffix: str) -> Sequence[str]:
@@ -84,7 +97,7 @@ def named_like(file: Found, suffix: str) -> Sequence[str]:
 
 def all_named(file: Found, suffix: str) -> Sequence[str]:
     """Every file beside `file` with this suffix, sorted."""
-    return _with_suffix(file.beside, suffix)
+    return _with_suffix(_Same(file.beside), suffix)
 
 
 def description(file: Found, name: str) -> bytes:
