@@ -24,6 +24,7 @@ from studio.data.sources.base import Found, Refused
 
 _FILE_NAME = "labels.csv"
 _MOST_NAMED = 3
+_AT_ONCE = 4096  # files
 
 
 def is_labels_file(file: Found) -> bool:
@@ -162,7 +163,12 @@ class Labelling:
 def read_labels(files: Sequence[Found]) -> Generator[Event, None, tuple[Labelling, list[Quarantined]]]:
     """Read the labels files among `files`; returns what they say and which of them can't be used at all."""
     labelling, problems, lines = Labelling(), list[Quarantined](), 0
-    found = [file for file in files if is_labels_file(file)]
+    found = []
+    for number, file in enumerate(files, 1):
+        if is_labels_file(file):
+            found.append(file)
+        if not number % _AT_ONCE:
+            yield Progress(number, len(files), "files looked through")
     with closing(in_threads(partial(_read, files=files), [found] if found else [], threads=1)) as batches:
         for batch in batches:
             for item in batch:

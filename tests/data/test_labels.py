@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError
+from studio.core.events import Progress
+from studio.data import labelling
 from studio.data.importing import SpritesImported
 from studio.data.labels_file import MOST_NUMBERS, LabelsTable, read_table
 from studio.data.sources.base import Refused
-from tests.data.making import frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
+from tests.data.making import events_of, frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
 
 FILES = ("a.png", "b.png", "sub/c.png", "sub/d.png")
 
@@ -249,3 +251,11 @@ def test_long_texts_and_junk_never_crash() -> None:
 def test_notes_have_the_tables_name(folder: Path) -> None:
     event = with_labels(folder, "a.png,1\nb.png,1\nsub/c.png,1\n")
     assert notes(event, "labels") == {"labels.csv": "without a row in it: sub/d.png"}
+
+
+def test_looking_for_labels_among_many_files_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(labelling, "_AT_ONCE", 10)
+    for number in range(25):
+        write(tmp_path / "set" / f"{number}.png", sprite(number))
+    told = [event for event in events_of(tmp_path / "set") if isinstance(event, Progress)]
+    assert [event.done for event in told if event.what == "files looked through"] == [10, 20]
