@@ -18,7 +18,7 @@ from studio.data.found_files import Group
 from studio.data.reading import Reading, Shape
 from studio.data.sources.base import Entries, Entry, Found, Remark
 
-BUFFER_BYTES = 1 << 20
+BUFFER_BYTES = 256 << 10  # of a pipe as well: systems give only so many pages to one user
 _SIZES = struct.Struct("<QQ")  # bytes of the head and of the body
 _PIECE = 2048  # names
 

@@ -109,18 +109,16 @@ class ReaderPool:
     def _read_elsewhere(self, chunks: Iterator[range]) -> Iterator[tuple[int, Reading]]:
         """Read in a process. What it leaves undone is read here: should a file be at fault, that is said here too."""
         waiting: deque[range] = deque()
-        try:
-            with closing(_Process(self)) as process:
-                for chunk in chunks:
-                    waiting.append(chunk)
-                    process.ask(chunk)
-                    while len(waiting) == _AHEAD:
-                        yield from process.answer(waiting)
-                while waiting:
+        with suppress(_LostError), closing(_Process(self)) as process:
+            for chunk in chunks:
+                waiting.append(chunk)
+                process.ask(chunk)
+                while len(waiting) == _AHEAD:
                     yield from process.answer(waiting)
-        except _LostError:
-            if not self._closed:
-                yield from self._read(iter(waiting))
+            while waiting:
+                yield from process.answer(waiting)
+        if not self._closed:
+            yield from self._read(iter(waiting))
 
 
 class _Process:
@@ -168,7 +166,7 @@ class _Process:
     def close(self) -> None:
         """End it and wait until it is gone."""
         self._process.kill()
-        with suppress(BrokenPipeError):  # what it was not told any more
+        with suppress(OSError):  # of what it was not told any more
             self._requests.close()
         self._answers.close()
         self._process.wait()

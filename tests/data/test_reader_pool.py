@@ -22,6 +22,7 @@ from studio.data.background import in_crew
 from studio.data.found_files import FoundFiles
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.listing import files_under, roots_of
+from studio.data.reader_pool import ReaderPool, processes_for
 from studio.data.reading import Reading, all_sources
 from studio.data.sources.base import Found
 from tests.data.making import frame, imported, png_of, sprite, write, write_sheet, zipped

@@ -183,8 +183,8 @@ class Source(ABC):
     def read(self, file: Found) -> Iterator[Picture | Remark]:
         """The pictures in `file`, in its order, with remarks. Nothing at all means that it is not for the studio.
 
-        Runs on a reader thread, several at once: keep no state. Raises Refused for a file that can't be used and
-        OSError when it can't be opened; nothing else, whatever the bytes are.
+        Runs on a reader thread, and in other processes meanwhile: keep no state. Raises Refused for a file that can't
+        be used and OSError when it can't be opened; nothing else, whatever the bytes are.
         """
 
     @abstractmethod
