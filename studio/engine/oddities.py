@@ -85,8 +85,6 @@ def _wrong_classes(sprites: Sprites, near: NDArray[np.int64], apart: NDArray[np.
         other = int(votes.argmax())
         speaks = counts[own] > _NEIGHBOURS and apart[index] <= _FAR
         if speaks and votes[own] == 0 and votes[other] >= _AGREE:
-            words = (
-                f"of its {_NEIGHBOURS} nearest neighbours {votes[other]} are of class {sprites.class_names[other]!r}"
-            )
+            words = f"{votes[other]} of the {_NEIGHBOURS} most like it are of class {sprites.class_names[other]!r}"
             items.append(Quarantined(sprites.names[index], words, "wrong class", twin=sprites.names[near[index, 0]]))
     return items
