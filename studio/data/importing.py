@@ -151,7 +151,7 @@ def _read_files(
     """What came of each file that was for the studio. Raises OSError when there is no room in `folder`."""
     gathered = Gathered(files, folder)
     pool = ReaderPool(files, sources, options)
-    workers = [partial(_gather, gathered, worker) for worker in pool.workers]
+    workers = [partial(_gather, gathered, worker) for worker in pool.workers()]
     chunks = [range(start, min(start + _CHUNK, len(files))) for start in range(0, len(files), _CHUNK)]
     done = 0
     with closing(in_crew(workers, chunks)) as batches, pool:

@@ -55,7 +55,6 @@ class ReaderPool:
 
     def __init__(self, files: FoundFiles, sources: Sequence[Source], options: ImportOptions) -> None:
         self.files, self.sources, self.options = files, sources, options
-        self.workers: list[Worker] = [self._read, *[self._read_elsewhere] * processes_for(len(files))]
         self._processes: list[subprocess.Popen[bytes]] = []
         self._closed = False
         self._starting = threading.Lock()
@@ -72,6 +71,10 @@ class ReaderPool:
             self._closed = True
             for process in self._processes:
                 process.kill()  # the thread that waits for it notices
+
+    def workers(self) -> list[Worker]:
+        """The thread that reads at once, and those that drive processes."""
+        return [self._read, *[self._read_elsewhere] * processes_for(len(self.files))]
 
     def start_process(self) -> subprocess.Popen[bytes]:
         """Raises OSError."""
