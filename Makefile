@@ -9,8 +9,9 @@ BIN := .venv/bin
 demo: .venv/ready
 	$(BIN)/studio demo
 
+# Two processes share the tests, file by file.
 test: lint types qt-libraries
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/ready
 	$(BIN)/ruff check .
