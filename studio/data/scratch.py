@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import mmap
 import os
 import shutil
@@ -20,6 +19,7 @@ IN_MEMORY = 256 << 20  # bytes: more go to the disk
 SPARE = 512 << 20  # bytes of the drive that are left to others
 _LOOK_EVERY = 256 << 20  # bytes between two looks at how much is free
 _BUFFER = 1 << 20
+_FIRST = 1 << 20  # bytes of memory to begin with
 
 
 class Scratch:
@@ -31,8 +31,9 @@ class Scratch:
     def __init__(self, folder: Path | None) -> None:
         self.folder = usable(folder)
         self.length = 0  # bytes
-        self._file: IO[bytes] = io.BytesIO()
-        self._on_disk = False
+        # An array and no BytesIO: that holds up every thread while it grows, as large as it may become.
+        self._memory = np.empty(_FIRST, np.uint8)
+        self._file: IO[bytes] | None = None
         self._look_at = 0
         self._lock = threading.Lock()
 
@@ -40,9 +41,12 @@ class Scratch:
         """Put bytes at the end; where they begin. Raises OSError, also before the drive is quite full."""
         with self._lock:
             place, self.length = self.length, self.length + data.nbytes
-            if self.length > IN_MEMORY and not self._on_disk:
-                self._move_to_disk()
-            if self._on_disk and self.length > self._look_at:
+            if self.length > IN_MEMORY and self._file is None:
+                self._move_to_disk(place)
+            if self._file is None:
+                self._remember(place, data)
+                return place
+            if self.length > self._look_at:
                 check_room(self.folder, _LOOK_EVERY)
                 self._look_at = self.length + _LOOK_EVERY
             self._file.write(np.ascontiguousarray(data).data)
@@ -51,11 +55,8 @@ class Scratch:
     def array(self) -> NDArray[np.uint8]:
         """All of it, uint8 [length]: writable in memory, read-only on the disk. Nothing can be added afterwards."""
         with self._lock:
-            if not self._on_disk:
-                assert isinstance(self._file, io.BytesIO)
-                if not self.length:
-                    return np.zeros(0, np.uint8)
-                return np.frombuffer(self._file.getbuffer(), np.uint8)
+            if self._file is None:
+                return self._memory[: self.length]
             self._file.flush()
             found = mmap.mmap(self._file.fileno(), self.length, access=mmap.ACCESS_READ)
             # Giving gigabytes back to the drive takes a second, in which closing the map would stop every thread.
@@ -65,17 +66,22 @@ class Scratch:
     def close(self) -> None:
         """Let go of it; an array that was handed out stays good."""
         with self._lock:
-            if self._on_disk:
+            if self._file is not None:
                 self._file.close()
-            self._file = io.BytesIO()
+            self._memory = np.empty(0, np.uint8)
 
-    def _move_to_disk(self) -> None:
+    def _remember(self, place: int, data: NDArray[np.uint8]) -> None:
+        if self.length > len(self._memory):
+            larger = np.empty(max(self.length, 2 * len(self._memory)), np.uint8)
+            larger[:place] = self._memory[:place]
+            self._memory = larger
+        self._memory[place : self.length] = np.ascontiguousarray(data).reshape(-1)
+
+    def _move_to_disk(self, length: int) -> None:
         check_room(self.folder, self.length)
-        memory = self._file
-        assert isinstance(memory, io.BytesIO)
         self._file = tempfile.TemporaryFile(dir=self.folder, buffering=_BUFFER)  # noqa: SIM115 - closed by `close`
-        self._file.write(memory.getbuffer())
-        self._on_disk = True
+        self._file.write(self._memory[:length].data)
+        self._memory = np.empty(0, np.uint8)
 
 
 def _let_go(handle: int) -> None:

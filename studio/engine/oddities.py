@@ -23,7 +23,8 @@ from studio.engine.features import features_of
 _NEIGHBOURS = 10
 _AGREE = 8  # of the neighbours are of one other class, and none is of the sprite's own
 _FAR = 3.0  # times the usual distance to the nearest neighbours
-_AT_ONCE = 512
+_AT_ONCE = 512  # sprites
+_DISTANCES = 1 << 21  # at once
 
 
 def find_oddities(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
@@ -56,15 +57,16 @@ def nearest_of(
     squares = (places**2).sum(1)
     near = np.empty((len(places), wanted), np.int64)
     far = np.empty((len(places), wanted), np.float32)
-    for start in range(0, len(places), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
+    step = max(1, _DISTANCES // max(1, len(places)))
+    for start in range(0, len(places), step):
+        part = slice(start, start + step)
         apart = squares[part, None] + squares - 2 * places[part] @ places.T
         apart[np.arange(len(apart)), np.arange(start, start + len(apart))] = np.inf
         some = np.argpartition(apart, wanted - 1, 1)[:, :wanted]
         order = np.take_along_axis(apart, some, 1).argsort(1)
         near[part] = np.take_along_axis(some, order, 1)
         far[part] = np.sqrt(np.take_along_axis(apart, near[part], 1).clip(min=0))
-        yield Progress(min(start + _AT_ONCE, len(places)), len(places), "sprites compared")
+        yield Progress(min(start + step, len(places)), len(places), "sprites compared")
     return near, far
 
 

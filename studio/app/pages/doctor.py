@@ -23,7 +23,7 @@ from studio.data.imported import SHEET_GROUPS
 from studio.data.mending import harden
 
 _MOST_FIXES = 2
-_MOST_SHOWN = 5_000  # sprites of a group
+_MOST_SHOWN = 2_000  # sprites of a group: to gather more would hold the window up
 _SOUND = "Nothing needs a look: every file could be used, and nothing odd was found."
 _LOOKING = "The sprites are being looked over…"
 _MEND = "Change what is learnt from; the files stay as they are, and Undo takes it back."
@@ -123,7 +123,8 @@ class DoctorView(QWidget):
         self._finding = finding = self._doctor.findings[data[2]]
         noun = "file" if finding.left_out else "sprite"
         self._title.setText(f"{finding.group.capitalize()}: {count(len(finding.items), noun)}")
-        self._advice.setText(finding.advice)
+        cut = f" The first {_MOST_SHOWN:,} are shown." if len(finding.items) > _MOST_SHOWN else ""
+        self._advice.setText(finding.advice + ("" if finding.left_out else cut))
         self.threshold.setVisible(any(_THRESHOLD in fix.changes and fix.changes[_THRESHOLD] for fix in finding.fixes))
         self.threshold.reset()
         self._show_items(finding)
