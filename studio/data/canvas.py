@@ -14,6 +14,7 @@ COMMON_SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 _STRIP_CELLS, _BLOCK_CELLS, _SHEET_CELLS = 3, 8, 16  # canvases in a picture that is taken for a sheet
 _MOSTLY = 0.75  # share of single sprites from which on the others are not
 _ENOUGH = 0.9  # share of the sprites that a proposed canvas holds
+OPAQUE = np.uint32(0xFF000000)  # in `as_numbers`, where alpha is the last byte of four
 _LIGHT = np.array([1, 2, 1], np.int16)
 _ENOUGH_STEPS = 15_000  # levels of light that neighbours differ by, all together: less is too little to tell
 _MOST_TURNS = 1.2  # 4,000 sprites drawn by hand were above 1.4, their smooth enlargements below 1.1

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Progress, Rgba
+from studio.data.canvas import OPAQUE, as_numbers
 from studio.data.palette import palette_of, sampling_step
 
 _PIXELS_AT_ONCE = 1 << 20
@@ -50,6 +51,14 @@ def sprites_with(rgba: Rgba, colour: Rgba) -> Generator[Progress, None, NDArray[
     return np.concatenate(found) if found else np.zeros(0, np.int64)
 
 
+def colours_used(rgba: Rgba) -> NDArray[np.int64]:
+    """How many colours each sprite of uint8 [N, S, S, 4] shows, whatever their alpha: int64 [N]."""
+    shown = rgba[..., 3] > 0
+    pixels = np.where(shown, as_numbers(rgba) | OPAQUE, 0).reshape(len(rgba), -1)
+    pixels.sort(axis=1)
+    return np.asarray(np.count_nonzero(_firsts(pixels) & (pixels != 0), axis=1), np.int64)
+
+
 def _sprites_with(rgba: Rgba, colours: Rgba) -> NDArray[np.int64]:
     """In how many of uint8 [N, S, S, 4] each colour of uint8 [K, 4] is: int64 [K]."""
     values = _values(colours)
@@ -58,12 +67,17 @@ def _sprites_with(rgba: Rgba, colours: Rgba) -> NDArray[np.int64]:
     counts = np.zeros(len(values), np.int64)
     for part in _parts(rgba) if len(values) else ():
         pixels = np.sort(_values(rgba[part]).reshape(part.stop - part.start, -1), axis=1)
-        first = np.ones(pixels.shape, np.bool_)  # each colour of a sprite once
-        first[:, 1:] = pixels[:, 1:] != pixels[:, :-1]
-        once = pixels[first]
+        once = pixels[_firsts(pixels)]
         place = np.searchsorted(ranked, once).clip(max=len(ranked) - 1)
         counts[order] += np.bincount(place[ranked[place] == once], minlength=len(ranked))
     return counts
+
+
+def _firsts(rows: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Where sorted rows [N, P] have a number that is not the one before it: bool [N, P]."""
+    first = np.ones(rows.shape, np.bool_)
+    first[:, 1:] = rows[:, 1:] != rows[:, :-1]
+    return first
 
 
 def _values(rgba: Rgba) -> NDArray[np.uint32]:

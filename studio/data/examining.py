@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from studio.core.events import Event, Progress, Rgba
 from studio.core.wording import count, number
-from studio.data.canvas import as_numbers
+from studio.data.canvas import OPAQUE, as_numbers
+from studio.data.colour_use import colours_used
 from studio.data.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, Examined
 from studio.data.imported import ImportOptions, Quarantined
-from studio.data.mending import colours_used, merging
+from studio.data.mending import merging
 from studio.data.similar import find_similar
 from studio.data.sprites import Sprites
 
@@ -22,7 +23,6 @@ _AT_ONCE = 256  # sprites
 _COMMON = 0.02  # of the sprites have a colour, and at least three: then it is of their palette
 _LARGEST_PALETTE = 256
 _MOSTLY = 0.8  # of the sprites have no other colours: then there is a palette
-_OPAQUE = np.uint32(0xFF000000)  # alpha is the last byte of four
 
 
 def examine(sprites: Sprites, options: ImportOptions) -> Generator[Event, None, None]:
@@ -100,7 +100,7 @@ def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
     """The distinct colours that can be seen in each sprite, with full alpha: uint32 [n]."""
     pixels = as_numbers(rgba)
     for sprite, alpha in zip(pixels, rgba[..., 3], strict=True):
-        yield np.unique(sprite[alpha > 0] | _OPAQUE)
+        yield np.unique(sprite[alpha > 0] | OPAQUE)
 
 
 def _similar(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from studio.core import wording
 from studio.core.events import Event, Progress, Rgba
 from studio.data.arranging import Arranged
-from studio.data.canvas import as_numbers, clear_hidden
+from studio.data.canvas import OPAQUE, as_numbers, clear_hidden
+from studio.data.colour_use import colours_used
 from studio.data.imported import ImportOptions, Quarantined
 from studio.data.merging import merge
 from studio.data.palette import MOST_COLOURS, main_colours, palette_of
@@ -30,7 +31,6 @@ from studio.data.snapping import snap
 from studio.data.sprites import Sprites
 
 _AT_ONCE = 256  # sprites
-_OPAQUE = np.uint32(0xFF000000)  # alpha is the last byte of four
 _OWN_PALETTE = 0.98  # share of the pixels that as many colours as asked for hold, where a set has a palette of so many
 _SEPARATOR = ";"
 _EVERY_COLOUR = 1 << 20
@@ -131,9 +131,9 @@ def merging(rgba: Rgba, distance: float) -> _Change:
 
     def change(part: Rgba) -> Rgba:
         pixels = as_numbers(part)
-        places = np.searchsorted(known, pixels | _OPAQUE).clip(max=len(known) - 1)
-        found = (known[places] == (pixels | _OPAQUE)) & (part[..., 3] > 0)
-        result = np.where(found, (instead[places] & ~_OPAQUE) | (pixels & _OPAQUE), pixels)
+        places = np.searchsorted(known, pixels | OPAQUE).clip(max=len(known) - 1)
+        found = (known[places] == (pixels | OPAQUE)) & (part[..., 3] > 0)
+        result = np.where(found, (instead[places] & ~OPAQUE) | (pixels & OPAQUE), pixels)
         return np.ascontiguousarray(result.astype("<u4")).view(np.uint8).reshape(part.shape)
 
     return change if len(known) else lambda part: part
@@ -169,15 +169,6 @@ def _each_in_few_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
         return result
 
     return change
-
-
-def colours_used(rgba: Rgba) -> NDArray[np.int64]:
-    """How many colours each sprite of uint8 [N, S, S, 4] has, whatever their alpha: int64 [N]."""
-    pixels = as_numbers(_opaque(rgba)).reshape(len(rgba), -1).astype(np.uint32)
-    pixels.sort(axis=1)
-    new = np.ones(pixels.shape, np.bool_)
-    new[:, 1:] = pixels[:, 1:] != pixels[:, :-1]
-    return np.asarray(np.count_nonzero(new & (pixels != 0), axis=1), np.int64)
 
 
 def _opaque(rgba: Rgba) -> Rgba:

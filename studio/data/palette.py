@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from studio.core.events import Rgba
+from studio.data.canvas import OPAQUE
 
 MOST_COLOURS = 4096  # of a palette: what lies beyond is rare, and near one of these
 _MOST_PIXELS = 4_000_000  # looked at; larger sets are sampled evenly
@@ -38,7 +39,7 @@ def palette_of(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int64]]:
     """
     step = sampling_step(rgba)
     pixels = np.ascontiguousarray(rgba[::step]).view("<u4").reshape(-1)
-    values = pixels[pixels >= 0xFF000000]  # alpha is the last byte of four
+    values = pixels[pixels >= OPAQUE]
     colours, counts = np.unique(values, return_counts=True)
     order = np.lexsort((colours, -counts))[: max(limit, 0)]
     chosen = np.ascontiguousarray(colours[order]).view(np.uint8).reshape(-1, 4)

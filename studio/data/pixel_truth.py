@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
+from studio.data.colour_use import colours_used
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ def pixel_truth(sprites: Rgba, reference: Rgba) -> PixelTruth:
     visible = max(1, int(seen.sum()))
     half = int((seen & (alpha < 255)).sum()) / visible
     off = int((~np.isin(colours[seen], palette)).sum()) / visible
-    each = [len(np.unique(colour[shown])) for colour, shown in zip(colours, seen, strict=True)]
-    return PixelTruth(half, float(np.median(each)) if each else 0.0, off)
+    each = colours_used(sprites)
+    return PixelTruth(half, float(np.median(each)) if len(each) else 0.0, off)
 
 
 def _colours(sprites: Rgba) -> NDArray[np.uint32]:

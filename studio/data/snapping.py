@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
+from studio.data.canvas import OPAQUE
 from studio.data.palette import batches, nearest, oklab
 from studio.data.palettes.base import Palette
 
 NO_DITHER, BAYER = "none", "bayer 4x4"
 DITHERS = (NO_DITHER, BAYER)
 _PIXELS_AT_ONCE = 1 << 20
-_OPAQUE = np.uint32(0xFF000000)  # alpha is the last byte of four
 _COARSENESS = 0.1  # what a mix of two colours costs for the distance between them; see _mixes
 _BAYER = (np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) + 0.5) / 16
 
@@ -79,7 +79,7 @@ def _used(rgba: Rgba) -> NDArray[np.uint32]:
 
 def _numbers(rgba: Rgba) -> NDArray[np.uint32]:
     """Each pixel's colour with full alpha as one number: uint32 [N, S, S]."""
-    return np.ascontiguousarray(rgba).view("<u4")[..., 0] | _OPAQUE
+    return np.ascontiguousarray(rgba).view("<u4")[..., 0] | OPAQUE
 
 
 def _parts(rgba: Rgba) -> Iterator[slice]:

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
+from studio.data.canvas import OPAQUE
 from studio.data.palette import MOST_COLOURS, gather, nearest, oklab, palette_of
 from studio.data.sprites import Sprites
 
 _LOOKED_AT = 20_000  # sprites, and
 _LOOKED_AT_BYTES = 256 << 20
-_OPAQUE = 0xFF000000  # alpha is the last byte of four
 _FEWEST, _MOST = 2, 64  # colours a sprite
 _SOFT_SHARE = 0.02  # of visible pixels: with fewer half-transparent ones, alpha is on or off
 _SOFT_FROM, _SOFT_TO = 64, 192  # alpha in between stays, in data that has soft alpha
@@ -51,7 +51,7 @@ def style_of(sprites: Sprites) -> PixelStyle:
     step = max(1, -(-len(sprites) // _LOOKED_AT), -(-sprites.rgba.nbytes // _LOOKED_AT_BYTES))
     labels, rgba = sprites.labels[::step], np.ascontiguousarray(sprites.rgba[::step])
     pixels = rgba.view("<u4").reshape(len(rgba), -1)
-    counts = np.array([len(np.unique(row[row >= _OPAQUE])) for row in pixels])
+    counts = np.array([len(np.unique(row[row >= OPAQUE])) for row in pixels])
     colours = []
     for label in range(len(sprites.class_names)):
         own = counts[labels == label]

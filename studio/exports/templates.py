@@ -80,7 +80,25 @@ def read_picture(path: str) -> Tensor:
 
 '''
 
-PROBABILITIES = '''
+_MAIN = """\
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="{about} of sprites; without any, of one that is empty.")
+    parser.add_argument("pictures", nargs="*")
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args()
+    model = load(device=args.device)
+    sprites = [read_picture(path) for path in args.pictures] or [torch.zeros(SIZE, SIZE, 4, dtype=torch.uint8)]
+    for path, row in zip(args.pictures or ["(empty)"], predict(model, torch.stack(sprites))):
+"""
+
+
+def _main(about: str) -> str:
+    """What reads the pictures of the command line; what is done with each `path` and its `row` goes on from there."""
+    return _MAIN.replace("{about}", about)
+
+
+PROBABILITIES = (
+    '''
 @torch.no_grad()
 def look_at(network: nn.Module, x: Tensor) -> Tensor:
     """Class probabilities float32 [N, K] of sprites float32 [N, 4, SIZE, SIZE], premultiplied RGBA in [-1, 1]."""
@@ -92,19 +110,16 @@ def predict(network: nn.Module, sprites: Tensor) -> Tensor:
     return look_at(network, to_input(sprites.permute(0, 3, 1, 2)))
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Name the class of sprites; without any, of one that is empty.")
-    parser.add_argument("pictures", nargs="*")
-    parser.add_argument("--device", default="cpu")
-    args = parser.parse_args()
-    model = load(device=args.device)
-    sprites = [read_picture(path) for path in args.pictures] or [torch.zeros(SIZE, SIZE, 4, dtype=torch.uint8)]
-    for path, row in zip(args.pictures or ["(empty)"], predict(model, torch.stack(sprites))):
+'''
+    + _main("Name the class")
+    + """\
         best = sorted(zip(row.tolist(), CLASS_NAMES), reverse=True)[:3]
         print(path, *(f"{name} {probability:.1%}" for probability, name in best), sep="  ")
-'''
+"""
+)
 
-NUMBERS = '''
+NUMBERS = (
+    '''
 @torch.no_grad()
 def look_at(network: nn.Module, x: Tensor) -> Tensor:
     """Numbers float32 [N, T] of sprites float32 [N, 4, SIZE, SIZE], premultiplied RGBA in [-1, 1]."""
@@ -116,13 +131,9 @@ def predict(network: nn.Module, sprites: Tensor) -> Tensor:
     return look_at(network, to_input(sprites.permute(0, 3, 1, 2)))
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Predict the numbers of sprites; without any, of one that is empty.")
-    parser.add_argument("pictures", nargs="*")
-    parser.add_argument("--device", default="cpu")
-    args = parser.parse_args()
-    model = load(device=args.device)
-    sprites = [read_picture(path) for path in args.pictures] or [torch.zeros(SIZE, SIZE, 4, dtype=torch.uint8)]
-    for path, row in zip(args.pictures or ["(empty)"], predict(model, torch.stack(sprites))):
-        print(path, *(f"{name} {number:.6g}" for number, name in zip(row.tolist(), TARGET_NAMES)), sep="  ")
 '''
+    + _main("Predict the numbers")
+    + """\
+        print(path, *(f"{name} {number:.6g}" for number, name in zip(row.tolist(), TARGET_NAMES)), sep="  ")
+"""
+)

@@ -15,41 +15,24 @@ from studio.core.config import TrainingConfig, setting, with_default
 from studio.core.errors import TrainingError
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, Evaluation, Means, Preset, Recipe, Spec
-from studio.recipes.layers import ResidualBlock, ResNet, feature_mask, group_norm, whole_groups
-from studio.recipes.planning import Planner
+from studio.recipes.layers import ResidualBlock, group_norm
+from studio.recipes.resnet import PLANNER, PROBES, ResNet, ResNetConfig, feature_mask
 
 _SMALLEST = 3  # one sprite to check on, and more than one to learn from
 
 
 @dataclass(frozen=True)
-class ClassifierConfig(TrainingConfig):
+class ClassifierConfig(ResNetConfig):
     """Settings of the classifier."""
 
-    minutes: float = with_default(TrainingConfig, "minutes", 3.0)
-    holdout: float = with_default(TrainingConfig, "holdout", 0.1)
     shift_px: int = with_default(TrainingConfig, "shift_px", 2)
-    weight_decay: float = with_default(TrainingConfig, "weight_decay", 0.05)
-    width: int = setting(32, "Channels of the network's first level.", low=16, high=512)
-    dropout: float = setting(
-        0.2,
-        "Share of the last features hidden in training, against learning by heart.",
-        low=0.0,
-        high=0.9,
-        advanced=True,
-    )
+    dropout: float = with_default(ResNetConfig, "dropout", 0.2)
     label_smoothing: float = setting(
         0.1, "How much doubt the targets leave (Szegedy et al. 2016).", low=0.0, high=0.5, advanced=True
     )
     smallest_class: int = setting(
         _SMALLEST, "Classes with fewer sprites are left out.", unit="sprites", low=_SMALLEST, high=100_000
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "width", whole_groups(self.width))
-
-
-_PLANNER = Planner(width=ClassifierConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000)
 
 
 class Classifier(Recipe):
@@ -62,7 +45,7 @@ class Classifier(Recipe):
     Config = ClassifierConfig
     headline = "accuracy"
     headline_is_better = "high"
-    probes = 4.1
+    probes = PROBES
     portable = (group_norm, ResidualBlock, ResNet)
 
     def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:
@@ -87,9 +70,9 @@ class Classifier(Recipe):
 
     def presets(self, means: Means) -> tuple[Preset, ...]:
         return (
-            _PLANNER.preset("Quick", "A first look at which classes are alike.", 1.0, 40_000, means),
-            _PLANNER.preset("Standard", "Good accuracy on most sprite sets.", 3.0, 120_000, means),
-            _PLANNER.preset("Best", "The last few per cent.", 10.0, 220_000, means),
+            PLANNER.preset("Quick", "A first look at which classes are alike.", 1.0, 40_000, means),
+            PLANNER.preset("Standard", "Good accuracy on most sprite sets.", 3.0, 120_000, means),
+            PLANNER.preset("Best", "The last few per cent.", 10.0, 220_000, means),
         )
 
     def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:

@@ -46,38 +46,6 @@ class ResidualBlock(nn.Module):
         return self.shortcut(x) + self.conv2(F.hardswish(h))  # type: ignore[no-any-return]
 
 
-class ResNet(nn.Module):
-    """Outputs [B, outputs] from x [B, 4, S, S] (He et al. 2016, with GroupNorm).
-
-    Three levels of residual blocks, then the mean over positions.
-    """
-
-    def __init__(self, outputs: int, width: int, dropout: float) -> None:
-        super().__init__()
-        self.enter = nn.Conv2d(4, width, 3, 1, 1)
-        self.blocks = nn.Sequential(
-            ResidualBlock(width, width),
-            ResidualBlock(width, 2 * width, stride=2),
-            ResidualBlock(2 * width, 2 * width),
-            ResidualBlock(2 * width, 4 * width, stride=2),
-            ResidualBlock(4 * width, 4 * width),
-        )
-        self.norm, self.dropout = group_norm(4 * width), dropout
-        self.leave = nn.Linear(4 * width, outputs)
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """`mask` [B, 4 * width] hides features in training; it is drawn outside, where the seed is known."""
-        features = F.hardswish(self.norm(self.blocks(self.enter(x)))).mean((2, 3))
-        if mask is not None:
-            features = features * mask / (1 - self.dropout)
-        return self.leave(features)  # type: ignore[no-any-return]
-
-
-def feature_mask(network: ResNet, x: Tensor, rng: torch.Generator) -> Tensor:
-    """Which features of x [B, 4, S, S] to keep in a training step: bool [B, features]."""
-    return torch.rand((len(x), network.leave.in_features), device=x.device, generator=rng) >= network.dropout
-
-
 class Attention(nn.Module):
     """Self-attention over all positions (Vaswani et al. 2017), added to its input; starts at zero."""
 

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from studio.core.config import TrainingConfig, setting, with_default
+from studio.core.config import TrainingConfig
 from studio.core.errors import TrainingError
 from studio.core.wording import count
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, Evaluation, Means, Preset, Recipe, Spec
-from studio.recipes.layers import ResidualBlock, ResNet, feature_mask, group_norm, whole_groups
-from studio.recipes.planning import Planner
+from studio.recipes.layers import ResidualBlock, group_norm
+from studio.recipes.resnet import PLANNER, PROBES, ResNet, ResNetConfig, feature_mask
 
 _FEWEST = 3  # sprites: one to check on, and more than one to learn from
 _EACH_SAID = 8  # with more numbers than that, their errors are said as one
@@ -25,27 +25,8 @@ _SMALLEST_SHARE = 1e-6  # of its largest value, that a number must vary by: floa
 
 
 @dataclass(frozen=True)
-class RegressionConfig(TrainingConfig):
-    """Settings of the regression."""
-
-    minutes: float = with_default(TrainingConfig, "minutes", 3.0)
-    holdout: float = with_default(TrainingConfig, "holdout", 0.1)
-    weight_decay: float = with_default(TrainingConfig, "weight_decay", 0.05)
-    width: int = setting(32, "Channels of the network's first level.", low=16, high=512)
-    dropout: float = setting(
-        0.1,
-        "Share of the last features hidden in training, against learning by heart.",
-        low=0.0,
-        high=0.9,
-        advanced=True,
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "width", whole_groups(self.width))
-
-
-_PLANNER = Planner(width=RegressionConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000)
+class RegressionConfig(ResNetConfig):
+    """Settings of the regression: those of its network."""
 
 
 class Regressor(nn.Module):
@@ -78,7 +59,7 @@ class Regression(Recipe):
     Config = RegressionConfig
     headline = "r2"
     headline_is_better = "high"
-    probes = 4.1
+    probes = PROBES
     portable = (group_norm, ResidualBlock, ResNet, Regressor)
 
     def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:
@@ -94,11 +75,9 @@ class Regression(Recipe):
 
     def presets(self, means: Means) -> tuple[Preset, ...]:
         return (
-            _PLANNER.preset(
-                "Quick", "A first look at whether the sprites tell the numbers at all.", 1.0, 40_000, means
-            ),
-            _PLANNER.preset("Standard", "Good predictions on most sprite sets.", 3.0, 120_000, means),
-            _PLANNER.preset("Best", "The last bit of exactness.", 10.0, 220_000, means),
+            PLANNER.preset("Quick", "A first look at whether the sprites tell the numbers at all.", 1.0, 40_000, means),
+            PLANNER.preset("Standard", "Good predictions on most sprite sets.", 3.0, 120_000, means),
+            PLANNER.preset("Best", "The last bit of exactness.", 10.0, 220_000, means),
         )
 
     def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:

@@ -9,7 +9,7 @@ import pytest
 
 from studio.core.events import Progress, Rgba
 from studio.data import colour_use, palette
-from studio.data.colour_use import sprites_with
+from studio.data.colour_use import colours_used, sprites_with
 from tests.conftest import make_sprites
 
 
@@ -71,3 +71,10 @@ def test_nothing_to_see_and_no_sprites() -> None:
     with pytest.raises(StopIteration) as end:
         next(sprites_with(make_sprites().rgba[:0], np.zeros(4, np.uint8)))
     assert end.value.value.tolist() == []
+
+
+def test_colours_are_counted_as_they_are_seen() -> None:
+    rgba = np.random.default_rng(1).integers(0, 3, (6, 8, 8, 4), dtype=np.uint8) * 100
+    rgba[rgba[..., 3] == 0] = 0
+    expected = [len({tuple(p[:3]) for p in one.reshape(-1, 4).tolist() if p[3]}) for one in rgba]
+    assert colours_used(rgba).tolist() == expected

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError
+from studio.data.colour_use import colours_used
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.mending import as_names, colours_used, harden, is_left_out
+from studio.data.mending import as_names, harden, is_left_out
 from studio.data.palette import oklab
 from studio.data.pixel_truth import pixel_truth
 from tests.data.making import Pixels, sprite, write
@@ -163,13 +164,6 @@ def test_hardening_against_the_definition() -> None:
     solid = rgba[..., 3] >= 100
     assert (hard[solid, 3] == 255).all() and (hard[~solid] == 0).all()
     assert (hard[solid][:, :3] == rgba[solid][:, :3]).all()
-
-
-def test_colours_are_counted_as_they_are_seen() -> None:
-    rgba = np.random.default_rng(1).integers(0, 3, (6, 8, 8, 4), dtype=np.uint8) * 100
-    rgba[rgba[..., 3] == 0] = 0
-    expected = [len({tuple(p[:3]) for p in one.reshape(-1, 4).tolist() if p[3]}) for one in rgba]
-    assert colours_used(rgba).tolist() == expected
 
 
 def test_enlarged_sprites_come_back(tmp_path: Path) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError
-from studio.core.events import Event
+from studio.core.generators import returned
 from studio.data.grids import Grid
 from studio.data.importing import NothingUsableError
 from studio.data.listing import files_under, find_file, roots_of
@@ -20,21 +18,9 @@ from studio.data.sources.base import Found
 from tests.data.making import frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
 from tests.data.test_grids import assembled
 
-T = TypeVar("T")
-
-
-def answer_of(job: Generator[Event, None, T]) -> T:
-    """What a job comes to, its events passed over."""
-    while True:
-        try:
-            next(job)
-        except StopIteration as end:
-            answer: T = end.value
-            return answer
-
 
 def looked_at(path: Path, name: str) -> Sheet:
-    return answer_of(look_at_sheet([path], name))
+    return returned(look_at_sheet([path], name))
 
 
 def test_a_sheet_is_found_by_the_name_that_its_import_gives_it(tmp_path: Path) -> None:
@@ -83,7 +69,7 @@ def test_boxes_are_those_of_the_packed_sprites(tmp_path: Path) -> None:
     rgba[2:18, 3:19], rgba[20:32, 5:15], rgba[4:12, 25:33] = sprite(0, 16), sprite(1, 10, 12), sprite(2)
     write(tmp_path / "s.png", rgba)
     sheet = looked_at(tmp_path, "s.png")
-    assert answer_of(find_packed(sheet, 1)).tolist() == [[4, 3, 18, 17], [26, 5, 32, 11], [6, 21, 14, 31]]
+    assert returned(find_packed(sheet, 1)).tolist() == [[4, 3, 18, 17], [26, 5, 32, 11], [6, 21, 14, 31]]
     cut = imported(tmp_path, sheets="packed").sprites
     assert len(cut) == len(cut_packed(rgba, 1)) == 3
 
@@ -95,7 +81,7 @@ def test_too_many_packed_sprites_are_said(tmp_path: Path) -> None:
     sheet = looked_at(tmp_path, "s.png")
     sheet = Sheet("s.png", rgba, sheet.filling, None)
     with pytest.raises(BadInputError, match="at most 30,000"):
-        answer_of(find_packed(sheet, 0))
+        returned(find_packed(sheet, 0))
 
 
 def test_a_cut_sheet_is_noted_also_when_none_of_it_is_kept(tmp_path: Path) -> None:

@@ -18,22 +18,25 @@ CPU = Device("cpu", "cpu", "test CPU", 1 << 30, 1 << 30, cores=2, threads=1)
 E = TypeVar("E", bound=Event)
 
 
+_SMALL: dict[str, Any] = {
+    "steps": 8, "batch_size": 4, "width": 16, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2, "shift_px": 0,
+    "sample_every_s": 1000.0, "checkpoint_every_s": 1000.0,
+}  # fmt: skip
+
+
 def small_generator(**changes: Any) -> GeneratorConfig:
     """A generator that takes a few milliseconds a step."""
-    defaults: dict[str, Any] = {
-        "steps": 8, "batch_size": 4, "width": 16, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2,
-        "sample_every_s": 1000.0, "checkpoint_every_s": 1000.0,
-    }  # fmt: skip
-    return GeneratorConfig(**{**defaults, **changes})
+    return GeneratorConfig(**{**_SMALL, **changes})
 
 
 def small_classifier(**changes: Any) -> ClassifierConfig:
     """A classifier that takes a few milliseconds a step."""
-    defaults: dict[str, Any] = {
-        "steps": 8, "batch_size": 4, "width": 16, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2,
-        "shift_px": 0, "sample_every_s": 1000.0, "checkpoint_every_s": 1000.0,
-    }  # fmt: skip
-    return ClassifierConfig(**{**defaults, **changes})
+    return ClassifierConfig(**{**_SMALL, **changes})
+
+
+def small_regression(**changes: Any) -> RegressionConfig:
+    """A regression that takes a few milliseconds a step."""
+    return RegressionConfig(**{**_SMALL, **changes})
 
 
 def train_generator(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
@@ -44,15 +47,6 @@ def train_generator(path: Path, sprites: Sprites, control: Control | None = None
 def train_classifier(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
     """The events of a small classifier's training."""
     return train_new(path, sprites, Classifier(), small_classifier(**changes), CPU, control or Control())
-
-
-def small_regression(**changes: Any) -> RegressionConfig:
-    """A regression that takes a few milliseconds a step."""
-    defaults: dict[str, Any] = {
-        "steps": 8, "batch_size": 4, "width": 16, "precision": "fp32", "holdout": 0.2, "lr_warmup_steps": 2,
-        "sample_every_s": 1000.0, "checkpoint_every_s": 1000.0,
-    }  # fmt: skip
-    return RegressionConfig(**{**defaults, **changes})
 
 
 def train_regression(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:

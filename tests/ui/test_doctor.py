@@ -12,6 +12,8 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from studio.app.window import Window
+from studio.data.findings import Examined
+from studio.data.imported import Quarantined
 from tests.ui.conftest import LONG_MS, click
 
 
@@ -87,6 +89,19 @@ def test_a_threshold_is_previewed_and_used_and_taken_back(qtbot: QtBot, looked_o
             looked_over, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
         )
     assert importing.options.alpha_threshold == 100 and not importing.opened.future
+
+
+def test_what_is_found_later_leaves_the_chosen_group_alone(looked_over: Window) -> None:
+    view, session = looked_over.sprites.doctor, looked_over.session
+    assert session.importing.sprites is not None
+    view.groups.setCurrentRow(groups(looked_over)["Similar"])
+    assert not view.leave_out.isEnabled() and view.leave_out.toolTip() == "Select sprites first."
+    view.grid.select([1])
+    assert view.leave_out.isEnabled() and "selected below" in view.leave_out.toolTip()
+    odd = Quarantined(session.importing.sprites.names[0], "odd", "outlier")
+    session.doctor.add(Examined(session.importing.sprites, (odd,), 1))
+    assert "Outlier" in groups(looked_over) and "Similar" in view.groups.currentItem().text()
+    assert view.grid.selected() == [1]
 
 
 def test_chosen_sprites_are_left_out_by_a_key(qtbot: QtBot, looked_over: Window) -> None:

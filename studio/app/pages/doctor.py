@@ -21,6 +21,7 @@ from studio.core.wording import count, number
 from studio.data.findings import Finding, Fix
 from studio.data.imported import SHEET_GROUPS
 from studio.data.mending import harden
+from studio.data.sprites import Sprites
 
 _MOST_FIXES = 2
 _MOST_SHOWN = 2_000  # sprites of a group: to gather more would hold the window up
@@ -42,6 +43,7 @@ class DoctorView(QWidget):
         self._finding: Finding | None = None
         self._shown: Rgba = np.zeros((0, 1, 1, 4), np.uint8)  # what the grid shows, unmended
         self._names: list[str] = []
+        self._shown_of: Sprites | None = None
         self.groups = QListWidget()
         self.groups.setMinimumWidth(150)
         self.groups.setMaximumWidth(216)
@@ -120,7 +122,11 @@ class DoctorView(QWidget):
         data = item.data(_GROUP) if item else None
         if data is None:
             return
-        self._finding = finding = self._doctor.findings[data[2]]
+        before, finding = self._finding, self._doctor.findings[data[2]]
+        self._finding = finding
+        if before is not None and self._shown_of is self._importing.sprites and before.items == finding.items:
+            self._refresh_buttons()
+            return  # what is selected, scrolled to and tried out stays
         noun = "file" if finding.left_out else "sprite"
         self._title.setText(f"{finding.group.capitalize()}: {count(len(finding.items), noun)}")
         cut = f" The first {_MOST_SHOWN:,} are shown." if len(finding.items) > _MOST_SHOWN else ""
@@ -132,7 +138,7 @@ class DoctorView(QWidget):
 
     def _show_items(self, finding: Finding) -> None:
         """Each sprite, after the one that it is like where there is such a one; names where some are no sprites."""
-        sprites = self._importing.sprites
+        sprites = self._shown_of = self._importing.sprites
         assert sprites is not None
         shown = finding.items[:_MOST_SHOWN]
         wanted = {name for item in shown for name in (item.name, item.twin)}
@@ -163,16 +169,12 @@ class DoctorView(QWidget):
                 parts.relabel(button, fixes[place].title)
         self.see_cells.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
         self.leave_out.setVisible(self._pages.currentWidget() is self.grid)
-        parts.enable(
-            self.leave_out, "" if self.grid.selected_count() else "Select sprites first.", self.leave_out.toolTip()
-        )
+        parts.enable(self.leave_out, "" if self.grid.selected_count() else "Select sprites first.", _LEAVE_OUT)
         self._refresh_undo()
 
     def _refresh_undo(self) -> None:
-        past = self._importing.opened.past
-        parts.enable(
-            self.undo, "" if past else "Nothing was changed yet.", f"Take back: {past[-1].title}" if past else ""
-        )
+        last = self._importing.opened.past[-1:]
+        parts.enable(self.undo, "" if last else _UNDO, "".join(f"Take back: {choice.title}" for choice in last))
 
     @Slot(int)
     def _preview(self, threshold: int) -> None:
