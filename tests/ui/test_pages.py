@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QApplication,
     QComboBox,
+    QLabel,
     QLineEdit,
     QMenuBar,
     QPushButton,
@@ -36,6 +37,10 @@ from tests.ui.conftest import LONG_MS, click, start_tiny, tiny, trains
 def choose(box: QComboBox, data: object) -> None:
     box.setCurrentIndex(box.findData(data))
     assert box.currentData() == data
+
+
+def texts(widget: QWidget) -> list[str]:
+    return [label.text() for label in widget.findChildren(QLabel)]
 
 
 def set_tiny(window: Window, **changes: float) -> None:
@@ -194,6 +199,9 @@ def test_presets_fill_the_form_and_own_settings_unmark_them(opened: Window) -> N
     assert quick.isChecked()
     setup._take_preset(setup.config().replace(batch_size=7))
     assert not quick.isChecked()
+    assert "Your own settings." in texts(setup.presets)
+    setup.set_locked(True)  # a run of other settings trains
+    assert "The settings of this run." in texts(setup.presets)
 
 
 def test_presets_follow_the_sprites_and_the_device(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:

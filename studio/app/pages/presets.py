@@ -30,6 +30,8 @@ class Presets(QWidget):
         self._buttons: Sequence[QPushButton] = ()
         self._row = parts.row()
         self._help = parts.text("", "muted")
+        self._summary = ""  # of the preset that is marked
+        self._locked = False
         self.setLayout(parts.column(self._row, self._help))
         self._group.idClicked.connect(self._choose)
 
@@ -70,7 +72,18 @@ class Presets(QWidget):
         for button, preset in zip(self._buttons, self._presets, strict=True):
             button.setChecked(preset.title == self.marked)
         self._group.setExclusive(True)
-        self._help.setText(matches[0].help if matches else "Your own settings.")
+        self._summary = matches[0].help if matches else ""
+        self._say()
+
+    def set_locked(self, locked: bool) -> None:
+        """A run trains, with the settings that it has, or the user may choose."""
+        self._locked = locked
+        self.setEnabled(not locked)
+        self._say()
+
+    def _say(self) -> None:
+        own = "The settings of this run." if self._locked else "Your own settings."
+        self._help.setText(self._summary or own)
 
     @Slot(int)
     def _choose(self, number: int) -> None:

@@ -85,7 +85,7 @@ class SetupPanel(QWidget):
     def set_locked(self, locked: bool) -> None:
         """No other choice while a run trains."""
         self.recipes.setEnabled(not locked)
-        self.presets.setEnabled(not locked)
+        self.presets.set_locked(locked)
         self.devices.picker.set_locked(locked)
         self._forms.set_locked(locked)
 
