@@ -14,6 +14,7 @@ from studio.core.events import Event, Events, JobFailed, Notice, Progress
 Place = Literal["engine", "files"]
 
 _SHORTEST_BETWEEN_MAILS_S = 0.03
+_MOMENT_MS = 100  # for the window to show what brings a background job about, before the job takes the interpreter
 
 
 class Dispatcher(QObject):
@@ -31,6 +32,11 @@ class Dispatcher(QObject):
         super().__init__(parent)
         self._workers: dict[Place, Worker] = {"engine": Worker("engine", self), "files": Worker("files", self)}
         self._running: dict[Job, Place] = {}
+        self._waiting: list[Job] = []  # background jobs that no worker has been given yet
+        self._moment = QTimer(self)
+        self._moment.setSingleShot(True)
+        self._moment.setInterval(_MOMENT_MS)
+        self._moment.timeout.connect(self._submit_waiting)
         self._taken_at = 0.0
         self._delay = QTimer(self)
         self._delay.setSingleShot(True)
@@ -41,10 +47,17 @@ class Dispatcher(QObject):
     def start(
         self, place: Place, title: str, events: Events, receive: Callable[[Event], None], *, background: bool = False
     ) -> Job:
-        """Hand a job to a worker. `receive` gets its events in the main thread, `JobEnded` last."""
+        """Hand a job to a worker, in the background after a moment.
+
+        `receive` gets its events in the main thread, `JobEnded` last.
+        """
         job = Job(title, events, receive, background)
         self._running[job] = place
-        self._workers[place].submit(job)
+        if background:
+            self._waiting.append(job)
+            self._moment.start()
+        else:
+            self._workers[place].submit(job)
         self.jobs_changed.emit()
         return job
 
@@ -78,7 +91,15 @@ class Dispatcher(QObject):
 
     def shut_down(self, wait_ms: int) -> bool:
         """Close all jobs and end both threads. False when one is still busy after the wait."""
-        return all([worker.shut_down(wait_ms) for worker in self._workers.values()])  # noqa: C419 - both, always
+        ended = all([worker.shut_down(wait_ms) for worker in self._workers.values()])  # noqa: C419 - both, always
+        self._submit_waiting()  # to be closed
+        return ended
+
+    @Slot()
+    def _submit_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for job in waiting:
+            self._workers[self._running[job]].submit(job)
 
     @Slot()
     def _collect(self) -> None:

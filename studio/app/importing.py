@@ -131,9 +131,8 @@ class Importing(QObject):
         elif isinstance(event, SpritesImported):
             self.result, self.opened = event, self._asked
             self.imported.emit(event)
-            self._dispatcher.start(
-                "files", "Looking at the colours", colour_jobs.find_palette(event.sprites), self._receive_palette
-            )
+            colours = colour_jobs.find_palette(event.sprites)
+            self._dispatcher.start("files", "Looking at the colours", colours, self._receive_palette, background=True)
         elif isinstance(event, answers.OnlySheets):
             self.only_sheets.emit(event)
         elif isinstance(event, JobEnded):

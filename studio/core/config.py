@@ -141,6 +141,15 @@ class Config:
 
 def settings_of(config_type: type[Config]) -> tuple[Setting, ...]:
     """The settings of a config class, in the order of their declaration."""
+    if config_type not in _settings:  # every config that is made asks for them
+        _settings[config_type] = _read_settings(config_type)
+    return _settings[config_type]
+
+
+_settings: dict[type[Config], tuple[Setting, ...]] = {}
+
+
+def _read_settings(config_type: type[Config]) -> tuple[Setting, ...]:
     kinds = typing.get_type_hints(config_type)
     found = []
     for field in dataclasses.fields(config_type):

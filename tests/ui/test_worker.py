@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QObject, QThread, Slot
+from PySide6.QtCore import QObject, QThread, QTimer, Slot
 from pytestqt.qtbot import QtBot
 
 from studio.app import worker
@@ -103,6 +103,23 @@ def test_a_background_job_gives_way(qtbot: QtBot, dispatcher: Dispatcher, log: L
     qtbot.waitUntil(lambda: training.count(LossChunk) > before)
     dispatcher.cancel(job)
     qtbot.waitUntil(training.ended)
+
+
+def test_a_background_job_lets_the_window_show_what_came_before_it(qtbot: QtBot, dispatcher: Dispatcher) -> None:
+    background, order = Log(), list[str]()
+    QTimer.singleShot(20, lambda: order.append("shown"))
+    dispatcher.start("files", "looking", says(then=lambda: order.append("begun")), background.take, background=True)
+    qtbot.waitUntil(background.ended)
+    assert order == ["shown", "begun"]
+
+
+def test_a_background_job_that_waits_at_the_shut_down_never_begins(log: Log) -> None:
+    dispatcher = Dispatcher()
+    begun = threading.Event()
+    dispatcher.start("files", "looking", says(then=begun.set), log.take, background=True)
+    assert dispatcher.shut_down(2000)
+    assert not begun.is_set()
+    assert not any(worker.isRunning() for worker in dispatcher._workers.values())
 
 
 def test_others_run_while_the_training_is_paused(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
@@ -210,10 +227,11 @@ def test_a_failure_while_closing_is_told(qtbot: QtBot, dispatcher: Dispatcher, l
 def test_shutting_down_closes_what_runs_and_what_is_paused(qtbot: QtBot, log: Log) -> None:
     dispatcher = Dispatcher()
     closed: list[float] = []
-    running = dispatcher.start("engine", "a", ticks(closed=closed), log.take, background=True)
+    paused = Log()
+    job = dispatcher.start("engine", "a", ticks(closed=closed), paused.take, background=True)
     dispatcher.start("files", "b", ticks(closed=closed), log.take)
-    qtbot.waitUntil(lambda: log.count(LossChunk) > 2)
-    dispatcher.pause(running)
+    qtbot.waitUntil(lambda: log.count(LossChunk) > 2 and paused.count(LossChunk) > 2)
+    dispatcher.pause(job)
     assert dispatcher.shut_down(2000)
     assert len(closed) == 2
 
@@ -222,6 +240,8 @@ def test_nothing_begins_after_the_shut_down(qtbot: QtBot, log: Log) -> None:
     dispatcher = Dispatcher()
     assert dispatcher.shut_down(2000)
     dispatcher.start("files", "late", ticks(), log.take)
+    dispatcher.start("engine", "late, in the background", ticks(), log.take, background=True)
+    dispatcher._submit_waiting()
     assert not any(worker.isRunning() for worker in dispatcher._workers.values())
 
 
