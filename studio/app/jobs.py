@@ -90,8 +90,7 @@ def warm_up() -> Events:
     """Import torch."""
     warmup.load_libraries()
     yield LibrariesLoaded()
-    with warmup.without_collector():
-        import torch  # noqa: F401
+    import torch  # noqa: F401
 
 
 def find_plugins() -> Events:
@@ -99,18 +98,16 @@ def find_plugins() -> Events:
 
     The first step of the first optimizer imports for another second or three, so take one now, before anybody waits.
     """
-    with warmup.without_collector():
-        import torch
+    import torch
 
-        import studio.engine.exporting
-        import studio.engine.measure
-        import studio.engine.train  # noqa: F401
-        from studio.engine import catalogue
-        from studio.engine.generate import GenerateSettings
+    import studio.engine.exporting
+    import studio.engine.measure
+    import studio.engine.train  # noqa: F401
+    from studio.engine import catalogue
+    from studio.engine.generate import GenerateSettings
 
-        torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True).step()
-        ready = EngineReady(catalogue.recipes(), catalogue.model_exports(), GenerateSettings)
-    yield ready
+    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True).step()
+    yield EngineReady(catalogue.recipes(), catalogue.model_exports(), GenerateSettings)
 
 
 def import_plots() -> Events:
@@ -122,8 +119,7 @@ def import_plots() -> Events:
 
 def find_devices() -> Events:
     """Every device, each proven by a training step."""
-    with warmup.without_collector():
-        from studio.engine.devices import DevicesFound, find_devices
+    from studio.engine.devices import DevicesFound, find_devices
 
     for event in find_devices():
         yield DevicesListed(event.devices, event.fastest) if isinstance(event, DevicesFound) else event

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -81,7 +80,6 @@ class Session(QObject):
     def close(self) -> bool:
         """End both threads and keep what the window remembers. False when a thread is still busy after a while."""
         self.settings.sync()
-        gc.unfreeze()  # what was imported in peace (see warmup) is freed in order
         return self.dispatcher.shut_down(_LONGEST_FAREWELL_MS)
 
     @Slot(object)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,12 +20,15 @@ from studio.app.settings import Settings
 from studio.app.window import Window
 from studio.core import places
 
+_SWITCH_S = 0.0005  # the window's thread waits so long for another each time it needs the interpreter, not 5 ms
+
 
 class Studio(QObject):
     """Window and session, put together; everything slow begins after the first paint."""
 
     def __init__(self, app: QApplication, demo: bool = False, paths: Sequence[Path] = ()) -> None:
         super().__init__()
+        sys.setswitchinterval(_SWITCH_S)
         app.setApplicationName("Sprite Training Studio")
         app.setWindowIcon(QIcon(str(places.assets() / "icons" / "app.png")))
         settings = Settings()
@@ -36,6 +40,8 @@ class Studio(QObject):
         self._interrupt = Interrupt(self)
         self.session = Session(settings, self)
         self.window = Window(self.session, theme.apply(app, settings.scheme()))
+        self.session.workshop.ready.connect(self._collector.begin)
+        self.session.dispatcher.failed.connect(self._collector.begin)  # perhaps there will be no engine
         self._errors.happened.connect(self.window.notices.show_failure)
         self._interrupt.happened.connect(self.window.farewell.leave)
         self.window.painted.connect(self._open)
@@ -48,6 +54,7 @@ class Studio(QObject):
         code = self._app.exec()
         self._interrupt.uninstall()
         self._errors.uninstall()
+        self._collector.end()
         if not self.session.close():
             os._exit(code)  # a thread hangs in its device: what is saved is saved, and ending it would abort
         return code

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import gc
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -27,17 +24,3 @@ def load_libraries() -> None:
         loader = ctypes.CDLL(None).dlopen
         loader.argtypes, loader.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
         loader(os.fsencode(library), os.RTLD_NOW)
-
-
-@contextlib.contextmanager
-def without_collector() -> Iterator[None]:
-    """Import much without the garbage collector, which would walk all of it again and again, 0.2 s each time.
-
-    What is there in the end stays for ever: it is left out of later collections too.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()

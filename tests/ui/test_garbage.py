@@ -3,10 +3,12 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from collections.abc import Iterator
 
 import pytest
 from pytestqt.qtbot import QtBot
 
+from studio.app import jobs
 from studio.app.garbage import MainThreadCollector
 
 
@@ -17,9 +19,19 @@ class _Knot:
         self.itself = self
 
 
-def test_cycles_are_let_go_in_the_main_thread_alone(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def automatic() -> Iterator[None]:
+    """The collector as it was afterwards."""
+    yield
+    gc.enable()
+
+
+def test_cycles_are_let_go_in_the_main_thread_alone(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, automatic: None
+) -> None:
     monkeypatch.setattr(gc, "get_threshold", lambda: (700, 10, -1))  # always due, whatever ran before: all generations
     collector = MainThreadCollector()
+    collector.begin()
     went: list[threading.Thread] = []
 
     def make() -> None:
@@ -32,4 +44,24 @@ def test_cycles_are_let_go_in_the_main_thread_alone(qtbot: QtBot, monkeypatch: p
     assert not gc.isenabled() and went == []
     qtbot.waitUntil(lambda: bool(went), timeout=5_000)
     assert went == [threading.main_thread()]
-    collector.deleteLater()
+    collector.end()
+
+
+def test_what_is_there_at_the_beginning_is_left_out(automatic: None) -> None:
+    collector = MainThreadCollector()
+    gc.unfreeze()  # whatever ran before
+    collector.begin()
+    there = gc.get_freeze_count()
+    assert there > 1000
+    collector.begin()  # nothing new: a job that fails later begins it once more
+    assert gc.get_freeze_count() == there
+    collector.end()
+    assert gc.get_freeze_count() == 0
+
+
+def test_starting_the_engine_leaves_the_collector_off(automatic: None) -> None:
+    collector = MainThreadCollector()
+    for job in (jobs.warm_up(), jobs.find_plugins(), jobs.find_devices()):
+        list(job)
+    assert not gc.isenabled()
+    collector.end()
