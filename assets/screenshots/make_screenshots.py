@@ -1,6 +1,6 @@
 """Drives the real window through the main job on the demo sprites and takes the pictures of the README.
 
-    python assets/screenshots/make_screenshots.py [--minutes 3]
+    python assets/screenshots/make_screenshots.py [--minutes 3] [--without-training]
 
 Runs and settings go to a folder of their own. Without QT_QPA_PLATFORM the window is drawn off screen.
 """
@@ -8,6 +8,7 @@ Runs and settings go to a folder of their own. Without QT_QPA_PLATFORM the windo
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import tempfile
@@ -15,12 +16,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from PIL import Image
 from PySide6.QtCore import QThread
 from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
 from studio.app.studio import Studio
 from studio.core import places
+from studio.core.events import Rgba
 
 HERE = Path(__file__).resolve().parent
 LONGEST_WAIT_S = 120.0
@@ -49,12 +52,40 @@ def take(studio: Studio, app: QApplication, name: str, scheme: theme.Scheme) -> 
     studio.window.grab().save(str(HERE / f"{name}-{scheme}.png"))
 
 
-def drive(studio: Studio, app: QApplication, minutes: float) -> None:
-    """Sprites, training, generating, runs: a picture of each."""
+def write_sheet(sprites: Rgba, path: Path) -> None:
+    """A sheet as artists keep them: twelve sprites a row, two pixels apart, and nothing beside it that says so."""
+    side, across, apart = sprites.shape[1], 12, 2
+    rows = math.ceil(len(sprites) / across)
+    sheet = Image.new("RGBA", (across * (side + apart) + apart, rows * (side + apart) + apart))
+    for number, sprite in enumerate(sprites):
+        row, column = divmod(number, across)
+        sheet.paste(Image.fromarray(sprite), (apart + column * (side + apart), apart + row * (side + apart)))
+    sheet.save(path)
+
+
+def look_over(studio: Studio, app: QApplication) -> None:
+    """The sprites, what the doctor says of them, and a sheet being cut."""
     session, window = studio.session, studio.window
     wait(lambda: session.importing.sprites and session.workshop.recipes and session.workshop.devices)
     window.show_page("sprites")
     take(studio, app, "sprites", "light")
+    wait(lambda: not session.doctor.is_looking)
+    window.sprites.tabs.setCurrentIndex(1)
+    take(studio, app, "doctor", "light")
+    window.sprites.tabs.setCurrentIndex(0)
+    with tempfile.TemporaryDirectory() as folder:
+        sheet, sprites = Path(folder) / "potions.png", session.importing.sprites
+        assert sprites is not None
+        write_sheet(sprites.rgba[sprites.labels == sprites.class_names.index("potions")][:54], sheet)
+        window.open_paths([sheet])
+        wait(lambda: window.sprites.cutting.is_open)
+        take(studio, app, "cutting", "dark")
+        window.sprites.cutting.close_view()
+
+
+def train_and_draw(studio: Studio, app: QApplication, minutes: float) -> None:
+    """Training, generating, runs: a picture of each."""
+    session, window = studio.session, studio.window
     window.show_page("train")
     recipe = session.workshop.recipes["generator"]
     device = session.workshop.device(session.workshop.fastest)
@@ -81,6 +112,7 @@ def main() -> None:
     """Take all pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=3.0)
+    parser.add_argument("--without-training", action="store_true", help="the pictures of the Sprites page alone")
     chosen = parser.parse_args()
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     with tempfile.TemporaryDirectory() as home:
@@ -89,7 +121,9 @@ def main() -> None:
         studio = Studio(app, paths=[places.demo_sprites()])
         studio.window.resize(1280, 800)
         studio.window.show()
-        drive(studio, app, chosen.minutes)
+        look_over(studio, app)
+        if not chosen.without_training:
+            train_and_draw(studio, app, chosen.minutes)
         studio.session.close()
 
 
