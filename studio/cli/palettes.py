@@ -56,7 +56,12 @@ def _loaded(paths: list[Path]) -> Palette:
         raise UsageError("One palette at a time.", "For sprites, add --extract or --snap FILE.")
     if paths[0].is_dir():
         raise UsageError(f"{paths[0]} is a folder.", "For its sprites, add --extract or --snap FILE.")
-    return load_palette(paths[0])
+    try:
+        return load_palette(paths[0])
+    except BadInputError as error:
+        if is_palette_name(paths[0]):
+            raise
+        raise BadInputError(error.title, f"{error.hint} For the colours of pictures, add --extract.") from None
 
 
 def _extracted(args: argparse.Namespace, reporter: Reporter) -> Palette:

@@ -34,6 +34,7 @@ from studio.data.imported import (
 from studio.data.labelling import read_labels
 from studio.data.listing import Root, files_under, roots_of, title_of
 from studio.data.mending import mend
+from studio.data.palette_files import load_palette
 from studio.data.reader_pool import ReaderPool, Worker
 from studio.data.reading import all_sources
 from studio.data.scratch import usable
@@ -219,10 +220,20 @@ def _no_room(error: OSError, folder: Path) -> StudioError:
     return BadInputError(title, "Check that files can be written there.")
 
 
+def _is_palette(path: Path) -> bool:
+    try:
+        return bool(len(load_palette(path)))
+    except BadInputError:
+        return False
+
+
 def _nothing_usable(roots: Sequence[Root], quarantine: Sequence[Quarantined]) -> NothingUsableError:
     where, hint = title_of(roots), f"The studio reads {_READ}."
     title = f"None of the {len(quarantine):,} pictures in {where!r} can be used."
-    if not quarantine:
+    if not quarantine and len(roots) == 1 and _is_palette(roots[0].path):
+        title = f"{where!r} is a palette, not a sprite."
+        hint = "New sprites can be drawn in it: choose it on the Generate page, or with generate --palette."
+    elif not quarantine:
         title = f"There are no pictures in {where!r}."
     elif len(quarantine) == 1:
         title = f"{quarantine[0].name!r} can't be used: {quarantine[0].reason}."

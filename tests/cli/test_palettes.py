@@ -125,11 +125,14 @@ def test_names_that_lead_elsewhere_stay_inside(
 def test_what_is_wrong_is_said(folder: Path, warm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     damaged = tmp_path / "bad.gpl"
     damaged.write_text("GIMP Palette\n#\n1 2 x\n")
+    hero = tmp_path / "hero.aseprite"
+    hero.write_bytes(b"\x00\x00\x00\x00\xe0\xa5" + bytes(122))
     clear = tmp_path / "clear"
     clear.mkdir()
     Image.fromarray(np.full((8, 8, 4), 100, np.uint8)).save(clear / "a.png")
     for words, code, said in (
         ([str(damaged)], FAILED, "line 3 of bad.gpl: 'x' is not a number from 0 to 255."),
+        ([str(hero)], FAILED, "For the colours of pictures, add --extract."),
         ([str(folder)], WRONG_USAGE, "is a folder"),
         ([str(warm), str(warm)], WRONG_USAGE, "One palette at a time"),
         ([str(warm), "--out", "warm.exe"], WRONG_USAGE, "not saved as 'warm.exe'"),

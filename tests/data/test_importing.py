@@ -219,6 +219,10 @@ def test_nothing_usable_says_so(tmp_path: Path) -> None:
     assert "3 x empty: the file has no bytes" in useless.value.hint
     with pytest.raises(BadInputError, match=r"'0\.png' can't be used: empty"):
         imported(tmp_path / "void" / "0.png")
+    (tmp_path / "warm.hex").write_text("ff0000\n00ff00\n")
+    with pytest.raises(BadInputError, match=r"'warm\.hex' is a palette, not a sprite") as palette:
+        imported(tmp_path / "warm.hex")
+    assert "Generate page" in palette.value.hint
     with pytest.raises(BadInputError, match="There is no file or folder"):
         imported(tmp_path / "gone")
     with pytest.raises(BadInputError):
