@@ -103,12 +103,14 @@ class Validated(Event):
 
     `confusion` counts sprites as int64 [true class, predicted class]; None for recipes that predict no class.
     baseline: the same figures of who says the same of every sprite; empty where there is no such thing.
+    pairs: float32 [2, N, T], predicted and true numbers of sprites, NaN where not known; None for other recipes.
     """
 
     step: int
     metrics: Mapping[str, float]
     confusion: NDArray[np.int64] | None = None
     baseline: Mapping[str, float] = field(default_factory=dict)
+    pairs: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)

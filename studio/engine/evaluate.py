@@ -106,7 +106,8 @@ def heldout_figures(model: TrainedModel, heldout: DeviceSprites) -> Validated:
     with torch.no_grad(), devices.autocast(model.device.type, model.precision):
         found = model.recipe.evaluate(model.network, batches, model.config, model.spec)
     confusion = None if found.confusion is None else found.confusion.numpy()
-    return Validated(model.step, found.metrics, confusion, found.baseline)
+    pairs = None if found.pairs is None else found.pairs.numpy()
+    return Validated(model.step, found.metrics, confusion, found.baseline, pairs)
 
 
 def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str) -> Events:

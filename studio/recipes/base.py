@@ -75,11 +75,14 @@ class Evaluation:
     """Figures on held-out sprites: `metrics` always holds 'loss'. `confusion` is int64 [K, K] on the CPU, or None.
 
     baseline: the same figures, as far as they can be told, of who says the same of every sprite.
+    pairs: float32 [2, N, T] on the CPU, the numbers that are predicted and the true ones, NaN where not known; of many
+    sprites some. None for recipes that predict no numbers.
     """
 
     metrics: Mapping[str, float]
     confusion: Tensor | None = None
     baseline: Mapping[str, float] = field(default_factory=dict)
+    pairs: Tensor | None = None
 
 
 @dataclass(frozen=True)

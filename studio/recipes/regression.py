@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -21,6 +22,7 @@ from studio.recipes.resnet import PLANNER, PROBES, ResNet, ResNetConfig, feature
 
 _FEWEST = 3  # sprites: one to check on, and more than one to learn from
 _EACH_SAID = 8  # with more numbers than that, their errors are said as one
+_MOST_PAIRS = 1000  # sprites whose numbers are handed on, for a picture
 _SMALLEST_SHARE = 1e-6  # of its largest value, that a number must vary by: float32 tells no less apart
 
 
@@ -46,7 +48,11 @@ class Regressor(nn.Module):
         self.register_buffer("deviation", torch.ones(targets))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.body(x).float() * self.deviation + self.mean  # type: ignore[no-any-return]
+        return self.numbers(self.body(x).float())
+
+    def numbers(self, scores: Tensor) -> Tensor:
+        """Numbers [B, targets] in their own units from deviations [B, targets]."""
+        return scores * self.deviation + self.mean
 
 
 class Regression(Recipe):
@@ -111,11 +117,12 @@ class Regression(Recipe):
         scores, targets = torch.cat([part for part, _ in parts]), torch.cat([part for _, part in parts])
 
         def figures(some: Tensor) -> dict[str, float]:
-            numbers = (some * regressor.deviation + regressor.mean).cpu().double()
             loss = {"loss": float(_loss(regressor, some, targets))}
+            numbers = regressor.numbers(some).cpu().double()
             return {**loss, **accuracy_figures(numbers, targets.cpu().double(), spec.target_names)}
 
-        return Evaluation(figures(scores), baseline=figures(torch.zeros_like(scores)))
+        pairs = torch.stack([regressor.numbers(scores), targets])[:, :: math.ceil(len(scores) / _MOST_PAIRS) or 1].cpu()
+        return Evaluation(figures(scores), baseline=figures(torch.zeros_like(scores)), pairs=pairs)
 
     def predict(self, network: nn.Module, x: Tensor) -> Tensor:
         return network(x).float()  # type: ignore[no-any-return]

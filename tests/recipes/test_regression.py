@@ -88,6 +88,16 @@ def test_the_baseline_says_the_mean_of_the_sprites_learnt_from(told: Sprites) ->
     assert [found.baseline["mae visible"], found.baseline["mae red"]] == pytest.approx(expected.tolist(), rel=1e-4)
 
 
+def test_what_is_predicted_is_handed_on_beside_what_is_true(told: Sprites) -> None:
+    network, batches = network_for(told), DeviceSprites(told, torch.device("cpu"))
+    with torch.no_grad():
+        found = Regression().evaluate(network, batches.plain_batches(7, 24), RegressionConfig(), Spec.of(told))
+        expected = network(next(batches.plain_batches(24, 24)).x)
+    assert found.pairs is not None
+    np.testing.assert_allclose(found.pairs[0], expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(found.pairs[1], told.targets)
+
+
 @pytest.mark.parametrize("column", [[7.0] * 6, [1e30] * 6, [0.0] * 6, [np.nan] * 5 + [1e-40], [1e9, 1e9 + 64] * 3])
 def test_numbers_that_hardly_vary_make_no_infinities(column: list[float]) -> None:
     sprites = make_sprites(per_class=3)

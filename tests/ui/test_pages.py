@@ -243,7 +243,9 @@ def test_a_regression_shows_its_numbers_beside_the_true_ones(
     choose(window.train.setup.recipes, "regression")
     train_to_the_end(qtbot, window)
     monitor = window.train.monitor
-    assert monitor.tabs.currentWidget() is monitor.numbers and not monitor.tabs.isTabVisible(1)
+    assert monitor.tabs.currentIndex() == 2 and not monitor.tabs.isTabVisible(1)
+    assert monitor.scatter.isVisible() and not monitor.scatter.choice.isVisible()
+    assert 1 < int(monitor.scatter.dots.accessibleDescription().split()[0]) < len(files)  # the held-out ones
     assert "price " in monitor.numbers.view.model().index(0, 0).data()
     assert monitor.readings.value("Held out").startswith("R² ")
     click(window.train.generate)

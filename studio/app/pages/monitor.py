@@ -17,6 +17,7 @@ from studio.app.widgets.confusion import ConfusionView
 from studio.app.widgets.filmstrip import Filmstrip
 from studio.app.widgets.predictions import PredictionsView
 from studio.app.widgets.readings import Readings
+from studio.app.widgets.scatter import Scatter
 from studio.core.events import (
     Advised,
     CheckpointSaved,
@@ -46,6 +47,7 @@ class Monitor(QWidget):
         self.filmstrip = Filmstrip()
         self.confusion = ConfusionView()
         self.numbers = PredictionsView()
+        self.scatter = Scatter()
         self.tabs = QTabWidget()
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self._plot_place = parts.column()
@@ -70,7 +72,9 @@ class Monitor(QWidget):
             self.readings.set_reading(name, "–", run_words.READINGS[name])
         self.tabs.addTab(self.filmstrip, "Samples")
         self.tabs.addTab(self.confusion, "Which class for which")
-        self.tabs.addTab(self.numbers, "Predicted and true")
+        both = parts.row(self.scatter, self.numbers)
+        both.setStretch(1, 1)
+        self.tabs.addTab(parts.panel(both), "Predicted and true")
         self._hide_tabs()
         plot = parts.panel(self._plot_place)
         plot.setMinimumHeight(220)
@@ -159,6 +163,8 @@ class Monitor(QWidget):
         if event.confusion is not None and len(self._class_names) == len(event.confusion):
             self.confusion.set_confusion(event.confusion, self._class_names)
             self.tabs.setTabVisible(1, True)
+        if event.pairs is not None and event.pairs.shape[2] == len(self._target_names):
+            self.scatter.set_pairs(event.pairs, self._target_names)
         if self._session.training.chunk is not None:
             self._show_readings(self._session.training.chunk)
 
