@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app import import_jobs
@@ -10,6 +12,7 @@ from studio.app.importing import Importing
 from studio.app.worker import Job, JobEnded
 from studio.core.events import Event
 from studio.data.findings import Examined, Finding, Fix, findings_of, leaving_out
+from studio.data.sprites import Sprites
 
 _TITLE = "Looking the sprites over"
 
@@ -40,11 +43,11 @@ class Doctor(QObject):
 
     def mend(self, fix: Fix) -> None:
         """Change the import as a fix says."""
-        self._importing.change_options(self._importing.options.replace(**fix.changes), fix.title)
+        self._importing.change_options(self._importing.newest.options.replace(**fix.changes), fix.title)
 
     def leave_out(self, names: list[str]) -> None:
         """Leave sprites out of the import."""
-        self.mend(leaving_out(names, self._importing.options))
+        self.mend(leaving_out(names, self._importing.newest.options))
 
     @Slot()
     def _look_over(self) -> None:
@@ -54,13 +57,16 @@ class Doctor(QObject):
         sprites = self._importing.sprites
         assert sprites is not None
         events = import_jobs.examine(sprites, self._importing.options)
-        self._job = self._dispatcher.start("files", _TITLE, events, self._receive, background=True)
+        receive = partial(self._receive, sprites)
+        self._job = self._dispatcher.start("files", _TITLE, events, receive, background=True)
         self._refresh()
 
-    def _receive(self, event: Event) -> None:
+    def _receive(self, sprites: Sprites, event: Event) -> None:
+        if sprites is not self._importing.sprites:
+            return  # others are looked over by now
         if isinstance(event, Examined):
             self.add(event)
-        elif isinstance(event, JobEnded) and event.outcome != "cancelled":
+        elif isinstance(event, JobEnded):
             self._job = None
             self.changed.emit()
 

@@ -166,7 +166,9 @@ def _make(item: Setting) -> QWidget:
         _fit(combo)
         return combo
     if item.kind is str:
-        return QLineEdit()
+        line = QLineEdit()
+        line.setMaxLength(_LARGEST_INT)  # names of very many sprites to leave out
+        return line
     return whole_box(item) if item.kind is int else _number_box(item)
 
 

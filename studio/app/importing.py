@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ class Importing(QObject):
         super().__init__(parent)
         self._dispatcher = dispatcher
         self._job: Job | None = None
-        self._asked = Opening()
+        self._asked: Opening | None = None  # that of the job
         self.opened = Opening()  # that of `result`
         self.result: SpritesImported | None = None
 
@@ -71,6 +72,11 @@ class Importing(QObject):
     def options(self) -> ImportOptions:
         """How they were read and mended."""
         return self.opened.options
+
+    @property
+    def newest(self) -> Opening:
+        """What is being opened, else what is open: a choice that is made now changes that."""
+        return self._asked or self.opened
 
     @property
     def sprites(self) -> Sprites | None:
@@ -92,19 +98,19 @@ class Importing(QObject):
 
     def change_options(self, options: ImportOptions, title: str = "Change of settings") -> None:
         """Import the same files anew, in another way, which `undo` takes back."""
-        now = self.opened
+        now = self.newest
         if now.paths and options != now.options:
             self._begin(Opening(now.paths, options, (*now.past, Choice(title, now.options, options))))
 
     def undo(self) -> None:
         """Take the last choice back."""
-        now = self.opened
+        now = self.newest
         if now.past:
             self._begin(Opening(now.paths, now.past[-1].before, now.past[:-1], (now.past[-1], *now.future)))
 
     def redo(self) -> None:
         """Make the choice that was taken back last once more."""
-        now = self.opened
+        now = self.newest
         if now.future:
             self._begin(Opening(now.paths, now.future[0].after, (*now.past, now.future[0]), now.future[1:]))
 
@@ -112,32 +118,33 @@ class Importing(QObject):
         """End the import that is under way; what was open stays."""
         if self._job is not None:
             self._dispatcher.cancel(self._job)
-            self._job = None
-            self.ended.emit()
+            self._end()
 
     def _begin(self, asked: Opening) -> None:
         self.cancel()
         self._asked, paths = asked, asked.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
         events = import_jobs.open_sprites(paths, asked.options)
-        self._job = self._dispatcher.start("files", title, events, self._receive)
+        self._job = self._dispatcher.start("files", title, events, partial(self._receive, asked))
 
-    def _receive(self, event: Event) -> None:
-        job = self._job
-        if job is None:
+    def _receive(self, asked: Opening, event: Event) -> None:
+        if asked is not self._asked:
             return  # cancelled: the rest of its mail is of no interest
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, SpritesImported):
-            self.result, self.opened = event, self._asked
+            self.result, self.opened = event, asked
             self.imported.emit(event)
             colours = colour_jobs.find_palette(event.sprites)
             self._dispatcher.start("files", "Looking at the colours", colours, self._receive_palette, background=True)
         elif isinstance(event, answers.OnlySheets):
             self.only_sheets.emit(event)
         elif isinstance(event, JobEnded):
-            self._job = None
-            self.ended.emit()
+            self._end()
+
+    def _end(self) -> None:
+        self._job = self._asked = None
+        self.ended.emit()
 
     def _receive_palette(self, event: Event) -> None:
         if isinstance(event, answers.PaletteFound) and event.sprites is self.sprites:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from studio.app.dispatcher import Dispatcher, Place
 from studio.app.jobs import ModelShelf, Picked, SavedModel
 from studio.app.worker import Job, JobEnded
 from studio.core import wording
-from studio.core.events import Classified, Event, Events, Exported, Notice, NumbersPredicted, Progress
+from studio.core.events import Classified, Event, Events, Exported, Notice, NumbersPredicted, Progress, Rgba
 from studio.data.importing import ImportOptions, SpritesImported
 from studio.data.recolouring import ColourChoice
 from studio.data.sprites import Sprites
@@ -45,9 +46,8 @@ class Models(QObject):
         self._dispatcher = dispatcher
         self._shelf = ModelShelf()
         self._job: Job | None = None
+        self._asked = 0  # times; answers to earlier questions are of no interest
         self._recolouring: Job | None = None
-        self._predicting: tuple[SavedModel | Control, Device] | None = None
-        self._shown: Sprites | None = None
 
     def is_busy(self) -> bool:
         """Whether an answer is awaited."""
@@ -72,15 +72,12 @@ class Models(QObject):
             "engine", "Changing the colours", jobs.recolour(self._shelf, colours), self._hand_on
         )
 
-    def predict(self, source: SavedModel | Control, device: Device, paths: Sequence[Path], size: int) -> None:
-        """Read sprites from files, fitted to the model's size, and ask what the model says of them."""
-        self._predicting = (source, device)
-        self._begin(
-            "files",
-            "Reading sprites",
-            import_jobs.import_sprites(paths, ImportOptions(size=size)),
-            self._receive_import,
-        )
+    def predict(
+        self, source: SavedModel | Control, device: Device, paths: Sequence[Path], options: ImportOptions
+    ) -> None:
+        """Read sprites from files, with a canvas of the model's size, and ask what the model says of them."""
+        look = partial(self._look, partial(jobs.predict, self._shelf, source, device))
+        self._begin("files", "Reading sprites", import_jobs.import_sprites(paths, options), look)
 
     def export(self, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> None:
         """Write a model and read it back."""
@@ -104,27 +101,33 @@ class Models(QObject):
             self._dispatcher.cancel(self._job)
 
     def _begin(self, place: Place, title: str, events: Events, receive: Callable[[Event], None] | None = None) -> None:
-        self._job = self._dispatcher.start(place, title, events, receive or self._receive)
+        self._asked += 1
+        receive = partial(self._receive, self._asked, receive or self._hand_on)
+        self._job = self._dispatcher.start(place, title, events, receive)
         self.busy_changed.emit()
 
-    def _receive(self, event: Event) -> None:
+    def _receive(self, asked: int, receive: Callable[[Event], None], event: Event) -> None:
+        if asked != self._asked:
+            return
         if isinstance(event, JobEnded):
             self._job = None
             self.busy_changed.emit()
-        elif isinstance(event, Classified | NumbersPredicted):
-            self.predicted.emit(self._shown, event)
+        else:
+            receive(event)
+
+    def _look(self, question: Callable[[Rgba], Events], event: Event) -> None:
+        """Once the sprites are read, the question itself is asked."""
+        if isinstance(event, SpritesImported):
+            told = partial(self._tell, event.sprites)
+            self._begin("engine", "Looking at sprites", question(event.sprites.rgba), told)
         else:
             self._hand_on(event)
 
-    def _receive_import(self, event: Event) -> None:
-        """Sprites to look at: once they are read, the question itself is asked."""
-        if isinstance(event, SpritesImported):
-            self._shown = event.sprites
-        elif isinstance(event, JobEnded) and event.outcome == "done" and self._predicting and self._shown is not None:
-            source, device = self._predicting
-            self._begin("engine", "Looking at sprites", jobs.predict(self._shelf, source, device, self._shown.rgba))
+    def _tell(self, sprites: Sprites, event: Event) -> None:
+        if isinstance(event, Classified | NumbersPredicted):
+            self.predicted.emit(sprites, event)
         else:
-            self._receive(event)
+            self._hand_on(event)
 
     def _receive_saved(self, event: Event) -> None:
         if isinstance(event, answers.FilesSaved):

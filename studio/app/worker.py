@@ -125,8 +125,7 @@ class Worker(QThread):
         while (job := self._next()) is not None:
             if job.cancelled or self._closing:
                 self._end(job, "cancelled")
-            elif job.paused:
-                job.resting = True
+            elif self._rests(job):
                 self._post(job, JobPaused())
             else:
                 self._advance(job)
@@ -141,6 +140,11 @@ class Worker(QThread):
                 if self._closing:
                     return None
                 self._changed.wait()
+
+    def _rests(self, job: Job) -> bool:
+        with self._changed:
+            job.resting = job.paused
+            return job.paused
 
     def _advance(self, job: Job) -> None:
         try:

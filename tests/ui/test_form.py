@@ -177,6 +177,12 @@ def test_texts_and_open_bounds(qtbot: QtBot) -> None:
     assert form.config() == Mixed(count=-(2**31) + 1, rate=1e9, name="bc")
 
 
+def test_very_long_texts_come_back_whole(qtbot: QtBot) -> None:
+    names = ";".join(f"item/potion_{number:05d}.png" for number in range(2_000))
+    assert len(names) > 32_767  # where Qt would cut
+    assert make_form(qtbot, Mixed(name=names)).config() == Mixed(name=names)
+
+
 def test_locked_controls_take_nothing_and_labels_stay_readable(qtbot: QtBot) -> None:
     form = make_form(qtbot)
     form.set_locked(True)

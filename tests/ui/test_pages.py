@@ -138,12 +138,17 @@ def test_training_from_start_to_new_sprites_on_disk(
     with qtbot.waitSignal(opened.session.models.saved, timeout=LONG_MS):
         click(opened.generate.results.save_files)
     files = sorted((tmp_path / "out").glob("*.png"))
-    assert len(files) == 64
+    assert len(files) == 64 and all(file.name.startswith("class") for file in files)
     assert np.asarray(Image.open(files[0])).shape == (8, 8, 4)
     monkeypatch.setattr(asking, "for_new_file", lambda *args: tmp_path / "sheet.png")
     with qtbot.waitSignal(opened.session.models.saved, timeout=LONG_MS):
         QTest.keyClick(opened, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
     assert Image.open(tmp_path / "sheet.png").size == (64, 64)
+    with qtbot.waitSignal(opened.session.models.generated, timeout=LONG_MS):
+        click(opened.generate.generate)
+        opened.generate.choice.models.setCurrentIndex(-1)  # the sprites are those of the model that was asked
+    picked = opened.generate.results.to_save()
+    assert picked is not None and all(name.startswith("class") for name in picked.names)
 
 
 def test_the_buttons_follow_the_training(qtbot: QtBot, opened: Window) -> None:
@@ -225,6 +230,8 @@ def test_a_classifier_shows_its_confusion_and_names_sprites(
     monkeypatch.setattr(asking, "for_files", lambda *args: sorted(sprite_folder.glob("class1/*.png"))[:5])
     with qtbot.waitSignal(opened.session.models.predicted, timeout=LONG_MS) as answered:
         click(opened.generate.predict.browse)
+        assert not opened.generate.predict.browse.isEnabled()  # one question at a time
+        assert not opened.generate.predict.open_sprites.isEnabled()
     shown, answer = answered.args
     assert shown.rgba.shape == (5, 8, 8, 4)
     assert answer.probabilities.shape == (5, 2)

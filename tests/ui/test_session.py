@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QByteArray, QObject, Slot
+from PySide6.QtCore import QByteArray, QObject, QThread, Slot
 from pytestqt.qtbot import QtBot
 
 from studio.app.answers import PaletteFound
@@ -91,6 +91,57 @@ def test_other_options_read_the_same_files_anew(qtbot: QtBot, session: Session, 
         session.importing.change_options(ImportOptions(size=16))
     assert session.importing.sprites is not None
     assert session.importing.sprites.size == 16
+
+
+@pytest.fixture
+def other_folder(sprite_folder: Path) -> Path:
+    """Another folder with sprites."""
+    return Path(shutil.copytree(sprite_folder / "class0", sprite_folder.parent / "other"))
+
+
+def test_of_two_imports_begun_one_after_the_other_the_second_counts(
+    qtbot: QtBot, session: Session, sprite_folder: Path, other_folder: Path
+) -> None:
+    session.importing.open_paths([sprite_folder])
+    session.importing.open_paths([other_folder])
+    assert session.importing.is_busy()
+    qtbot.waitUntil(lambda: not session.importing.is_busy(), timeout=LONG_MS)
+    assert session.importing.paths == (other_folder,)
+    assert session.importing.sprites is not None and session.importing.sprites.title == "other"
+
+
+def test_what_came_of_an_import_that_another_one_ended_is_not_taken_for_the_others(
+    qtbot: QtBot, session: Session, sprite_folder: Path, other_folder: Path
+) -> None:
+    session.importing.open_paths([sprite_folder])
+    files = session.dispatcher._workers["files"]
+    deadline = time.perf_counter() + LONG_MS / 1000
+    while files._jobs and time.perf_counter() < deadline:  # its sprites lie in the mailbox, not delivered yet
+        QThread.msleep(5)
+    assert not files._jobs and len(files._box)
+    session.importing.open_paths([other_folder])
+    qtbot.waitUntil(lambda: not session.importing.is_busy(), timeout=LONG_MS)
+    assert session.importing.paths == (other_folder,)
+    assert session.importing.sprites is not None and session.importing.sprites.title == "other"
+
+
+def test_choices_that_follow_at_once_are_all_taken_and_all_taken_back(
+    qtbot: QtBot, session: Session, sprite_folder: Path
+) -> None:
+    importing = session.importing
+    with qtbot.waitSignal(importing.imported, timeout=LONG_MS):
+        importing.open_paths([sprite_folder])
+    importing.change_options(importing.newest.options.replace(size=16))
+    importing.change_options(importing.newest.options.replace(class_levels=1))
+    qtbot.waitUntil(lambda: not importing.is_busy(), timeout=LONG_MS)
+    assert importing.options.changed() == {"size": 16, "class_levels": 1} and len(importing.opened.past) == 2
+    importing.undo()
+    importing.undo()
+    qtbot.waitUntil(lambda: not importing.is_busy(), timeout=LONG_MS)
+    assert importing.options.changed() == {} and len(importing.opened.future) == 2
+    importing.redo()
+    qtbot.waitUntil(lambda: not importing.is_busy(), timeout=LONG_MS)
+    assert importing.options.changed() == {"size": 16}
 
 
 def test_runs_are_listed_and_move_to_the_trash(

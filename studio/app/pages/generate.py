@@ -33,6 +33,7 @@ class GeneratePage(Page):
         self.predict = PredictPanel(session, self.choice)
         self.generate = parts.button("Generate", _GENERATE, "generate", "primary")
         self.cancel = parts.button("Cancel", "Stop generating.")
+        self._class_names: tuple[str, ...] = ()  # of the model that draws or drew, whichever is chosen by now
         self._reason = parts.text("", "muted")
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
@@ -142,13 +143,13 @@ class GeneratePage(Page):
 
     @Slot(object)
     def _show_results(self, made: SpritesColoured) -> None:
-        record = self.choice.record()
-        self.results.show_sprites(made, record.class_names if record else ())
+        self.results.show_sprites(made, self._class_names)
 
     @Slot()
     def _generate(self) -> None:
-        source, device = self.choice.source(), self.choice.device()
-        if not self._problem() and source is not None and device is not None:
+        source, device, record = self.choice.source(), self.choice.device(), self.choice.record()
+        if not self._problem() and source is not None and device is not None and record is not None:
+            self._class_names = record.class_names
             self.session.models.generate(source, device, self.request.next_settings(), self.request.colours.choice())
 
     @Slot()

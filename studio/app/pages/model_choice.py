@@ -86,7 +86,8 @@ class ModelChoice(QWidget):
     def refresh(self) -> None:
         """List the models that there are. What the user wants stays chosen; a training that ends becomes its run."""
         training, before = self._session.training, self.models.currentData()
-        live = training.is_live() and training.record is not None
+        stays = training.state == "stopping" and self._wanted == _LIVE  # until it is a run, so that none jumps in
+        live = training.record is not None and (training.is_live() or stays)
         if live and self._wanted in ("", str(training.path)):
             self._wanted = _LIVE
         elif not live and self._wanted == _LIVE and not training.is_busy():

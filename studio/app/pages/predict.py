@@ -19,8 +19,11 @@ from studio.app.widgets.flow import Flow
 from studio.app.widgets.predictions import PredictionsView
 from studio.core import wording
 from studio.core.events import Classified, NumbersPredicted
+from studio.data.imported import ImportOptions
 from studio.data.sprites import Sprites
 
+_BROWSE = "Choose files for the model to look at."
+_WAITS = "A model is at work: this can be asked once it is done."
 _OPEN = "Let the model look at the sprites of the Sprites page."
 
 
@@ -33,7 +36,7 @@ class PredictPanel(QWidget):
         self._choice = choice
         self.setAcceptDrops(True)
         self.view = PredictionsView()
-        self.browse = parts.button("Choose sprites…", "Choose files for the model to look at.", "folder")
+        self.browse = parts.button("Choose sprites…", _BROWSE, "folder")
         self.open_sprites = parts.button("The open sprites", _OPEN)
         self._title = labels.heading("")
         self._stack = QStackedWidget()
@@ -51,24 +54,28 @@ class PredictPanel(QWidget):
         self.open_sprites.clicked.connect(self._take_open_sprites)
         session.models.predicted.connect(self._show_answer)
         session.importing.imported.connect(self._refresh)
+        session.models.busy_changed.connect(self._refresh)
         self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
-        parts.enable(self.open_sprites, "" if self._session.importing.sprites else "No sprites are open.", _OPEN)
+        waits = _WAITS if self._session.models.is_busy() else ""
+        parts.enable(self.browse, waits, _BROWSE)
+        none = "" if self._session.importing.sprites else "No sprites are open."
+        parts.enable(self.open_sprites, waits or none, _OPEN)
 
     @Slot()
     def _choose_files(self) -> None:
-        self._ask(asking.for_files(self, self._session.settings, "Choose sprites"))
+        self._ask(asking.for_files(self, self._session.settings, "Choose sprites"), ImportOptions())
 
     @Slot()
     def _take_open_sprites(self) -> None:
-        self._ask(self._session.importing.paths)
+        self._ask(self._session.importing.paths, self._session.importing.options)
 
-    def _ask(self, paths: Sequence[Path]) -> None:
+    def _ask(self, paths: Sequence[Path], options: ImportOptions) -> None:
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
         if paths and source is not None and device is not None and record is not None:
-            self._session.models.predict(source, device, paths, record.size)
+            self._session.models.predict(source, device, paths, options.replace(size=record.size))
 
     @Slot(object, object)
     def _show_answer(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:
@@ -80,14 +87,15 @@ class PredictPanel(QWidget):
         self._stack.setCurrentIndex(1)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Files are welcome."""
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
+        """Files are welcome, unless an answer is awaited."""
+        if not self._session.models.is_busy() and any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Look at what was dropped."""
         event.acceptProposedAction()
-        self._ask([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        self._ask(paths, ImportOptions())
 
 
 def true_numbers(sprites: Sprites, names: Sequence[str]) -> NDArray[np.float32]:

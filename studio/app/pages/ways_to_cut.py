@@ -67,11 +67,12 @@ class WaysToCut(QObject):
     @Slot()
     def _offer(self) -> None:
         """Enable the button where there is something to see."""
-        parts.enable(self._button, "" if self._names or self._grid.selected() else _NO_SHEETS, _SEE)
+        parts.enable(self._button, "" if self._names or self._grid.selected_count() else _NO_SHEETS, _SEE)
 
     def _open(self, names: list[str], at: int = 0) -> None:
         sprites = self._importing.sprites
         assert sprites is not None
-        singles = sum("#" not in name for name in set(sprites.names) - set(names))
+        chosen = set(names)
+        singles = sum("#" not in name and name not in chosen for name in sprites.names)
         self._view.open(Sheets(self._importing.paths, tuple(names), self._importing.options, singles, sprites.size), at)
         self.opened.emit()
