@@ -29,6 +29,7 @@ from studio.data.scratch import Scratch
 from studio.data.similar import find_similar
 from studio.data.snapping import snap
 from studio.data.sprites import Sprites
+from studio.data.twins import BY_NAME, with_twins_for
 
 _AT_ONCE = 256  # sprites
 _OWN_PALETTE = 0.98  # share of the pixels that as many colours as asked for hold, where a set has a palette of so many
@@ -44,6 +45,8 @@ def mend(arranged: Arranged, options: ImportOptions, folder: Path | None) -> Gen
     Without such options it is `arranged` itself. Very many sprites go to a scratch file in `folder`. Raises
     BadInputError for a palette that can't be used, OSError when there is no room.
     """
+    if options.leave_out:
+        arranged = with_twins_for(arranged, is_left_out(options.leave_out))
     sprites = yield from _repainted(arranged.sprites, options, folder)
     changed = _different(arranged.sprites.rgba, sprites.rgba)
     chosen = _Chosen(sprites)
@@ -207,7 +210,7 @@ class _Chosen:
             named = is_left_out(names)
             for index, name in enumerate(self._all.names):
                 if named(name):
-                    self._drop(index, "chosen", "left out by name, as asked for")
+                    self._drop(index, "chosen", BY_NAME)
 
     def leave_out_empty_and_equal(self) -> None:
         """What mending has made clear, or the same as another one."""

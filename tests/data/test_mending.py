@@ -128,6 +128,45 @@ def test_similar_and_small_classes_and_names(folder: Path) -> None:
     assert found.sprites.class_names == ("a",) and set(found.sprites.labels) == {0}
 
 
+def test_a_copy_takes_the_place_of_a_sprite_that_is_left_out(tmp_path: Path) -> None:
+    home, cache = tmp_path / "set", tmp_path / "cache"
+    for number in range(3):
+        write(home / "backup" / f"{number}.png", sprite(number))
+        write(home / "items" / f"{number}.png", sprite(number))
+    write(home / "more" / "0.png", sprite(0))
+    write(home / "items" / "x.png", sprite(9))
+    options = ImportOptions(leave_out="backup/*")
+    for _ in range(2):  # read, and from what was kept of that
+        *_, found = import_sprites([home], options, cache)
+        assert isinstance(found, SpritesImported)
+        assert sorted(found.sprites.names) == ["items/0.png", "items/1.png", "items/2.png", "items/x.png"]
+        assert found.sprites.class_names == ("items",) and np.array_equal(named(found, "items/2.png"), sprite(2))
+        chosen = {f"backup/{number}.png": "chosen" for number in range(3)}
+        assert left_out(found) == {**chosen, "more/0.png": "duplicate"}
+        assert found.quarantine[-1].reason == (
+            "the same pixels as items/0.png, which is in another class: 'items', not 'more'"
+        )
+    assert left_out(opened(home, leave_out="backup/*;items/*")).keys() >= {"items/0.png"}
+    assert "more/0.png" in opened(home, leave_out="backup/*;items/0.png").sprites.names
+
+
+def test_a_copy_in_the_right_class_keeps_its_numbers_and_what_is_said_of_its_pixels(tmp_path: Path) -> None:
+    soft = sprite(1)
+    soft[3, 3, 3] = 200
+    for folder in ("right", "a wrong"):
+        write(tmp_path / folder / "x.png", soft)
+    write(tmp_path / "right" / "y.png", sprite(2))
+    (tmp_path / "labels.csv").write_text("file,price\na wrong/x.png,1\nright/x.png,7\n")
+    assert "other numbers" in opened(tmp_path).quarantine[0].reason
+    found = opened(tmp_path, leave_out="a wrong/x.png")
+    assert found.sprites.names == ("right/x.png", "right/y.png") and found.sprites.class_names == ("right",)
+    assert found.sprites.targets[0].tolist() == [7] and np.isnan(found.sprites.targets[1, 0])
+    assert [(item.name, item.group) for item in found.notes if item.group != "labels"] == [
+        ("right/x.png", "soft alpha")
+    ]
+    assert left_out(found) == {"a wrong/x.png": "chosen"}
+
+
 def test_leaving_all_out_says_so(folder: Path) -> None:
     with pytest.raises(BadInputError, match="all 7 sprites are left out") as caught:
         opened(folder, leave_out="*")
