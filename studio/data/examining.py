@@ -104,7 +104,7 @@ def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
 
 
 def _similar(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
-    found = yield from find_similar(sprites.rgba)
+    found = (yield from find_similar(sprites.rgba)).earliest()
     pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
     twins = [(sprites.names[first], sprites.names[second]) for first, second in pairs]
     return [Quarantined(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(twins)]

@@ -225,12 +225,13 @@ class _Chosen:
                 self._drop(index, "duplicate", f"the same pixels as {self._all.names[earlier]} once both are mended")
 
     def leave_out_similar(self) -> Generator[Event, None, None]:
-        """Where several are alike the first stays."""
+        """Those that are like an earlier one which stays: of a chain, the next but one may be unlike the first."""
         indices = np.flatnonzero(self._kept)
         similar = yield from find_similar(self._all.rgba[indices])
-        for number, second in enumerate(similar.second.tolist()):
-            words = similar.words(number, self._all.names[indices[similar.first[number]]])
-            self._drop(int(indices[second]), "similar", words)
+        pairs = zip(indices[similar.first].tolist(), indices[similar.second].tolist(), strict=True)
+        for number, (first, second) in enumerate(pairs):
+            if self._kept[first] and self._kept[second]:
+                self._drop(second, "similar", similar.words(number, self._all.names[first]))
 
     def leave_out_small_classes(self, minimum: int) -> None:
         counts = np.bincount(self._all.labels[self._kept], minlength=len(self._all.class_names))

@@ -128,6 +128,20 @@ def test_similar_and_small_classes_and_names(folder: Path) -> None:
     assert found.sprites.class_names == ("a",) and set(found.sprites.labels) == {0}
 
 
+def test_of_a_chain_of_frames_each_that_goes_is_like_one_that_stays(tmp_path: Path) -> None:
+    """Each frame differs from the one before it in six pixels, and so from the first one soon in very many."""
+    rgba = sprite(3, 32)
+    for number in range(12):
+        place = 32 * 2 * number + 32 * 3
+        rgba.reshape(-1, 4)[place + 4 : place + 10, :3] ^= 128
+        write(tmp_path / f"{number:02}.png", rgba)
+    found = opened(tmp_path, similar="leave out")
+    assert 2 <= len(found.sprites) < 12 and len(found.sprites) + len(found.quarantine) == 12
+    for item in found.quarantine:
+        name = item.reason.removeprefix("like ").partition(" ")[0]
+        assert name in found.sprites.names and item.group == "similar"
+
+
 def test_a_copy_takes_the_place_of_a_sprite_that_is_left_out(tmp_path: Path) -> None:
     home, cache = tmp_path / "set", tmp_path / "cache"
     for number in range(3):
