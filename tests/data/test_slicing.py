@@ -158,6 +158,17 @@ def test_what_is_described_or_fits_the_canvas_stays_whole(tmp_path: Path) -> Non
     assert len(imported(tmp_path / "set", sheets="grid", tile=8).sprites) == 3
 
 
+@pytest.mark.parametrize("shrink", [0, 4])
+def test_enlarged_sprites_that_fit_the_canvas_at_their_true_size_stay_whole(tmp_path: Path, shrink: int) -> None:
+    for number in range(3):
+        write(tmp_path / f"{number}.png", sprite(number, 16).repeat(4, 0).repeat(4, 1))
+    sheet = np.concatenate([sprite(number, 16) for number in range(5, 7)], 1)
+    write(tmp_path / "s.png", sheet.repeat(4, 0).repeat(4, 1))
+    event = imported(tmp_path, sheets="grid", tile=32, size=16, shrink=shrink)
+    assert event.sprites.names[:4] == ("0.png", "1.png", "2.png", "s.png#r1 c1") and len(event.sprites) == 3 + 8
+    assert all(np.array_equal(event.sprites.rgba[number], sprite(number, 16)) for number in range(3))
+
+
 def test_a_sheet_without_a_grid_says_what_to_do(tmp_path: Path) -> None:
     write(tmp_path / "set" / "s.png", np.full((96, 96, 4), 255, np.uint8))
     write(tmp_path / "set" / "one.png", sprite(1, 16))
