@@ -167,8 +167,7 @@ def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:
     place = len(table.names)
     canvas = np.zeros((table.size, table.size, 4), np.uint8)
     _fit(shape.rgba, canvas)
-    folders = (*file.folders, *shape.folders)[: table.options.class_levels]
-    class_name = shape.label or table.labelling.class_of(row) or "/".join(folders) or file.home
+    class_name = shape.label or table.labelling.class_of(row) or _folder_class(file, shape, table.options.class_levels)
     first = table.places.setdefault(hashlib.blake2b(canvas.data, digest_size=16).digest(), place)
     if first != place:
         classes = (table.class_names[table.class_of[first]], class_name)
@@ -182,6 +181,13 @@ def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:
     table.class_of.append(table.class_number(class_name))
     table.rows.append(row)
     return None
+
+
+def _folder_class(file: Found, shape: Shape, levels: int) -> str:
+    """The class by folders. That a sheet which is cut, or its row, makes one was asked for, however deep it lies."""
+    if shape.cut:
+        return "/".join((*file.folders[:levels], *shape.folders))
+    return "/".join((*file.folders, *shape.folders)[:levels]) or file.home
 
 
 def same_as(name: str, classes: tuple[str, str], *, numbers_differ: bool) -> str:

@@ -133,6 +133,15 @@ def test_a_grid_that_is_given_and_a_class_per_row(tmp_path: Path) -> None:
     assert (event.sprites.rgba[4, 2:14, 4:12] == sprite(4, 8, 12)).all()
 
 
+def test_a_sheet_that_is_cut_makes_classes_however_deep_it_lies(tmp_path: Path) -> None:
+    rows = [np.concatenate([sprite(2 * row), sprite(2 * row + 1)], 1) for row in range(2)]
+    write(tmp_path / "chars" / "heroes" / "young" / "s.png", np.concatenate(rows))
+    rows_of = imported(tmp_path, sheets="grid", tile=8, sheet_classes="row").sprites
+    assert rows_of.class_names == ("chars/heroes/s row 1", "chars/heroes/s row 2")
+    assert rows_of.labels.tolist() == [0, 0, 1, 1]
+    assert imported(tmp_path, sheets="grid", tile=8, class_levels=1).sprites.class_names == ("chars/s",)
+
+
 def test_margins_can_differ(tmp_path: Path) -> None:
     tiles = np.concatenate([sprite(number, 8) for number in range(3)], 1)
     write(tmp_path / "s.png", np.pad(tiles, ((5, 0), (2, 0), (0, 0))))
