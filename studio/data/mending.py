@@ -22,7 +22,7 @@ from studio.data.canvas import OPAQUE, as_numbers, clear_hidden
 from studio.data.colour_use import colours_used
 from studio.data.imported import ImportOptions, Quarantined
 from studio.data.merging import merge
-from studio.data.palette import MOST_COLOURS, main_colours, palette_of
+from studio.data.palette import MOST_COLOURS, main_colours, palette_of, sampling_step
 from studio.data.palette_files import load_palette
 from studio.data.palettes.base import Palette
 from studio.data.scratch import Scratch
@@ -126,7 +126,7 @@ def merging(rgba: Rgba, distance: float) -> _Change:
 
     distance: as in `merge`.
     """
-    colours, counts = palette_of(rgba, _EVERY_COLOUR)
+    colours, counts = palette_of(_some_opaque(rgba), _EVERY_COLOUR)
     becomes = merge(colours[:, :3], counts, distance)
     before = colours.view("<u4")[:, 0]
     order = before.argsort()
@@ -146,9 +146,10 @@ def _in_main_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
     count = options.colours_all
     if not count:
         return None
-    colours, pixels = palette_of(rgba, MOST_COLOURS)
+    some = _some_opaque(rgba)
+    colours, pixels = palette_of(some, MOST_COLOURS)
     own = pixels[:count].sum() >= _OWN_PALETTE * pixels.sum()
-    return _snapping(colours[:count] if own else main_colours(rgba, count)) if len(colours) else None
+    return _snapping(colours[:count] if own else main_colours(some, count)) if len(colours) else None
 
 
 def _in_palette(rgba: Rgba, options: ImportOptions) -> _Change | None:
@@ -172,6 +173,11 @@ def _each_in_few_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
         return result
 
     return change
+
+
+def _some_opaque(rgba: Rgba) -> Rgba:
+    """What can be seen made solid, of so many sprites as `palette_of` looks at: a copy of all might not fit."""
+    return _opaque(rgba[:: sampling_step(rgba)])
 
 
 def _opaque(rgba: Rgba) -> Rgba:

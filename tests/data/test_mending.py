@@ -101,6 +101,21 @@ def test_merged_colours_are_those_that_were_used_most(tmp_path: Path) -> None:
     assert pixels[3, 3].tolist() == [100, 150, 200, 255] and pixels[4, 4].tolist() == [250, 20, 20, 255]
 
 
+def test_colours_that_are_only_half_transparent_count_too(tmp_path: Path) -> None:
+    for number in range(3):
+        ghost = sprite(number)
+        ghost[..., 3] //= 2
+        write(tmp_path / f"{number}.png", ghost)
+    assert colours_used(opened(tmp_path).sprites.rgba).max() > 4
+    found = opened(tmp_path, colours_all=4).sprites.rgba
+    seen = found[found[..., 3] > 0]
+    assert len(np.unique(seen[:, :3], axis=0)) == 4 and set(seen[:, 3]) == {127}
+    solid = np.full((8, 8, 4), (100, 150, 200, 255), np.uint8)
+    solid[4, 4] = (101, 150, 200, 90)
+    write(tmp_path / "solid.png", solid)
+    assert named(opened(tmp_path, merge_colours=0.02), "solid.png")[4, 4].tolist() == [100, 150, 200, 90]
+
+
 def test_a_palette_file(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "two.hex"
     path.write_text("102030\nf0e0d0\n")
