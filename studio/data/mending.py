@@ -155,8 +155,7 @@ def _in_main_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
 def _in_palette(rgba: Rgba, options: ImportOptions) -> _Change | None:
     if not options.palette:
         return None
-    palette = load_palette(Path(options.palette).expanduser())
-    palette.visible()  # raises where there is nothing to be seen
+    palette = load_palette(Path(options.palette))
     return lambda part: snap(part, palette)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError
+from studio.core.events import Progress
 from studio.data.colour_use import colours_used
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.mending import as_names, harden, is_left_out
@@ -132,6 +134,21 @@ def test_a_palette_file(folder: Path, tmp_path: Path) -> None:
     path.write_text("102030\nnothing\n")
     with pytest.raises(BadInputError, match="line 2"):
         opened(folder, palette=str(path))
+
+
+def test_a_palette_is_looked_for_before_the_files_are_read(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = import_sprites([folder], ImportOptions(palette="~nobody there/x.gpl"))
+    assert next(events) == Progress(0, 0, "files found")
+    with pytest.raises(BadInputError, match=r"no palette '.*~nobody there/x\.gpl'"):
+        next(events)
+    (tmp_path / "two.hex").write_text("102030\nf0e0d0\n")
+    monkeypatch.chdir(folder)
+    found = opened(folder, palette="../two.hex")
+    assert found.sprites.origin["options"] == {"palette": str(tmp_path / "two.hex")}
+    monkeypatch.setenv("HOME" if os.name == "posix" else "USERPROFILE", str(tmp_path))
+    assert opened(folder, palette="~/two.hex").sprites.origin == found.sprites.origin
 
 
 def test_similar_and_small_classes_and_names(folder: Path) -> None:
