@@ -63,7 +63,7 @@ def _many_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]
 
 def _near_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
     """Sprites that need fewer colours once near ones are merged."""
-    change = merging(sprites.rgba, HARDLY_SEEN)
+    change = yield from merging(sprites.rgba, HARDLY_SEEN)
     items = []
     for start in range(0, len(sprites), _AT_ONCE):
         part = sprites.rgba[start : start + _AT_ONCE]

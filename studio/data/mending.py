@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Generator
 from fnmatch import translate
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -99,35 +100,36 @@ def harden(rgba: Rgba, threshold: int) -> Rgba:
 
 def _repainted(sprites: Sprites, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Sprites]:
     rgba = sprites.rgba
-    for change_for in (_solid, _merged, _in_main_colours, _in_palette, _each_in_few_colours):
-        change = change_for(rgba, options)
-        if change is None:
-            continue
-        result = Scratch(folder)
-        for start in range(0, len(rgba), _AT_ONCE):
-            result.add(change(rgba[start : start + _AT_ONCE]))
-            yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites mended")
-        rgba = result.array().reshape(rgba.shape)
-        result.close()
+    if options.alpha_threshold:
+        rgba = yield from _changed(rgba, partial(harden, threshold=options.alpha_threshold), folder)
+    if options.merge_colours:
+        change = yield from merging(rgba, options.merge_colours)
+        rgba = yield from _changed(rgba, change, folder)
+    for change_for in (_in_main_colours, _in_palette, _each_in_few_colours):
+        rgba = yield from _changed(rgba, change_for(rgba, options), folder)
     return sprites if rgba is sprites.rgba else dataclasses.replace(sprites, rgba=rgba, stored=None)
 
 
-def _solid(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    threshold = options.alpha_threshold
-    return (lambda part: harden(part, threshold)) if threshold else None
+def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generator[Event, None, Rgba]:
+    """All sprites as `change` makes them, or as they are without one."""
+    if change is None:
+        return rgba
+    result = Scratch(folder)
+    for start in range(0, len(rgba), _AT_ONCE):
+        result.add(change(rgba[start : start + _AT_ONCE]))
+        yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites mended")
+    changed = result.array().reshape(rgba.shape)
+    result.close()
+    return changed
 
 
-def _merged(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    return merging(rgba, options.merge_colours) if options.merge_colours else None
-
-
-def merging(rgba: Rgba, distance: float) -> _Change:
-    """What makes one of the near colours of these sprites; of very large sets rare colours stay.
+def merging(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
+    """Returns what makes one of the near colours of these sprites; of very large sets rare colours stay.
 
     distance: as in `merge`.
     """
     colours, counts = palette_of(_some_opaque(rgba), _EVERY_COLOUR)
-    becomes = merge(colours[:, :3], counts, distance)
+    becomes = yield from merge(colours[:, :3], counts, distance)
     before = colours.view("<u4")[:, 0]
     order = before.argsort()
     known, instead = before[order], before[becomes][order]
