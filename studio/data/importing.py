@@ -81,8 +81,7 @@ def import_sprites(
     """
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
-    roots = roots_of(paths)
-    options = _with_palette(options)
+    roots, options = roots_of(paths), _with_palette(options)
     sources = all_sources()
     files, problems = yield from _list_files(roots)
     entry = recalled = None
