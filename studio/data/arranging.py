@@ -147,22 +147,20 @@ def _added(table: _Table, reading: Reading) -> Iterator[None]:
     table.quarantine += [_quarantined(reading.file, remark) for remark in reading.left_out]
     before = len(table.names)
     for shape in reading.shapes:
-        problem = _place(table, reading.file, shape)
-        if problem is None:
+        if _place(table, reading.file, shape):
             table.notes += [_quarantined(reading.file, remark) for remark in shape.remarks]
-        else:
-            table.quarantine.append(_quarantined(reading.file, problem))
         yield
     kept = len(table.names) > before
     remarks = [remark for remark in reading.remarks if kept or remark.group == "cut sheet"]
     table.notes += [_quarantined(reading.file, remark) for remark in remarks]
 
 
-def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:
-    """Put a shape at the end of the table. The reason where it can't be."""
+def _place(table: _Table, file: Found, shape: Shape) -> bool:
+    """Put a shape at the end of the table, or in quarantine where it can't be. Whether it is kept."""
     row = table.labelling.row_of(file, shape.part)
     if not _fits(shape, table.size, table.options):
-        return _misfit(shape, table.size, table.options)
+        table.quarantine.append(_quarantined(file, _misfit(shape, table.size, table.options)))
+        return False
     assert shape.rgba is not None
     place = len(table.names)
     canvas = np.zeros((table.size, table.size, 4), np.uint8)
@@ -172,15 +170,17 @@ def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:
     if first != place:
         classes = (table.class_names[table.class_of[first]], class_name)
         differ = table.labelling.differ(table.rows[first], row)
-        remark = Remark("duplicate", same_as(table.names[first], classes, numbers_differ=differ), shape.part)
+        reason = same_as(table.names[first], classes, numbers_differ=differ)
+        item = _quarantined(file, Remark("duplicate", reason, shape.part))
         numbers = table.labelling.targets_of(np.array([row]))[0].tolist()
-        table.twins.append(Twin(_quarantined(file, remark), first, class_name, tuple(numbers)))
-        return remark
+        table.quarantine.append(item)
+        table.twins.append(Twin(item, first, class_name, tuple(numbers)))
+        return False
     table.pixels.add(canvas)
     table.names.append(_name(file, shape.part))
     table.class_of.append(table.class_number(class_name))
     table.rows.append(row)
-    return None
+    return True
 
 
 def _folder_class(file: Found, shape: Shape, levels: int) -> str:

@@ -46,8 +46,8 @@ def pictures_in(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
     first = list(islice(frames, 2))
     if not first or (len(first) == 1 and not tally.stopped):
         # Around the one frame of a GIF that does not fill its screen, Pillow puts a colour that no viewer shows.
-        drawn = _shown(iter(first), suffix, tally) if first and data.startswith(_GIF) and not _fills(first[0]) else None
-        decoded = next(drawn) if drawn else decode(data, suffix)
+        inset = data.startswith(_GIF) and first and not _fills(first[0])
+        decoded = next(_shown(iter(first), suffix, tally)) if inset else decode(data, suffix)
         yield Picture(decoded.rgba)
         yield from decoded.remarks
     else:

@@ -80,9 +80,11 @@ def _read(file: Found, source: Source, options: ImportOptions) -> Reading:
             if isinstance(item, Picture):
                 picture = replace(item, label=item.label or item.tag) if options.tag_classes else item
                 cut = sliced(picture, shown(file.stem), options)
-                is_cut = cut[0] is not picture
-                reading.shapes.extend(replace(_shape(part, options.shrink), cut=is_cut) for part in cut)
-                if is_cut:
+                shapes = (_shape(part, options.shrink) for part in cut)
+                if cut[0] is picture:
+                    reading.shapes.extend(shapes)
+                else:
+                    reading.shapes.extend(replace(shape, cut=True) for shape in shapes)
                     reading.remarks.append(Remark("cut sheet", _in_words(cut, options)))
             elif item.group in QUARANTINE_GROUPS:
                 reading.left_out.append(item)

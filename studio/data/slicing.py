@@ -70,7 +70,7 @@ def may_be_sheet(picture: Picture) -> bool:
 def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
     """Whether a picture is a sprite and no sheet, as the canvas that was asked for holds it at its true size.
 
-    Its colour is zeroed under alpha 0.
+    rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
     """
     return options.size > 0 and max(shrunk(rgba, options.shrink).shape[:2]) <= options.size
 

@@ -35,17 +35,17 @@ def with_twins_for(arranged: Arranged, is_out: Callable[[str], bool]) -> Arrange
 
 
 def _exchanged(sprites: Sprites, instead: Mapping[int, Twin]) -> Sprites:
-    """The same pixels under the twins' names, with their classes and numbers."""
+    """The same pixels under the twins' names, with their classes and numbers; no class is without a sprite."""
     names, labels, targets = list(sprites.names), sprites.labels.copy(), sprites.targets.copy()
-    numbers = {name: number for number, name in enumerate(sprites.class_names)}
+    label_of = {name: label for label, name in enumerate(sprites.class_names)}
     for index, twin in instead.items():
         names[index], targets[index] = twin.item.name, twin.numbers
-        labels[index] = numbers.setdefault(twin.class_name, len(numbers))
-    known = list(numbers)
+        labels[index] = label_of.setdefault(twin.class_name, len(label_of))
+    known = list(label_of)
     used = sorted(np.unique(labels).tolist(), key=known.__getitem__)
     rank = np.zeros(len(known), np.int64)
     rank[used] = np.arange(len(used))
-    class_names = tuple(known[number] for number in used)
+    class_names = tuple(known[label] for label in used)
     return dataclasses.replace(
         sprites, labels=rank[labels], class_names=class_names, names=tuple(names), targets=targets
     )
