@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from studio.cli.finding import find_device, find_run, import_with
+from studio.cli.finding import find_device, find_run, import_with, say_left_out
 from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.errors import UsageError
@@ -41,8 +41,9 @@ def evaluate(args: argparse.Namespace) -> int:
         _say_validated(follow(evaluate(model, path, settings), reporter, Validated), reporter)
         return 0
     if args.paths:
-        sprites = import_with(args.paths, ImportOptions(size=model.spec.size), reporter).sprites
-        events = evaluate_sprites(model, path, sprites.rgba, sprites.title)
+        read = import_with(args.paths, ImportOptions(size=model.spec.size), reporter)
+        say_left_out(read, reporter)
+        events = evaluate_sprites(model, path, read.sprites.rgba, read.sprites.title)
     else:
         events = evaluate(model, path, settings)
     _say_evaluated(follow(events, reporter, Evaluated), reporter)

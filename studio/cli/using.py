@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from studio.cli.finding import find_device, find_run, import_with
+from studio.cli.finding import find_device, find_run, import_with, say_left_out
 from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
@@ -50,7 +50,7 @@ def generate(args: argparse.Namespace) -> int:
         raise UsageError(f"--columns must be at least 1, not {args.columns}.")
     path = find_run(args.run_name)
     out = args.out or Path(f"{files.safe_name(path.name)} {settings.class_name or 'sprites'} {settings.seed}.png")
-    if out.suffix and out.suffix.lower() != ".png" and not out.is_dir():
+    if _is_sheet(out) and out.suffix.lower() != ".png":
         raise UsageError(f"Sprites are not saved as {out.suffix}.", "Let --out end in .png, or give a folder.")
     model = load_model(path, args.checkpoint, find_device(args))
     drawn = follow(generate(model, settings.replace(true_pixels=False)), reporter, SpritesGenerated)
@@ -58,7 +58,7 @@ def generate(args: argparse.Namespace) -> int:
     palette = choice.palette.name if choice.palette is not None else ""
     written = save_sprites(made, model, settings, out, args.columns, palette)
     reporter.record({"type": "FilesSaved", "paths": written})
-    where = written[0] if len(written) < 3 and out.suffix else out
+    where = written[0] if len(written) < 3 and _is_sheet(out) else out
     colours = f", in the colours of {palette}" if palette else ""
     reporter.say(f"{count(len(made.sprites), 'new sprite')} of {made.model}{colours}: {where}")
     return 0
@@ -87,11 +87,16 @@ def save_sprites(
     about = {"model": made.model, "recipe": model.recipe.name, **settings.to_json()}
     if palette:
         about["palette"] = palette
-    if out.suffix:
+    if _is_sheet(out):
         return save_sheet(out, made.sprites, columns, classes=classes, metadata=about)
     digits = len(str(len(classes)))
     names = [f"{label.rpartition('/')[2] or 'sprite'} {place:0{digits}d}" for place, label in enumerate(classes, 1)]
     return save_files(out, made.sprites, names, about)
+
+
+def _is_sheet(out: Path) -> bool:
+    """Whether a sheet is to be saved as `out`; else files go into that folder, which may have a dot in its name."""
+    return bool(out.suffix) and not out.is_dir()
 
 
 def predict(args: argparse.Namespace) -> int:
@@ -100,7 +105,9 @@ def predict(args: argparse.Namespace) -> int:
 
     reporter = reporter_for(args)
     model = load_model(find_run(args.run_name), args.checkpoint, find_device(args))
-    sprites = import_with(args.paths, ImportOptions(size=model.spec.size), reporter).sprites
+    read = import_with(args.paths, ImportOptions(size=model.spec.size), reporter)
+    say_left_out(read, reporter)
+    sprites = read.sprites
     found = follow(predict(model, sprites.rgba), reporter, Event)
     if isinstance(found, NumbersPredicted):
         columns, rows = (

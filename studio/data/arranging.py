@@ -33,15 +33,30 @@ _ADVICE = {
 }
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Twin:
+    """A sprite that was left out because one that was kept has the same pixels.
+
+    item: as it stands in the quarantine. first: index of the one that was kept. class_name, numbers: what would be its
+    own; one number for each of Sprites.target_names, NaN where it is missing.
+    """
+
+    item: Quarantined
+    first: int
+    class_name: str
+    numbers: tuple[float, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Arranged:
-    """As in SpritesImported; `sprites` may be empty."""
+    """As in SpritesImported; `sprites` may be empty. twins: those of the sprites, in the order of their files."""
 
     sprites: Sprites
     quarantine: tuple[Quarantined, ...]
     notes: tuple[Quarantined, ...]
     sizes: Mapping[tuple[int, int], int]
     proposed_size: int
+    twins: tuple[Twin, ...]
 
 
 class _Table:
@@ -58,6 +73,7 @@ class _Table:
         self.places: dict[bytes, int] = {}  # digest of the pixels -> index of the sprite
         self.quarantine: list[Quarantined] = []
         self.notes: list[Quarantined] = []
+        self.twins: list[Twin] = []
 
     def class_number(self, name: str) -> int:
         """The number of a class, a new one if it has none yet."""
@@ -107,7 +123,7 @@ def arrange(
     quarantine = sorted([*problems, *table.quarantine], key=lambda item: item.name)
     sprites = table.sprites(title)
     notes = sorted([*table.notes, *labelling.notes()], key=lambda item: item.name)
-    return Arranged(sprites, tuple(quarantine), tuple(notes), dict(gathered.sizes), proposed)
+    return Arranged(sprites, tuple(quarantine), tuple(notes), dict(gathered.sizes), proposed, tuple(table.twins))
 
 
 def _check_room(count: int, size: int, folder: Path) -> None:
@@ -131,39 +147,54 @@ def _added(table: _Table, reading: Reading) -> Iterator[None]:
     table.quarantine += [_quarantined(reading.file, remark) for remark in reading.left_out]
     before = len(table.names)
     for shape in reading.shapes:
-        problem = _place(table, reading.file, shape)
-        if problem is None:
+        if _place(table, reading.file, shape):
             table.notes += [_quarantined(reading.file, remark) for remark in shape.remarks]
-        else:
-            table.quarantine.append(_quarantined(reading.file, problem))
         yield
     kept = len(table.names) > before
     remarks = [remark for remark in reading.remarks if kept or remark.group == "cut sheet"]
     table.notes += [_quarantined(reading.file, remark) for remark in remarks]
 
 
-def _place(table: _Table, file: Found, shape: Shape) -> Remark | None:
-    """Put a shape at the end of the table. The reason where it can't be."""
+def _place(table: _Table, file: Found, shape: Shape) -> bool:
+    """Put a shape at the end of the table, or in quarantine where it can't be. Whether it is kept."""
     row = table.labelling.row_of(file, shape.part)
     if not _fits(shape, table.size, table.options):
-        return _misfit(shape, table.size, table.options)
+        table.quarantine.append(_quarantined(file, _misfit(shape, table.size, table.options)))
+        return False
     assert shape.rgba is not None
     place = len(table.names)
     canvas = np.zeros((table.size, table.size, 4), np.uint8)
     _fit(shape.rgba, canvas)
-    folders = (*file.folders, *shape.folders)[: table.options.class_levels]
-    class_name = shape.label or table.labelling.class_of(row) or "/".join(folders) or file.home
+    class_name = shape.label or table.labelling.class_of(row) or _folder_class(file, shape, table.options.class_levels)
     first = table.places.setdefault(hashlib.blake2b(canvas.data, digest_size=16).digest(), place)
     if first != place:
-        other = table.class_names[table.class_of[first]]
-        conflict = "" if other == class_name else f", which is in another class: {other!r}, not {class_name!r}"
-        conflict += ", which has other numbers" if table.labelling.differ(table.rows[first], row) else ""
-        return Remark("duplicate", f"the same pixels as {table.names[first]}{conflict}", shape.part)
+        classes = (table.class_names[table.class_of[first]], class_name)
+        differ = table.labelling.differ(table.rows[first], row)
+        reason = same_as(table.names[first], classes, numbers_differ=differ)
+        item = _quarantined(file, Remark("duplicate", reason, shape.part))
+        numbers = table.labelling.targets_of(np.array([row]))[0].tolist()
+        table.quarantine.append(item)
+        table.twins.append(Twin(item, first, class_name, tuple(numbers)))
+        return False
     table.pixels.add(canvas)
     table.names.append(_name(file, shape.part))
     table.class_of.append(table.class_number(class_name))
     table.rows.append(row)
-    return None
+    return True
+
+
+def _folder_class(file: Found, shape: Shape, levels: int) -> str:
+    """The class by folders. That a sheet which is cut, or its row, makes one was asked for, however deep it lies."""
+    if shape.cut:
+        return "/".join((*file.folders[:levels], *shape.folders))
+    return "/".join((*file.folders, *shape.folders)[:levels]) or file.home
+
+
+def same_as(name: str, classes: tuple[str, str], *, numbers_differ: bool) -> str:
+    """Why a twin is left out. name: of the sprite that is kept. classes: of that one and of the twin."""
+    kept, own = classes
+    conflict = "" if kept == own else f", which is in another class: {kept!r}, not {own!r}"
+    return f"the same pixels as {name}{conflict}" + (", which has other numbers" if numbers_differ else "")
 
 
 def _fit(rgba: Rgba, canvas: Rgba) -> None:

@@ -16,12 +16,12 @@ import PIL
 from studio.core.config import settings_of
 from studio.core.errors import BadInputError
 from studio.data import packed
-from studio.data.arranging import Arranged
+from studio.data.arranging import Arranged, Twin
 from studio.data.imported import Quarantined, ReadOptions
 from studio.data.listing import Root
 from studio.data.sources.base import Found
 
-_VERSION = 4  # to be raised when the same files would be imported differently
+_VERSION = 5  # to be raised when the same files would be imported differently
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30  # of all entries but the newest, whose sprites may be mapped from it
 _LOOK_EVERY = 4096  # files
@@ -63,7 +63,8 @@ def recalling(entry: Path) -> Generator[int, None, Arranged | None]:
         sprites, extra = yield from packed.loading(entry)
         sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
         quarantine, notes = (tuple(_listed(extra[key])) for key in ("quarantine", "notes"))
-        arranged = Arranged(sprites, quarantine, notes, sizes, int(extra["proposed_size"]))
+        twins = tuple(_twins(extra["twins"]))
+        arranged = Arranged(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), twins)
     except (BadInputError, KeyError, ValueError, TypeError):
         return None
     with contextlib.suppress(OSError):
@@ -81,6 +82,7 @@ def storing(entry: Path, arranged: Arranged) -> Generator[int, None, Arranged]:
         "quarantine": [_row(item) for item in arranged.quarantine],
         "notes": [_row(item) for item in arranged.notes],
         "proposed_size": arranged.proposed_size,
+        "twins": [[_row(twin.item), twin.first, twin.class_name, twin.numbers] for twin in arranged.twins],
     }
     yield from packed.saving(arranged.sprites, entry, extra)
     _tidy(entry)
@@ -94,6 +96,12 @@ def _row(item: Quarantined) -> list[str]:
 def _listed(rows: Sequence[Sequence[str]]) -> Iterator[Quarantined]:
     for name, reason, group, path in rows:
         yield Quarantined(name, reason, group, Path(path) if path else None)
+
+
+def _twins(rows: Sequence[tuple[Sequence[str], int, str, Sequence[float]]]) -> Iterator[Twin]:
+    items = _listed([item for item, *_ in rows])
+    for item, (_, first, class_name, numbers) in zip(items, rows, strict=True):
+        yield Twin(item, first, class_name, tuple(numbers))
 
 
 def _tidy(newest: Path) -> None:

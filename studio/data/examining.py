@@ -63,7 +63,7 @@ def _many_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]
 
 def _near_colours(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
     """Sprites that need fewer colours once near ones are merged."""
-    change = merging(sprites.rgba, HARDLY_SEEN)
+    change = yield from merging(sprites.rgba, HARDLY_SEEN)
     items = []
     for start in range(0, len(sprites), _AT_ONCE):
         part = sprites.rgba[start : start + _AT_ONCE]
@@ -104,7 +104,7 @@ def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
 
 
 def _similar(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
-    found = yield from find_similar(sprites.rgba)
+    found = (yield from find_similar(sprites.rgba)).earliest()
     pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
     twins = [(sprites.names[first], sprites.names[second]) for first, second in pairs]
     return [Quarantined(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(twins)]

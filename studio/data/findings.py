@@ -135,8 +135,11 @@ def _true_size(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     some = [case.found.sprites.rgba[places[item.name]] for item in items[:_ENOUGH] if item.name in places]
     scale, how_many = Counter(native_scale(rgba) for rgba in some).most_common(1)[0]
     shrink = scale if how_many >= _MOSTLY * len(some) else 0
-    # The canvas may have been chosen for the enlarged ones.
-    yield Fix("Bring them to their true size", {"shrink": shrink, "size": 0})
+    if shrink == 1:
+        return
+    # The canvas may have been chosen for the enlarged ones; where sheets are cut, it says which pictures are none.
+    size = max(1, case.options.size // scale) if case.options.size and case.options.sheets != "as they are" else 0
+    yield Fix("Bring them to their true size", {"shrink": shrink, "size": size})
 
 
 def _cut(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:

@@ -20,6 +20,7 @@ from studio.data.decoding import Decoded, check_size, decode
 from studio.data.png import MAGIC
 from studio.data.sources.base import Picture, Refused, Remark
 
+_GIF = b"GIF8"
 MOST_FRAMES = 256  # of an animation that are looked at
 MOST_PIXELS = 32 << 20  # of an animation that are decoded: twice as many frames of 256 x 256, or two of 4096 x 4096
 SAME_SHARE = 0.02  # of the visible pixels: frames that differ in fewer are the same to a person
@@ -44,7 +45,9 @@ def pictures_in(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
     frames = _found(data, tally)
     first = list(islice(frames, 2))
     if not first or (len(first) == 1 and not tally.stopped):
-        decoded = decode(data, suffix)
+        # Around the one frame of a GIF that does not fill its screen, Pillow puts a colour that no viewer shows.
+        inset = data.startswith(_GIF) and first and not _fills(first[0])
+        decoded = next(_shown(iter(first), suffix, tally)) if inset else decode(data, suffix)
         yield Picture(decoded.rgba)
         yield from decoded.remarks
     else:
@@ -55,7 +58,7 @@ def pictures_in(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
 
 def _found(data: bytes, tally: _Tally) -> Iterator[Frame]:
     """The frames up to the first damage, counted on the way. None where there is no animation."""
-    if data.startswith(b"GIF8"):
+    if data.startswith(_GIF):
         frames = gif.frames_of(data)
     elif data.startswith(b"RIFF"):
         frames = webp.frames_of(data)
@@ -96,6 +99,10 @@ def _shown(frames: Iterator[Frame], suffix: str, tally: _Tally) -> Iterator[Deco
         if not canvas.size:
             canvas = np.zeros((height, width, 4), np.uint8)
         yield Decoded(_drawn(canvas, frame, decoded.rgba), decoded.remarks)
+
+
+def _fills(frame: Frame) -> bool:
+    return (frame.left, frame.top, frame.width, frame.height) == (0, 0, *frame.canvas)
 
 
 def _drawn(canvas: Rgba, frame: Frame, rgba: Rgba) -> Rgba:

@@ -27,9 +27,10 @@ class _Texts(NamedTuple):
     folders: tuple[str, ...]
     label: str
     remarks: tuple[Remark, ...]
+    cut: bool
 
 
-_NO_TEXTS = _Texts("", (), "", ())
+_NO_TEXTS = _Texts("", (), "", (), cut=False)
 
 
 class _AboutFile(NamedTuple):
@@ -86,7 +87,7 @@ class Gathered:
                 yield number, Reading(self._files[number], shapes, left_out, remarks)
 
     def _put_shape(self, number: int, shape: Shape) -> None:
-        texts = _Texts(shape.part, shape.folders, shape.label, shape.remarks)
+        texts = _Texts(shape.part, shape.folders, shape.label, shape.remarks, shape.cut)
         if texts != _NO_TEXTS:
             self._texts[len(self._place)] = texts
         if shape.visible != (0, 0):
@@ -99,9 +100,9 @@ class Gathered:
     def _shape(self, row: int, pixels: NDArray[np.uint8]) -> Shape:
         size = (self._size[2 * row], self._size[2 * row + 1])
         visible = (self._visible[2 * row], self._visible[2 * row + 1])
-        part, folders, label, remarks = self._texts.get(row, _NO_TEXTS)
+        part, folders, label, remarks, cut = self._texts.get(row, _NO_TEXTS)
         place, rgba = self._place[row], None
         if place != _UNSEEN:
             width, height = visible if max(size) > LARGEST_CANVAS else size
             rgba = pixels[place : place + 4 * width * height].reshape(height, width, 4)
-        return Shape(part, folders, label, size, visible, rgba, remarks)
+        return Shape(part, folders, label, size, visible, rgba, remarks, cut)

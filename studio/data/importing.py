@@ -8,6 +8,7 @@ gathering, scratch and packed.
 from __future__ import annotations
 
 import errno
+import os
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -76,11 +77,11 @@ def import_sprites(
 
     Closing the generator stops the import within 200 ms, also while a file hangs. Files on disk are never changed.
     With `cache_dir`, unchanged files are not read again. Raises NothingUsableError when nothing usable was found, and
-    BadInputError when a path does not exist or there is no room for what was found.
+    BadInputError when a path does not exist, a palette can't be used or there is no room for what was found.
     """
     started = time.perf_counter()
     yield Progress(0, 0, "files found")
-    roots = roots_of(paths)
+    roots, options = roots_of(paths), _with_palette(options)
     sources = all_sources()
     files, problems = yield from _list_files(roots)
     entry = recalled = None
@@ -109,6 +110,16 @@ def import_sprites(
         yield from _notices(mended)
     origin = {"paths": [str(root.path) for root in roots], "options": options.changed()}
     yield _imported(mended, origin, started, from_cache=recalled is not None)
+
+
+def _with_palette(options: ImportOptions) -> ImportOptions:
+    """The options with the whole path of their palette, for the record. Raises BadInputError if it can't be used."""
+    if not options.palette:
+        return options
+    named = os.path.expanduser(options.palette)  # noqa: PTH111 - Path.expanduser fails where there is no such user
+    path = os.path.abspath(named)  # noqa: PTH100 - Path.resolve would follow links
+    load_palette(Path(path)).visible()  # before the files are read, which can take minutes
+    return options.replace(palette=path)
 
 
 def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFiles, list[Quarantined]]]:

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Generator
 from fnmatch import translate
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +23,14 @@ from studio.data.canvas import OPAQUE, as_numbers, clear_hidden
 from studio.data.colour_use import colours_used
 from studio.data.imported import ImportOptions, Quarantined
 from studio.data.merging import merge
-from studio.data.palette import MOST_COLOURS, main_colours, palette_of
+from studio.data.palette import MOST_COLOURS, main_colours, palette_of, sampling_step
 from studio.data.palette_files import load_palette
 from studio.data.palettes.base import Palette
 from studio.data.scratch import Scratch
 from studio.data.similar import find_similar
 from studio.data.snapping import snap
 from studio.data.sprites import Sprites
+from studio.data.twins import BY_NAME, with_twins_for
 
 _AT_ONCE = 256  # sprites
 _OWN_PALETTE = 0.98  # share of the pixels that as many colours as asked for hold, where a set has a palette of so many
@@ -44,6 +46,8 @@ def mend(arranged: Arranged, options: ImportOptions, folder: Path | None) -> Gen
     Without such options it is `arranged` itself. Very many sprites go to a scratch file in `folder`. Raises
     BadInputError for a palette that can't be used, OSError when there is no room.
     """
+    if options.leave_out:
+        arranged = with_twins_for(arranged, is_left_out(options.leave_out))
     sprites = yield from _repainted(arranged.sprites, options, folder)
     changed = _different(arranged.sprites.rgba, sprites.rgba)
     chosen = _Chosen(sprites)
@@ -96,35 +100,36 @@ def harden(rgba: Rgba, threshold: int) -> Rgba:
 
 def _repainted(sprites: Sprites, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Sprites]:
     rgba = sprites.rgba
-    for change_for in (_solid, _merged, _in_main_colours, _in_palette, _each_in_few_colours):
-        change = change_for(rgba, options)
-        if change is None:
-            continue
-        result = Scratch(folder)
-        for start in range(0, len(rgba), _AT_ONCE):
-            result.add(change(rgba[start : start + _AT_ONCE]))
-            yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites mended")
-        rgba = result.array().reshape(rgba.shape)
-        result.close()
+    if options.alpha_threshold:
+        rgba = yield from _changed(rgba, partial(harden, threshold=options.alpha_threshold), folder)
+    if options.merge_colours:
+        change = yield from merging(rgba, options.merge_colours)
+        rgba = yield from _changed(rgba, change, folder)
+    for change_for in (_in_main_colours, _in_palette, _each_in_few_colours):
+        rgba = yield from _changed(rgba, change_for(rgba, options), folder)
     return sprites if rgba is sprites.rgba else dataclasses.replace(sprites, rgba=rgba, stored=None)
 
 
-def _solid(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    threshold = options.alpha_threshold
-    return (lambda part: harden(part, threshold)) if threshold else None
+def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generator[Event, None, Rgba]:
+    """All sprites as `change` makes them, or as they are without one."""
+    if change is None:
+        return rgba
+    result = Scratch(folder)
+    for start in range(0, len(rgba), _AT_ONCE):
+        result.add(change(rgba[start : start + _AT_ONCE]))
+        yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites mended")
+    changed = result.array().reshape(rgba.shape)
+    result.close()
+    return changed
 
 
-def _merged(rgba: Rgba, options: ImportOptions) -> _Change | None:
-    return merging(rgba, options.merge_colours) if options.merge_colours else None
-
-
-def merging(rgba: Rgba, distance: float) -> _Change:
-    """What makes one of the near colours of these sprites; of very large sets rare colours stay.
+def merging(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
+    """Returns what makes one of the near colours of these sprites; of very large sets rare colours stay.
 
     distance: as in `merge`.
     """
-    colours, counts = palette_of(rgba, _EVERY_COLOUR)
-    becomes = merge(colours[:, :3], counts, distance)
+    colours, counts = palette_of(_some_opaque(rgba), _EVERY_COLOUR)
+    becomes = yield from merge(colours[:, :3], counts, distance)
     before = colours.view("<u4")[:, 0]
     order = before.argsort()
     known, instead = before[order], before[becomes][order]
@@ -143,16 +148,16 @@ def _in_main_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
     count = options.colours_all
     if not count:
         return None
-    colours, pixels = palette_of(rgba, MOST_COLOURS)
+    some = _some_opaque(rgba)
+    colours, pixels = palette_of(some, MOST_COLOURS)
     own = pixels[:count].sum() >= _OWN_PALETTE * pixels.sum()
-    return _snapping(colours[:count] if own else main_colours(rgba, count)) if len(colours) else None
+    return _snapping(colours[:count] if own else main_colours(some, count)) if len(colours) else None
 
 
 def _in_palette(rgba: Rgba, options: ImportOptions) -> _Change | None:
     if not options.palette:
         return None
-    palette = load_palette(Path(options.palette).expanduser())
-    palette.visible()  # raises where there is nothing to be seen
+    palette = load_palette(Path(options.palette))
     return lambda part: snap(part, palette)
 
 
@@ -169,6 +174,11 @@ def _each_in_few_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
         return result
 
     return change
+
+
+def _some_opaque(rgba: Rgba) -> Rgba:
+    """What can be seen made solid, of so many sprites as `palette_of` looks at: a copy of all might not fit."""
+    return _opaque(rgba[:: sampling_step(rgba)])
 
 
 def _opaque(rgba: Rgba) -> Rgba:
@@ -207,7 +217,7 @@ class _Chosen:
             named = is_left_out(names)
             for index, name in enumerate(self._all.names):
                 if named(name):
-                    self._drop(index, "chosen", "left out by name, as asked for")
+                    self._drop(index, "chosen", BY_NAME)
 
     def leave_out_empty_and_equal(self) -> None:
         """What mending has made clear, or the same as another one."""
@@ -222,12 +232,13 @@ class _Chosen:
                 self._drop(index, "duplicate", f"the same pixels as {self._all.names[earlier]} once both are mended")
 
     def leave_out_similar(self) -> Generator[Event, None, None]:
-        """Where several are alike the first stays."""
+        """Those that are like an earlier one which stays: of a chain, the next but one may be unlike the first."""
         indices = np.flatnonzero(self._kept)
         similar = yield from find_similar(self._all.rgba[indices])
-        for number, second in enumerate(similar.second.tolist()):
-            words = similar.words(number, self._all.names[indices[similar.first[number]]])
-            self._drop(int(indices[second]), "similar", words)
+        pairs = zip(indices[similar.first].tolist(), indices[similar.second].tolist(), strict=True)
+        for number, (first, second) in enumerate(pairs):
+            if self._kept[first] and self._kept[second]:
+                self._drop(second, "similar", similar.words(number, self._all.names[first]))
 
     def leave_out_small_classes(self, minimum: int) -> None:
         counts = np.bincount(self._all.labels[self._kept], minlength=len(self._all.class_names))

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Generator
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.events import Progress
 from studio.data.palette import oklab
 
+_AT_ONCE = 1024  # colours
 _TOE = 1.206 / 1.03
 _STRIDE = 1 << 20  # of cell numbers, between one row of cells and the next
 
 
-def merge(colours: NDArray[np.uint8], counts: NDArray[np.int64], distance: float) -> NDArray[np.int64]:
-    """For each colour, uint8 [K, 3], the index of the one that it becomes: int64 [K].
+def merge(
+    colours: NDArray[np.uint8], counts: NDArray[np.int64], distance: float
+) -> Generator[Progress, None, NDArray[np.int64]]:
+    """For each colour, uint8 [K, 3], the index of the one that it becomes: int64 [K]; yields Progress.
 
     The most used ones, by their counts int64 [K], stay. Each other one becomes the nearest of those that stay, where
     one is nearer than `distance`, and stays itself where none is. Distances are as in `places_of`.
@@ -27,7 +32,9 @@ def merge(colours: NDArray[np.uint8], counts: NDArray[np.int64], distance: float
     staying: defaultdict[int, list[int]] = defaultdict(list)
     becomes = np.arange(len(colours))
     rows = places.tolist()
-    for index in np.lexsort((np.arange(len(colours)), -counts)).tolist():
+    for done, index in enumerate(np.lexsort((np.arange(len(colours)), -counts)).tolist()):
+        if not done % _AT_ONCE:
+            yield Progress(done, len(colours), "colours compared")
         lightness, a, b = rows[index]
         nearest, best = distance * distance, index
         for cell in around:

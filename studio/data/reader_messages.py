@@ -62,7 +62,7 @@ def _packed(reading: Reading) -> list[Any]:
     shapes = [
         [
             shape.part, shape.folders, shape.label, shape.size, shape.visible,
-            None if shape.rgba is None else shape.rgba.shape, _told(shape.remarks),
+            None if shape.rgba is None else shape.rgba.shape, _told(shape.remarks), shape.cut,
         ]
         for shape in reading.shapes
     ]  # fmt: skip
@@ -78,13 +78,14 @@ def unpacked_readings(head: list[Any], body: bytearray, files: Sequence[Found]) 
     place = 0
     for file, (packed, left_out, remarks) in zip(files, head, strict=True):
         shapes = []
-        for part, folders, label, size, visible, form, about in packed:
+        for part, folders, label, size, visible, form, about, cut in packed:
             rgba = None
             if form is not None:
                 length = form[0] * form[1] * form[2]
                 rgba = np.frombuffer(body, np.uint8, length, place).reshape(form)
                 place += length
-            shapes.append(Shape(part, tuple(folders), label, tuple(size), tuple(visible), rgba, tuple(_remarks(about))))
+            texts, sizes = (part, tuple(folders), label), (tuple(size), tuple(visible))
+            shapes.append(Shape(*texts, *sizes, rgba, tuple(_remarks(about)), cut))
         yield Reading(file, shapes, _remarks(left_out), _remarks(remarks))
 
 

@@ -29,7 +29,7 @@ class Shape:
     part, folders, label: as in Picture. size, visible: (width, height) of all of it, and of what is not transparent.
     rgba: uint8, colour zeroed under alpha 0: the whole picture, or only its visible part where the whole is larger than
     any canvas; None where nothing is visible or that is too large as well, so that big pictures don't fill the disk.
-    remarks: what is worth a look if it is kept.
+    remarks: what is worth a look if it is kept. cut: the studio cut it out of a sheet that nothing describes.
     """
 
     part: str
@@ -39,6 +39,7 @@ class Shape:
     visible: tuple[int, int]
     rgba: Rgba | None
     remarks: tuple[Remark, ...]
+    cut: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,8 +80,11 @@ def _read(file: Found, source: Source, options: ImportOptions) -> Reading:
             if isinstance(item, Picture):
                 picture = replace(item, label=item.label or item.tag) if options.tag_classes else item
                 cut = sliced(picture, shown(file.stem), options)
-                reading.shapes.extend(_shape(part, options.shrink) for part in cut)
-                if cut[0] is not picture:
+                shapes = (_shape(part, options.shrink) for part in cut)
+                if cut[0] is picture:
+                    reading.shapes.extend(shapes)
+                else:
+                    reading.shapes.extend(replace(shape, cut=True) for shape in shapes)
                     reading.remarks.append(Remark("cut sheet", _in_words(cut, options)))
             elif item.group in QUARANTINE_GROUPS:
                 reading.left_out.append(item)

@@ -32,16 +32,20 @@ _MOVES = (0, -1, 1)  # pixels: a stray pixel at the border moves the middle
 
 @dataclass(frozen=True, eq=False)
 class Similar:
-    """Pairs of similar sprites.
+    """Pairs of similar sprites, sorted by the second, then by the first.
 
-    first, second: indices int64 [P], first < second, each second only once. mirrored: bool [P].
-    changed: int64 [P], how many pixels differ.
+    first, second: indices int64 [P], first < second. mirrored: bool [P]. changed: int64 [P], how many pixels differ.
     """
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     mirrored: NDArray[np.bool_]
     changed: NDArray[np.int64]
+
+    def earliest(self) -> Similar:
+        """Each second only once, with the earliest one that it is like."""
+        _, pairs = np.unique(self.second, return_index=True)
+        return Similar(self.first[pairs], self.second[pairs], self.mirrored[pairs], self.changed[pairs])
 
     def words(self, pair: int, first_name: str) -> str:
         """What the second of a pair is to the first: 'like item/ruby.png, mirrored, but for 3 pixels'."""
@@ -52,7 +56,7 @@ class Similar:
 
 
 def find_similar(rgba: Rgba) -> Generator[Event, None, Similar]:
-    """For each sprite of uint8 [N, S, S, 4] the earliest one that it is like, if there is any; yields Progress."""
+    """Which of uint8 [N, S, S, 4] are like which; yields Progress."""
     hashes = yield from _hashes(rgba)
     candidates = yield from _candidates(hashes)
     first, second, mirrored = candidates.T
@@ -65,8 +69,6 @@ def find_similar(rgba: Rgba) -> Generator[Event, None, Similar]:
     found = candidates[alike], changed[alike]
     order = np.lexsort((found[0][:, 2], found[0][:, 0], found[0][:, 1]))
     pairs, changed = found[0][order], found[1][order]
-    _, earliest = np.unique(pairs[:, 1], return_index=True)
-    pairs, changed = pairs[earliest], changed[earliest]
     return Similar(pairs[:, 0], pairs[:, 1], pairs[:, 2] == 1, changed)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
-from studio.data.canvas import as_numbers, clear_hidden
+from studio.data.canvas import as_numbers, clear_hidden, shrunk
 from studio.data.cells import Filling, cells_of
 from studio.data.grids import Grid, background_of, propose_grid
 from studio.data.imported import MOST_IN_SHEET, ImportOptions
@@ -49,9 +49,11 @@ def sliced(picture: Picture, sheet: str, options: ImportOptions) -> Sequence[Pic
 
     sheet: its name for people. Raises Refused for too many sprites.
     """
-    if options.sheets == "as they are" or not may_be_sheet(picture) or fits_canvas(picture.rgba, options):
+    if options.sheets == "as they are" or not may_be_sheet(picture):
         return (picture,)
     clear_hidden(picture.rgba)
+    if fits_canvas(picture.rgba, options):
+        return (picture,)
     cut = list((_by_grid if options.sheets == "grid" else _by_emptiness)(picture.rgba, options))
     if not cut:
         return (picture,)
@@ -66,9 +68,11 @@ def may_be_sheet(picture: Picture) -> bool:
 
 
 def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
-    """Whether a picture is a sprite and no sheet, as the canvas that was asked for holds it."""
-    height, width = rgba.shape[:2]
-    return bool(max(height, width) <= options.size)
+    """Whether a picture is a sprite and no sheet, as the canvas that was asked for holds it at its true size.
+
+    rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
+    """
+    return options.size > 0 and max(shrunk(rgba, options.shrink).shape[:2]) <= options.size
 
 
 def _by_grid(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str, Rgba]]:

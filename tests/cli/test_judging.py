@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -35,10 +36,16 @@ def test_a_generator_is_judged_beside_real_sprites_and_a_cheat(run: Path, capsys
     assert found["figures"]["cheat"]["off_palette"] == 0
 
 
-def test_other_sprites_are_judged_by_the_runs_data(run: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_sprites_are_judged_by_the_runs_data(
+    run: Path, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["evaluate", str(run), str(folder)]) == DONE
     out = capsys.readouterr().out
     assert out.startswith("24 sprites of discs,") and "Right class" not in out
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    shutil.copy(copy / "class0" / "sprite 001.png", copy / "twin.png")
+    assert main(["evaluate", str(run), str(copy)]) == DONE
+    assert capsys.readouterr().out.startswith("Left out: 1; 'studio inspect' says why.\n24 sprites of copy,")
 
 
 def test_a_classifier_says_its_accuracy(classifier_run: Path, capsys: pytest.CaptureFixture[str]) -> None:

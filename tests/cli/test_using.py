@@ -51,6 +51,10 @@ def test_generate_makes_files_of_one_class(
     words = ["generate", str(generator_run), "--count", "3", "--class", "class1", "--steps", "2", "--checkpoint", "4"]
     assert main([*words, "--out", str(tmp_path / "new")]) == DONE
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [f"class1 {i}.png" for i in (1, 2, 3)]
+    (tmp_path / "sprites.v2").mkdir()
+    assert main([*words, "--out", str(tmp_path / "sprites.v2")]) == DONE
+    assert len(list((tmp_path / "sprites.v2").iterdir())) == 3 and not list(tmp_path.glob("sprites.v2*.png"))
+    assert f": {tmp_path / 'sprites.v2'}\n" in capsys.readouterr().out
     monkeypatch.chdir(tmp_path)
     assert main(words) == DONE
     assert (tmp_path / "my generator class1 0.png").is_file()
@@ -82,6 +86,16 @@ def test_classify_names_classes(classifier_run: Path, folder: Path, capsys: pyte
     found = [item for item in json_lines(capsys.readouterr().out) if item["type"] == "SpriteClassified"]
     assert len(found) == 12
     assert all(abs(sum(item["classes"].values()) - 1) < 1e-4 for item in found)
+
+
+def test_classify_says_that_sprites_are_left_out(
+    classifier_run: Path, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(folder / "class0", tmp_path / "copy")
+    shutil.copy(copy / "sprite 001.png", copy / "twin.png")
+    (copy / "text.png").write_text("no picture")
+    assert main(["classify", str(classifier_run), str(copy)]) == DONE
+    assert "Left out: 2; 'studio inspect' says why." in capsys.readouterr().out
 
 
 def test_predict_says_numbers(

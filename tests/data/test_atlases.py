@@ -135,6 +135,18 @@ def test_libgdx_without_sprites_and_about_others(tmp_path: Path) -> None:
     assert "lists no sprites" in reasons(event)["empty.png"]
 
 
+def test_a_large_file_that_only_ends_as_libgdx_does_is_passed_over(tmp_path: Path) -> None:
+    home = tmp_path / "set"
+    for number in range(2):
+        write(home / f"{number}.png", sprite(number))
+    with (home / "world.atlas").open("wb") as stream:
+        stream.truncate((8 << 20) + 1)
+    assert imported(home).sprites.names == ("0.png", "1.png")
+    (home / "world.atlas").rename(home / "1.atlas")
+    event = imported(home)
+    assert event.sprites.names == ("0.png",) and "larger than 8 MB" in reasons(event)["1.png"]
+
+
 def test_several_godot_resources_for_one_picture(tmp_path: Path) -> None:
     folder = tmp_path / "set"
     write(folder / "s.png", packed((3, 5, TALL), (20, 0, sprite(2))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from studio.core.errors import UsageError
 from studio.data.examining import examine
 from studio.data.findings import Examined, Finding, findings_of, leaving_out
-from studio.data.imported import NOTE_GROUPS, QUARANTINE_GROUPS
+from studio.data.imported import NOTE_GROUPS, QUARANTINE_GROUPS, Quarantined
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from tests.data.making import Pixels, sprite, write
 
@@ -105,6 +106,24 @@ def test_enlarged_sprites_are_offered_their_true_size(tmp_path: Path) -> None:
     *_, found = import_sprites([tmp_path], options)
     assert isinstance(found, SpritesImported) and found.sprites.size == 16
     assert looked_at(tmp_path, options) == {}
+
+
+def test_the_true_size_of_sprites_beside_sheets_keeps_them_whole(tmp_path: Path) -> None:
+    for seed in range(5):
+        write(tmp_path / f"{seed}.png", in_palette(seed, PALETTE).repeat(4, 0).repeat(4, 1))
+    options = ImportOptions(sheets="grid", tile=16, size=64)
+    finding = looked_at(tmp_path, options)["upscaled", False]
+    assert finding.fixes[0].changes == {"shrink": 4, "size": 16}
+    *_, found = import_sprites([tmp_path], mended(tmp_path, options, finding))
+    assert isinstance(found, SpritesImported) and len(found.sprites) == 5 and found.sprites.size == 16
+
+
+def test_no_true_size_is_offered_where_the_sprites_show_none(tmp_path: Path) -> None:
+    write(tmp_path / "0.png", in_palette(0, PALETTE))
+    *_, found = import_sprites([tmp_path], ImportOptions())
+    assert isinstance(found, SpritesImported)
+    found = dataclasses.replace(found, notes=(Quarantined("0.png", "looks like another", "upscaled"),))
+    assert findings_of(found, ImportOptions())[0].fixes == ()
 
 
 def test_a_smooth_enlargement_is_not_offered_any(tmp_path: Path) -> None:

@@ -98,6 +98,18 @@ def test_gif_whose_first_frame_is_smaller_or_larger_than_its_screen() -> None:
     assert same(pictures, [in_colour(large), shown])
 
 
+def test_the_one_frame_of_a_gif_may_be_smaller_than_its_screen() -> None:
+    small = np.array([[1, 2], [3, 0]], np.uint8)
+    pictures, remarks = read(gif(4, 5, [Drawn(small, 1, 2, clear=3)]), ".gif")
+    expected = np.zeros((5, 4, 4), np.uint8)
+    expected[2:4, 1:3, :3], expected[2:4, 1:3, 3] = PALETTE[small], 255
+    expected[3, 1] = 0
+    assert [picture.part for picture in pictures] == [""] and not remarks
+    assert np.array_equal(pictures[0].rgba, expected)
+    opaque = read(gif(4, 5, [Drawn(small, 1, 2)]), ".gif")[0][0].rgba
+    assert np.count_nonzero(opaque[..., 3]) == 4 and opaque[3, 1].tolist() == [*PALETTE[3], 255]
+
+
 def test_gif_without_a_palette_is_grey() -> None:
     first, second = np.full((3, 3), 90, np.uint8), np.full((3, 3), 200, np.uint8)
     pictures, _ = read(gif(3, 3, [Drawn(first), Drawn(second)], palette=None), ".gif")

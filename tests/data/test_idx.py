@@ -77,6 +77,12 @@ def test_fashion_has_names(tmp_path: Path) -> None:
     assert found[:4] == ["Dress", "T-shirt", "Ankle boot", "Sandal"] and found[-1] == "200"
 
 
+def test_digits_stay_digits_wherever_they_lie(tmp_path: Path) -> None:
+    path = write(tmp_path / "old-fashioned things" / "digits", "train-images-idx3-ubyte", images())
+    write(path.parent, "train-labels-idx1-ubyte", labels())
+    assert [picture.label for picture in read(path)[0]][:4] == ["3", "0", "9", "5"]
+
+
 def test_without_labels(tmp_path: Path) -> None:
     write(tmp_path, "t10k-labels-idx1-ubyte", labels())  # those of other pictures
     pictures, remarks = read(write(tmp_path, "train-images-idx3-ubyte", images()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError
+from studio.core.events import Progress
 from studio.data.colour_use import colours_used
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.mending import as_names, harden, is_left_out
@@ -101,6 +103,21 @@ def test_merged_colours_are_those_that_were_used_most(tmp_path: Path) -> None:
     assert pixels[3, 3].tolist() == [100, 150, 200, 255] and pixels[4, 4].tolist() == [250, 20, 20, 255]
 
 
+def test_colours_that_are_only_half_transparent_count_too(tmp_path: Path) -> None:
+    for number in range(3):
+        ghost = sprite(number)
+        ghost[..., 3] //= 2
+        write(tmp_path / f"{number}.png", ghost)
+    assert colours_used(opened(tmp_path).sprites.rgba).max() > 4
+    found = opened(tmp_path, colours_all=4).sprites.rgba
+    seen = found[found[..., 3] > 0]
+    assert len(np.unique(seen[:, :3], axis=0)) == 4 and set(seen[:, 3]) == {127}
+    solid = np.full((8, 8, 4), (100, 150, 200, 255), np.uint8)
+    solid[4, 4] = (101, 150, 200, 90)
+    write(tmp_path / "solid.png", solid)
+    assert named(opened(tmp_path, merge_colours=0.02), "solid.png")[4, 4].tolist() == [100, 150, 200, 90]
+
+
 def test_a_palette_file(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "two.hex"
     path.write_text("102030\nf0e0d0\n")
@@ -119,6 +136,21 @@ def test_a_palette_file(folder: Path, tmp_path: Path) -> None:
         opened(folder, palette=str(path))
 
 
+def test_a_palette_is_looked_for_before_the_files_are_read(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = import_sprites([folder], ImportOptions(palette="~nobody there/x.gpl"))
+    assert next(events) == Progress(0, 0, "files found")
+    with pytest.raises(BadInputError, match=r"no palette '.*~nobody there/x\.gpl'"):
+        next(events)
+    (tmp_path / "two.hex").write_text("102030\nf0e0d0\n")
+    monkeypatch.chdir(folder)
+    found = opened(folder, palette="../two.hex")
+    assert found.sprites.origin["options"] == {"palette": str(tmp_path / "two.hex")}
+    monkeypatch.setenv("HOME" if os.name == "posix" else "USERPROFILE", str(tmp_path))
+    assert opened(folder, palette="~/two.hex").sprites.origin == found.sprites.origin
+
+
 def test_similar_and_small_classes_and_names(folder: Path) -> None:
     assert left_out(opened(folder, similar="leave out")) == {"a/turned.png": "similar"}
     found = opened(folder, class_minimum=2)
@@ -126,6 +158,59 @@ def test_similar_and_small_classes_and_names(folder: Path) -> None:
     found = opened(folder, leave_out="b/*; a/0.png")
     assert left_out(found) == {"a/0.png": "chosen", "b/lonely.png": "chosen"}
     assert found.sprites.class_names == ("a",) and set(found.sprites.labels) == {0}
+
+
+def test_of_a_chain_of_frames_each_that_goes_is_like_one_that_stays(tmp_path: Path) -> None:
+    """Each frame differs from the one before it in six pixels, and so from the first one soon in very many."""
+    rgba = sprite(3, 32)
+    for number in range(12):
+        place = 32 * 2 * number + 32 * 3
+        rgba.reshape(-1, 4)[place + 4 : place + 10, :3] ^= 128
+        write(tmp_path / f"{number:02}.png", rgba)
+    found = opened(tmp_path, similar="leave out")
+    assert 2 <= len(found.sprites) < 12 and len(found.sprites) + len(found.quarantine) == 12
+    for item in found.quarantine:
+        name = item.reason.removeprefix("like ").partition(" ")[0]
+        assert name in found.sprites.names and item.group == "similar"
+
+
+def test_a_copy_takes_the_place_of_a_sprite_that_is_left_out(tmp_path: Path) -> None:
+    home, cache = tmp_path / "set", tmp_path / "cache"
+    for number in range(3):
+        write(home / "backup" / f"{number}.png", sprite(number))
+        write(home / "items" / f"{number}.png", sprite(number))
+    write(home / "more" / "0.png", sprite(0))
+    write(home / "items" / "x.png", sprite(9))
+    options = ImportOptions(leave_out="backup/*")
+    for _ in range(2):  # read, and from what was kept of that
+        *_, found = import_sprites([home], options, cache)
+        assert isinstance(found, SpritesImported)
+        assert sorted(found.sprites.names) == ["items/0.png", "items/1.png", "items/2.png", "items/x.png"]
+        assert found.sprites.class_names == ("items",) and np.array_equal(named(found, "items/2.png"), sprite(2))
+        chosen = {f"backup/{number}.png": "chosen" for number in range(3)}
+        assert left_out(found) == {**chosen, "more/0.png": "duplicate"}
+        assert found.quarantine[-1].reason == (
+            "the same pixels as items/0.png, which is in another class: 'items', not 'more'"
+        )
+    assert left_out(opened(home, leave_out="backup/*;items/*")).keys() >= {"items/0.png"}
+    assert "more/0.png" in opened(home, leave_out="backup/*;items/0.png").sprites.names
+
+
+def test_a_copy_in_the_right_class_keeps_its_numbers_and_what_is_said_of_its_pixels(tmp_path: Path) -> None:
+    soft = sprite(1)
+    soft[3, 3, 3] = 200
+    for folder in ("right", "a wrong"):
+        write(tmp_path / folder / "x.png", soft)
+    write(tmp_path / "right" / "y.png", sprite(2))
+    (tmp_path / "labels.csv").write_text("file,price\na wrong/x.png,1\nright/x.png,7\n")
+    assert "other numbers" in opened(tmp_path).quarantine[0].reason
+    found = opened(tmp_path, leave_out="a wrong/x.png")
+    assert found.sprites.names == ("right/x.png", "right/y.png") and found.sprites.class_names == ("right",)
+    assert found.sprites.targets[0].tolist() == [7] and np.isnan(found.sprites.targets[1, 0])
+    assert [(item.name, item.group) for item in found.notes if item.group != "labels"] == [
+        ("right/x.png", "soft alpha")
+    ]
+    assert left_out(found) == {"a wrong/x.png": "chosen"}
 
 
 def test_leaving_all_out_says_so(folder: Path) -> None:

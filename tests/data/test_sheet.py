@@ -119,6 +119,22 @@ def test_json_about_something_else(tmp_path: Path, content: object) -> None:
     assert imported(tmp_path / "set").sprites.names == ("s.png",)
 
 
+@pytest.mark.parametrize("image", ["hero.png", "C:\\art\\hero.png"])
+def test_a_picture_beside_the_sheet_is_not_cut_as_the_sheet_is(tmp_path: Path, image: str) -> None:
+    write_sheet(tmp_path / "set" / "hero.png", strip(0, 1), [frame("a", 0, 0, 8, 8), frame("b", 8, 0, 8, 8)])
+    content = json.loads((tmp_path / "set" / "hero.json").read_text())
+    (tmp_path / "set" / "hero.json").write_text(json.dumps({**content, "meta": {"image": image}}))
+    write(tmp_path / "set" / "hero.gif", sprite(2, 16))  # a preview; what it is shows in its bytes
+    assert imported(tmp_path / "set").sprites.names == ("hero.gif", "hero.png#a", "hero.png#b")
+
+
+def test_a_renamed_sheet_is_still_described(tmp_path: Path) -> None:
+    sheet = write_sheet(tmp_path / "set" / "old.png", strip(0, 1), [frame("a", 0, 0, 8, 8)])
+    sheet.rename(sheet.with_name("new.png"))
+    sheet.with_suffix(".json").rename(sheet.with_name("new.json"))
+    assert imported(tmp_path / "set").sprites.names == ("new.png#a",)
+
+
 def test_absurd_counts_and_overlaps_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "set" / "good.png", sprite(0))
     write_sheet(tmp_path / "set" / "many.png", strip(1), [frame("f", 0, 0, 1, 1)] * 30_001)

@@ -24,7 +24,7 @@ def drawings(count: int, size: int = 16) -> Pixels:
 
 
 def found_in(sprites: Pixels) -> dict[int, tuple[int, bool, int]]:
-    similar: Similar = returned(find_similar(sprites))
+    similar: Similar = returned(find_similar(sprites)).earliest()
     rows = zip(similar.second, similar.first, similar.mirrored, similar.changed, strict=True)
     return {int(second): (int(first), bool(mirrored), int(changed)) for second, first, mirrored, changed in rows}
 
@@ -66,6 +66,8 @@ def test_of_several_the_first_is_named_and_each_is_said_once() -> None:
     known = drawings(3)
     found = found_in(np.concatenate([known, known[1:2], known[1:2, :, ::-1]]))
     assert found == {3: (1, False, 0), 4: (1, True, 0)}
+    pairs = returned(find_similar(np.concatenate([known, known[1:2], known[1:2, :, ::-1]])))
+    assert list(zip(pairs.first, pairs.second, strict=True)) == [(1, 3), (1, 4), (3, 4)]
 
 
 @pytest.mark.parametrize("size", [1, 5, 8, 24, 33])

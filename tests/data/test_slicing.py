@@ -133,6 +133,15 @@ def test_a_grid_that_is_given_and_a_class_per_row(tmp_path: Path) -> None:
     assert (event.sprites.rgba[4, 2:14, 4:12] == sprite(4, 8, 12)).all()
 
 
+def test_a_sheet_that_is_cut_makes_classes_however_deep_it_lies(tmp_path: Path) -> None:
+    rows = [np.concatenate([sprite(2 * row), sprite(2 * row + 1)], 1) for row in range(2)]
+    write(tmp_path / "chars" / "heroes" / "young" / "s.png", np.concatenate(rows))
+    rows_of = imported(tmp_path, sheets="grid", tile=8, sheet_classes="row").sprites
+    assert rows_of.class_names == ("chars/heroes/s row 1", "chars/heroes/s row 2")
+    assert rows_of.labels.tolist() == [0, 0, 1, 1]
+    assert imported(tmp_path, sheets="grid", tile=8, class_levels=1).sprites.class_names == ("chars/s",)
+
+
 def test_margins_can_differ(tmp_path: Path) -> None:
     tiles = np.concatenate([sprite(number, 8) for number in range(3)], 1)
     write(tmp_path / "s.png", np.pad(tiles, ((5, 0), (2, 0), (0, 0))))
@@ -156,6 +165,17 @@ def test_what_is_described_or_fits_the_canvas_stays_whole(tmp_path: Path) -> Non
     event = imported(tmp_path / "set", sheets="grid", tile=8, size=16)
     assert event.sprites.names == ("gems.png#wide", "small.png")
     assert len(imported(tmp_path / "set", sheets="grid", tile=8).sprites) == 3
+
+
+@pytest.mark.parametrize("shrink", [0, 4])
+def test_enlarged_sprites_that_fit_the_canvas_at_their_true_size_stay_whole(tmp_path: Path, shrink: int) -> None:
+    for number in range(3):
+        write(tmp_path / f"{number}.png", sprite(number, 16).repeat(4, 0).repeat(4, 1))
+    sheet = np.concatenate([sprite(number, 16) for number in range(5, 7)], 1)
+    write(tmp_path / "s.png", sheet.repeat(4, 0).repeat(4, 1))
+    event = imported(tmp_path, sheets="grid", tile=32, size=16, shrink=shrink)
+    assert event.sprites.names[:4] == ("0.png", "1.png", "2.png", "s.png#r1 c1") and len(event.sprites) == 3 + 8
+    assert all(np.array_equal(event.sprites.rgba[number], sprite(number, 16)) for number in range(3))
 
 
 def test_a_sheet_without_a_grid_says_what_to_do(tmp_path: Path) -> None:

@@ -100,6 +100,11 @@ def all_named(file: Found, suffix: str) -> Sequence[str]:
     return _with_suffix(_Same(file.beside), suffix)
 
 
+def too_large(file: Found, name: str) -> bool:
+    """Whether `description` would refuse a file beside `file`. Raises OSError."""
+    return file.neighbour(name).size > _LARGEST
+
+
 def description(file: Found, name: str) -> bytes:
     """What a file beside `file` holds. Raises Refused when it is too large, and OSError."""
     data = read_bytes(file.neighbour(name), _LARGEST + 1)

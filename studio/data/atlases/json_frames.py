@@ -51,7 +51,9 @@ def _regions(file: Found, beside: str) -> list[Region]:
         content = json.loads(description(file, beside))
     except (ValueError, RecursionError):
         raise Refused("unreadable", f"a sheet, but {shown(beside)} beside it is damaged") from None
-    frames = content.get("frames") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or _about_other(content.get("meta"), file):
+        return []
+    frames = content.get("frames")
     if isinstance(frames, dict):
         named = list(frames.items())
     elif isinstance(frames, list):
@@ -61,6 +63,13 @@ def _regions(file: Found, beside: str) -> list[Region]:
     if not named:
         raise Refused("unreadable", "a sheet, but its JSON lists no frames")
     return [_region(name, frame) for name, frame in named]
+
+
+def _about_other(meta: Any, file: Found) -> bool:
+    """Whether the picture that "meta" names is another one beside `file`, and not `file` before it was renamed."""
+    image = meta.get("image") if isinstance(meta, dict) else None
+    name = image.replace("\\", "/").rpartition("/")[2] if isinstance(image, str) else ""
+    return name != file.file_name and name in file.beside
 
 
 def _region(name: str, frame: Any) -> Region:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from studio.data.atlases.base import AtlasFormat, Box, Region, all_named, description
+from studio.data.atlases.base import AtlasFormat, Box, Region, all_named, description, too_large
 from studio.data.naming import shown
 from studio.data.sources.base import Found, Refused
 
@@ -32,6 +32,8 @@ class LibgdxAtlas(AtlasFormat):
 
     def regions(self, file: Found) -> list[Region] | None:
         for name in self.descriptions(file):
+            if name.rpartition(".")[0] != file.stem and too_large(file, name):
+                continue  # other programs call their files so too
             found = _regions(description(file, name).decode("utf-8", "replace"), file.file_name)
             if found:
                 return found

@@ -83,7 +83,7 @@ def _labels(file: Found, count: int) -> list[str]:
         raise Refused(refused.group, f"its labels in {shown(name)} can't be used: {refused.reason}") from None
     if len(labels) != count:
         raise Refused("unreadable", f"it holds {count:,} pictures, but {shown(name)} holds {len(labels):,} labels")
-    words = _FASHION if "fashion" in f"{file.where}/{file.name}".lower() else ()
+    words = _FASHION if "fashion" in f"{file.home}/{file.name}".lower() else ()
     names = [words[label] if label < len(words) else str(label) for label in range(256)]
     return [names[label] for label in labels.tolist()]
 
