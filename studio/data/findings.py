@@ -131,8 +131,10 @@ def _larger_canvas(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
 
 def _true_size(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     """By one number where most show the same, which then helps those that are too plain to show any."""
-    places = {name: index for index, name in enumerate(case.found.sprites.names)}
-    some = [case.found.sprites.rgba[places[item.name]] for item in items[:_ENOUGH] if item.name in places]
+    sprites, wanted = case.found.sprites, {item.name for item in items[:_ENOUGH]}
+    some = [sprites.rgba[index] for index, name in enumerate(sprites.names) if name in wanted]
+    if not some:
+        return
     scale, how_many = Counter(native_scale(rgba) for rgba in some).most_common(1)[0]
     shrink = scale if how_many >= _MOSTLY * len(some) else 0
     if shrink == 1:

@@ -70,15 +70,17 @@ def test_pictures_share_no_pixels(tmp_path: Path) -> None:
     assert (pictures[1].rgba[..., 0] == GREY[1]).all()
 
 
-def test_fashion_has_names(tmp_path: Path) -> None:
-    path = write(tmp_path / "FashionMNIST", "train-images-idx3-ubyte", images())
+@pytest.mark.parametrize("folder", ["FashionMNIST", "FashionMNIST/raw"])
+def test_fashion_has_names(tmp_path: Path, folder: str) -> None:
+    path = write(tmp_path / folder, "train-images-idx3-ubyte", images())
     write(path.parent, "train-labels-idx1-ubyte", labels())
     found = [picture.label for picture in read(path)[0]]
     assert found[:4] == ["Dress", "T-shirt", "Ankle boot", "Sandal"] and found[-1] == "200"
 
 
-def test_digits_stay_digits_wherever_they_lie(tmp_path: Path) -> None:
-    path = write(tmp_path / "old-fashioned things" / "digits", "train-images-idx3-ubyte", images())
+@pytest.mark.parametrize("folder", ["digits", "MNIST/raw"])
+def test_digits_stay_digits_wherever_they_lie(tmp_path: Path, folder: str) -> None:
+    path = write(tmp_path / "old-fashioned things" / folder, "train-images-idx3-ubyte", images())
     write(path.parent, "train-labels-idx1-ubyte", labels())
     assert [picture.label for picture in read(path)[0]][:4] == ["3", "0", "9", "5"]
 

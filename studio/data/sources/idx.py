@@ -83,9 +83,15 @@ def _labels(file: Found, count: int) -> list[str]:
         raise Refused(refused.group, f"its labels in {shown(name)} can't be used: {refused.reason}") from None
     if len(labels) != count:
         raise Refused("unreadable", f"it holds {count:,} pictures, but {shown(name)} holds {len(labels):,} labels")
-    words = _FASHION if "fashion" in f"{file.home}/{file.name}".lower() else ()
+    words = _FASHION if _is_fashion(file) else ()
     names = [words[label] if label < len(words) else str(label) for label in range(256)]
     return [names[label] for label in labels.tolist()]
+
+
+def _is_fashion(file: Found) -> bool:
+    """By what was dropped; where that says nothing ('raw'), by the nearest folder that is called after the family."""
+    above = [part.lower() for part in reversed(file.path.parts) if "mnist" in part.lower()][:1]
+    return any("fashion" in words for words in (f"{file.home}/{file.name}".lower(), *above))
 
 
 def _numbers(data: bytes, axes: int) -> NDArray[np.uint8]:
