@@ -88,7 +88,7 @@ def _steps(
         with devices.autocast(target.type, precision):
             loss = recipe.loss(network, batch, config, rng)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm, foreach=True)
+        torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
         for optimizer in optimizers:
             optimizer.step()
         network.zero_grad(set_to_none=True)

@@ -99,7 +99,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
             with devices.autocast(training.device.type, training.precision):
                 loss = recipe.loss(training.network, batch, config, rng)
             loss.backward()
-            norm = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm, foreach=True)
+            norm = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)
             seen[0, i], seen[1, i] = loss.detach(), norm
             torch.maximum(broken, (~torch.isfinite(loss.detach() + norm)).float(), out=broken)
             for optimizer in optimizers:

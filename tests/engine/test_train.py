@@ -28,9 +28,11 @@ from studio.core.events import (
 )
 from studio.data.sprites import Sprites
 from studio.engine import checkpoints
+from studio.engine.measure import DeviceMeasured, measure
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
 from studio.engine.train import train_new, train_resumed
+from studio.recipes.base import Spec
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, small_generator, train_classifier, train_generator
@@ -48,6 +50,17 @@ def test_a_run_tells_its_story_in_order(run_path: Path, sprites: Sprites) -> Non
     assert of_kind(events, Validated)[-1].step == 8
     assert of_kind(events, CheckpointSaved)[-1].step == 8
     assert of_kind(events, SamplesReady)[-1].sprites.shape == (16, 8, 8, 4)
+
+
+def test_a_device_that_takes_tensors_one_by_one_trains_and_is_measured(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Apple's GPUs, to which torch gives no operations on lists of gradients."""
+    for module in ("torch.utils._foreach_utils", "torch.nn.utils.clip_grad"):
+        monkeypatch.setattr(f"{module}._device_has_foreach_support", lambda device: False)
+    assert of_kind(list(train_generator(run_path, sprites)), RunFinished)[0].step == 8
+    monkeypatch.setattr("studio.engine.measure.LEAST_S", 0.0)
+    assert of_kind(list(measure(Generator(), small_generator(), Spec.of(sprites), CPU)), DeviceMeasured)
 
 
 def test_the_run_folder_is_the_record(run_path: Path, sprites: Sprites) -> None:
