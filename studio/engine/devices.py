@@ -20,6 +20,8 @@ from studio.core.events import Event, Events
 AUTO = "auto"
 PROBE_BATCH, PROBE_SIZE = 32, 32  # what the devices' probe trains on: sprites a step, and their side in pixels
 _PROBES = 3
+# How torch says that a driver or a card refuses, on the first call to it and on later ones.
+_REFUSALS = (RuntimeError, AssertionError, torch.cuda.DeferredCudaCallError)
 
 
 @dataclass(frozen=True)
@@ -142,26 +144,33 @@ def probe_step(device: torch.device, precision: str) -> float:
 
 def _probed(device: Device) -> Device:
     """Both precisions in turn, the best of a few tries each: other programs must not decide which is the faster."""
+    if device.problem:
+        return device
     torch_device = torch.device(device.id)
     fp32 = bf16 = 0.0
     for _ in range(_PROBES):
         try:
             fp32 = max(fp32, probe_step(torch_device, "fp32"))
         except (RuntimeError, NotImplementedError) as error:  # what torch raises for a card too old, full or lost
-            return replace(device, problem=f"A training step failed: {str(error).splitlines()[0]}")
+            return replace(device, problem=f"A training step failed: {_first_line(error)}")
         with contextlib.suppress(RuntimeError, NotImplementedError):  # no bf16 is no fault
             bf16 = max(bf16, probe_step(torch_device, "bf16"))
     return replace(device, bf16=bf16 > 1.05 * fp32, steps_per_s=max(fp32, bf16))
 
 
 def _cuda_card(index: int) -> Device:
-    name = torch.cuda.get_device_name(index)
+    """A card that was counted; with a driver too old or a card that hangs, the first question to it raises."""
+    name, free, total, problem = f"NVIDIA GPU {index}", 0, 0, ""
     try:
+        name = torch.cuda.get_device_name(index)
         free, total = torch.cuda.mem_get_info(index)
-    except RuntimeError as error:
-        problem = f"It does not answer: {str(error).splitlines()[0]}"
-        return Device(f"cuda:{index}", "cuda", name, 0, 0, problem=problem)
-    return Device(f"cuda:{index}", "cuda", name, free, total)
+    except _REFUSALS as error:
+        problem = f"It does not answer: {_first_line(error)}"
+    return Device(f"cuda:{index}", "cuda", name, free, total, problem=problem)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _cpu() -> Device:

@@ -33,6 +33,19 @@ def test_a_device_that_fails_its_probe_is_listed_with_the_reason(monkeypatch: py
         choose((cpu,), "auto")
 
 
+def test_a_card_whose_driver_refuses_is_listed_and_leaves_the_cpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(index: int) -> str:
+        raise RuntimeError("The NVIDIA driver on your system is too old (found version 11040).\nPlease update it.")
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_name", refuse)
+    monkeypatch.setattr(devices, "probe_step", lambda device, precision: 1.0)
+    card, *_, cpu = detect()
+    assert card.id == "cuda:0" and card.name == "NVIDIA GPU 0"
+    assert card.problem == "It does not answer: The NVIDIA driver on your system is too old (found version 11040)."
+    assert choose((card, cpu), "auto") is cpu and choose((card, cpu), "cpu") is cpu
+
+
 def test_auto_takes_the_fastest_that_works() -> None:
     assert choose((SLOW, FAST, BROKEN), "auto") is FAST
     assert choose((SLOW, FAST, BROKEN), "cpu") is SLOW
