@@ -94,11 +94,11 @@ def autocast(device_type: str, precision: str) -> contextlib.AbstractContextMana
     return torch.autocast(device_type, dtype=torch.bfloat16)
 
 
-def synchronize(device_type: str) -> None:
+def synchronize(device: torch.device) -> None:
     """Wait until the device has done what was asked of it, so that a clock tells the truth."""
-    if device_type == "cuda":
-        torch.cuda.synchronize()
-    elif device_type == "mps":
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
         torch.mps.synchronize()
 
 

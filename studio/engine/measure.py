@@ -92,7 +92,7 @@ def _steps(
         for optimizer in optimizers:
             optimizer.step()
         network.zero_grad(set_to_none=True)
-        devices.synchronize(target.type)
+        devices.synchronize(target)
         step += 1
         yield time.perf_counter() - start
 
@@ -104,6 +104,6 @@ def _transfer_ms(sprites: Sprites, target: torch.device) -> float:
     for _ in range(5):
         start = time.perf_counter()
         batch.to(target, copy=True)
-        devices.synchronize(target.type)
+        devices.synchronize(target)
         durations_s.append(time.perf_counter() - start)
     return 1000 * float(np.median(durations_s))

@@ -67,6 +67,14 @@ def test_finding_is_a_job() -> None:
     assert isinstance(found, DevicesFound) and found.fastest in [device.id for device in found.devices]
 
 
+def test_the_clock_waits_for_the_card_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited_for: list[torch.device] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", waited_for.append)
+    devices.synchronize(torch.device("cuda:1"))
+    devices.synchronize(torch.device("cpu"))
+    assert waited_for == [torch.device("cuda:1")]
+
+
 def test_measuring_takes_real_steps_in_both_precisions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.measure.LEAST_S", 0.0)
     events = list(measure(Classifier(), small_classifier(), Spec(8, ("a", "b")), CPU))
