@@ -6,6 +6,7 @@ import contextlib
 import os
 import platform
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +23,19 @@ PROBE_BATCH, PROBE_SIZE = 32, 32  # what the devices' probe trains on: sprites a
 _PROBES = 3
 # How torch says that a driver or a card refuses, on the first call to it and on later ones.
 _REFUSALS = (RuntimeError, AssertionError, torch.cuda.DeferredCudaCallError)
+
+_NAMES = {"cpu": "This computer", "cuda": "The graphics card", "mps": "The Apple GPU"}
+# What torch's plain RuntimeErrors hold where it raises no class of their own: memory of MPS, CUDA's libraries and the
+# CPU, and libraries that find the card gone before torch does.
+_FULL_HOST = "DefaultCPUAllocator"
+_FULL = ("out of memory", "ALLOC_FAILED", _FULL_HOST)
+_LOST = ("CUDA error", "cuDNN error")
+_FULL_HINT = (
+    "Close other programs or choose another device. In training, a smaller batch size or width needs less memory, too."
+)
+_LOST_HINT = (
+    "Start the studio again. A training keeps its last checkpoint: resume the run from there, on the CPU if need be."
+)
 
 
 @dataclass(frozen=True)
@@ -92,6 +106,24 @@ def autocast(device_type: str, precision: str) -> contextlib.AbstractContextMana
     if precision == "fp32":
         return contextlib.nullcontext()
     return torch.autocast(device_type, dtype=torch.bfloat16)
+
+
+@contextlib.contextmanager
+def faults(device: torch.device) -> Iterator[None]:
+    """Turn what torch says of a device that is full or lost into a DeviceError; other errors pass."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        said = str(error)
+        if isinstance(error, torch.OutOfMemoryError | MemoryError) or any(words in said for words in _FULL):
+            of_the_host = isinstance(error, MemoryError) or _FULL_HOST in said
+            title = f"{_NAMES['cpu'] if of_the_host else _named(device)} has no memory left."
+            raise DeviceError(title, _FULL_HINT) from error
+        if isinstance(error, torch.AcceleratorError) or said.startswith(_LOST):
+            lost = _NAMES["cuda"] if device.type == "cpu" else _named(device)  # a card lost before ends work there, too
+            title = f"{lost} has stopped working: {_first_line(error)}."
+            raise DeviceError(title, _LOST_HINT) from error
+        raise
 
 
 def synchronize(device: torch.device) -> None:
@@ -167,6 +199,10 @@ def _cuda_card(index: int) -> Device:
     except _REFUSALS as error:
         problem = f"It does not answer: {_first_line(error)}"
     return Device(f"cuda:{index}", "cuda", name, free, total, problem=problem)
+
+
+def _named(device: torch.device) -> str:
+    return _NAMES[device.type] + (f" ({device})" if device.type == "cuda" else "")
 
 
 def _first_line(error: Exception) -> str:

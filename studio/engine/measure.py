@@ -48,7 +48,15 @@ def means_of(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> 
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
-    """Time real steps in fp32 and bf16: yields Progress between steps and a DeviceMeasured for each precision."""
+    """Time real steps in fp32 and bf16: yields Progress between steps and a DeviceMeasured for each precision.
+
+    Raises DeviceError.
+    """
+    with devices.faults(torch.device(device.id)):
+        yield from _measured(recipe, config, spec, device)
+
+
+def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
     if device.kind == "cpu":
         torch.set_num_threads(config.threads or device.threads)
     target = torch.device(device.id)
