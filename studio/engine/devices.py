@@ -146,10 +146,20 @@ def memory_in_use(device: torch.device) -> int:
 def memory_free(device: torch.device) -> int:
     """Bytes that are free on the device; for the CPU, those that programs can have without others being moved out."""
     if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # by torch, for what comes next
+        return int(torch.cuda.mem_get_info(device)[0] + kept)
     if device.type == "mps":
         return int(torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
     return int(psutil.virtual_memory().available)
+
+
+def give_back_memory(device: torch.device) -> None:
+    """Let other programs have the memory that torch keeps for what comes next."""
+    with contextlib.suppress(RuntimeError):  # a device that was lost has none to give, and was reported
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+        elif device.type == "mps":
+            torch.mps.empty_cache()
 
 
 def probe_step(device: torch.device, precision: str) -> float:
@@ -195,7 +205,7 @@ def _cuda_card(index: int) -> Device:
     name, free, total, problem = f"NVIDIA GPU {index}", 0, 0, ""
     try:
         name = torch.cuda.get_device_name(index)
-        free, total = torch.cuda.mem_get_info(index)
+        free, total = memory_free(torch.device("cuda", index)), torch.cuda.mem_get_info(index)[1]
     except _REFUSALS as error:
         problem = f"It does not answer: {_first_line(error)}"
     return Device(f"cuda:{index}", "cuda", name, free, total, problem=problem)

@@ -218,6 +218,8 @@ def _guarded(make: Generator[Event, None, Training], device: Device, control: Co
     finally:
         control.live = None
         training.close()
+        del training
+        devices.give_back_memory(target)
 
 
 def _started(training: Training) -> RunStarted:

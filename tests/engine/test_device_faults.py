@@ -77,6 +77,15 @@ def test_a_device_lost_in_training_ends_the_run_in_words(run_path: Path, sprites
     assert run.progress().state == "failed" and run.progress().message == str(caught.value) and not run.is_busy()
 
 
+def test_a_training_that_ends_gives_memory_back(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_back: list[torch.device] = []
+    monkeypatch.setattr(devices, "give_back_memory", given_back.append)
+    list(train_generator(run_path, sprites, Control(stop=True)))
+    assert given_back == [torch.device("cpu")]
+
+
 def test_a_device_that_is_full_at_the_start_leaves_a_run_that_can_go_on(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:

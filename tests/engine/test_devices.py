@@ -67,6 +67,27 @@ def test_finding_is_a_job() -> None:
     assert isinstance(found, DevicesFound) and found.fastest in [device.id for device in found.devices]
 
 
+def test_memory_that_torch_keeps_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (2_000, 10_000))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 7_000)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 3_000)
+    assert devices.memory_free(torch.device("cuda:0")) == 6_000
+
+
+def test_kept_memory_is_given_back_unless_the_card_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def lost() -> None:
+        calls.append("lost")
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    monkeypatch.setattr(torch.cuda, "empty_cache", lost)
+    monkeypatch.setattr(torch.mps, "empty_cache", lambda: calls.append("mps"))
+    for name in ("cuda:0", "mps", "cpu"):
+        devices.give_back_memory(torch.device(name))
+    assert calls == ["lost", "mps"]
+
+
 def test_the_clock_waits_for_the_card_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
     waited_for: list[torch.device] = []
     monkeypatch.setattr(torch.cuda, "synchronize", waited_for.append)
