@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from studio.core.errors import DeviceError, UsageError
 from studio.core.events import Event, Events
+from studio.engine.rundir import RunRecord
 
 AUTO = "auto"
 PROBE_BATCH, PROBE_SIZE = 32, 32  # what the devices' probe trains on: sprites a step, and their side in pixels
@@ -99,6 +100,13 @@ def resolve_precision(device: Device, wanted: str) -> str:
     if wanted != AUTO:
         return wanted
     return "bf16" if device.bf16 else "fp32"
+
+
+def precision_of(record: RunRecord, device: Device, wanted: str) -> str:
+    """The precision of a run that goes on or is used: where it began its own, whatever a new probe finds the faster."""
+    if (device.id, device.name) == (record.device, record.device_name):
+        return record.precision
+    return resolve_precision(device, wanted)
 
 
 def autocast(device_type: str, precision: str) -> contextlib.AbstractContextManager[object]:

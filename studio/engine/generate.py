@@ -73,7 +73,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     network = recipe.build(config, spec).eval().requires_grad_(False)
     checkpoints.load_into(network, checkpoints.load_part(chosen, info, "average"), chosen.name)
     target = torch.device(device.id)
-    precision = devices.resolve_precision(device, config.precision)
+    precision = devices.precision_of(record, device, config.precision)
     with devices.faults(target):
         network = network.to(target).to(memory_format=torch.channels_last)
     return TrainedModel(recipe, config, spec, network, target, precision, info.step, record.name, load_style(run))

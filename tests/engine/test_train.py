@@ -6,6 +6,7 @@ import json
 import math
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from studio.core.events import (
 )
 from studio.data.sprites import Sprites
 from studio.engine import checkpoints
+from studio.engine.generate import load_model
 from studio.engine.measure import DeviceMeasured, measure
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
@@ -95,6 +97,16 @@ def test_stop_and_resume_is_bit_identical_to_never_stopping(
         assert whole.keys() == parts.keys() and whole
         for name, tensor in whole.items():
             assert torch.equal(tensor, parts[name]), (part, name)
+
+
+def test_a_run_keeps_its_precision_on_its_device(run_path: Path, sprites: Sprites) -> None:
+    """'auto' is decided once: a busy moment in a later probe must not turn it into another run."""
+    list(train_generator(run_path, sprites, Control(stop=True), precision="auto"))
+    for device, precision in ((CPU, "fp32"), (replace(CPU, name="another CPU"), "bf16")):
+        now = replace(device, bf16=True)
+        assert load_model(run_path, "last", now).precision == precision
+        started = of_kind(list(train_resumed(run_path, now, Control(stop=True))), RunStarted)[0]
+        assert started.precision == precision
 
 
 def test_stop_takes_one_step_and_keeps_the_work(run_path: Path, sprites: Sprites) -> None:
