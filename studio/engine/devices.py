@@ -41,7 +41,7 @@ _LOST_HINT = (
 
 @dataclass(frozen=True)
 class Device:
-    """A device and what its probe found: `problem` is empty when it works, `bf16` says that bf16 is the faster."""
+    """A device and what its probe found: `problem` is empty when it works, `bf16` says that bf16 is what suits it."""
 
     id: str  # what torch calls it: 'cuda:0', 'mps', 'cpu'
     kind: str
@@ -96,7 +96,7 @@ def choose(devices: tuple[Device, ...], wanted: str) -> Device:
 
 
 def resolve_precision(device: Device, wanted: str) -> str:
-    """'fp32' or 'bf16': what was asked for, or for 'auto' the faster of the two on this device."""
+    """'fp32' or 'bf16': what was asked for, or for 'auto' what suits this device."""
     if wanted != AUTO:
         return wanted
     return "bf16" if device.bf16 else "fp32"
@@ -205,7 +205,17 @@ def _probed(device: Device) -> Device:
             return replace(device, problem=f"A training step failed: {_first_line(error)}")
         with contextlib.suppress(RuntimeError, NotImplementedError):  # no bf16 is no fault
             bf16 = max(bf16, probe_step(torch_device, "bf16"))
-    return replace(device, bf16=bf16 > 1.05 * fp32, steps_per_s=max(fp32, bf16))
+    suits = bf16 > 1.05 * fp32 or (bf16 > 0 and _computes_in_bf16(torch_device))
+    return replace(device, bf16=suits, steps_per_s=max(fp32, bf16))
+
+
+def _computes_in_bf16(device: torch.device) -> bool:
+    """Whether it is a card made for bf16 (Ampere and later), which then needs to win no race.
+
+    The probe's steps are so small that such a card spends them on being told what to do, of which mixed precision
+    needs more; in real trainings its tensor cores and half the memory traffic count.
+    """
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def _cuda_card(index: int) -> Device:

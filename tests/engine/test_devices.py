@@ -62,6 +62,20 @@ def test_precision_is_what_was_asked_for_or_the_faster() -> None:
     assert resolve_precision(FAST, "fp32") == "fp32"
 
 
+@pytest.mark.parametrize(("capability", "precision"), [((7, 5), "fp32"), ((8, 0), "bf16"), ((12, 0), "bf16")])
+def test_a_card_made_for_bf16_takes_it_though_the_small_probe_is_slower(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], precision: str
+) -> None:
+    for name, value in {
+        "device_count": 1, "get_device_name": "a card", "mem_get_info": (1, 2), "memory_reserved": 0,
+        "memory_allocated": 0, "get_device_capability": capability,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
+    monkeypatch.setattr(devices, "probe_step", lambda device, precision: 1.0 if precision == "fp32" else 0.8)
+    card, *_, cpu = detect()
+    assert resolve_precision(card, "auto") == precision and resolve_precision(cpu, "auto") == "fp32"
+
+
 def test_finding_is_a_job() -> None:
     (found,) = find_devices()
     assert isinstance(found, DevicesFound) and found.fastest in [device.id for device in found.devices]
