@@ -180,7 +180,7 @@ class TrainingConfig(Config):
     )
     precision: str = setting(
         "auto",
-        "Number format of the heavy arithmetic: auto takes bf16 where it is faster on the chosen device.",
+        "Number format of the heavy arithmetic: auto takes bf16 where the device is made for it or faster with it.",
         choices=("auto", "fp32", "bf16"),
     )
     flip: bool = setting(

@@ -6,6 +6,7 @@ import contextlib
 import os
 import platform
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,15 +17,31 @@ from torch.nn import functional as F
 
 from studio.core.errors import DeviceError, UsageError
 from studio.core.events import Event, Events
+from studio.engine.rundir import RunRecord
 
 AUTO = "auto"
 PROBE_BATCH, PROBE_SIZE = 32, 32  # what the devices' probe trains on: sprites a step, and their side in pixels
 _PROBES = 3
+# How torch says that a driver or a card refuses, on the first call to it and on later ones.
+_REFUSALS = (RuntimeError, AssertionError, torch.cuda.DeferredCudaCallError)
+
+_NAMES = {"cpu": "This computer", "cuda": "The graphics card", "mps": "The Apple GPU"}
+# What torch's plain RuntimeErrors hold where it raises no class of their own: memory of MPS, CUDA's libraries and the
+# CPU, and libraries that find the card gone before torch does.
+_FULL_HOST = "DefaultCPUAllocator"
+_FULL = ("out of memory", "ALLOC_FAILED", _FULL_HOST)
+_LOST = ("CUDA error", "cuDNN error")
+_FULL_HINT = (
+    "Close other programs or choose another device. In training, a smaller batch size or width needs less memory, too."
+)
+_LOST_HINT = (
+    "Start the studio again. A training keeps its last checkpoint: resume the run from there, on the CPU if need be."
+)
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device and what its probe found: `problem` is empty when it works, `bf16` says that bf16 is the faster."""
+    """A device and what its probe found: `problem` is empty when it works, `bf16` says that bf16 is what suits it."""
 
     id: str  # what torch calls it: 'cuda:0', 'mps', 'cpu'
     kind: str
@@ -79,10 +96,17 @@ def choose(devices: tuple[Device, ...], wanted: str) -> Device:
 
 
 def resolve_precision(device: Device, wanted: str) -> str:
-    """'fp32' or 'bf16': what was asked for, or for 'auto' the faster of the two on this device."""
+    """'fp32' or 'bf16': what was asked for, or for 'auto' what suits this device."""
     if wanted != AUTO:
         return wanted
     return "bf16" if device.bf16 else "fp32"
+
+
+def precision_of(record: RunRecord, device: Device, wanted: str) -> str:
+    """The precision of a run that goes on or is used: where it began its own, whatever a new probe finds the faster."""
+    if (device.id, device.name) == (record.device, record.device_name):
+        return record.precision
+    return resolve_precision(device, wanted)
 
 
 def autocast(device_type: str, precision: str) -> contextlib.AbstractContextManager[object]:
@@ -92,11 +116,29 @@ def autocast(device_type: str, precision: str) -> contextlib.AbstractContextMana
     return torch.autocast(device_type, dtype=torch.bfloat16)
 
 
-def synchronize(device_type: str) -> None:
+@contextlib.contextmanager
+def faults(device: torch.device) -> Iterator[None]:
+    """Turn what torch says of a device that is full or lost into a DeviceError; other errors pass."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        said = str(error)
+        if isinstance(error, torch.OutOfMemoryError | MemoryError) or any(words in said for words in _FULL):
+            of_the_host = isinstance(error, MemoryError) or _FULL_HOST in said
+            title = f"{_NAMES['cpu'] if of_the_host else _named(device)} has no memory left."
+            raise DeviceError(title, _FULL_HINT) from error
+        if isinstance(error, torch.AcceleratorError) or said.startswith(_LOST):
+            lost = _NAMES["cuda"] if device.type == "cpu" else _named(device)  # a card lost before ends work there, too
+            title = f"{lost} has stopped working: {_first_line(error)}."
+            raise DeviceError(title, _LOST_HINT) from error
+        raise
+
+
+def synchronize(device: torch.device) -> None:
     """Wait until the device has done what was asked of it, so that a clock tells the truth."""
-    if device_type == "cuda":
-        torch.cuda.synchronize()
-    elif device_type == "mps":
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    elif device.type == "mps":
         torch.mps.synchronize()
 
 
@@ -112,10 +154,20 @@ def memory_in_use(device: torch.device) -> int:
 def memory_free(device: torch.device) -> int:
     """Bytes that are free on the device; for the CPU, those that programs can have without others being moved out."""
     if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # by torch, for what comes next
+        return int(torch.cuda.mem_get_info(device)[0] + kept)
     if device.type == "mps":
         return int(torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
     return int(psutil.virtual_memory().available)
+
+
+def give_back_memory(device: torch.device) -> None:
+    """Let other programs have the memory that torch keeps for what comes next."""
+    with contextlib.suppress(RuntimeError):  # a device that was lost has none to give, and was reported
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+        elif device.type == "mps":
+            torch.mps.empty_cache()
 
 
 def probe_step(device: torch.device, precision: str) -> float:
@@ -142,26 +194,47 @@ def probe_step(device: torch.device, precision: str) -> float:
 
 def _probed(device: Device) -> Device:
     """Both precisions in turn, the best of a few tries each: other programs must not decide which is the faster."""
+    if device.problem:
+        return device
     torch_device = torch.device(device.id)
     fp32 = bf16 = 0.0
     for _ in range(_PROBES):
         try:
             fp32 = max(fp32, probe_step(torch_device, "fp32"))
         except (RuntimeError, NotImplementedError) as error:  # what torch raises for a card too old, full or lost
-            return replace(device, problem=f"A training step failed: {str(error).splitlines()[0]}")
+            return replace(device, problem=f"A training step failed: {_first_line(error)}")
         with contextlib.suppress(RuntimeError, NotImplementedError):  # no bf16 is no fault
             bf16 = max(bf16, probe_step(torch_device, "bf16"))
-    return replace(device, bf16=bf16 > 1.05 * fp32, steps_per_s=max(fp32, bf16))
+    suits = bf16 > 1.05 * fp32 or (bf16 > 0 and _computes_in_bf16(torch_device))
+    return replace(device, bf16=suits, steps_per_s=max(fp32, bf16))
+
+
+def _computes_in_bf16(device: torch.device) -> bool:
+    """Whether it is a card made for bf16 (Ampere and later), which then needs to win no race.
+
+    The probe's steps are so small that such a card spends them on being told what to do, of which mixed precision
+    needs more; in real trainings its tensor cores and half the memory traffic count.
+    """
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def _cuda_card(index: int) -> Device:
-    name = torch.cuda.get_device_name(index)
+    """A card that was counted; with a driver too old or a card that hangs, the first question to it raises."""
+    name, free, total, problem = f"NVIDIA GPU {index}", 0, 0, ""
     try:
-        free, total = torch.cuda.mem_get_info(index)
-    except RuntimeError as error:
-        problem = f"It does not answer: {str(error).splitlines()[0]}"
-        return Device(f"cuda:{index}", "cuda", name, 0, 0, problem=problem)
-    return Device(f"cuda:{index}", "cuda", name, free, total)
+        name = torch.cuda.get_device_name(index)
+        free, total = memory_free(torch.device("cuda", index)), torch.cuda.mem_get_info(index)[1]
+    except _REFUSALS as error:
+        problem = f"It does not answer: {_first_line(error)}"
+    return Device(f"cuda:{index}", "cuda", name, free, total, problem=problem)
+
+
+def _named(device: torch.device) -> str:
+    return _NAMES[device.type] + (f" ({device})" if device.type == "cuda" else "")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _cpu() -> Device:

@@ -80,19 +80,22 @@ FIGURES = (
 def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Events:
     """Judge a generator of this run: yields Progress, then Evaluated; of what draws nothing, one Validated.
 
-    Raises UsageError when too few sprites were held out, RunError when the run's data are gone.
+    Raises UsageError when too few sprites were held out, RunError when the run's data are gone, and DeviceError.
     """
     training, heldout, complete = yield from _data(run, model)
     if model.recipe.makes != "sprites":
         if not len(heldout):
             raise UsageError("No sprites were held out.", "Train with a share of the sprites held out.")
-        yield heldout_figures(model, DeviceSprites(heldout, model.device))
+        with devices.faults(model.device):
+            figures = heldout_figures(model, DeviceSprites(heldout, model.device))
+        yield figures
         return
     _check_counts(training, heldout)
-    features = yield from features_of(training, model.device, model.precision)
-    labels = classes_to_draw(training, settings.count, settings.seed)
-    new = yield from draw(model, labels, settings)
-    yield judge(f"{model.title}, step {model.step:,}", new, labels, training, heldout, features, complete=complete)
+    title, labels = f"{model.title}, step {model.step:,}", classes_to_draw(training, settings.count, settings.seed)
+    with devices.faults(model.device):
+        features = yield from features_of(training, model.device, model.precision)
+        new = yield from draw(model, labels, settings)
+        yield judge(title, new, labels, training, heldout, features, complete=complete)
 
 
 def classes_to_draw(training: Sprites, count: int, seed: int) -> Labels:
@@ -116,8 +119,9 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str) 
     _check_counts(training, heldout)
     if len(sprites) < FEWEST:
         raise UsageError(f"{len(sprites)} sprites are too few to judge.", f"Give {FEWEST} at least.")
-    features = yield from features_of(training, model.device, model.precision)
-    yield judge(title, sprites, None, training, heldout, features, complete=complete)
+    with devices.faults(model.device):
+        features = yield from features_of(training, model.device, model.precision)
+        yield judge(title, sprites, None, training, heldout, features, complete=complete)
 
 
 def judge(

@@ -14,7 +14,7 @@ from studio.core import files
 from studio.core.discovery import pick
 from studio.core.errors import ExportError
 from studio.core.events import Events, Exported, Notice, Progress
-from studio.engine import catalogue
+from studio.engine import catalogue, devices
 from studio.engine.batches import to_input, to_rgba
 from studio.engine.model import TrainedModel
 from studio.exports.base import PROBE, ExportableModel, ModelExport
@@ -32,7 +32,8 @@ def export(model: TrainedModel, format_name: str, target: Path) -> Events:
     outputs that differ by more than LARGEST_DIFFERENCE; nothing is left behind then.
     """
     form = pick(catalogue.model_exports(), format_name, "export format")
-    exportable = as_exportable(model)
+    with devices.faults(model.device):
+        exportable = as_exportable(model)
     yield Progress(0, 3, "copying the model")
     wanted = _named(form, exportable, target)
     chosen = _free(form, wanted)

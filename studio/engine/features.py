@@ -93,8 +93,8 @@ class SpriteFeatures:
 
         Each in units of the training sprites' spread, and all brought to the same length, so that no outlier rules.
         """
-        scaled = ((self._raw(rgba) - self.network.mean) / self.network.deviation).double()
-        return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).cpu().numpy())
+        scaled = ((self._raw(rgba) - self.network.mean) / self.network.deviation).cpu().double()  # MPS has no float64
+        return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).numpy())
 
     def classes_of(self, rgba: Rgba) -> NDArray[np.int64]:
         """The class that each sprite looks like: int64 [N]. Only where `knows_classes`."""

@@ -63,7 +63,7 @@ class GenerateSettings(Config):
 
 
 def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
-    """The model of a run at a checkpoint ('best', 'last' or a step). Raises RunError, UsageError."""
+    """The model of a run at a checkpoint ('best', 'last' or a step). Raises RunError, UsageError, DeviceError."""
     run = RunDir(path)
     record = run.record()
     recipe = catalogue.recipe(record.recipe)
@@ -73,8 +73,9 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     network = recipe.build(config, spec).eval().requires_grad_(False)
     checkpoints.load_into(network, checkpoints.load_part(chosen, info, "average"), chosen.name)
     target = torch.device(device.id)
-    precision = devices.resolve_precision(device, config.precision)
-    network = network.to(target).to(memory_format=torch.channels_last)
+    precision = devices.precision_of(record, device, config.precision)
+    with devices.faults(target):
+        network = network.to(target).to(memory_format=torch.channels_last)
     return TrainedModel(recipe, config, spec, network, target, precision, info.step, record.name, load_style(run))
 
 
@@ -85,16 +86,17 @@ def checkpoint_names(path: Path) -> list[str]:
 
 
 def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
-    """New sprites: yields Progress after each solver step, then one SpritesGenerated. Raises UsageError.
+    """New sprites: yields Progress after each solver step, then one SpritesGenerated.
 
-    A sprite depends on the seed and its place in the list, not on how many are made.
+    A sprite depends on the seed and its place in the list, not on how many are made. Raises UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
         raise UsageError(
             f"{model.title} is a {model.recipe.title.lower()}: it draws no sprites.", "Choose a generator."
         )
     labels = _labels(model.spec, settings)
-    made = yield from draw(model, labels, settings)
+    with devices.faults(model.device):
+        made = yield from draw(model, labels, settings)
     title = f"{model.title}, step {model.step:,}"
     yield SpritesGenerated(made, labels, title, settings.seed)
 
@@ -132,7 +134,7 @@ def sample_steps(model: TrainedModel, request: SampleSettings) -> Iterator[Tenso
 
 def predict(model: TrainedModel, rgba: Rgba) -> Events:
     """What a model says of sprites uint8 [N, S, S, 4], S the model's size: yields Progress, then one Classified, or
-    one NumbersPredicted of a model of numbers.
+    one NumbersPredicted of a model of numbers. Raises UsageError, DeviceError.
     """
     if model.recipe.makes == "sprites":
         title = f"{model.title} is a {model.recipe.title.lower()}: it names no classes and predicts no numbers."
@@ -143,9 +145,9 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
         )
     found: list[Tensor] = []
     for start in range(0, len(rgba), 256):
-        part = on_device(rgba[start : start + 256], model.device)
-        with torch.no_grad(), devices.autocast(model.device.type, model.precision):
-            found.append(model.recipe.predict(model.network, to_input(part)).cpu())
+        with devices.faults(model.device), torch.no_grad(), devices.autocast(model.device.type, model.precision):
+            part = to_input(on_device(rgba[start : start + 256], model.device))
+            found.append(model.recipe.predict(model.network, part).cpu())
         yield Progress(min(start + 256, len(rgba)), len(rgba), "sprites looked at")
     names = model.spec.class_names if model.recipe.makes == "labels" else model.spec.target_names
     said = torch.cat(found).numpy() if found else np.zeros((0, len(names)), np.float32)

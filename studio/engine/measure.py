@@ -48,7 +48,15 @@ def means_of(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> 
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
-    """Time real steps in fp32 and bf16: yields Progress between steps and a DeviceMeasured for each precision."""
+    """Time real steps in fp32 and bf16: yields Progress between steps and a DeviceMeasured for each precision.
+
+    Raises DeviceError.
+    """
+    with devices.faults(torch.device(device.id)):
+        yield from _measured(recipe, config, spec, device)
+
+
+def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
     if device.kind == "cpu":
         torch.set_num_threads(config.threads or device.threads)
     target = torch.device(device.id)
@@ -88,11 +96,11 @@ def _steps(
         with devices.autocast(target.type, precision):
             loss = recipe.loss(network, batch, config, rng)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm, foreach=True)
+        torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
         for optimizer in optimizers:
             optimizer.step()
         network.zero_grad(set_to_none=True)
-        devices.synchronize(target.type)
+        devices.synchronize(target)
         step += 1
         yield time.perf_counter() - start
 
@@ -104,6 +112,6 @@ def _transfer_ms(sprites: Sprites, target: torch.device) -> float:
     for _ in range(5):
         start = time.perf_counter()
         batch.to(target, copy=True)
-        devices.synchronize(target.type)
+        devices.synchronize(target)
         durations_s.append(time.perf_counter() - start)
     return 1000 * float(np.median(durations_s))

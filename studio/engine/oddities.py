@@ -31,17 +31,18 @@ def find_oddities(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     """Compare each sprite with its nearest neighbours: yields Progress, and Examined last.
 
     The features are those that trainings of these sprites are measured by (see features.py); they are learnt first
-    where they are not kept. Nothing is found among very few sprites, or very many.
+    where they are not kept. Nothing is found among very few sprites, or very many. Raises DeviceError.
     """
     items: list[Quarantined] = []
     training = sampled(sprites, split(sprites, config.holdout, config.seed)[0])
     if len(training) >= FEWEST and len(sprites) <= MOST_LOOKED_AT:
-        precision = devices.resolve_precision(device, config.precision)
-        features = yield from features_of(training, torch.device(device.id), precision)
+        target, precision = torch.device(device.id), devices.resolve_precision(device, config.precision)
         parts = []
-        for start in range(0, len(sprites), _AT_ONCE):
-            parts.append(features.of(sprites.rgba[start : start + _AT_ONCE]).astype(np.float32))
-            yield Progress(min(start + _AT_ONCE, len(sprites)), len(sprites), "sprites seen")
+        with devices.faults(target):
+            features = yield from features_of(training, target, precision)
+            for start in range(0, len(sprites), _AT_ONCE):
+                parts.append(features.of(sprites.rgba[start : start + _AT_ONCE]).astype(np.float32))
+                yield Progress(min(start + _AT_ONCE, len(sprites)), len(sprites), "sprites seen")
         near, distances = yield from nearest_of(np.concatenate(parts))
         apart = distances.mean(1) / max(float(np.median(distances.mean(1))), 1e-9)
         items += _outliers(sprites, apart)

@@ -58,7 +58,7 @@ def orthogonal(matrices: Tensor) -> Tensor:
     """Matrices [N, rows, columns] with their singular values brought near 1, by Newton-Schulz rounds."""
     a, b, c = _NEWTON_SCHULZ
     wide = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT
-    x: Tensor = wide / (wide.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    x: Tensor = wide / (torch.linalg.vector_norm(wide, dim=(1, 2), keepdim=True) + 1e-7)
     for _ in range(_NEWTON_SCHULZ_ROUNDS):
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)

@@ -12,7 +12,7 @@ import torch
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import DeviceError, StudioError, TrainingError
+from studio.core.errors import StudioError, TrainingError
 from studio.core.events import (
     CheckpointSaved,
     Classified,
@@ -52,12 +52,12 @@ def train_new(
     path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control
 ) -> Events:
     """Train a new run in the folder `path`, from RunStarted to RunFinished. Raises StudioError."""
-    yield from _guarded(begin(path, sprites, recipe, config, device), control)
+    yield from _guarded(begin(path, sprites, recipe, config, device), device, control)
 
 
 def train_resumed(path: Path, device: Device, control: Control) -> Events:
     """Go on with a run from its newest sound checkpoint. Raises StudioError."""
-    yield from _guarded(take_up(path, device), control)
+    yield from _guarded(take_up(path, device), device, control)
 
 
 def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # noqa: PLR0915 - reads top to bottom
@@ -99,7 +99,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
             with devices.autocast(training.device.type, training.precision):
                 loss = recipe.loss(training.network, batch, config, rng)
             loss.backward()
-            norm = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm, foreach=True)
+            norm = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)
             seen[0, i], seen[1, i] = loss.detach(), norm
             torch.maximum(broken, (~torch.isfinite(loss.detach() + norm)).float(), out=broken)
             for optimizer in optimizers:
@@ -203,22 +203,23 @@ def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
     return SamplesReady(training.step, chosen, captions, found.numbers, true)
 
 
-def _guarded(make: Generator[Event, None, Training], control: Control) -> Events:
+def _guarded(make: Generator[Event, None, Training], device: Device, control: Control) -> Events:
     """Drive a training; whatever ends it, the lock is given back, and the record says if it failed."""
-    training = yield from make
+    target = torch.device(device.id)
+    with devices.faults(target):
+        training = yield from make
     clock = Stopwatch(training.elapsed_s)
     try:
-        yield from advised(clock.timed(train(training, control, clock)), read_history(training.run.path))
-    except torch.OutOfMemoryError as error:
-        title = f"{training.record.device_name} has no memory left."
-        training.write_state("failed", title)
-        raise DeviceError(title, "Choose a smaller batch size or width, or close other programs.") from error
+        with devices.faults(target):
+            yield from advised(clock.timed(train(training, control, clock)), read_history(training.run.path))
     except (StudioError, RuntimeError) as error:
         training.write_state("failed", str(error))
         raise
     finally:
         control.live = None
         training.close()
+        del training
+        devices.give_back_memory(target)
 
 
 def _started(training: Training) -> RunStarted:

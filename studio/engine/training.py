@@ -165,7 +165,7 @@ def _assemble(
     if device.kind == "cpu":
         torch.set_num_threads(config.threads or device.threads)
     target = torch.device(device.id)
-    precision = devices.resolve_precision(device, config.precision)
+    precision = devices.precision_of(record, device, config.precision)
     train_indices, heldout_indices = split(sprites, config.holdout, config.seed)
     heldout = sprites.take(heldout_indices[:: max(1, len(heldout_indices) // VALIDATION_LIMIT)])
     train_set, notices = placed(sprites, train_indices, target, config)

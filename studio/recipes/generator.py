@@ -191,9 +191,9 @@ class Generator(Recipe):
         for number, batch in enumerate(batches):
             count = len(batch.x)
             noise = draw_noise(count, batch.x.shape[-1], seed=number).to(batch.x.device)
-            quantiles = (torch.arange(count, device=batch.x.device) + 0.5) / count
-            normal = torch.special.ndtri(quantiles) + settings.time_mean
-            total += float(_flow_error(network, batch, noise, torch.sigmoid(normal), batch.y)) * count
+            normal = torch.special.ndtri((torch.arange(count) + 0.5) / count) + settings.time_mean  # MPS has no ndtri
+            times = torch.sigmoid(normal).to(batch.x.device)
+            total += float(_flow_error(network, batch, noise, times, batch.y)) * count
             seen += count
         return Evaluation({"loss": total / seen})
 

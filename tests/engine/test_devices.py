@@ -33,6 +33,19 @@ def test_a_device_that_fails_its_probe_is_listed_with_the_reason(monkeypatch: py
         choose((cpu,), "auto")
 
 
+def test_a_card_whose_driver_refuses_is_listed_and_leaves_the_cpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(index: int) -> str:
+        raise RuntimeError("The NVIDIA driver on your system is too old (found version 11040).\nPlease update it.")
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_name", refuse)
+    monkeypatch.setattr(devices, "probe_step", lambda device, precision: 1.0)
+    card, *_, cpu = detect()
+    assert card.id == "cuda:0" and card.name == "NVIDIA GPU 0"
+    assert card.problem == "It does not answer: The NVIDIA driver on your system is too old (found version 11040)."
+    assert choose((card, cpu), "auto") is cpu and choose((card, cpu), "cpu") is cpu
+
+
 def test_auto_takes_the_fastest_that_works() -> None:
     assert choose((SLOW, FAST, BROKEN), "auto") is FAST
     assert choose((SLOW, FAST, BROKEN), "cpu") is SLOW
@@ -49,9 +62,52 @@ def test_precision_is_what_was_asked_for_or_the_faster() -> None:
     assert resolve_precision(FAST, "fp32") == "fp32"
 
 
+@pytest.mark.parametrize(("capability", "precision"), [((7, 5), "fp32"), ((8, 0), "bf16"), ((12, 0), "bf16")])
+def test_a_card_made_for_bf16_takes_it_though_the_small_probe_is_slower(
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], precision: str
+) -> None:
+    for name, value in {
+        "device_count": 1, "get_device_name": "a card", "mem_get_info": (1, 2), "memory_reserved": 0,
+        "memory_allocated": 0, "get_device_capability": capability,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
+    monkeypatch.setattr(devices, "probe_step", lambda device, precision: 1.0 if precision == "fp32" else 0.8)
+    card, *_, cpu = detect()
+    assert resolve_precision(card, "auto") == precision and resolve_precision(cpu, "auto") == "fp32"
+
+
 def test_finding_is_a_job() -> None:
     (found,) = find_devices()
     assert isinstance(found, DevicesFound) and found.fastest in [device.id for device in found.devices]
+
+
+def test_memory_that_torch_keeps_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (2_000, 10_000))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 7_000)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 3_000)
+    assert devices.memory_free(torch.device("cuda:0")) == 6_000
+
+
+def test_kept_memory_is_given_back_unless_the_card_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def lost() -> None:
+        calls.append("lost")
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    monkeypatch.setattr(torch.cuda, "empty_cache", lost)
+    monkeypatch.setattr(torch.mps, "empty_cache", lambda: calls.append("mps"))
+    for name in ("cuda:0", "mps", "cpu"):
+        devices.give_back_memory(torch.device(name))
+    assert calls == ["lost", "mps"]
+
+
+def test_the_clock_waits_for_the_card_that_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited_for: list[torch.device] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", waited_for.append)
+    devices.synchronize(torch.device("cuda:1"))
+    devices.synchronize(torch.device("cpu"))
+    assert waited_for == [torch.device("cuda:1")]
 
 
 def test_measuring_takes_real_steps_in_both_precisions(monkeypatch: pytest.MonkeyPatch) -> None:

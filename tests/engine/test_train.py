@@ -6,6 +6,7 @@ import json
 import math
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,12 @@ from studio.core.events import (
 )
 from studio.data.sprites import Sprites
 from studio.engine import checkpoints
+from studio.engine.generate import load_model
+from studio.engine.measure import DeviceMeasured, measure
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
 from studio.engine.train import train_new, train_resumed
+from studio.recipes.base import Spec
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, small_generator, train_classifier, train_generator
@@ -48,6 +52,17 @@ def test_a_run_tells_its_story_in_order(run_path: Path, sprites: Sprites) -> Non
     assert of_kind(events, Validated)[-1].step == 8
     assert of_kind(events, CheckpointSaved)[-1].step == 8
     assert of_kind(events, SamplesReady)[-1].sprites.shape == (16, 8, 8, 4)
+
+
+def test_a_device_that_takes_tensors_one_by_one_trains_and_is_measured(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Apple's GPUs, to which torch gives no operations on lists of gradients."""
+    for module in ("torch.utils._foreach_utils", "torch.nn.utils.clip_grad"):
+        monkeypatch.setattr(f"{module}._device_has_foreach_support", lambda device: False)
+    assert of_kind(list(train_generator(run_path, sprites)), RunFinished)[0].step == 8
+    monkeypatch.setattr("studio.engine.measure.LEAST_S", 0.0)
+    assert of_kind(list(measure(Generator(), small_generator(), Spec.of(sprites), CPU)), DeviceMeasured)
 
 
 def test_the_run_folder_is_the_record(run_path: Path, sprites: Sprites) -> None:
@@ -82,6 +97,16 @@ def test_stop_and_resume_is_bit_identical_to_never_stopping(
         assert whole.keys() == parts.keys() and whole
         for name, tensor in whole.items():
             assert torch.equal(tensor, parts[name]), (part, name)
+
+
+def test_a_run_keeps_its_precision_on_its_device(run_path: Path, sprites: Sprites) -> None:
+    """'auto' is decided once: a busy moment in a later probe must not turn it into another run."""
+    list(train_generator(run_path, sprites, Control(stop=True), precision="auto"))
+    for device, precision in ((CPU, "fp32"), (replace(CPU, name="another CPU"), "bf16")):
+        now = replace(device, bf16=True)
+        assert load_model(run_path, "last", now).precision == precision
+        started = of_kind(list(train_resumed(run_path, now, Control(stop=True))), RunStarted)[0]
+        assert started.precision == precision
 
 
 def test_stop_takes_one_step_and_keeps_the_work(run_path: Path, sprites: Sprites) -> None:
