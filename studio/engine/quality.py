@@ -107,6 +107,7 @@ class QualityMeter:
         """
         training = self._training
         model = training.model()
+        training.measuring_step = model.step
         model = dataclasses.replace(model, network=copy.deepcopy(model.network))
         labels = classes_to_draw(training.train_sample, COUNT, seed=0)
         new = yield from draw(model, labels, GenerateSettings())
@@ -115,6 +116,7 @@ class QualityMeter:
         training.run.append(measured)
         with writing(training.run.path):
             add_metrics(training.run.checkpoints, model.step, figures)
+        training.measuring_step = None
         self._measured_step = model.step
         yield measured
 
