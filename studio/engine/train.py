@@ -213,7 +213,7 @@ def _guarded(make: Generator[Event, None, Training], control: Control) -> Events
         title = f"{training.record.device_name} has no memory left."
         training.write_state("failed", title)
         raise DeviceError(title, "Choose a smaller batch size or width, or close other programs.") from error
-    except (StudioError, RuntimeError) as error:
+    except (StudioError, RuntimeError, OSError) as error:
         training.write_state("failed", str(error))
         raise
     finally:
