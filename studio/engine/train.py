@@ -122,7 +122,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
         if (epoch > validated_epoch and validating.affordable()) or validating.idle_s() > LONGEST_UNVALIDATED_S:
             validated_epoch = epoch
             yield from validating.timed(validate(training))
-        if control.checkpoint_now or saving.due():
+        if control.checkpoint_now or saving.due() or quality.wants_checkpoint(saving):
             control.checkpoint_now = False
             yield from saving.timed(save(training))
         if control.sample_now or sampling.due():

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from studio.core.events import Event, LossChunk, QualityMeasured
+from studio.core.events import CheckpointSaved, Event, LossChunk, QualityMeasured
 from studio.core.generators import returned
 from studio.data import packed
-from studio.engine import checkpoints, copies, features, quality, train
+from studio.engine import checkpoints, copies, features, pace, quality, train
 from studio.engine.batches import split
 from studio.engine.copies import nearest_training_sprites
 from studio.engine.features import features_of
@@ -35,6 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "_FARTHEST_PX", 0)
     monkeypatch.setattr(quality, "SHARE", 1e6)
     monkeypatch.setattr(quality, "LEARNING_SHARE", 1e6)
+    monkeypatch.setattr(pace, "SIDE_SHARE", 1e6)
 
 
 def trained(path: Path, **changes: Any) -> list[Event]:
@@ -67,6 +68,17 @@ def test_a_checkpoint_stays_while_it_is_measured(run_path: Path) -> None:
     assert measured is not None
     metrics = {info.step: info.metrics for _, info in checkpoints.find(run_path / "checkpoints")}
     assert {**metrics[measured.step], **measured.figures} == metrics[measured.step]
+
+
+def test_checkpoints_are_not_saved_for_measuring_alone_while_they_cost_too_much(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "SIDE_SHARE", 1e-9)
+    first, last = of_kind(trained(run_path), CheckpointSaved)  # before the first, its cost is not known
+    assert first.step < last.step == 45
+    monkeypatch.setattr(quality, "APART_SHARE", 1e6)
+    (last,) = of_kind(trained(run_path.with_name("apart")), CheckpointSaved)
+    assert last.step == 45
 
 
 def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> None:
