@@ -159,6 +159,8 @@ def save(training: Training) -> Events:
     if training.validated is None or training.validated.step != training.step:
         yield from validate(training)
     path = training.save_checkpoint()
+    if training.validated is not None:
+        training.run.save_confusion(training.validated)
     training.write_state("training")
     yield CheckpointSaved(training.step, path)
 
