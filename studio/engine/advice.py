@@ -131,9 +131,19 @@ def advice_by_figure(name: str, curve: Sequence[tuple[int, float]]) -> Advised |
 
 def best_step(measured: Sequence[Measurement]) -> int:
     """The newest of the steps that are as good as the best one, as far as that can be told, and that do not copy."""
-    original = [one for one in measured if not one.copies_much] or measured[:1]
+    original = _original(measured)
     lowest = min(original, key=_distance)
     return max(one.step for one in original if one.kid <= lowest.kid + lowest.figures["kid_error"])
+
+
+def lowest_step(measured: Sequence[Measurement]) -> int:
+    """The step of the lowest distance: the one that others must come near to, to be as good as the best one."""
+    return min(_original(measured), key=_distance).step
+
+
+def _original(measured: Sequence[Measurement]) -> Sequence[Measurement]:
+    """Those that do not copy or, where all do, the first."""
+    return [one for one in measured if not one.copies_much] or measured[:1]
 
 
 def _distance(measured: Measurement) -> float:

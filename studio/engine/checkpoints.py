@@ -101,14 +101,21 @@ def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
         raise RunError(f"{name} does not fit this recipe.", str(error).splitlines()[0]) from error
 
 
-def rotate(folder: Path, headline: str, *, low_is_better: bool) -> None:
-    """Remove what is no longer needed: the last two, the best and the numbers 1, 2, 4, 8, ... are kept."""
+def rotate(folder: Path, headline: str, *, low_is_better: bool, measuring_step: int | None = None) -> None:
+    """Remove what is no longer needed: the last two, the best and the numbers 1, 2, 4, 8, ... are kept.
+
+    So are the best of the measured ones, which a later measurement may show to be the best of all, the one of the
+    lowest distance, without which that could not be told, and the one that is being measured.
+    """
     found = find(folder)
     keep = {path for path, _ in found[-2:]}
     best = best_of(found, headline, low_is_better=low_is_better)
     keep |= {path for path, info in found if info.number & (info.number - 1) == 0}
-    for path, _ in found:
-        if path not in keep and path != best:
+    steps = {measuring_step}
+    if measured := _measured(found):
+        steps |= {advice.best_step(measured), advice.lowest_step(measured)}
+    for path, info in found:
+        if path not in keep and path != best and info.step not in steps:
             files.remove(path)
 
 
@@ -118,8 +125,7 @@ def best_of(found: list[tuple[Path, CheckpointInfo]], headline: str, *, low_is_b
     Where new sprites were measured, the best by that; what was saved since is taken to be no worse than the newest
     measured one. Else the one with the best headline figure, or the last.
     """
-    measured = [advice.Measurement(info.step, info.metrics) for _, info in found if "kid" in info.metrics]
-    if measured:
+    if measured := _measured(found):
         best = advice.best_step(measured)
         return found[-1][0] if best == measured[-1].step else next(path for path, info in found if info.step == best)
     judged = [(info.metrics[headline], path) for path, info in found if headline in info.metrics]
@@ -152,6 +158,10 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
         parts[name][rest] = value
     for name, part in parts.items():
         _load_optimizer(by_name[name], part)
+
+
+def _measured(found: list[tuple[Path, CheckpointInfo]]) -> list[advice.Measurement]:
+    return [advice.Measurement(info.step, info.metrics) for _, info in found if "kid" in info.metrics]
 
 
 def _write_record(path: Path, info: CheckpointInfo) -> None:

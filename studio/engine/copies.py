@@ -15,6 +15,7 @@ from studio.core.generators import returned
 from studio.engine.batches import on_device, to_input
 
 _COPY = 1 / 3  # of the second distance: nearer than that, a sprite is a copy and no chance neighbour
+_AT_ONCE = 64 << 20  # bytes of numbers that are worked on at a time
 _FARTHEST_PX = 1  # how far copies may be moved
 
 
@@ -38,13 +39,13 @@ def look_for_copies(sprites: Rgba, training: Rgba, device: torch.device) -> Gene
     each way; yields Progress after each of these. It is a copy when the nearest training sprite is at less than a third
     of the distance of the second.
     """
-    known = _flat(training, device)
+    known = _Known(training, device)
     best = torch.full((len(sprites), 2), torch.inf, device=device)
     index = torch.zeros(len(sprites), dtype=torch.int64, device=device)
     variants = _variants(sprites)
     for number, variant in enumerate(variants, 1):
         yield Progress(number, len(variants), "ways to look for copies")
-        distances, places = _two_nearest(_flat(variant, device), known)
+        distances, places = known.two_nearest(variant)
         better = distances[:, 0] < best[:, 0]
         best = torch.where(better[:, None], distances, best)
         index = torch.where(better, places, index)
@@ -60,16 +61,39 @@ def _variants(sprites: Rgba) -> list[Rgba]:
     return [variant[:, :, ::direction] for variant in moved for direction in (1, -1)]
 
 
+class _Known:
+    """The training sprites as pixels on the device, which are all that takes much memory there."""
+
+    def __init__(self, sprites: Rgba, device: torch.device) -> None:
+        """sprites: uint8 [M, S, S, 4]."""
+        self._flat = torch.empty(len(sprites), sprites[0].size, device=device)
+        self._squares = torch.empty(len(sprites), device=device)
+        for part in _parts(len(sprites), sprites[0].size):
+            self._flat[part] = _flat(sprites[part], device)
+            self._squares[part] = (self._flat[part] ** 2).sum(1)
+
+    def two_nearest(self, sprites: Rgba) -> tuple[Tensor, Tensor]:
+        """For uint8 [N, S, S, 4]: distances to the two nearest, float32 [N, 2]; index of the nearest, int64 [N]."""
+        # A sprite takes a row of the matrix of distances, and twice its pixels when it is set beside its nearest two.
+        parts = _parts(len(sprites), max(len(self._flat), 2 * self._flat.shape[1]))
+        found = [self._two_nearest(_flat(sprites[part], self._flat.device)) for part in parts]
+        return torch.cat([distances for distances, _ in found]), torch.cat([places for _, places in found])
+
+    def _two_nearest(self, sprites: Tensor) -> tuple[Tensor, Tensor]:
+        squares = (sprites**2).sum(1)[:, None] + self._squares[None, :] - 2 * sprites @ self._flat.T
+        nearest = squares.clamp(min=0).topk(2, dim=1, largest=False)
+        # The products lose the last digits, which is all that there is between equal sprites: look again.
+        exact = (sprites[:, None] - self._flat[nearest.indices]).square().sum(2).sqrt()
+        exact, order = exact.sort(dim=1)
+        return exact, nearest.indices.gather(1, order)[:, 0]
+
+
 def _flat(sprites: Rgba, device: torch.device) -> Tensor:
     """Premultiplied pixels as float32 [N, 4 S S]."""
     return to_input(on_device(sprites, device)).flatten(1)
 
 
-def _two_nearest(sprites: Tensor, known: Tensor) -> tuple[Tensor, Tensor]:
-    """Distances to the two nearest, float32 [N, 2], and the index of the nearest, int64 [N]."""
-    squares = (sprites**2).sum(1)[:, None] + (known**2).sum(1)[None, :] - 2 * sprites @ known.T
-    nearest = squares.clamp(min=0).topk(2, dim=1, largest=False)
-    # The products lose the last digits, which is all that there is between equal sprites: look again.
-    exact = (sprites[:, None] - known[nearest.indices]).square().sum(2).sqrt()
-    exact, order = exact.sort(dim=1)
-    return exact, nearest.indices.gather(1, order)[:, 0]
+def _parts(count: int, numbers_each: int) -> list[slice]:
+    """Slices of so many sprites that their float32 numbers stay within _AT_ONCE bytes; one at least, be it empty."""
+    step = max(1, _AT_ONCE // (4 * numbers_each))
+    return [slice(start, start + step) for start in range(0, max(1, count), step)]

@@ -10,6 +10,7 @@ also learns to tell whether a sprite was spoilt, by specks, blotches or blur, an
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Generator
 from pathlib import Path
 
@@ -125,9 +126,9 @@ def features_of(training: Sprites, device: torch.device, precision: str) -> Gene
     found = SpriteFeatures(network, device, knows_classes=knows_classes)
     yield from _learn(found, training, precision)
     found.fit_scale(training.rgba[:: -(-len(training) // _SCALED_BY)])
-    path.parent.mkdir(parents=True, exist_ok=True)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
-    files.write_atomic(path, as_bytes(tensors))
+    with contextlib.suppress(OSError):  # not kept, they are learnt again next time: no reason to end a training
+        files.write_atomic(path, as_bytes(tensors))
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +17,9 @@ from PIL import Image
 from studio.core import pictures, places
 from studio.core.errors import RunError
 from studio.core.events import Event, Events, Rgba
-from studio.engine.rundir import Progress, RunDir, RunRecord
+from studio.engine.rundir import CONFUSION, Progress, RunDir, RunRecord
+
+MOST_SAMPLES = 300  # pictures that are read back: of more, as many that are evenly spread over the run
 
 Standing = Literal["training", "interrupted", "finished", "stopped", "failed", "damaged"]
 
@@ -95,8 +99,13 @@ def read_run(path: Path) -> Events:
 
 
 def read_samples(path: Path, size: int) -> Iterator[tuple[int, Rgba]]:
-    """The live samples that a run has on disk, the oldest first; unreadable ones are passed over."""
-    for picture_path in sorted((path / "samples").glob("[0-9]*.png")):
+    """The live samples that a run has on disk, the oldest first; unreadable ones are passed over.
+
+    Of very many, the first, the last and some between.
+    """
+    paths = sorted((path / "samples").glob("[0-9]*.png"))
+    spread = np.linspace(0, len(paths) - 1, min(len(paths), MOST_SAMPLES)).round().astype(int)
+    for picture_path in (paths[place] for place in spread):
         try:
             with Image.open(picture_path) as picture:
                 yield int(picture_path.stem), pictures.untile(np.asarray(picture.convert("RGBA")), size)
@@ -106,66 +115,99 @@ def read_samples(path: Path, size: int) -> Iterator[tuple[int, Rgba]]:
 
 def read_history(path: Path) -> History:
     """The curves in metrics.jsonl. What a resume has overtaken is left out, and a last line cut short by a crash."""
-    ticks: list[dict[str, Any]] = []
+    ticks, confusion = _Ticks(), _read_confusion(path / CONFUSION)
     validations: list[dict[str, Any]] = []
     qualities: list[dict[str, Any]] = []
     checkpoints: list[int] = []
     for line in _lines(path / "metrics.jsonl"):
         if "resumed" in line:
             step = line["resumed"]
-            ticks = [kept for tick in ticks if (kept := _until(tick, step))]
+            ticks.cut(step)
             validations = [entry for entry in validations if entry["step"] <= step]
             qualities = [entry for entry in qualities if entry["step"] <= step]
             checkpoints = [saved for saved in checkpoints if saved <= step]
         elif "loss" in line:
-            ticks.append(line)
+            ticks.add(line)
         elif "metrics" in line:
             validations.append(line)
+            counts = line.pop("confusion", None)  # older versions kept them here
+            if counts is not None and (confusion is None or line["step"] >= confusion[0]):
+                confusion = line["step"], np.array(counts, dtype=np.int64)
         elif "quality" in line:
             qualities.append(line)
         elif "checkpoint" in line:
             checkpoints.append(line["checkpoint"])
-    history = _gather(ticks, checkpoints)
-    history.validation = _figures(validations, "metrics")
-    history.quality = _figures(qualities, "quality")
-    confusions = [entry["confusion"] for entry in validations if "confusion" in entry]
-    if confusions:
-        history.confusion = np.array(confusions[-1], dtype=np.int64)
+    history = History(ticks.series(), _figures(validations, "metrics"), _figures(qualities, "quality"))
+    history.checkpoints = checkpoints
+    if confusion is not None and confusion[0] in {entry["step"] for entry in validations}:
+        history.confusion = confusion[1]
     return history
+
+
+class _Ticks:
+    """What a run's ticks say, in eight bytes a number: a run of one night has millions of steps."""
+
+    def __init__(self) -> None:
+        self._steps, self._starts, self._ends = array("q"), array("q"), array("q")
+        self._a_step = {name: array("d") for name in ("loss", "grad_norm")}
+        self._a_tick = {name: array("d") for name in ("lr", "sprites_per_s", "elapsed_s", "memory_bytes")}
+
+    def add(self, tick: dict[str, Any]) -> None:
+        """Take in a line of metrics.jsonl."""
+        start, end = tick["step"], tick["step"] + len(tick["loss"])
+        self._steps.extend(range(start, end))
+        self._starts.append(start)
+        self._ends.append(end)
+        for name, values in self._a_step.items():
+            values.extend(tick[name])
+        for name, values in self._a_tick.items():
+            values.append(tick[name])
+
+    def cut(self, step: int) -> None:
+        """Leave out `step`, the first that is trained anew, and all that came after it."""
+        steps, ticks = bisect_left(self._steps, step), bisect_left(self._starts, step)
+        a_step: list[array[Any]] = [self._steps, *self._a_step.values()]
+        a_tick: list[array[Any]] = [self._starts, self._ends, *self._a_tick.values()]
+        for column in a_step:
+            del column[steps:]
+        for column in a_tick:
+            del column[ticks:]
+        if ticks:
+            self._ends[-1] = min(self._ends[-1], step)
+
+    def series(self) -> dict[str, Curve]:
+        """The curves by name; none where there is no tick."""
+        if not self._starts:
+            return {}
+        steps, ends = np.array(self._steps, dtype=np.int64), np.array(self._ends, dtype=np.int64)
+        return {
+            **{name: Curve(steps, np.array(values, dtype=np.float64)) for name, values in self._a_step.items()},
+            **{name: Curve(ends, np.array(values, dtype=np.float64)) for name, values in self._a_tick.items()},
+        }
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        lines = path.open(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return
-    for line in text.splitlines():
-        try:
-            values = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(values, dict):
-            yield values
+    with lines:
+        for line in lines:
+            try:
+                values = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(values, dict):
+                yield values
 
 
-def _until(tick: dict[str, Any], step: int) -> dict[str, Any] | None:
-    """The part of a tick that lies before `step`, the first step that is trained anew."""
-    count = step - tick["step"]
-    if count <= 0:
+def _read_confusion(path: Path) -> tuple[int, NDArray[np.int64]] | None:
+    """What `RunDir.save_confusion` wrote: the step and the counts. None where nothing is, or nothing that fits."""
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return int(values["step"]), np.array(values["counts"], dtype=np.int64)
+    except (OSError, ValueError, TypeError, KeyError):
         return None
-    return {**tick, "loss": tick["loss"][:count], "grad_norm": tick["grad_norm"][:count]}
-
-
-def _gather(ticks: list[dict[str, Any]], checkpoints: list[int]) -> History:
-    history = History(checkpoints=checkpoints)
-    if ticks:
-        steps = np.concatenate([tick["step"] + np.arange(len(tick["loss"])) for tick in ticks]).astype(np.int64)
-        ends = np.array([tick["step"] + len(tick["loss"]) for tick in ticks], dtype=np.int64)
-        for name in ("loss", "grad_norm"):
-            history.series[name] = Curve(steps, np.concatenate([tick[name] for tick in ticks]).astype(np.float64))
-        for name in ("lr", "sprites_per_s", "elapsed_s", "memory_bytes"):
-            history.series[name] = Curve(ends, np.array([tick[name] for tick in ticks], dtype=np.float64))
-    return history
 
 
 def _figures(entries: list[dict[str, Any]], kind: str) -> dict[str, Curve]:

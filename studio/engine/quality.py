@@ -17,7 +17,7 @@ from studio.engine.evaluate import FEWEST, classes_to_draw
 from studio.engine.features import SpriteFeatures, features_of
 from studio.engine.generate import GenerateSettings, draw
 from studio.engine.model import Control
-from studio.engine.pace import Stopwatch
+from studio.engine.pace import Paced, Stopwatch
 from studio.engine.rundir import writing
 from studio.engine.scores import Features, kid
 from studio.engine.training import Training
@@ -27,6 +27,7 @@ MOST_SEEN = 4096  # real sprites a distance is taken from: more make it no stead
 MOST_COMPARED = 8192  # training sprites: more take long to look through, and are not learnt by heart
 SHARE = 0.05  # of the run's time, all in all
 LEARNING_SHARE = 0.2  # at the beginning, so that there is something to measure with early on
+APART_SHARE = 0.01  # of the run's time, at least, between a checkpoint and one that is saved only to be measured
 _FORESIGHT = 10  # slices of learning to see, after which it is known how long the others take
 
 
@@ -43,6 +44,7 @@ class QualityMeter:
         self._learnt_s = 0.0  # of them, learning to see
         self._ready_s = 0.0  # when measuring began
         self._measured_step = -1
+        self._is_waiting = False  # for a checkpoint
         self._yardstick: _Yardstick | None = None
         self._slices: Events | None = None
         if training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST:
@@ -62,6 +64,12 @@ class QualityMeter:
             yield event
         elif isinstance(event, Progress) and self._yardstick is None and self._is_hopeless(event):
             self._slices = None
+
+    def wants_checkpoint(self, saving: Paced) -> bool:
+        """Whether to save one now to measure it; else the next that is due will do. A fast disk is not to be worn."""
+        if not self._is_waiting or not self._is_affordable():
+            return False
+        return saving.affordable() and saving.idle_s() >= APART_SHARE * self._training.planned_s()
 
     def finish(self) -> Events:
         """Measure the model of the run's end, if it can be measured: yields Progress and QualityMeasured.
@@ -95,9 +103,10 @@ class QualityMeter:
         self._yardstick = yield from _make_yardstick(training)
         self._learnt_s, self._ready_s = self._spent_s, self._clock.now_s()
         while True:
-            self._control.checkpoint_now = True
+            self._is_waiting = True
             while training.saved_step != training.step:
                 yield Progress(0, 2, "waiting for the checkpoint")
+            self._is_waiting = False
             yield from self._measure(self._yardstick)
 
     def _measure(self, yardstick: _Yardstick) -> Events:
@@ -107,6 +116,7 @@ class QualityMeter:
         """
         training = self._training
         model = training.model()
+        training.measuring_step = model.step
         model = dataclasses.replace(model, network=copy.deepcopy(model.network))
         labels = classes_to_draw(training.train_sample, COUNT, seed=0)
         new = yield from draw(model, labels, GenerateSettings())
@@ -115,6 +125,7 @@ class QualityMeter:
         training.run.append(measured)
         with writing(training.run.path):
             add_metrics(training.run.checkpoints, model.step, figures)
+        training.measuring_step = None
         self._measured_step = model.step
         yield measured
 

@@ -3,6 +3,7 @@
     run.json            what was trained, on what, with which settings; written once
     state.json          how far it is: replaced at every checkpoint and at the end
     metrics.jsonl       one line a tick and one an evaluation; only ever appended to
+    confusion.json      which classes were taken for which at the newest checkpoint; of what tells classes apart
     data.safetensors    the sprites as they were when training began
     samples/00000400.png   live samples of the fixed seed
     checkpoints/        see checkpoints.py
@@ -31,6 +32,7 @@ from studio.core.events import LossChunk, QualityMeasured, Rgba, Validated
 
 FORMAT = 1
 SAMPLE_COLUMNS = 8
+CONFUSION = "confusion.json"
 
 RunState = Literal["training", "finished", "stopped", "failed"]
 
@@ -166,6 +168,13 @@ class RunDir:
             lines.write("\n")  # a crash may have cut the last line short
         self.append({"resumed": step, "device": device})
 
+    def save_confusion(self, validated: Validated) -> None:
+        """Replace confusion.json, if there is such a matrix: in metrics.jsonl they would add up. Raises RunError."""
+        if validated.confusion is not None:
+            values = {"step": validated.step, "counts": validated.confusion.tolist()}
+            with writing(self.path):
+                files.write_atomic(self.path / CONFUSION, json.dumps(values, separators=(",", ":")).encode())
+
     def save_samples(self, step: int, sprites: Rgba) -> Path:
         """Write live samples, uint8 [N, S, S, 4], as one picture. Raises RunError."""
         target = self.samples / f"{step:08d}.png"
@@ -211,8 +220,7 @@ def _as_line(event: LossChunk | Validated | QualityMeasured | Mapping[str, Any])
             "memory_bytes": event.memory_bytes,
         }
     if isinstance(event, Validated):
-        confusion = {} if event.confusion is None else {"confusion": event.confusion.tolist()}
-        return {"step": event.step, "metrics": dict(event.metrics), **confusion}
+        return {"step": event.step, "metrics": dict(event.metrics)}
     if isinstance(event, QualityMeasured):
         return {"step": event.step, "quality": dict(event.figures)}
     return dict(event)

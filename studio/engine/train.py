@@ -122,7 +122,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
         if (epoch > validated_epoch and validating.affordable()) or validating.idle_s() > LONGEST_UNVALIDATED_S:
             validated_epoch = epoch
             yield from validating.timed(validate(training))
-        if control.checkpoint_now or saving.due():
+        if control.checkpoint_now or saving.due() or quality.wants_checkpoint(saving):
             control.checkpoint_now = False
             yield from saving.timed(save(training))
         if control.sample_now or sampling.due():
@@ -159,6 +159,8 @@ def save(training: Training) -> Events:
     if training.validated is None or training.validated.step != training.step:
         yield from validate(training)
     path = training.save_checkpoint()
+    if training.validated is not None:
+        training.run.save_confusion(training.validated)
     training.write_state("training")
     yield CheckpointSaved(training.step, path)
 
@@ -212,7 +214,7 @@ def _guarded(make: Generator[Event, None, Training], device: Device, control: Co
     try:
         with devices.faults(target):
             yield from advised(clock.timed(train(training, control, clock)), read_history(training.run.path))
-    except (StudioError, RuntimeError) as error:
+    except (StudioError, RuntimeError, OSError) as error:
         training.write_state("failed", str(error))
         raise
     finally:

@@ -57,6 +57,7 @@ class Training:
     elapsed_s: float = 0.0
     checkpoint_number: int = 0
     saved_step: int = -1  # of the newest checkpoint that is known to be sound
+    measuring_step: int | None = None  # of the checkpoint whose sprites are being measured, which takes a while
     notices: list[Notice] = field(default_factory=list)
     validated: Validated | None = None
 
@@ -92,8 +93,10 @@ class Training:
             path = checkpoints.save(self.run.checkpoints, info, parts)
         self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
         self.checkpoint_number, self.saved_step = self.checkpoint_number + 1, self.step
-        headline = self.recipe.headline
-        checkpoints.rotate(self.run.checkpoints, headline, low_is_better=self.recipe.headline_is_better == "low")
+        low_is_better = self.recipe.headline_is_better == "low"
+        checkpoints.rotate(
+            self.run.checkpoints, self.recipe.headline, low_is_better=low_is_better, measuring_step=self.measuring_step
+        )
         return path
 
     def write_state(self, state: RunState, message: str = "") -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from studio.core.errors import RunError
-from studio.engine import checkpoints
+from studio.engine import advice, checkpoints
 from studio.engine.checkpoints import CheckpointInfo, add_metrics, best_of, find, load_into, load_part, rotate, save
 
 PARTS = {part: {"weight": torch.arange(12.0).reshape(3, 4)} for part in ("model", "average", "optimizer")}
@@ -73,9 +74,11 @@ def test_without_figures_the_last_is_the_best(tmp_path: Path) -> None:
     assert best_of(find(tmp_path), "loss", low_is_better=True) == last
 
 
+FIGURES = {"kid_error": 0.01, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.05}
+
+
 def _measured(folder: Path, number: int, kid: float, copies: float, **more: float) -> Path:
-    figures = {"kid": kid, "kid_error": 0.01, "kid_real": 0.0, "copies": copies, "copies_real": 0.05}
-    return _save(folder, 100 * number, number, **figures, **more)
+    return _save(folder, 100 * number, number, **{**FIGURES, "kid": kid, "copies": copies}, **more)
 
 
 def test_where_sprites_were_measured_the_loss_does_not_say_which_is_best(tmp_path: Path) -> None:
@@ -97,6 +100,42 @@ def test_what_came_after_the_best_measured_one_is_better_still(tmp_path: Path) -
     _measured(tmp_path, 2, kid=0.1, copies=0.0)
     newest = _save(tmp_path, 300, 3, loss=0.5)
     assert best_of(find(tmp_path), "loss", low_is_better=True) == newest
+
+
+def _steps(folder: Path) -> list[int]:
+    return [info.step for _, info in find(folder)]
+
+
+def test_the_best_measured_one_is_kept_while_newer_ones_are_taken_to_be_better(tmp_path: Path) -> None:
+    for number in range(1, 7):
+        _save(tmp_path, 100 * number, number)
+        rotate(tmp_path, "loss", low_is_better=True)
+        if number == 3:
+            add_metrics(tmp_path, 300, FIGURES | {"kid": 0.05})
+    assert _steps(tmp_path) == [100, 200, 300, 400, 500, 600]
+    for step in (500, 600):  # as if they had been measured since
+        add_metrics(tmp_path, step, FIGURES | {"kid": 0.04, "copies": 0.9})
+    best = best_of(find(tmp_path), "loss", low_is_better=True)
+    assert best is not None and best.name == "step-00000300"
+
+
+def test_the_one_being_measured_is_kept(tmp_path: Path) -> None:
+    for number in range(1, 8):
+        _save(tmp_path, 100 * number, number)
+        rotate(tmp_path, "loss", low_is_better=True, measuring_step=300)
+    assert _steps(tmp_path) == [100, 200, 300, 400, 600, 700]
+
+
+def test_what_is_kept_says_the_same_of_the_best_as_all_measurements_do(tmp_path: Path) -> None:
+    rng, measured = np.random.default_rng(0), list[advice.Measurement]()
+    for number in range(1, 17):
+        _save(tmp_path, number, number)
+        rotate(tmp_path, "loss", low_is_better=True)
+        figures = FIGURES | {"kid": 0.1 + 0.001 * number + rng.normal(0, 0.004), "copies": 0.2 * rng.random()}
+        measured.append(advice.Measurement(number, figures))
+        add_metrics(tmp_path, number, figures)
+        kept = [advice.Measurement(info.step, info.metrics) for _, info in find(tmp_path) if info.metrics]
+        assert advice.best_step(kept) == advice.best_step(measured)
 
 
 def test_figures_can_be_added_to_a_checkpoint_that_is_still_there(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from studio.engine import copies
+from studio.engine.batches import to_input
 from studio.engine.copies import nearest_training_sprites
 
 CPU = torch.device("cpu")
@@ -42,6 +44,27 @@ def test_other_sprites_are_no_copies_and_the_nearest_is_right() -> None:
     half = new.copy()
     half[:, :, :4] = training[3:8, :, :4]  # near, but no nearer than a third
     assert not nearest_training_sprites(half, training, CPU).is_copy.any()
+
+
+def test_working_through_them_in_parts_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    training = _art(50, 0)
+    new = np.concatenate([training[:15:2, :, ::-1], _art(15, 1)])
+    whole, sizes = nearest_training_sprites(new, training, CPU), list[int]()
+
+    def watched(rgba: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(rgba))
+        return to_input(rgba)
+
+    monkeypatch.setattr(copies, "_AT_ONCE", 7 * training[0].size * 4)  # of float32
+    monkeypatch.setattr(copies, "to_input", watched)
+    parts = nearest_training_sprites(new, training, CPU)
+    assert np.array_equal(parts.index, whole.index) and np.array_equal(parts.is_copy, whole.is_copy)
+    assert whole.is_copy.tolist() == [True] * 8 + [False] * 15
+    assert max(sizes) == 7
+
+
+def test_no_sprites_have_no_copies() -> None:
+    assert len(nearest_training_sprites(_art(0, 0), _art(5, 0), CPU).index) == 0
 
 
 def test_hidden_colour_does_not_count() -> None:

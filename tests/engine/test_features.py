@@ -61,6 +61,14 @@ def test_they_are_kept_for_the_same_sprites_alone(sprites: Sprites) -> None:
 
 
 @pytest.mark.usefixtures("few_steps")
+def test_where_they_can_not_be_kept_they_are_learnt_all_the_same(sprites: Sprites) -> None:
+    places.features().parent.mkdir(parents=True, exist_ok=True)
+    places.features().write_bytes(b"in the way")
+    found, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
+    assert steps == 20 and np.isfinite(found.of(sprites.rgba)).all()
+
+
+@pytest.mark.usefixtures("few_steps")
 def test_one_class_will_do() -> None:
     alone = make_sprites(24, classes=1)
     found, _ = learnt(features_of(alone, torch.device("cpu"), "fp32"))

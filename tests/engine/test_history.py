@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ from studio.core import places
 from studio.core.errors import RunError
 from studio.core.events import CheckpointSaved, LossChunk, SamplesReady
 from studio.data.sprites import Sprites
-from studio.engine.history import HistoryRead, RunsListed, list_runs, read_history, read_run
+from studio.engine import history
+from studio.engine.history import HistoryRead, RunsListed, list_runs, read_history, read_run, read_samples
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
 from studio.engine.train import train_resumed
@@ -36,6 +38,55 @@ def test_a_confusion_matrix_comes_back(run_path: Path, sprites: Sprites) -> None
     list(train_classifier(run_path, sprites))
     confusion = read_history(run_path).confusion
     assert confusion is not None and confusion.shape == (2, 2) and confusion.sum() == 4
+    assert "confusion" not in (run_path / "metrics.jsonl").read_text()  # there, they would add up
+
+
+def _write_lines(folder: Path, *lines: object) -> None:
+    (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def test_the_newest_confusion_matrix_of_an_older_version_comes_back(tmp_path: Path) -> None:
+    first, second = ({"step": step, "metrics": {"loss": 1.0}, "confusion": [[step]]} for step in (10, 20))
+    _write_lines(tmp_path, first, second)
+    assert np.array_equal(read_history(tmp_path).confusion, [[20]])  # type: ignore[arg-type]
+    _write_lines(tmp_path, first, second, {"step": 30, "metrics": {"loss": 1.0}})  # taken up by this version
+    (tmp_path / "confusion.json").write_text('{"step": 30, "counts": [[30]]}')
+    assert np.array_equal(read_history(tmp_path).confusion, [[30]])  # type: ignore[arg-type]
+    _write_lines(tmp_path, first, second, {"resumed": 10})
+    assert read_history(tmp_path).confusion is None
+
+
+def test_a_confusion_matrix_that_is_overtaken_or_damaged_is_left_out(tmp_path: Path) -> None:
+    _write_lines(tmp_path, {"step": 10, "metrics": {"loss": 1.0}})
+    for text in ('{"step": 20, "counts": [[3]]}', '{"step": 10, "counts": [["x"]]}', '{"step": 10', "[]", "{}"):
+        (tmp_path / "confusion.json").write_text(text)
+        assert read_history(tmp_path).confusion is None
+    (tmp_path / "confusion.json").write_text('{"step": 10, "counts": [[3]]}')
+    assert np.array_equal(read_history(tmp_path).confusion, [[3]])  # type: ignore[arg-type]
+
+
+def test_of_very_many_samples_some_are_read_from_all_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, pixels = RunDir(tmp_path), np.zeros((2, 8, 8, 4), np.uint8)
+    for step in range(0, 120, 10):
+        run.save_samples(step, pixels + np.uint8(step))
+    assert len(list(read_samples(tmp_path, 8))) == 12
+    monkeypatch.setattr(history, "MOST_SAMPLES", 5)
+    found = dict(read_samples(tmp_path, 8))
+    assert list(found) == [0, 30, 60, 80, 110]
+    assert all((sprites[:2] == step).all() for step, sprites in found.items())
+
+
+def test_a_long_run_is_read_without_holding_its_text(tmp_path: Path) -> None:
+    values = (np.random.default_rng(0).random(200).round(7)).tolist()
+    rest = {"lr": 1e-3, "sprites_per_s": 1.0, "elapsed_s": 1.0, "memory_bytes": 0}
+    ticks = [{"step": step, "loss": values, "grad_norm": values, **rest} for step in range(0, 40_000, 200)]
+    _write_lines(tmp_path, *ticks)
+    tracemalloc.start()
+    found = read_history(tmp_path)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.array_equal(found.series["loss"].values, np.tile(values, 200))
+    assert most_bytes < 2.5 * found.series["loss"].steps.nbytes * 3  # losses, norms and steps, and their copies
 
 
 def test_what_a_resume_overtakes_is_left_out(run_path: Path, sprites: Sprites) -> None:

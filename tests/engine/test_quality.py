@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from studio.core.events import Event, QualityMeasured
+from studio.core.events import CheckpointSaved, Event, LossChunk, QualityMeasured
 from studio.core.generators import returned
 from studio.data import packed
-from studio.engine import checkpoints, copies, features, quality, train
+from studio.engine import checkpoints, copies, features, pace, quality, train
 from studio.engine.batches import split
 from studio.engine.copies import nearest_training_sprites
 from studio.engine.features import features_of
 from studio.engine.generate import GenerateSettings, draw, load_model
 from studio.engine.history import read_history
+from studio.engine.model import Control
 from studio.engine.rundir import RunDir
 from studio.engine.scores import kid
 from tests.conftest import make_sprites
@@ -34,6 +35,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "_FARTHEST_PX", 0)
     monkeypatch.setattr(quality, "SHARE", 1e6)
     monkeypatch.setattr(quality, "LEARNING_SHARE", 1e6)
+    monkeypatch.setattr(pace, "SIDE_SHARE", 1e6)
 
 
 def trained(path: Path, **changes: Any) -> list[Event]:
@@ -55,6 +57,28 @@ def test_what_was_measured_is_a_checkpoint_that_has_the_figures(run_path: Path) 
     assert last.step == 45  # the model that the run ends with
     found = {info.step: info.metrics for _, info in checkpoints.find(run_path / "checkpoints")}
     assert {**found[45], **last.figures} == found[45]
+
+
+def test_a_checkpoint_stays_while_it_is_measured(run_path: Path) -> None:
+    control, measured = Control(), None
+    for event in train_generator(run_path, SPRITES, control, steps=45):
+        control.checkpoint_now = isinstance(event, LossChunk)  # a checkpoint a step, while measuring takes many
+        if isinstance(event, QualityMeasured):
+            measured, control.stop = event, True
+    assert measured is not None
+    metrics = {info.step: info.metrics for _, info in checkpoints.find(run_path / "checkpoints")}
+    assert {**metrics[measured.step], **measured.figures} == metrics[measured.step]
+
+
+def test_checkpoints_are_not_saved_for_measuring_alone_while_they_cost_too_much(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "SIDE_SHARE", 1e-9)
+    first, last = of_kind(trained(run_path), CheckpointSaved)  # before the first, its cost is not known
+    assert first.step < last.step == 45
+    monkeypatch.setattr(quality, "APART_SHARE", 1e6)
+    (last,) = of_kind(trained(run_path.with_name("apart")), CheckpointSaved)
+    assert last.step == 45
 
 
 def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> None:

@@ -202,6 +202,17 @@ def test_no_step_reads_back_from_the_device(run_path: Path, sprites: Sprites, tr
     events.close()
 
 
+def test_a_fault_of_a_disk_is_in_the_record(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unplugged(*arguments: object, **named: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("studio.engine.batches.DeviceSprites.batch", unplugged)
+    with pytest.raises(OSError, match="Input/output"):
+        list(train_generator(run_path, sprites))
+    progress = RunDir(run_path).progress()
+    assert progress.state == "failed" and "Input/output" in progress.message
+
+
 def test_time_paused_does_not_count(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     real_clock, paused_s = time.perf_counter, 0.0
     monkeypatch.setattr("studio.engine.pace.time.perf_counter", lambda: real_clock() + paused_s)
