@@ -52,6 +52,7 @@ class Session(QObject):
         self.workshop.devices_found.connect(self._offer_interrupted)
         self.library.listed.connect(self._offer_interrupted)
         self.training.state_changed.connect(self.library.list_runs)
+        self.training.state_changed.connect(self._make_room)
         self.training.said.connect(self._follow_training)
 
     def open(self, *, demo: bool = False) -> None:
@@ -86,6 +87,12 @@ class Session(QObject):
     def _follow_training(self, event: Event) -> None:
         if isinstance(event, CheckpointSaved):
             self.library.list_runs()
+
+    @Slot()
+    def _make_room(self) -> None:
+        """A training would wait for a measurement to end, which is of no use to it any more."""
+        if self.training.is_busy():
+            self.workshop.cancel_measuring()
 
     @Slot()
     def _keep_recent(self) -> None:
