@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.pages.palette_view import PaletteView
 from studio.app.pages.sprites import SpritesPage
 from studio.app.session import Session
-from studio.core.events import JobFailed, Rgba
+from studio.core.events import Events, JobFailed, Progress, Rgba
 from studio.data.colour_use import colour_use
 from studio.data.palette_files import load_palette, save_palette
 from studio.data.palettes.base import Palette
@@ -105,6 +106,30 @@ def test_there_are_ways_back_from_a_colour(qtbot: QtBot, page: SpritesPage) -> N
         else:
             click(page.summary.palette_view.show_all)
         assert page.grid.visible_count() == 24 and page.tabs.tabText(0) == "Sprites"
+
+
+def test_a_search_that_is_cancelled_lets_go_of_its_colour(
+    qtbot: QtBot, page: SpritesPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view, dispatcher = page.summary.palette_view, page.session.dispatcher
+    with monkeypatch.context() as patch:
+        patch.setattr("studio.app.colour_jobs.find_colour", endless)
+        press(view, 3)
+        press(view, 5)  # the search for the one before it ends, and says nothing
+        with qtbot.waitSignal(dispatcher.progressed):
+            pass
+        assert view._said.text().startswith("Looking for #") and view.swatches._marked == 5
+        dispatcher.cancel(dispatcher.running()[-1])  # as the status bar does
+        qtbot.waitUntil(lambda: not dispatcher.running())
+    assert not view._said.isVisible() and view.swatches._marked == -1
+    press(view, 5)
+    qtbot.waitUntil(lambda: page.grid.visible_count() < 24, timeout=LONG_MS)
+
+
+def endless(*asked: object) -> Events:
+    while True:
+        time.sleep(0.002)
+        yield Progress(0, 0, "sprites")
 
 
 def test_other_sprites_forget_the_colour(qtbot: QtBot, page: SpritesPage, sprite_folder: Path) -> None:
