@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSortFilterProxyModel, Qt, Signal, Slot
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QSplitter, QStackedWidget, QTableView
 
-from studio.app import asking, parts
+from studio.app import parts
 from studio.app.pages.base import Page
 from studio.app.pages.compare import Comparison
 from studio.app.pages.run_actions import RunActions
 from studio.app.pages.run_table import SORT_ROLE, RunTable
 from studio.app.session import Session
 from studio.app.widgets import labels
-from studio.core.errors import StudioError
 from studio.core.events import Notice
 
 if TYPE_CHECKING:
     from studio.engine.history import RunSummary
 
-_PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 _EMPTY = "Nothing has been trained yet. Every run that you start on the Train page is kept here."
 
 
@@ -145,11 +143,5 @@ class RunsPage(Page):
 
     @Slot()
     def _save_plot(self) -> None:
-        plot = self.comparison.plot
-        path = asking.for_new_file(self, self.session.settings, "Save the plot", "runs.png", _PLOT_KINDS)
-        if path is None or plot is None:
-            return
-        try:
-            plot.save(path)
-        except (StudioError, OSError) as error:
-            self.report(error)
+        if self.comparison.plot is not None:
+            self.save_plot(self.comparison.plot, "runs.png")
