@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,13 +20,12 @@ from studio.app.pages.sprites import SpritesPage
 from studio.app.session import Session
 from studio.app.widgets.cell_overlay import Look, draw_boxes, draw_cells
 from studio.app.widgets.grid_handles import Kind, moved
-from studio.core.events import Events, Progress
 from studio.data.cells import Cells
 from studio.data.grids import Grid
 from studio.data.imported import ImportOptions
 from tests.data.making import Pixels, png_of, sprite, write, zipped
 from tests.data.test_grids import drawn
-from tests.ui.conftest import click
+from tests.ui.conftest import click, endless
 
 RED, GREEN = (200, 0, 0, 255), (0, 160, 0, 255)
 
@@ -249,12 +247,6 @@ def test_packed_sprites_have_boxes_and_rows_can_be_classes(qtbot: QtBot, page: S
     sprites = page.session.importing.sprites
     assert sprites is not None and sprites.size == 32
     assert sorted(sprites.class_names) == sorted(["s row 1", "s row 2", tmp_path.name])
-
-
-def endless(*asked: object) -> Events:
-    while True:
-        time.sleep(0.002)
-        yield Progress(0, 0, "rows")
 
 
 def cancel(qtbot: QtBot, page: SpritesPage) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,21 +13,19 @@ from studio.app.jobs import SavedModel
 from studio.app.pages.export import ExportDialog
 from studio.app.pages.run_actions import RunActions
 from studio.app.session import Session
-from studio.core.events import Events, Exported, Progress
+from studio.core.events import Events, Exported
 from studio.engine.history import summarise
-from tests.ui.conftest import LONG_MS, click, start_tiny
+from tests.ui.conftest import LONG_MS, click, endless, start_tiny
 
 
 @pytest.fixture
-def endless(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def given_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Exports go on until they are given up; the list tells which were."""
     closed: list[str] = []
 
     def export(shelf: object, source: SavedModel, *rest: object) -> Events:
         try:
-            while True:
-                time.sleep(0.002)
-                yield Progress(0, 3, "copying the model")
+            yield from endless()
         finally:
             closed.append(source.path.name)
 
@@ -53,7 +50,7 @@ def dialog(session: Session, page: QWidget, name: str) -> ExportDialog:
 
 
 def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it(
-    qtbot: QtBot, ready: Session, page: QWidget, endless: list[str]
+    qtbot: QtBot, ready: Session, page: QWidget, given_up: list[str]
 ) -> None:
     first = dialog(ready, page, "first")
     with qtbot.waitSignal(ready.models.progressed, timeout=LONG_MS):
@@ -65,7 +62,7 @@ def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it
     ready.models.exported.emit(Exported((Path("first.onnx"),), 0.0, "load()"))  # what was on its way
     assert second.start.isVisible() and not second.outcome.text()
     qtbot.waitUntil(second.start.isEnabled, timeout=LONG_MS)
-    assert endless == ["first"]
+    assert given_up == ["first"]
     assert second.start.toolTip().startswith("Write the file")
     second.path.clear()
     assert not second.start.isEnabled()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -11,19 +10,17 @@ from pytestqt.qtbot import QtBot
 from studio.app.answers import Measured
 from studio.app.pages.device_choice import DeviceChoice
 from studio.app.session import Session
-from studio.core.events import Events, Progress
+from studio.core.events import Events
 from studio.engine.measure import DeviceMeasured
 from tests.conftest import make_sprites
-from tests.ui.conftest import LONG_MS, start_tiny, tiny
+from tests.ui.conftest import LONG_MS, endless, start_tiny, tiny
 
 
 def _measure(*settings: object) -> Events:
     """Finds the other device the faster one, and goes on for ever."""
     yield Measured(DeviceMeasured("cpu", "fp32", 1.0, 0.1, 1.0))
     yield Measured(DeviceMeasured("other", "fp32", 9.0, 0.1, 1.0))
-    while True:
-        time.sleep(0.002)
-        yield Progress(1, 0, "steps")
+    yield from endless()
 
 
 def test_a_training_ends_the_measuring_and_its_device_stays_chosen(

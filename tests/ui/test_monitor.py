@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +10,9 @@ from pytestqt.qtbot import QtBot
 from studio.app import answers
 from studio.app.pages.monitor import Monitor
 from studio.app.session import Session
-from studio.core.events import Advised, CheckpointSaved, Event, Events, LossChunk, Progress, QualityMeasured, Validated
+from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, Validated
 from studio.engine.history import Curve, History, HistoryRead
-from tests.ui.conftest import LONG_MS
-
-
-def reading() -> Events:
-    """An import that takes minutes."""
-    while True:
-        time.sleep(0.002)
-        yield Progress(1, 2, "files")
+from tests.ui.conftest import LONG_MS, endless
 
 
 def chunk(first_step: int, count: int) -> LossChunk:
@@ -47,7 +39,7 @@ def test_plots_do_not_wait_for_a_long_import(qtbot: QtBot, session: Session) -> 
     def ignore(event: Event) -> None:
         """What an import says is of no interest here."""
 
-    job = session.dispatcher.start("files", "Opening a million files", reading(), ignore)
+    job = session.dispatcher.start("files", "Opening a million files", endless(), ignore)
     with qtbot.waitSignal(session.dispatcher.progressed, timeout=LONG_MS):
         pass
     with qtbot.waitSignal(session.workshop.plots_ready, timeout=10_000):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from studio.app.pages.model_choice import ModelChoice
 from studio.app.pages.palette_view import PaletteView
 from studio.app.pages.sprites import SpritesPage
 from studio.app.session import Session
-from studio.core.events import Events, JobFailed, Progress, Rgba
+from studio.core.events import JobFailed, Rgba
 from studio.data.colour_use import colour_use
 from studio.data.palette_files import load_palette, save_palette
 from studio.data.palettes.base import Palette
@@ -35,7 +34,7 @@ from studio.engine.style_file import save_style
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU
 from tests.exports.tools import CLASS_NAMES, small_model
-from tests.ui.conftest import LONG_MS, click
+from tests.ui.conftest import LONG_MS, click, endless
 
 LEFT, NO_KEY = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 WARM = Palette(np.array([[190, 74, 47, 255], [20, 20, 30, 255], [240, 220, 180, 255]], np.uint8), "Warm")
@@ -124,12 +123,6 @@ def test_a_search_that_is_cancelled_lets_go_of_its_colour(
     assert not view._said.isVisible() and view.swatches._marked == -1
     press(view, 5)
     qtbot.waitUntil(lambda: page.grid.visible_count() < 24, timeout=LONG_MS)
-
-
-def endless(*asked: object) -> Events:
-    while True:
-        time.sleep(0.002)
-        yield Progress(0, 0, "sprites")
 
 
 def test_other_sprites_forget_the_colour(qtbot: QtBot, page: SpritesPage, sprite_folder: Path) -> None:
