@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
@@ -56,6 +58,8 @@ def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it
     with qtbot.waitSignal(ready.models.progressed, timeout=LONG_MS):
         click(first.start)
     assert first.stop.isVisible()
+    QTest.keyClick(first.stop, Qt.Key.Key_Return)
+    assert first.isVisible()
     click(first.stop)
     second = dialog(ready, page, "second")
     assert not second.start.isEnabled() and "at work" in second.start.toolTip()

@@ -65,6 +65,7 @@ class ExportDialog(QDialog):
         self.setLayout(parts.column(self._stages, margin=3 * parts.GRID))
         self.start.setDefault(True)  # what Enter presses, in the field as well
         self.browse.setAutoDefault(False)
+        self.stop.setAutoDefault(False)  # Enter that began the export must not end it
         self._connect()
 
     def _connect(self) -> None:
@@ -151,7 +152,7 @@ class ExportDialog(QDialog):
         """Offer Export when it can begin. One that ended without a result has failed, and the window says why."""
         busy = self._session.models.is_busy()
         why_not = "" if self.path.text().strip() else "Say where to write the file first."
-        parts.enable(self.start, "Another model is at work: wait until it is done." if busy else why_not, _START)
+        parts.enable(self.start, "A model is at work: wait until it is done." if busy else why_not, _START)
         if not busy and self._stages.currentIndex() == _WRITING:
             super().reject()
 
