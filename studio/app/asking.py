@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from studio.app.settings import Settings
+from studio.core import files
 from studio.data.palette_files import palette_formats
 
 _LAST = "last_folder"
@@ -42,16 +44,23 @@ def for_new_palette(parent: QWidget, settings: Settings, name: str) -> Path | No
 
 
 def for_new_file(parent: QWidget, settings: Settings, title: str, name: str, kinds: str) -> Path | None:
-    """A file to write; `kinds` as in 'PNG (*.png);;CSV (*.csv)', the first one's ending is the default."""
+    """A file to write; `kinds` as in 'PNG (*.png);;CSV (*.csv)'. A name that ends in none of them gets the chosen one.
+
+    The dialog has asked about a file that is there only where it was named in full: another name is a free one.
+    """
     start = Path(settings.text("last_save_folder", str(Path.home()))) / name
     chosen, kind = QFileDialog.getSaveFileName(parent, title, str(start), kinds)
     if not chosen:
         return None
     path = Path(chosen)
-    if not path.suffix:
-        path = path.with_suffix(kind.partition("*")[2].partition(")")[0].split()[0])
+    if path.suffix.lower() not in _endings(kinds):
+        path = files.free_path(path.with_name(path.name + _endings(kind or kinds)[0]))
     settings.keep_text("last_save_folder", str(path.parent))
     return path
+
+
+def _endings(kinds: str) -> list[str]:
+    return re.findall(r"\*(\.\w+)", kinds.lower())
 
 
 def _remembered(chosen: str, settings: Settings) -> Path | None:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import sys
+
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from studio.app.training import Training
+from studio.core.events import Notice
 
 _LONGEST_SAVE_MS = 60_000
 
 
 class Farewell(QObject):
-    """ready: the window may close now."""
+    """ready: the window may close now. stayed: (Notice) it stays open, and why."""
 
     ready = Signal()
+    stayed = Signal(object)
 
     def __init__(self, training: Training, window: QWidget) -> None:
         super().__init__(window)
         self._training = training
         self._window = window
         self._leaving = False
+        self._insists = False  # leaves whatever comes of it
         self._question: QMessageBox | None = None
         self._deadline = QTimer(self)
         self._deadline.setSingleShot(True)
@@ -36,8 +41,14 @@ class Farewell(QObject):
         return False
 
     @Slot()
+    def insist(self) -> None:
+        """Leave without asking, as `leave` does, but also when saving fails: stderr is told."""
+        self._insists = True
+        self.leave()
+
+    @Slot()
     def leave(self) -> None:
-        """Save what trains, without asking; `ready` comes when that is done."""
+        """Save what trains; `ready` comes when that is done, `stayed` when it fails."""
         self._leaving = True
         if self._training.is_busy():
             self._training.stop()
@@ -69,9 +80,18 @@ class Farewell(QObject):
 
     @Slot()
     def _look(self) -> None:
-        if self._leaving and not self._training.is_busy():
-            self._deadline.stop()
-            self.ready.emit()
+        if not self._leaving or self._training.is_busy():
+            return
+        self._deadline.stop()
+        failure = self._training.failure
+        if failure is not None and self._insists:
+            sys.stderr.write(f"{failure.title} {failure.hint}".strip() + "\n")
+        elif failure is not None:
+            self._leaving = False
+            title = f"The window stays open: '{self._training.title}' ended with an error."
+            self.stayed.emit(Notice("warning", title, "What its last checkpoint holds is safe. Close again to leave."))
+            return
+        self.ready.emit()
 
     @Slot()
     def _give_up_waiting(self) -> None:

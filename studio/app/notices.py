@@ -37,6 +37,7 @@ class NoticeCard(QFrame):
         super().__init__()
         self.level = level
         self.words = (title, hint)
+        self.passes = level in _SHOWN_MS and not button
         self._details = details
         theme.set_role(self, "card")
         self.setAccessibleName(f"{title} {hint}")
@@ -56,7 +57,7 @@ class NoticeCard(QFrame):
         self._more.setVisible(bool(details))
         self._copy.setVisible(False)
         self._act.setVisible(bool(button))
-        if level in _SHOWN_MS and not button:
+        if self.passes:
             QTimer.singleShot(_SHOWN_MS[level], self, self._expire)
 
     def _lay_out(self, title: str, hint: str) -> None:
@@ -97,7 +98,7 @@ class NoticeCard(QFrame):
 
 
 class NoticeBar(QWidget):
-    """The newest messages, one above the other; the oldest goes when there are too many."""
+    """The newest messages, one above the other; when there are too many the oldest goes, one that passes first."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -129,10 +130,17 @@ class NoticeBar(QWidget):
         card.closed.connect(self._close_sender)
         self._cards.append(card)
         self._box.addWidget(card)
-        if len(self._cards) > _MOST_CARDS:
-            self._remove(self._cards[0])
+        self._make_room(card)
         self.show()
         return card
+
+    def _make_room(self, new: NoticeCard) -> None:
+        """What stays is not driven out by what passes: beside all that stays there is room for one of those."""
+        while len(self._cards) > _MOST_CARDS:
+            passing = [card for card in self._cards if card.passes and card is not new]
+            if not passing and new.passes:
+                return
+            self._remove((passing or self._cards)[0])
 
     @Slot()
     def _close_sender(self) -> None:

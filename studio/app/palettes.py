@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from studio.app import answers, colour_jobs
 from studio.app.dispatcher import Dispatcher
-from studio.app.worker import Job
+from studio.app.worker import Job, JobEnded
 from studio.core.events import Event, Notice, Rgba
 
 if TYPE_CHECKING:
@@ -20,11 +21,12 @@ if TYPE_CHECKING:
 class Palettes(QObject):
     """Work with colours that goes on beside the window.
 
-    found: (ColourFound) the sprites that use a colour. loaded: (PaletteLoaded). styled: (StyleRead) the colours of a
-    run's sprites.
+    found: (ColourFound) the sprites that use a colour. unfound: there will be no answer. loaded: (PaletteLoaded).
+    styled: (StyleRead) the colours of a run's sprites.
     """
 
     found = Signal(object)
+    unfound = Signal()
     loaded = Signal(object)
     styled = Signal(object)
 
@@ -32,13 +34,15 @@ class Palettes(QObject):
         super().__init__(parent)
         self._dispatcher = dispatcher
         self._looking: Job | None = None
+        self._asked = 0  # times; answers to earlier questions are of no interest
 
     def find(self, sprites: Sprites, colour: Rgba) -> None:
         """Look for the sprites that use a colour uint8 [4]; a search that is under way ends."""
         self.stop_looking()
-        self._looking = self._dispatcher.start(
-            "files", "Looking for a colour", colour_jobs.find_colour(sprites, colour), self._receive_found
-        )
+        self._asked += 1
+        receive = partial(self._receive_found, self._asked)
+        events = colour_jobs.find_colour(sprites, colour)
+        self._looking = self._dispatcher.start("files", "Looking for a colour", events, receive)
 
     def stop_looking(self) -> None:
         """Give up on the search that is under way."""
@@ -60,9 +64,15 @@ class Palettes(QObject):
         """Ask for the palette that a run's sprites have."""
         self._dispatcher.start("files", "Looking at a run's colours", colour_jobs.read_style(run), self._receive_style)
 
-    def _receive_found(self, event: Event) -> None:
-        if isinstance(event, answers.ColourFound) and self._looking is not None:
+    def _receive_found(self, asked: int, event: Event) -> None:
+        if asked != self._asked or self._looking is None:
+            return
+        if isinstance(event, answers.ColourFound):
             self.found.emit(event)
+        elif isinstance(event, JobEnded):
+            self._looking = None
+            if event.outcome != "done":  # cancelled in the status bar, or failed
+                self.unfound.emit()
 
     def _receive_loaded(self, event: Event) -> None:
         if isinstance(event, answers.PaletteLoaded):

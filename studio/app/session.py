@@ -52,6 +52,7 @@ class Session(QObject):
         self.workshop.devices_found.connect(self._offer_interrupted)
         self.library.listed.connect(self._offer_interrupted)
         self.training.state_changed.connect(self.library.list_runs)
+        self.training.state_changed.connect(self._make_room)
         self.training.said.connect(self._follow_training)
 
     def open(self, *, demo: bool = False) -> None:
@@ -63,7 +64,13 @@ class Session(QObject):
             self.importing.open_demo()
 
     def resume_run(self, path: Path) -> None:
-        """Go on with a run on its own device, or on the fastest where that one is gone."""
+        """Go on with a run on its own device, or on the fastest where that one is gone; say why when it can't be."""
+        if self.training.is_busy():
+            same = self.training.path == path
+            title = "This run is being trained already." if same else "Another run is being trained: stop it first."
+            hint = "" if same else f"'{path.name}' is kept: resume it on the Runs page."
+            self.dispatcher.noticed.emit(Notice("info", title, hint))
+            return
         run = next((run for run in self.library.runs if run.path == path), None)
         wanted = run.record.device if run is not None and run.record is not None else ""
         device = self.workshop.device(wanted) or self.workshop.device(self.workshop.fastest)
@@ -86,6 +93,12 @@ class Session(QObject):
     def _follow_training(self, event: Event) -> None:
         if isinstance(event, CheckpointSaved):
             self.library.list_runs()
+
+    @Slot()
+    def _make_room(self) -> None:
+        """A training would wait for a measurement to end, which is of no use to it any more."""
+        if self.training.is_busy():
+            self.workshop.cancel_measuring()
 
     @Slot()
     def _keep_recent(self) -> None:

@@ -84,3 +84,14 @@ class SheetReader(QObject):
             self.packed.emit()
         elif isinstance(event, JobEnded):
             self._job = None
+            if event.outcome == "cancelled":  # in the status bar: for ourselves the question is an earlier one by then
+                self._give_up()
+
+    def _give_up(self) -> None:
+        """Say that there will be no answer, and ask again when one is wanted anew."""
+        if self.sheet is None:
+            self.unseen.emit("Opening the sheet was cancelled.", "Go back and open it again to see it.")
+        else:
+            self.trouble = "Looking for the sprites was cancelled: change a setting to look again."
+            self.packed.emit()
+            self._gap = -1

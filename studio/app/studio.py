@@ -43,7 +43,7 @@ class Studio(QObject):
         self.session.workshop.ready.connect(self._collector.begin)
         self.session.dispatcher.failed.connect(self._collector.begin)  # perhaps there will be no engine
         self._errors.happened.connect(self.window.notices.show_failure)
-        self._interrupt.happened.connect(self.window.farewell.leave)
+        self._interrupt.happened.connect(self.window.farewell.insist)
         self.window.painted.connect(self._open)
 
     def run(self) -> int:

@@ -11,7 +11,7 @@ from studio.app import answers, jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
-from studio.core.events import Advised, Event, Events, LossChunk, RunStarted, SamplesReady, Validated
+from studio.core.events import Advised, Event, Events, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
 from studio.data.sprites import Sprites
 from studio.engine.advice import advice_on
 from studio.engine.history import HistoryRead
@@ -50,6 +50,7 @@ class Training(QObject):
         self.samples: SamplesReady | None = None
         self.validated: Validated | None = None
         self.advice: Advised | None = None
+        self.failure: JobFailed | None = None  # what ended the run
 
     def is_busy(self) -> bool:
         """Whether a run is open."""
@@ -103,7 +104,7 @@ class Training(QObject):
         from studio.engine.model import Control  # torch is there: the device came from it
 
         self.control, self.device, self.title = Control(), device, title
-        self.path = self.record = self.chunk = self.samples = self.validated = self.advice = None
+        self.path = self.record = self.chunk = self.samples = self.validated = self.advice = self.failure = None
         return self.control
 
     def _run(self, events: Events) -> None:
@@ -126,6 +127,8 @@ class Training(QObject):
             self.path, self.title = event.path, event.path.name
         elif isinstance(event, answers.RunDescribed):
             self.record = event.record
+        elif isinstance(event, JobFailed):
+            self.failure = event
         self.said.emit(event)
         if isinstance(event, answers.RunDescribed) and self.state == "starting":
             self._set_state("training")

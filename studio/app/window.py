@@ -76,6 +76,7 @@ class Window(QMainWindow):
         session.dispatcher.noticed.connect(self.notices.show_notice)
         session.run_offered.connect(self._offer_run)
         self.farewell.ready.connect(self._close_now)
+        self.farewell.stayed.connect(self.notices.show_notice)
         self.rail.chosen.connect(self.show_page)
         self.runs.model_wanted.connect(self._use_run)
         self.train.setup.devices.picker.selected_changed.connect(self.status.choose_device)

@@ -83,7 +83,8 @@ class Workshop(QObject):
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, answers.LibrariesLoaded):
-            self._dispatcher.start("files", "Preparing plots", jobs.import_plots(), self._receive)
+            plots = self._dispatcher.start("files", "Preparing plots", jobs.import_plots(), self._receive)
+            self._dispatcher.hurry(plots)  # an import that is under way may take minutes
         elif isinstance(event, answers.PlotsReady):
             self.plots_are_ready = True
             self.plots_ready.emit()

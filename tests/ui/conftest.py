@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from studio.app.session import Session
 from studio.app.settings import Settings
 from studio.app.window import Window
 from studio.core.config import TrainingConfig
+from studio.core.events import Events, Progress
 from tests.conftest import make_sprites
 
 LONG_MS = 60_000  # torch is imported, a model trains, on a machine that does other things too
@@ -135,6 +137,13 @@ def start_tiny(session: Session, recipe: str = "generator", **changes: float) ->
 def trains(session: Session) -> Callable[[], bool]:
     """Whether steps are being taken."""
     return lambda: session.training.state == "training" and session.training.chunk is not None
+
+
+def endless(*asked: object) -> Events:
+    """A job in place of any other, that works until it is cancelled."""
+    never = threading.Event()
+    while not never.wait(0.002):
+        yield Progress(1, 0, "things")
 
 
 def click(widget: QWidget) -> None:

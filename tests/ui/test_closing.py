@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -54,9 +55,40 @@ def test_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window) -> None:
     start_tiny(opened.session, steps=1_000_000)
     qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        opened.farewell.leave()
+        opened.farewell.insist()
     assert opened.session.training.path is not None
     assert summarise(opened.session.training.path).standing == "stopped"
+
+
+def no_space(training: object) -> None:
+    raise OSError(28, "No space left on device", "/runs/trial")
+
+
+def test_a_window_whose_run_can_not_be_saved_stays_open_once(
+    qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    monkeypatch.setattr("studio.engine.train.save", no_space)
+    opened.close()
+    answer(opened, "Stop and save")
+    qtbot.waitUntil(lambda: not opened.session.training.is_busy(), timeout=LONG_MS)
+    assert opened.isVisible()
+    said = [card.words[0] for card in opened.notices.cards()][:2]
+    assert said == ["Can't use /runs/trial.", "The window stays open: 'discs generator' ended with an error."]
+    with qtbot.waitSignal(opened.closed):
+        opened.close()
+
+
+def test_ctrl_c_leaves_also_when_nothing_can_be_saved(
+    qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    monkeypatch.setattr("studio.engine.train.save", no_space)
+    with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
+        opened.farewell.insist()
+    assert capsys.readouterr().err == "Can't use /runs/trial. No space left on device.\n"
 
 
 def test_the_window_comes_back_as_it_was(qtbot: QtBot, qapp: QApplication, opened: Window) -> None:

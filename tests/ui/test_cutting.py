@@ -25,7 +25,7 @@ from studio.data.grids import Grid
 from studio.data.imported import ImportOptions
 from tests.data.making import Pixels, png_of, sprite, write, zipped
 from tests.data.test_grids import drawn
-from tests.ui.conftest import click
+from tests.ui.conftest import click, endless
 
 RED, GREEN = (200, 0, 0, 255), (0, 160, 0, 255)
 
@@ -247,6 +247,40 @@ def test_packed_sprites_have_boxes_and_rows_can_be_classes(qtbot: QtBot, page: S
     sprites = page.session.importing.sprites
     assert sprites is not None and sprites.size == 32
     assert sorted(sprites.class_names) == sorted(["s row 1", "s row 2", tmp_path.name])
+
+
+def cancel(qtbot: QtBot, page: SpritesPage) -> None:
+    """End what is under way, as the status bar does."""
+    dispatcher = page.session.dispatcher
+    with qtbot.waitSignal(dispatcher.progressed):
+        pass
+    dispatcher.cancel(dispatcher.running()[-1])
+    qtbot.waitUntil(lambda: not dispatcher.running())
+
+
+def test_what_is_cancelled_says_so_and_can_be_asked_again(
+    qtbot: QtBot, page: SpritesPage, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(qtbot, page, folder)
+    qtbot.waitUntil(lambda: not page.session.dispatcher.running())
+    view = page.cutting
+    with monkeypatch.context() as patch:
+        patch.setattr("studio.app.import_jobs.look_at_sheet", endless)
+        page.summary.see_cells.click()
+        assert view.problem.text().startswith("Reading")
+        cancel(qtbot, page)
+    assert view.problem.text().startswith("Opening the sheet was cancelled.") and not view.cut.isEnabled()
+    click(view.back)
+    page.summary.see_cells.click()
+    seen(qtbot, page)
+    with monkeypatch.context() as patch:
+        patch.setattr("studio.app.import_jobs.find_packed", endless)
+        view.form.packed.click()
+        assert view.count.text() == "Looking for the sprites…"
+        cancel(qtbot, page)
+    assert view.count.text().startswith("Looking for the sprites was cancelled") and not view.cut.isEnabled()
+    view.form.classes.setCurrentIndex(1)
+    qtbot.waitUntil(view.cut.isEnabled)
 
 
 def test_sheets_alone_open_by_themselves_and_what_was_open_stays(

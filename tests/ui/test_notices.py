@@ -62,6 +62,21 @@ def test_the_same_message_comes_once_and_old_ones_make_room(qtbot: QtBot) -> Non
     assert [card.words[0] for card in bar.cards()] == ["Fault 2.", "Fault 3.", "Fault 4."]
 
 
+def test_what_passes_makes_room_before_what_stays(qtbot: QtBot) -> None:
+    bar = shown(qtbot)
+    bar.add("info", "A run stopped.", button="Resume")
+    bar.add("error", "Fault 1.")
+    for number in range(3):
+        bar.add("warning" if number else "info", f"News {number}.")
+    assert [card.words[0] for card in bar.cards()] == ["A run stopped.", "Fault 1.", "News 2."]
+    bar.add("error", "Fault 2.")
+    for number in range(2):
+        bar.add("info", f"More {number}.")
+    assert [card.words[0] for card in bar.cards()] == ["A run stopped.", "Fault 1.", "Fault 2.", "More 1."]
+    bar.add("error", "Fault 3.")
+    assert [card.words[0] for card in bar.cards()] == ["Fault 1.", "Fault 2.", "Fault 3."]
+
+
 def test_a_button_acts_and_closes(qtbot: QtBot) -> None:
     bar = shown(qtbot)
     card = bar.add("info", "A run stopped.", button="Resume")

@@ -34,7 +34,7 @@ from studio.engine.style_file import save_style
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU
 from tests.exports.tools import CLASS_NAMES, small_model
-from tests.ui.conftest import LONG_MS, click
+from tests.ui.conftest import LONG_MS, click, endless
 
 LEFT, NO_KEY = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 WARM = Palette(np.array([[190, 74, 47, 255], [20, 20, 30, 255], [240, 220, 180, 255]], np.uint8), "Warm")
@@ -105,6 +105,24 @@ def test_there_are_ways_back_from_a_colour(qtbot: QtBot, page: SpritesPage) -> N
         else:
             click(page.summary.palette_view.show_all)
         assert page.grid.visible_count() == 24 and page.tabs.tabText(0) == "Sprites"
+
+
+def test_a_search_that_is_cancelled_lets_go_of_its_colour(
+    qtbot: QtBot, page: SpritesPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view, dispatcher = page.summary.palette_view, page.session.dispatcher
+    with monkeypatch.context() as patch:
+        patch.setattr("studio.app.colour_jobs.find_colour", endless)
+        press(view, 3)
+        press(view, 5)  # the search for the one before it ends, and says nothing
+        with qtbot.waitSignal(dispatcher.progressed):
+            pass
+        assert view._said.text().startswith("Looking for #") and view.swatches._marked == 5
+        dispatcher.cancel(dispatcher.running()[-1])  # as the status bar does
+        qtbot.waitUntil(lambda: not dispatcher.running())
+    assert not view._said.isVisible() and view.swatches._marked == -1
+    press(view, 5)
+    qtbot.waitUntil(lambda: page.grid.visible_count() < 24, timeout=LONG_MS)
 
 
 def test_other_sprites_forget_the_colour(qtbot: QtBot, page: SpritesPage, sprite_folder: Path) -> None:

@@ -183,6 +183,21 @@ def test_an_interrupted_run_is_offered_once(qtbot: QtBot, ready: Session) -> Non
     assert fresh.close()
 
 
+def test_a_run_that_can_not_be_resumed_beside_another_says_so(
+    qtbot: QtBot, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ear, path = Ear(session), Path("discs generator")
+    monkeypatch.setattr(session.training, "state", "training")
+    session.resume_run(path)
+    session.training.path = path
+    session.resume_run(path)
+    assert [notice.title for notice in ear.notices] == [
+        "Another run is being trained: stop it first.",
+        "This run is being trained already.",
+    ]
+    assert "discs generator" in ear.notices[0].hint
+
+
 def test_settings_come_back(qtbot: QtBot, tmp_path: Path) -> None:
     settings = Settings(tmp_path / "window.ini")
     settings.keep_layout("window", QByteArray(b"\x01\x02"))

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
+from studio.app import asking
 from studio.app.session import Session
 from studio.core.errors import StudioError
-from studio.core.events import JobFailed
+from studio.core.events import JobFailed, Notice
+
+if TYPE_CHECKING:
+    from studio.app.widgets.curves_plot import CurvesPlot
+    from studio.app.widgets.loss_plot import LossPlot
+
+_PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 
 
 class Page(QWidget):
@@ -26,6 +35,18 @@ class Page(QWidget):
         else:
             failure = JobFailed(f"Can't write {error.filename or 'the file'}.", error.strerror or str(error))
         self.session.dispatcher.failed.emit(failure)
+
+    def save_plot(self, plot: CurvesPlot | LossPlot, name: str) -> None:
+        """Save a plot, asking where; `name` is proposed."""
+        path = asking.for_new_file(self, self.session.settings, "Save the plot", name, _PLOT_KINDS)
+        if path is None:
+            return
+        try:
+            plot.save(path)
+        except (StudioError, OSError) as error:
+            self.report(error)
+        else:
+            self.session.dispatcher.noticed.emit(Notice("info", f"Saved as {path.name}.", str(path.parent)))
 
     def arrive(self) -> None:
         """The page is about to be shown."""

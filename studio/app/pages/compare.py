@@ -18,6 +18,7 @@ from studio.engine.history import HistoryRead
 
 if TYPE_CHECKING:
     from studio.app.widgets.curves_plot import CurvesPlot
+    from studio.engine.history import RunSummary
 
 _MOST = 8
 _CALM_MS = 150  # while the arrow keys run through the table, nothing is read
@@ -31,8 +32,11 @@ class Comparison(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._paths: list[Path] = []
+        self._runs: list[RunSummary] = []
+        self._asked: dict[Path, RunSummary] = {}  # as a run was when it was read
         self._read: dict[Path, HistoryRead] = {}
+        self._drawn: list[Path] = []
+        self._filmed: Path | None = None  # the run whose samples are on show
         self.plot: CurvesPlot | None = None
         self.filmstrip = Filmstrip()
         self.filmstrip.view.set_placeholder("Choose a run to see its samples.")
@@ -51,30 +55,32 @@ class Comparison(QWidget):
         session.library.read.connect(self._take)
         session.workshop.plots_ready.connect(self._make_plot)
 
-    def show_runs(self, paths: Sequence[Path]) -> None:
-        """Show these runs, the first one's samples too."""
-        if list(paths[:_MOST]) != self._paths:
-            self._paths = list(paths[:_MOST])
+    def show_runs(self, runs: Sequence[RunSummary]) -> None:
+        """Show these runs, the first one's samples too; those that have changed are read anew."""
+        if list(runs[:_MOST]) != self._runs:
+            self._runs = list(runs[:_MOST])
             self._calm.start()
-
-    def forget(self) -> None:
-        """Read everything anew: the runs have changed."""
-        self._read.clear()
-        self._paths = []
 
     @Slot()
     def _ask(self) -> None:
         if not self.isVisible():
             return  # asked again when it is seen
-        self._read = {path: read for path, read in self._read.items() if path in self._paths}
-        missing = [path for path in self._paths if path not in self._read]
+        paths = [run.path for run in self._runs]
+        self._read = {path: read for path, read in self._read.items() if path in paths}
+        missing = [run.path for run in self._runs if self._has_changed(run)]
+        self._asked = {run.path: run for run in self._runs}
         if missing:
             self._session.library.read_runs(missing)
-        self._draw()
+        if paths != self._drawn:  # else what is on show stays until there is something newer
+            self._draw()
+
+    def _has_changed(self, run: RunSummary) -> bool:
+        """Whether there is more to read than was read; a run that trains has always more."""
+        return run.path not in self._read or self._asked.get(run.path) != run or run.standing == "training"
 
     @Slot(object)
     def _take(self, read: HistoryRead) -> None:
-        if read.path in self._paths:
+        if any(run.path == read.path for run in self._runs):
             self._read[read.path] = read
             self._draw()
 
@@ -97,10 +103,16 @@ class Comparison(QWidget):
         self._calm.start()
 
     def _draw(self) -> None:
-        known = [self._read[path] for path in self._paths if path in self._read]
+        """Draw what is known. Of the same runs as before only what is new: what the user looks at stays."""
+        known = [self._read[run.path] for run in self._runs if run.path in self._read]
+        before, self._drawn = self._drawn, [read.path for read in known]
         if self.plot is not None:
-            self.plot.set_curves([(read.path.name, run_words.curves(read.history)) for read in known])
-        self.filmstrip.clear()
-        if known and known[0].path == self._paths[0]:
-            for step, sprites in known[0].samples:
-                self.filmstrip.add(step, sprites)
+            curves = [(read.path.name, run_words.curves(read.history)) for read in known]
+            self.plot.set_curves(curves, keep_view=self._drawn == before)
+        first = known[0] if known and known[0].path == self._runs[0].path else None
+        path = first.path if first is not None else None
+        if path != self._filmed:
+            self._filmed = path
+            self.filmstrip.clear()
+        if first is not None:
+            self.filmstrip.show_film(first.samples)

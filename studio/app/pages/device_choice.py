@@ -97,7 +97,7 @@ class DeviceChoice(QWidget):
     def _show_measuring(self) -> None:
         workshop = self._session.workshop
         self.picker.set_measuring(workshop.is_measuring(), workshop.progress)
-        if not workshop.is_measuring() and self._speeds:
+        if not workshop.is_measuring() and self._speeds and not self._session.training.is_busy():
             fastest = max(self._speeds, key=lambda entry: self._speeds[entry])
             self.picker.select(fastest[0])
 

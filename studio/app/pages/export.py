@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from studio.engine.model import Control
 
 
+_START = "Write the file, read it back and compare it."
+_CHOOSING, _WRITING, _DONE = range(3)
+
+
 class ExportDialog(QDialog):
     """Stays usable beside a training: the export runs between two of its ticks."""
 
@@ -45,8 +49,9 @@ class ExportDialog(QDialog):
         self._choice = QButtonGroup(self)
         self.path = QLineEdit()
         self.browse = parts.button("Browse…", "Choose where to write the file.", "folder")
-        self.start = parts.button("Export", "Write the file, read it back and compare it.", "export", "primary")
+        self.start = parts.button("Export", _START, "export", "primary")
         self.cancel = parts.button("Cancel", "Close without exporting.")
+        self.stop = parts.button("Cancel", "Stop writing; nothing is left behind.")
         self.done_button = parts.button("Close", "Close this window.", role="primary")
         self.copy = parts.button("Copy", "Copy these lines to the clipboard.", "copy")
         self.outcome = parts.text()
@@ -60,6 +65,7 @@ class ExportDialog(QDialog):
         self.setLayout(parts.column(self._stages, margin=3 * parts.GRID))
         self.start.setDefault(True)  # what Enter presses, in the field as well
         self.browse.setAutoDefault(False)
+        self.stop.setAutoDefault(False)  # Enter that began the export must not end it
         self._connect()
 
     def _connect(self) -> None:
@@ -67,6 +73,8 @@ class ExportDialog(QDialog):
         self.browse.clicked.connect(self._browse)
         self.start.clicked.connect(self._start)
         self.cancel.clicked.connect(self.reject)
+        self.stop.clicked.connect(self.reject)
+        self.path.textChanged.connect(self._look)
         self.done_button.clicked.connect(self.accept)
         self.copy.clicked.connect(self._copy)
         self._session.models.exported.connect(self._show_result)
@@ -74,6 +82,7 @@ class ExportDialog(QDialog):
         if self._choice.buttons():
             self._choice.buttons()[0].setChecked(True)
             self._suggest_path()
+        self._look()
 
     def _choosing(self, title: str) -> QWidget:
         rows: list[QWidget] = []
@@ -94,7 +103,7 @@ class ExportDialog(QDialog):
         bar.setRange(0, 0)
         bar.setTextVisible(False)
         words = "Writing the file, reading it back and comparing it with the model…"
-        return parts.panel(parts.column(1, parts.text(words), bar, 1))
+        return parts.panel(parts.column(1, parts.text(words), bar, 1, parts.row(1, self.stop)))
 
     def _finished(self) -> QWidget:
         self.snippet.setReadOnly(True)
@@ -123,25 +132,36 @@ class ExportDialog(QDialog):
 
     @Slot()
     def _start(self) -> None:
-        if self._session.models.is_busy() or not self.path.text().strip():
-            return
-        self._stages.setCurrentIndex(1)
+        self._stages.setCurrentIndex(_WRITING)
         chosen = self._formats[self._choice.checkedId()]
         self._session.models.export(self._source, self._device, chosen.name, Path(self.path.text().strip()))
 
     @Slot(object)
     def _show_result(self, exported: Exported) -> None:
+        """Show what this dialog asked for: an earlier one's export may end after it was closed."""
+        if self._stages.currentIndex() != _WRITING:
+            return
         names = "\n".join(str(path) for path in exported.paths)
         same = "exactly the same" if exported.difference == 0 else f"the same to {wording.decimal(exported.difference)}"
         self.outcome.setText(f"The file was read back, and gives {same} as the model.\n\n{names}")
         self.snippet.setPlainText(exported.snippet)
-        self._stages.setCurrentIndex(2)
+        self._stages.setCurrentIndex(_DONE)
 
     @Slot()
     def _look(self) -> None:
-        """An export that ended without a result has failed, and the window says why."""
-        if not self._session.models.is_busy() and self._stages.currentIndex() == 1:
-            self.reject()
+        """Offer Export when it can begin. One that ended without a result has failed, and the window says why."""
+        busy = self._session.models.is_busy()
+        why_not = "" if self.path.text().strip() else "Say where to write the file first."
+        parts.enable(self.start, "A model is at work: wait until it is done." if busy else why_not, _START)
+        if not busy and self._stages.currentIndex() == _WRITING:
+            super().reject()
+
+    @Slot()
+    def reject(self) -> None:
+        """Close; what is being written is given up."""
+        if self._stages.currentIndex() == _WRITING:
+            self._session.models.cancel()
+        super().reject()
 
     @Slot()
     def _copy(self) -> None:

@@ -19,8 +19,6 @@ from studio.app.widgets.predictions import PredictionsView
 from studio.app.widgets.readings import Readings
 from studio.app.widgets.scatter import Scatter
 from studio.core.events import (
-    Advised,
-    CheckpointSaved,
     Event,
     LossChunk,
     QualityMeasured,
@@ -56,12 +54,10 @@ class Monitor(QWidget):
             RunStarted: self._begin,
             RunDescribed: self._describe,
             HistoryRead: self._recall,
-            LossChunk: self._add_losses,
+            LossChunk: self._show_readings,
             SamplesReady: self._add_samples,
             Validated: self._add_validation,
             QualityMeasured: self._add_quality,
-            CheckpointSaved: self.curves.mark_checkpoint,
-            Advised: self.curves.mark_best,
         }
         session.training.said.connect(self._hear)
         session.training.state_changed.connect(self._note_state)
@@ -97,13 +93,15 @@ class Monitor(QWidget):
 
     def set_plot(self, plot: LossPlot) -> None:
         """Take the plot, which is made when its library is there."""
-        self.curves.plot = plot
+        self._pace(plot)
+        self.curves.set_plot(plot)
         self._plot_place.addWidget(plot)
         plot.step_hovered.connect(self.filmstrip.peek)
         plot.hover_ended.connect(self.filmstrip.end_peek)
 
     @Slot(object)
     def _hear(self, event: Event) -> None:
+        self.curves.hear(event)
         hearer = self._hearers.get(type(event))
         if hearer is not None:
             hearer(event)
@@ -117,14 +115,17 @@ class Monitor(QWidget):
             self.filmstrip.clear()
             self.confusion.clear()
             self._hide_tabs()
-            if self.plot is not None:
-                self.plot.clear()
+            self.curves.clear()
         elif training.chunk is not None:
             self._show_readings(training.chunk)
 
     def _begin(self, event: RunStarted) -> None:
         if self.plot is not None:
-            self.plot.set_redraw_interval_ms(round(1000 * self._session.training.quiet_s()))
+            self._pace(self.plot)
+
+    def _pace(self, plot: LossPlot) -> None:
+        if self._session.training.is_busy():
+            plot.set_redraw_interval_ms(round(1000 * self._session.training.quiet_s()))
 
     def _describe(self, event: RunDescribed) -> None:
         self._class_names, self._target_names = event.record.class_names, event.record.target_names
@@ -133,13 +134,8 @@ class Monitor(QWidget):
         """A run that goes on: its curves and samples so far."""
         for step, sprites in event.samples:
             self.filmstrip.add(step, sprites)
-        self.curves.recall(event.history)
         if self._session.training.advice is not None:
-            self.curves.mark_best(self._session.training.advice)
-
-    def _add_losses(self, chunk: LossChunk) -> None:
-        self.curves.add_losses(chunk)
-        self._show_readings(chunk)
+            self.curves.hear(self._session.training.advice)
 
     def _show_readings(self, chunk: LossChunk) -> None:
         for name, words in run_words.readings(chunk, self._session.training).items():
@@ -159,7 +155,6 @@ class Monitor(QWidget):
             self.tabs.setTabVisible(place, False)
 
     def _add_validation(self, event: Validated) -> None:
-        self.curves.add_validation(event)
         if event.confusion is not None and len(self._class_names) == len(event.confusion):
             self.confusion.set_confusion(event.confusion, self._class_names)
             self.tabs.setTabVisible(1, True)
@@ -169,6 +164,5 @@ class Monitor(QWidget):
             self._show_readings(self._session.training.chunk)
 
     def _add_quality(self, event: QualityMeasured) -> None:
-        self.curves.add_quality(event)
         if "copies" in event.figures:
             self.readings.set_reading("Copies", run_words.copies(event.figures), run_words.COPIES)

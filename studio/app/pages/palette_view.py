@@ -90,6 +90,7 @@ class PaletteView(QWidget):
     def _connect(self) -> None:
         self._session.importing.palette_found.connect(self._take_palette)
         self._session.palettes.found.connect(self._take_found)
+        self._session.palettes.unfound.connect(self.clear)
         self.swatches.colour_pressed.connect(self._choose)
         self.order.currentIndexChanged.connect(self._show)
         self.show_all.clicked.connect(self.clear)

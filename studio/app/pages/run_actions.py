@@ -66,7 +66,7 @@ class RunActions(QWidget):
     def export_model(self) -> bool:
         """Export the best model of the chosen run. False when that can't be."""
         device = self._session.workshop.device(self._session.workshop.fastest)
-        if self._why_no_model() or device is None:
+        if self._why_no_export() or device is None:
             return False
         path = self._runs[0].path
         ExportDialog(self._session, SavedModel(path, "best"), path.name, device, self).open()
@@ -77,7 +77,7 @@ class RunActions(QWidget):
         one = "" if len(self._runs) == 1 else "Choose one run in the table."
         parts.enable(self.resume, self._why_not_resumed(), _TIPS["resume"])
         parts.enable(self.use, self._why_no_model(), _TIPS["use"])
-        parts.enable(self.export, self._why_no_model(), _TIPS["export"])
+        parts.enable(self.export, self._why_no_export(), _TIPS["export"])
         parts.enable(self.folder, one, _TIPS["folder"])
         busy = any(run.standing == "training" for run in self._runs)
         why_not = "A run that is being trained stays: stop it first." if busy else ""
@@ -91,6 +91,9 @@ class RunActions(QWidget):
         if self._runs[0].progress is None or not self._runs[0].progress.step:
             return "This run has no checkpoint yet."
         return "" if self._session.workshop.devices else "Devices are still being looked for."
+
+    def _why_no_export(self) -> str:
+        return self._why_no_model() or ("" if self._session.workshop.exports else "The engine is still starting.")
 
     def _why_not_resumed(self) -> str:
         if len(self._runs) == 1 and self._runs[0].standing == "finished":

@@ -32,11 +32,18 @@ class RunTable(QAbstractTableModel):
         self._titles: Mapping[str, str] = {}
 
     def show_runs(self, runs: Sequence[RunSummary], recipes: Mapping[str, Recipe]) -> None:
-        """Show these runs."""
-        self.beginResetModel()
-        self._runs = runs
-        self._titles = {name: recipe.title for name, recipe in recipes.items()}
-        self.endResetModel()
+        """Show these runs. Where they are the ones that are here, their rows stay: only what they say is new."""
+        titles = {name: recipe.title for name, recipe in recipes.items()}
+        if runs == self._runs and titles == self._titles:
+            return
+        same_rows = [run.path for run in runs] == [run.path for run in self._runs]
+        if not same_rows:
+            self.beginResetModel()
+        self._runs, self._titles = runs, titles
+        if not same_rows:
+            self.endResetModel()
+        elif runs:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(runs) - 1, len(HEADERS) - 1))
 
     def at(self, row: int) -> RunSummary:
         """The run in that row."""

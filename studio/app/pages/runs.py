@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QSortFilterProxyModel, Qt, Signal, Slot
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QSortFilterProxyModel, Qt, Signal, Slot
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QSplitter, QStackedWidget, QTableView
 
-from studio.app import asking, parts
+from studio.app import parts
 from studio.app.pages.base import Page
 from studio.app.pages.compare import Comparison
 from studio.app.pages.run_actions import RunActions
 from studio.app.pages.run_table import SORT_ROLE, RunTable
 from studio.app.session import Session
 from studio.app.widgets import labels
-from studio.core.errors import StudioError
 from studio.core.events import Notice
 
 if TYPE_CHECKING:
     from studio.engine.history import RunSummary
 
-_PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 _EMPTY = "Nothing has been trained yet. Every run that you start on the Train page is kept here."
 
 
@@ -115,24 +114,34 @@ class RunsPage(Page):
 
     @Slot()
     def _show_runs(self) -> None:
-        chosen = {run.path for run in self.selected()}
+        chosen, current = {run.path for run in self.selected()}, self._path_at(self.table.currentIndex())
         self._rows.show_runs(self.session.library.runs, self.session.workshop.recipes)
         self._stack.setCurrentIndex(1 if self.session.library.runs else 0)
-        flags = QItemSelectionModel.SelectionFlag.Select | QItemSelectionModel.SelectionFlag.Rows
-        for row in range(self._sorted.rowCount()):
-            index = self._sorted.index(row, 0)
-            if self._rows.at(self._sorted.mapToSource(index).row()).path in chosen:
-                self.table.selectionModel().select(index, flags)
+        self._choose(chosen, current)
         if not chosen and self._sorted.rowCount():
             self.table.selectRow(0)
-        self.comparison.forget()
         self._show_selected()
+
+    def _choose(self, chosen: Collection[Path], current: Path | None) -> None:
+        """Choose these runs where they are now, all at once, and give the keyboard its row back."""
+        selection, flag = QItemSelection(), QItemSelectionModel.SelectionFlag
+        for row in range(self._sorted.rowCount()):
+            index = self._sorted.index(row, 0)
+            path = self._path_at(index)
+            if path in chosen:
+                selection.select(index, index)
+            if path == current and not self.table.currentIndex().isValid():
+                self.table.selectionModel().setCurrentIndex(index, flag.NoUpdate)
+        self.table.selectionModel().select(selection, flag.Select | flag.Rows)
+
+    def _path_at(self, index: QModelIndex) -> Path | None:
+        return self._rows.at(self._sorted.mapToSource(index).row()).path if index.isValid() else None
 
     @Slot()
     def _show_selected(self) -> None:
         chosen = self.selected()
         self.actions_row.set_runs(chosen)
-        self.comparison.show_runs([run.path for run in chosen if run.record is not None])
+        self.comparison.show_runs([run for run in chosen if run.record is not None])
 
     @Slot()
     def _go_to_training(self) -> None:
@@ -145,11 +154,5 @@ class RunsPage(Page):
 
     @Slot()
     def _save_plot(self) -> None:
-        plot = self.comparison.plot
-        path = asking.for_new_file(self, self.session.settings, "Save the plot", "runs.png", _PLOT_KINDS)
-        if path is None or plot is None:
-            return
-        try:
-            plot.save(path)
-        except (StudioError, OSError) as error:
-            self.report(error)
+        if self.comparison.plot is not None:
+            self.save_plot(self.comparison.plot, "runs.png")

@@ -16,11 +16,9 @@ from studio.app.pages.setup import SetupPanel
 from studio.app.session import Session
 from studio.app.widgets import labels
 from studio.app.widgets.flow import Flow
-from studio.core.errors import StudioError
 from studio.core.events import Advised, Event
 from studio.engine.history import HistoryRead
 
-_PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 _SHEET_COLUMNS = 8
 
 
@@ -173,15 +171,8 @@ class TrainPage(Page):
 
     @Slot()
     def _save_plot(self) -> None:
-        plot, training = self.monitor.plot, self.session.training
-        name = f"{training.title or 'loss'}.png"
-        path = asking.for_new_file(self, self.session.settings, "Save the plot", name, _PLOT_KINDS)
-        if path is None or plot is None:
-            return
-        try:
-            plot.save(path)
-        except (StudioError, OSError) as error:
-            self.report(error)
+        if self.monitor.plot is not None:
+            self.save_plot(self.monitor.plot, f"{self.session.training.title or 'loss'}.png")
 
     @Slot()
     def _go_to_sprites(self) -> None:

@@ -61,8 +61,12 @@ class CurvesPlot(QWidget):
         self._frame.save_requested.connect(self.save_requested)
         self._show()
 
-    def set_curves(self, runs: Sequence[tuple[str, Mapping[str, Points]]]) -> None:
-        """Show (label, its curves by figure) of each run, in the order of the theme's curve colours."""
+    def set_curves(self, runs: Sequence[tuple[str, Mapping[str, Points]]], *, keep_view: bool = False) -> None:
+        """Show (label, its curves by figure) of each run, in the order of the theme's curve colours.
+
+        keep_view: they are the same runs with newer curves, and what the user looks at stays.
+        """
+        before = self._shown()
         for figure in self._figures.values():
             figure.curves = []
         for tint, (label, curves) in enumerate(runs):
@@ -72,7 +76,10 @@ class CurvesPlot(QWidget):
                 series.append(curve.steps, curve.values)
                 figure.curves.append((tint, label, series, Smoothed(series, figure.smoothing)))
         self._show_tabs([name for name, figure in self._figures.items() if figure.curves or name == LOSS])
-        self._show_figure()
+        if keep_view and self._shown() is before:
+            self._show(keep_values=True)
+        else:
+            self._show_figure()
 
     def save(self, path: Path) -> None:
         """Write the tab on show as .png, .svg or .csv. Raises OSError, or UsageError for another suffix."""
@@ -113,7 +120,7 @@ class CurvesPlot(QWidget):
         self._show()
         self._frame.plot.auto_range()
 
-    def _show(self) -> None:
+    def _show(self, *, keep_values: bool = False) -> None:
         figure = self._shown()
         self._frame.show_state(log=figure.log, smoothing=figure.smoothing)
-        self._frame.plot.set_lines(figure.lines())
+        self._frame.plot.set_lines(figure.lines(), keep_values=keep_values)

@@ -68,6 +68,20 @@ class Filmstrip(QWidget):
         else:
             self._refresh()
 
+    def show_film(self, film: Sequence[tuple[int, Rgba]]) -> None:
+        """Show the samples (step, sprites) of a run, or newer ones of the same run: the step on show stays."""
+        shown = self.shown_step()
+        self._film = thinned([(step, sprites, ()) for step, sprites in film], _ROOM_BYTES)
+        self._slider.blockSignals(True)
+        self._slider.setRange(0, max(0, len(self._film) - 1))
+        self._slider.blockSignals(False)
+        if not self._film:
+            self.clear()
+        elif self._live:
+            self._show(len(self._film) - 1)
+        else:
+            self.show_step(shown)
+
     def clear(self) -> None:
         """Forget everything: a new run begins."""
         self._film, self._live, self._held = [], True, None

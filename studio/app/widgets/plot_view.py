@@ -34,10 +34,11 @@ class PlotView(QObject):
         area.moved_by_user.connect(self._moved)
         area.view_changed.connect(self.changed)
 
-    def set_lines(self, lines: Sequence[Line]) -> None:
-        """Show these; the visible steps stay."""
+    def set_lines(self, lines: Sequence[Line], *, keep_values: bool) -> None:
+        """Show these; the visible steps stay, the values are fitted unless they are to stay too."""
         self._lines = tuple(lines)
-        self.fit_values()
+        self._fits = self._fits or not keep_values
+        self.changed.emit()
 
     def steps(self) -> Range:
         """The steps to draw now."""

@@ -59,12 +59,12 @@ class TimePlot(QWidget):
         """Put a control beside the legend."""
         self._top.addWidget(control, alignment=Qt.AlignmentFlag.AlignTop)
 
-    def set_lines(self, lines: Sequence[Line]) -> None:
-        """Show these curves; the visible steps stay, the values are fitted."""
+    def set_lines(self, lines: Sequence[Line], *, keep_values: bool = False) -> None:
+        """Show these curves; the visible steps stay, the values are fitted unless they are to stay too."""
         self._lines = tuple(lines)
         self.area.set_looks([line.look for line in lines])
         self.crosshair.set_lines(lines)
-        self._view.set_lines(lines)
+        self._view.set_lines(lines, keep_values=keep_values)
 
     def set_marks(self, marks: Sequence[PlacedMark]) -> None:
         """Show these marks; the sequence may grow afterwards."""

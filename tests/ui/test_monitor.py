@@ -1,0 +1,82 @@
+"""The curves of a training, also when their library comes after the first losses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from pytestqt.qtbot import QtBot
+
+from studio.app import answers
+from studio.app.pages.monitor import Monitor
+from studio.app.session import Session
+from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, Validated
+from studio.engine.history import Curve, History, HistoryRead
+from tests.ui.conftest import LONG_MS, endless
+
+
+def chunk(first_step: int, count: int) -> LossChunk:
+    losses = np.arange(first_step, first_step + count, dtype=np.float32)
+    return LossChunk(first_step, losses, losses, 0.1, 1.0, 1.0, 1.0, 0.0, 0)
+
+
+def said() -> list[Event]:
+    """What a run that goes on says."""
+    curve = Curve(np.arange(4), np.arange(4.0))
+    known = HistoryRead(Path("run"), History({"loss": curve}, {"loss": Curve(np.array([3]), np.array([0.5]))}), ())
+    return [
+        known,
+        chunk(4, 2),
+        chunk(6, 4),
+        Validated(8, {"loss": 0.25}),
+        CheckpointSaved(9, Path("run/checkpoints/9")),
+        QualityMeasured(9, {"kid": 0.25}),
+        Advised(9, "copying", "Copies.", 3),
+    ]
+
+
+def test_plots_do_not_wait_for_a_long_import(qtbot: QtBot, session: Session) -> None:
+    def ignore(event: Event) -> None:
+        """What an import says is of no interest here."""
+
+    job = session.dispatcher.start("files", "Opening a million files", endless(), ignore)
+    with qtbot.waitSignal(session.dispatcher.progressed, timeout=LONG_MS):
+        pass
+    with qtbot.waitSignal(session.workshop.plots_ready, timeout=10_000):
+        session.workshop._receive(answers.LibrariesLoaded())
+    assert job in session.dispatcher.running()
+
+
+def test_curves_that_came_before_their_plot_are_drawn_with_it(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
+    from studio.app.widgets.loss_plot import LossPlot
+
+    early, late = Monitor(session), Monitor(session)
+    for monitor in (early, late):
+        qtbot.addWidget(monitor)
+    early.set_plot(LossPlot())
+    for event in said():
+        session.training.said.emit(event)
+    late.set_plot(LossPlot())
+    found = []
+    for monitor in (early, late):
+        assert monitor.plot is not None
+        monitor.plot.save(tmp_path / "loss.csv")
+        marks = [(mark.step, mark.kind) for mark in monitor.plot._data.marks]
+        found.append(((tmp_path / "loss.csv").read_text(), marks, list(monitor.plot._data.tabs)))
+    assert found[1] == found[0]
+    table, marks, _ = found[1]
+    assert [line.split(",")[0] for line in table.splitlines()] == ["step", *map(str, range(10))]
+    assert marks == [(9, "checkpoint"), (3, "best")]
+
+
+def test_a_new_run_forgets_what_came_before_it(qtbot: QtBot, session: Session) -> None:
+    from studio.app.widgets.loss_plot import LossPlot
+
+    monitor = Monitor(session)
+    qtbot.addWidget(monitor)
+    session.training.said.emit(chunk(0, 5))
+    session.training._set_state("starting")
+    session.training._set_state("idle")
+    plot = LossPlot()
+    monitor.set_plot(plot)
+    assert not len(plot._data.tabs["Loss"].raw.steps)

@@ -1,0 +1,156 @@
+"""The Runs page while something trains: what the user looks at stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QItemSelectionModel
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from studio.app import theme
+from studio.app.pages.runs import RunsPage
+from studio.app.session import Session
+from studio.app.widgets.time_plot import TimePlot
+from studio.core.events import Events
+from studio.engine.history import Curve, History, HistoryRead, RunSummary
+from studio.engine.rundir import Progress, RunRecord
+from tests.conftest import make_sprites
+from tests.ui.conftest import LONG_MS
+
+
+def summary(name: str, day: int, step: int, standing: Literal["stopped", "training"] = "stopped") -> RunSummary:
+    begun = f"2026-01-{day:02}T00:00:00+00:00"
+    record = RunRecord(name, "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 100, begun, {})
+    return RunSummary(Path(name), record, Progress(standing, step, 1.0, {}), standing)
+
+
+OLD, OLDER = summary("old", 2, 20), summary("older", 1, 30)
+
+
+def training(step: int) -> RunSummary:
+    return summary("new", 3, step, "training")
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The runs that were read. Each has a hundred losses and two samples more than the last time."""
+    read: list[str] = []
+
+    def read_runs(paths: Sequence[Path]) -> Events:
+        for path in paths:
+            read.append(path.name)
+            count = 100 * read.count(path.name)
+            losses = Curve(np.arange(count), np.linspace(2, 1, count))
+            film = [(step, make_sprites().rgba[:4]) for step in range(0, count + 1, 50)]
+            yield HistoryRead(path, History({"loss": losses}), tuple(film))
+
+    monkeypatch.setattr("studio.app.jobs.read_runs", read_runs)
+    return read
+
+
+@pytest.fixture
+def page(qtbot: QtBot, qapp: QApplication, session: Session, asked: list[str]) -> Iterator[RunsPage]:
+    """Three runs, the newest of which trains."""
+    theme.apply(qapp, "light")
+    session.workshop.plots_are_ready = True
+    made = RunsPage(session)
+    qtbot.addWidget(made)
+    made.resize(1100, 900)
+    made.show()
+    with qtbot.waitSignal(session.library.read, timeout=LONG_MS):
+        tell(made, training(10), OLD, OLDER)
+    yield made
+    qtbot.waitUntil(lambda: not session.dispatcher.running(), timeout=LONG_MS)
+
+
+def tell(page: RunsPage, *runs: RunSummary) -> None:
+    """What a listing says, as it comes with every checkpoint."""
+    page.session.library.runs = runs
+    page.session.library.listed.emit()
+
+
+def choose(qtbot: QtBot, page: RunsPage, *names: str) -> TimePlot:
+    """Choose these runs, and wait for their curves."""
+    flag = QItemSelectionModel.SelectionFlag
+    with qtbot.waitSignals([page.session.library.read] * len(names), timeout=LONG_MS):
+        page.table.clearSelection()
+        for row in range(page.table.model().rowCount()):
+            if page.table.model().index(row, 0).data() in names:
+                page.table.selectionModel().setCurrentIndex(page.table.model().index(row, 0), flag.Select | flag.Rows)
+    plot = page.comparison.findChild(TimePlot)
+    assert isinstance(plot, TimePlot)
+    plot.refresh()
+    return plot
+
+
+def chosen(page: RunsPage) -> list[str]:
+    return sorted(run.path.name for run in page.selected())
+
+
+def current(page: RunsPage) -> str:
+    return str(page.table.currentIndex().siblingAtColumn(0).data())
+
+
+def look_closer(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
+    """Zoom in, and go back to the samples of an earlier step."""
+    plot._view.zoom(0.5, 40.0, False)
+    plot._view.zoom(0.5, 1.5, True)
+    plot.refresh()
+    page.comparison.filmstrip.show_step(50)
+    return seen(page, plot)
+
+
+def seen(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
+    plot.refresh()
+    return plot.area.ranges(), page.comparison.filmstrip.shown_step()
+
+
+def test_a_checkpoint_of_another_run_changes_nothing(qtbot: QtBot, page: RunsPage, asked: list[str]) -> None:
+    plot = choose(qtbot, page, "old", "older")
+    before, read = look_closer(page, plot), list(asked)
+    assert before[1] == 50
+    tell(page, training(11), OLD, OLDER)
+    assert not page.comparison._calm.isActive() and asked == read  # nothing is read, now or later
+    assert seen(page, plot) == before
+    assert chosen(page) == ["old", "older"] and current(page) == "older"
+    assert page.table.model().index(0, 4).data() == "11"
+
+
+def test_a_run_that_trains_grows_under_the_view(qtbot: QtBot, page: RunsPage, asked: list[str]) -> None:
+    plot = choose(qtbot, page, "new", "old")
+    before, steps = look_closer(page, plot), page.comparison.filmstrip.steps()
+    asked_before = len(asked)
+    with qtbot.waitSignal(page.session.library.read, timeout=LONG_MS):
+        tell(page, training(12), OLD, OLDER)
+        assert seen(page, plot) == before  # what is on show stays until there is something newer
+    assert asked[asked_before:] == ["new"]
+    assert seen(page, plot) == before
+    assert len(page.comparison.filmstrip.steps()) == len(steps) + 2
+    page.comparison.filmstrip.go_live()
+    plot.auto_range()
+    plot.refresh()
+    assert plot.area.ranges()[0][1] >= 299  # the third hundred of losses
+
+
+def test_a_new_run_leaves_the_choice_and_the_keyboard_where_they_are(
+    qtbot: QtBot, page: RunsPage, asked: list[str]
+) -> None:
+    plot = choose(qtbot, page, "old", "older")
+    before, read = look_closer(page, plot), list(asked)
+    tell(page, summary("newest", 4, 1), training(11), OLD, OLDER)
+    assert chosen(page) == ["old", "older"] and current(page) == "older"
+    assert not page.comparison._calm.isActive() and asked == read
+    assert seen(page, plot) == before
+
+
+def test_other_runs_are_shown_whole(qtbot: QtBot, page: RunsPage) -> None:
+    plot = choose(qtbot, page, "old", "older")
+    look_closer(page, plot)
+    plot = choose(qtbot, page, "new")
+    assert plot.area.ranges()[0][0] <= 0 and plot.area.ranges()[0][1] >= 99
+    assert page.comparison.filmstrip.is_live()
