@@ -118,7 +118,8 @@ class Importing(QObject):
         """End the import that is under way; what was open stays."""
         if self._job is not None:
             self._dispatcher.cancel(self._job)
-            self._end()
+            self._job = self._asked = None
+            self.ended.emit()
 
     def _begin(self, asked: Opening) -> None:
         self.cancel()
@@ -140,11 +141,8 @@ class Importing(QObject):
         elif isinstance(event, answers.OnlySheets):
             self.only_sheets.emit(event)
         elif isinstance(event, JobEnded):
-            self._end()
-
-    def _end(self) -> None:
-        self._job = self._asked = None
-        self.ended.emit()
+            self._job = self._asked = None
+            self.ended.emit()
 
     def _receive_palette(self, event: Event) -> None:
         if isinstance(event, answers.PaletteFound) and event.sprites is self.sprites:

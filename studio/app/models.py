@@ -48,6 +48,7 @@ class Models(QObject):
         self._job: Job | None = None
         self._asked = 0  # times; answers to earlier questions are of no interest
         self._recolouring: Job | None = None
+        self._shown: Sprites | None = None  # to the model, for its answer
 
     def is_busy(self) -> bool:
         """Whether an answer is awaited."""
@@ -118,14 +119,8 @@ class Models(QObject):
     def _look(self, question: Callable[[Rgba], Events], event: Event) -> None:
         """Once the sprites are read, the question itself is asked."""
         if isinstance(event, SpritesImported):
-            told = partial(self._tell, event.sprites)
-            self._begin("engine", "Looking at sprites", question(event.sprites.rgba), told)
-        else:
-            self._hand_on(event)
-
-    def _tell(self, sprites: Sprites, event: Event) -> None:
-        if isinstance(event, Classified | NumbersPredicted):
-            self.predicted.emit(sprites, event)
+            self._shown = event.sprites
+            self._begin("engine", "Looking at sprites", question(event.sprites.rgba))
         else:
             self._hand_on(event)
 
@@ -143,5 +138,7 @@ class Models(QObject):
             Exported: self.exported.emit,
             answers.CheckpointsListed: self.checkpoints_listed.emit,
         }
-        if type(event) in signals:
+        if isinstance(event, Classified | NumbersPredicted):
+            self.predicted.emit(self._shown, event)
+        elif type(event) in signals:
             signals[type(event)](event)
