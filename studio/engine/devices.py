@@ -129,7 +129,7 @@ def faults(device: torch.device) -> Iterator[None]:
             raise DeviceError(title, _FULL_HINT) from error
         if isinstance(error, torch.AcceleratorError) or said.startswith(_LOST):
             lost = _NAMES["cuda"] if device.type == "cpu" else _named(device)  # a card lost before ends work there, too
-            title = f"{lost} has stopped working: {_first_line(error)}."
+            title = f"{lost} has stopped working: {_first_line(error).rstrip('.')}."
             raise DeviceError(title, _LOST_HINT) from error
         raise
 
