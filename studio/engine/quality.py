@@ -76,6 +76,7 @@ class QualityMeter:
 
         Gives way, without a measurement, as soon as `control.stop` is set.
         """
+        self._slices = None  # it holds this meter as this held it: the training would stay in memory
         if self._yardstick is not None and self._measured_step != self._training.step:
             for event in self._measure(self._yardstick):
                 if self._control.stop:
