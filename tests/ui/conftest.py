@@ -26,12 +26,29 @@ from tests.conftest import make_sprites
 LONG_MS = 60_000  # torch is imported, a model trains, on a machine that does other things too
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _freed_in_order() -> Iterator[None]:
+    """What was left out of collections is freed when the tests end, as the application does it."""
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def _collected_here() -> Iterator[None]:
-    """Windows of earlier tests are taken apart in the main thread, as the application does it, never in a worker."""
+    """Windows of earlier tests are taken apart in the main thread, as the application does it, never in a worker.
+
+    What is left, torch above all, is there to stay: to walk it after each test would take longer than most tests do.
+    """
     gc.disable()
     yield
     gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Background jobs begin as soon as they can."""
+    monkeypatch.setattr("studio.app.dispatcher._MOMENT_MS", 0)
 
 
 @pytest.fixture(autouse=True)

@@ -53,8 +53,9 @@ def test_what_is_there_at_the_beginning_is_left_out(automatic: None) -> None:
     collector.begin()
     there = gc.get_freeze_count()
     assert there > 1000
+    later = [[number] for number in range(10_000)]
     collector.begin()  # nothing new: a job that fails later begins it once more
-    assert gc.get_freeze_count() == there
+    assert gc.get_freeze_count() <= there and len(later) == 10_000
     collector.end()
     assert gc.get_freeze_count() == 0
 

@@ -107,6 +107,7 @@ def test_a_background_job_gives_way(qtbot: QtBot, dispatcher: Dispatcher, log: L
 
 def test_a_background_job_lets_the_window_show_what_came_before_it(qtbot: QtBot, dispatcher: Dispatcher) -> None:
     background, order = Log(), list[str]()
+    dispatcher._moment.setInterval(100)  # as in the application
     QTimer.singleShot(20, lambda: order.append("shown"))
     dispatcher.start("files", "looking", says(then=lambda: order.append("begun")), background.take, background=True)
     qtbot.waitUntil(background.ended)
