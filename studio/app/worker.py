@@ -97,7 +97,7 @@ class Worker(QThread):
             self._changed.notify()
 
     def hurry(self, job: Job) -> None:
-        """Go on with a job, before all others: it is about to end."""
+        """Go on with a job, before all others: it will soon be done."""
         with self._changed:
             job.hurried = True
             job.paused = job.resting = False

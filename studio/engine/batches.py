@@ -20,13 +20,20 @@ _MOST_SAMPLED = 20_480  # sprites, and
 _MOST_SAMPLED_BYTES = 256 << 20
 
 
-def split(sprites: Sprites, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Indices for training and held out, int64, sorted: about `share` of each class, none of a very small set."""
+def split(
+    sprites: Sprites, share: float, seed: int, *, singles_kept: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Indices for training and held out, int64, sorted: about `share` of each class, none of a very small set.
+
+    singles_kept: the only sprite of a class is never held out, or nothing would be learnt of that class.
+    """
     order = np.lexsort((np.random.default_rng(seed).random(len(sprites)), sprites.labels))
     # Every 1/share-th sprite of a list sorted by class, shuffled inside each class: a stratified choice.
     ranks = np.floor((np.arange(int(len(sprites) * share)) + 0.5) / share).astype(np.int64) if share else []
     heldout = np.zeros(len(sprites), dtype=bool)
     heldout[order[ranks]] = True
+    if singles_kept:
+        heldout &= sprites.class_counts()[sprites.labels] > 1
     return np.flatnonzero(~heldout), np.flatnonzero(heldout)
 
 

@@ -178,9 +178,10 @@ def _looks(
 
 def _data(run: Path, model: TrainedModel) -> Generator[Event, None, tuple[Sprites, Sprites, bool]]:
     """What the run learnt from and what it held out, of very many a choice, and whether the first is complete."""
-    path = RunDir(run).data
-    sprites, _ = yield from told(packed.loading(path), 0, "sprites checked")
-    training, heldout = split(sprites, model.config.holdout, model.config.seed)
+    folder = RunDir(run)
+    sprites, _ = yield from told(packed.loading(folder.data), 0, "sprites checked")
+    singles_kept = folder.record().singles_kept
+    training, heldout = split(sprites, model.config.holdout, model.config.seed, singles_kept=singles_kept)
     if len(heldout) > MOST_HELDOUT:
         heldout = np.sort(np.random.default_rng(0).choice(heldout, MOST_HELDOUT, replace=False))
     known = sampled(sprites, training)

@@ -34,7 +34,7 @@ def find_oddities(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     where they are not kept. Nothing is found among very few sprites, or very many. Raises DeviceError.
     """
     items: list[Quarantined] = []
-    training = sampled(sprites, split(sprites, config.holdout, config.seed)[0])
+    training = sampled(sprites, split(sprites, config.holdout, config.seed, singles_kept=True)[0])
     if len(training) >= FEWEST and len(sprites) <= MOST_LOOKED_AT:
         target, precision = torch.device(device.id), devices.resolve_precision(device, config.precision)
         parts = []

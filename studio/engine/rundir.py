@@ -58,6 +58,7 @@ class RunRecord:
     format: int = FORMAT
     target_names: tuple[str, ...] = ()
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
+    singles_kept: bool = False  # as in `split`; older runs held out the only sprite of a class, too
 
 
 @dataclass(frozen=True)

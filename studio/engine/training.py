@@ -169,7 +169,7 @@ def _assemble(
         torch.set_num_threads(config.threads or device.threads)
     target = torch.device(device.id)
     precision = devices.precision_of(record, device, config.precision)
-    train_indices, heldout_indices = split(sprites, config.holdout, config.seed)
+    train_indices, heldout_indices = split(sprites, config.holdout, config.seed, singles_kept=record.singles_kept)
     heldout = sprites.take(heldout_indices[:: max(1, len(heldout_indices) // VALIDATION_LIMIT)])
     train_set, notices = placed(sprites, train_indices, target, config)
     sample = sampled(sprites, train_indices)
@@ -220,6 +220,7 @@ def _new_record(
         data_count=len(sprites),
         data_fingerprint=sprites.fingerprint,
         data_origin=sprites.origin,
+        singles_kept=True,
         device=device.id,
         device_name=device.name,
         precision=devices.resolve_precision(device, config.precision),

@@ -42,7 +42,7 @@ def load(folder: Path) -> tuple[Sprites, Sprites]:
     *_, found = import_sprites([folder], ImportOptions())
     assert isinstance(found, SpritesImported)
     config = GeneratorConfig()
-    training, heldout = split(found.sprites, config.holdout, config.seed)
+    training, heldout = split(found.sprites, config.holdout, config.seed, singles_kept=True)
     return found.sprites.take(training), found.sprites.take(heldout)
 
 

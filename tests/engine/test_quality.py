@@ -86,7 +86,7 @@ def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> No
     until_then = run_path.with_name("until then")
     trained(until_then, steps=first.step, lr_decay_share=0.0)
     sprites = packed.load(RunDir(run_path).data)
-    training, heldout = (sprites.take(part) for part in split(sprites, 0.2, 0))
+    training, heldout = (sprites.take(part) for part in split(sprites, 0.2, 0, singles_kept=True))
     seen = returned(features_of(training, torch.device("cpu"), "fp32"))
     labels = training.labels[np.random.default_rng(0).integers(len(training), size=24)]
     new = returned(draw(load_model(until_then, "last", CPU), labels, GenerateSettings()))
