@@ -144,9 +144,10 @@ class Window(QMainWindow):
         self.painted.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Space that no control wanted pauses the training."""
+        """Space that no control wanted pauses the training; held down it does so once."""
         if event.key() == Qt.Key.Key_Space and self.menus.pause.isEnabled():
-            self._commands.pause_or_go_on()
+            if not event.isAutoRepeat():
+                self._commands.pause_or_go_on()
         else:
             super().keyPressEvent(event)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtCore import QEvent, QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QKeyEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -177,6 +177,9 @@ def test_space_pauses_and_goes_on(qtbot: QtBot, opened: Window) -> None:
         QTest.keyClick(opened, Qt.Key.Key_Space)
         states.append(opened.session.training.state)
     assert states == ["paused", "training"]
+    held_down = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Space, Qt.KeyboardModifier.NoModifier, " ", True)
+    QApplication.sendEvent(opened, held_down)
+    assert opened.session.training.state == "training"
 
 
 def test_settings_that_make_no_sense_keep_start_away(opened: Window) -> None:
