@@ -70,6 +70,12 @@ class Dispatcher(QObject):
         if job in self._running:
             self._workers[self._running[job]].cancel(job)
 
+    def give_up(self, job: Job | None) -> None:
+        """End a job that nobody waits for any more: nothing that it still says is received, not even its end."""
+        if job is not None:
+            job.receive = _ignore
+            self.cancel(job)
+
     def pause(self, job: Job) -> None:
         """Stop advancing a job."""
         if job in self._running:
@@ -129,3 +135,7 @@ class Dispatcher(QObject):
             self.progressed.emit(job, event)
         elif isinstance(event, JobEnded):
             self.jobs_changed.emit()
+
+
+def _ignore(event: Event) -> None:
+    """Receive what is of no interest."""

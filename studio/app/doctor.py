@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app import import_jobs
@@ -51,19 +49,15 @@ class Doctor(QObject):
 
     @Slot()
     def _look_over(self) -> None:
-        if self._job is not None:
-            self._dispatcher.cancel(self._job)
+        self._dispatcher.give_up(self._job)
         self._examined = []
         sprites = self._importing.sprites
         assert sprites is not None
         events = import_jobs.examine(sprites, self._importing.options)
-        receive = partial(self._receive, sprites)
-        self._job = self._dispatcher.start("files", _TITLE, events, receive, background=True)
+        self._job = self._dispatcher.start("files", _TITLE, events, self._receive, background=True)
         self._refresh()
 
-    def _receive(self, sprites: Sprites, event: Event) -> None:
-        if sprites is not self._importing.sprites:
-            return  # others are looked over by now
+    def _receive(self, event: Event) -> None:
         if isinstance(event, Examined):
             self.add(event)
         elif isinstance(event, JobEnded):

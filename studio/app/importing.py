@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,7 +116,7 @@ class Importing(QObject):
     def cancel(self) -> None:
         """End the import that is under way; what was open stays."""
         if self._job is not None:
-            self._dispatcher.cancel(self._job)
+            self._dispatcher.give_up(self._job)
             self._job = self._asked = None
             self.ended.emit()
 
@@ -126,15 +125,13 @@ class Importing(QObject):
         self._asked, paths = asked, asked.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
         events = import_jobs.open_sprites(paths, asked.options)
-        self._job = self._dispatcher.start("files", title, events, partial(self._receive, asked))
+        self._job = self._dispatcher.start("files", title, events, self._receive)
 
-    def _receive(self, asked: Opening, event: Event) -> None:
-        if asked is not self._asked:
-            return  # cancelled: the rest of its mail is of no interest
+    def _receive(self, event: Event) -> None:
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, SpritesImported):
-            self.result, self.opened = event, asked
+            self.result, self.opened = event, self.newest
             self.imported.emit(event)
             colours = colour_jobs.find_palette(event.sprites)
             self._dispatcher.start("files", "Looking at the colours", colours, self._receive_palette, background=True)

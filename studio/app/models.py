@@ -46,7 +46,6 @@ class Models(QObject):
         self._dispatcher = dispatcher
         self._shelf = ModelShelf()
         self._job: Job | None = None
-        self._asked = 0  # times; answers to earlier questions are of no interest
         self._recolouring: Job | None = None
         self._shown: Sprites | None = None  # to the model, for its answer
 
@@ -67,8 +66,7 @@ class Models(QObject):
 
     def recolour(self, colours: ColourChoice) -> None:
         """Bring the sprites that were made last, or are being made, into other colours."""
-        if self._recolouring is not None:
-            self._dispatcher.cancel(self._recolouring)
+        self._dispatcher.give_up(self._recolouring)
         self._recolouring = self._dispatcher.start(
             "engine", "Changing the colours", jobs.recolour(self._shelf, colours), self._hand_on
         )
@@ -102,14 +100,12 @@ class Models(QObject):
             self._dispatcher.cancel(self._job)
 
     def _begin(self, place: Place, title: str, events: Events, receive: Callable[[Event], None] | None = None) -> None:
-        self._asked += 1
-        receive = partial(self._receive, self._asked, receive or self._hand_on)
+        self._dispatcher.give_up(self._job)
+        receive = partial(self._receive, receive or self._hand_on)
         self._job = self._dispatcher.start(place, title, events, receive)
         self.busy_changed.emit()
 
-    def _receive(self, asked: int, receive: Callable[[Event], None], event: Event) -> None:
-        if asked != self._asked:
-            return
+    def _receive(self, receive: Callable[[Event], None], event: Event) -> None:
         if isinstance(event, JobEnded):
             self._job = None
             self.busy_changed.emit()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,21 +33,17 @@ class Palettes(QObject):
         super().__init__(parent)
         self._dispatcher = dispatcher
         self._looking: Job | None = None
-        self._asked = 0  # times; answers to earlier questions are of no interest
 
     def find(self, sprites: Sprites, colour: Rgba) -> None:
         """Look for the sprites that use a colour uint8 [4]; a search that is under way ends."""
         self.stop_looking()
-        self._asked += 1
-        receive = partial(self._receive_found, self._asked)
         events = colour_jobs.find_colour(sprites, colour)
-        self._looking = self._dispatcher.start("files", "Looking for a colour", events, receive)
+        self._looking = self._dispatcher.start("files", "Looking for a colour", events, self._receive_found)
 
     def stop_looking(self) -> None:
         """Give up on the search that is under way."""
-        if self._looking is not None:
-            self._dispatcher.cancel(self._looking)
-            self._looking = None
+        self._dispatcher.give_up(self._looking)
+        self._looking = None
 
     def load(self, path: Path) -> None:
         """Read a palette file of any kind."""
@@ -64,9 +59,7 @@ class Palettes(QObject):
         """Ask for the palette that a run's sprites have."""
         self._dispatcher.start("files", "Looking at a run's colours", colour_jobs.read_style(run), self._receive_style)
 
-    def _receive_found(self, asked: int, event: Event) -> None:
-        if asked != self._asked or self._looking is None:
-            return
+    def _receive_found(self, event: Event) -> None:
         if isinstance(event, answers.ColourFound):
             self.found.emit(event)
         elif isinstance(event, JobEnded):

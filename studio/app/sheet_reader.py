@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +34,6 @@ class SheetReader(QObject):
         super().__init__(parent)
         self._dispatcher = dispatcher
         self._job: Job | None = None
-        self._asked = 0  # times; answers to earlier questions are of no interest
         self._gap = -1  # that was asked for last
         self._boxes: dict[int, NDArray[np.int64]] = {}  # of this sheet, by gap
         self.sheet: Sheet | None = None
@@ -55,22 +53,16 @@ class SheetReader(QObject):
 
     def forget(self) -> None:
         """Let go of the sheet and of what is being done with it."""
-        if self._job is not None:
-            self._dispatcher.cancel(self._job)
+        self._dispatcher.give_up(self._job)
         self._job, self.sheet, self._gap = None, None, -1
-        self._asked += 1
         self._boxes = {}
 
     def _ask(self, title: str, events: Events) -> None:
-        if self._job is not None:
-            self._dispatcher.cancel(self._job)
-        self._asked += 1
+        self._dispatcher.give_up(self._job)
         self.trouble = ""
-        self._job = self._dispatcher.start("files", title, events, partial(self._receive, self._asked))
+        self._job = self._dispatcher.start("files", title, events, self._receive)
 
-    def _receive(self, asked: int, event: Event) -> None:
-        if asked != self._asked:
-            return
+    def _receive(self, event: Event) -> None:
         if isinstance(event, answers.SheetSeen):
             self.sheet = event.sheet
             self.seen.emit()
@@ -84,7 +76,7 @@ class SheetReader(QObject):
             self.packed.emit()
         elif isinstance(event, JobEnded):
             self._job = None
-            if event.outcome == "cancelled":  # in the status bar: for ourselves the question is an earlier one by then
+            if event.outcome == "cancelled":  # in the status bar
                 self._give_up()
 
     def _give_up(self) -> None:

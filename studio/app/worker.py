@@ -38,7 +38,8 @@ class JobEnded(Event):
 class Job:
     """A generator of events that a worker drives. `receive` is called in the main thread with each of its events.
 
-    A background job gives way to the others between its events. The flags belong to the worker.
+    A background job gives way to the others between its events. The flags belong to the worker, `receive` to the
+    dispatcher.
     """
 
     title: str

@@ -162,6 +162,17 @@ def test_a_hurried_job_goes_before_all_others(qtbot: QtBot, dispatcher: Dispatch
     qtbot.waitUntil(log.ended)
 
 
+def test_a_job_that_is_given_up_ends_and_says_no_more(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    closed: list[float] = []
+    job = dispatcher.start("engine", "search", ticks(closed=closed), log.take)
+    qtbot.waitUntil(lambda: log.count(LossChunk) > 0)
+    dispatcher.give_up(job)
+    received = len(log.events)
+    qtbot.waitUntil(lambda: not dispatcher.running())
+    assert closed
+    assert len(log.events) == received
+
+
 def test_cancelling_closes_the_generator_within_a_tick(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
     closed: list[float] = []
     job = dispatcher.start("files", "import", ticks(0.02, closed), log.take)
