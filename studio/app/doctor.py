@@ -10,7 +10,6 @@ from studio.app.importing import Importing
 from studio.app.worker import Job, JobEnded
 from studio.core.events import Event
 from studio.data.findings import Examined, Finding, Fix, findings_of, leaving_out
-from studio.data.sprites import Sprites
 
 _TITLE = "Looking the sprites over"
 

@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from studio.app import answers
 from studio.app.pages.monitor import Monitor
 from studio.app.session import Session
+from studio.app.worker import JobPaused
 from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, Validated
 from studio.engine.history import Curve, History, HistoryRead
 from tests.ui.conftest import LONG_MS, endless
@@ -45,6 +46,20 @@ def test_plots_do_not_wait_for_a_long_import(qtbot: QtBot, session: Session) -> 
     with qtbot.waitSignal(session.workshop.plots_ready, timeout=10_000):
         session.workshop._receive(answers.LibrariesLoaded())
     assert job in session.dispatcher.running()
+
+
+def test_on_a_pause_the_curves_end_where_the_readings_do(qtbot: QtBot, session: Session) -> None:
+    from studio.app.widgets.loss_plot import LossPlot
+
+    monitor, plot = Monitor(session), LossPlot()
+    qtbot.addWidget(monitor)
+    monitor.set_plot(plot)
+    monitor.show()
+    plot.set_redraw_interval_ms(1_000_000)
+    plot._plot.refresh()
+    session.training.said.emit(chunk(0, 4))
+    with qtbot.waitSignal(plot._plot.redrawn, timeout=LONG_MS):
+        session.training.said.emit(JobPaused())
 
 
 def test_curves_that_came_before_their_plot_are_drawn_with_it(qtbot: QtBot, session: Session, tmp_path: Path) -> None:

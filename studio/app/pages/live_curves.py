@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from studio.app.pages import run_words
+from studio.app.worker import JobEnded, JobPaused
 from studio.core import wording
 from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, Validated
 from studio.engine.history import HistoryRead
@@ -94,6 +95,11 @@ def _mark_best(plot: LossPlot, event: Advised) -> None:
         plot.add_mark(event.best_step, "best")
 
 
+def _catch_up(plot: LossPlot, event: JobPaused | JobEnded) -> None:
+    """Nothing more will come: the curves end where the readings say."""
+    plot.catch_up()
+
+
 def _add_heldout(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
     """The loss goes to the losses; other figures have a tab of their own."""
     if name == "loss":
@@ -117,4 +123,6 @@ _DRAWN: dict[type[Event], Callable[[LossPlot, Any], None]] = {
     QualityMeasured: _add_figures,
     CheckpointSaved: _mark_checkpoint,
     Advised: _mark_best,
+    JobPaused: _catch_up,
+    JobEnded: _catch_up,
 }

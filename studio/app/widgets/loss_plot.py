@@ -87,6 +87,10 @@ class LossPlot(QWidget):
         """Shortest time between redraws for new data: every redraw slows a training beside it."""
         self._plot.set_redraw_interval_ms(interval_ms)
 
+    def catch_up(self) -> None:
+        """Draw what came since the last redraw, without waiting for the next one."""
+        self._plot.refresh()
+
     def set_smoothing(self, steps: float) -> None:
         """Time constant of the smoothed curve, in steps; 0 switches it off."""
         self._data.tabs[LOSS].smoothed.constant = steps
