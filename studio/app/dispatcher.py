@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
@@ -14,6 +15,8 @@ from studio.core.events import Event, Events, JobFailed, Notice, Progress
 Place = Literal["engine", "files"]
 
 _SHORTEST_BETWEEN_MAILS_S = 0.03
+_LONGEST_STRETCH_S = 0.01  # of handing out, before the window may draw and answer
+_BREATH_MS = 5  # for that
 _MOMENT_MS = 100  # for the window to show what brings a background job about, before the job takes the interpreter
 
 
@@ -37,6 +40,7 @@ class Dispatcher(QObject):
         self._moment.setSingleShot(True)
         self._moment.setInterval(_MOMENT_MS)
         self._moment.timeout.connect(self._submit_waiting)
+        self._mail: deque[tuple[Job, Event]] = deque()
         self._taken_at = 0.0
         self._delay = QTimer(self)
         self._delay.setSingleShot(True)
@@ -117,11 +121,15 @@ class Dispatcher(QObject):
 
     @Slot()
     def deliver(self) -> None:
-        """Hand out all mail that there is."""
+        """Hand out the mail that there is, what takes long in several goes."""
         self._taken_at = time.monotonic()
         for worker in self._workers.values():
-            for job, event in worker.take():
-                self._hand_out(job, event)
+            self._mail.extend(worker.take())
+        while self._mail:
+            self._hand_out(*self._mail.popleft())
+            if self._mail and time.monotonic() - self._taken_at > _LONGEST_STRETCH_S:
+                self._delay.start(_BREATH_MS)
+                return
 
     def _hand_out(self, job: Job, event: Event) -> None:
         if isinstance(event, JobEnded):

@@ -10,7 +10,7 @@ import gc
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-_INTERVAL_MS = 200
+_INTERVAL_MS = 50  # more seldom, and a young generation has become so large that walking it is felt
 
 
 class MainThreadCollector(QObject):
@@ -22,6 +22,7 @@ class MainThreadCollector(QObject):
         self._timer = QTimer(self)
         self._timer.setInterval(_INTERVAL_MS)
         self._timer.timeout.connect(self.collect_due)
+        self._oldest = 2  # generation to be walked
 
     @Slot()
     def begin(self) -> None:
@@ -29,6 +30,17 @@ class MainThreadCollector(QObject):
         if not self._timer.isActive():
             gc.freeze()
             self._timer.start()
+
+    @Slot()
+    def spare_the_old(self) -> None:
+        """Much is coming that stays: leave the oldest generation alone, walking which takes ever longer."""
+        self._oldest = 1
+
+    def settle(self, *, for_good: bool) -> None:
+        """What was coming is there. for_good: it is never walked, nor anything else that there is by now."""
+        self._oldest = 2
+        if for_good and self._timer.isActive():
+            gc.freeze()
 
     def end(self) -> None:
         """Collect no more; what was left out is freed in order when the program ends."""
@@ -39,7 +51,7 @@ class MainThreadCollector(QObject):
     def collect_due(self) -> None:
         """Collect the oldest generation whose threshold is passed."""
         counts, thresholds = gc.get_count(), gc.get_threshold()
-        for generation in (2, 1, 0):
+        for generation in range(self._oldest, -1, -1):
             if counts[generation] > thresholds[generation]:
                 gc.collect(generation)
                 return

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QProgressBar, QStatusBar
 
 from studio.app import parts
 from studio.app.session import Session
+from studio.app.widgets import labels
 from studio.app.worker import Job
 from studio.core import wording
 from studio.core.events import Event, LossChunk, Progress
@@ -32,7 +33,7 @@ class StatusLine(QStatusBar):
         self._shown: Job | None = None
         self._said = ""
         self._chosen = ""
-        self._text = parts.text(wrap=False)
+        self._text = labels.RunningLabel()
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setFixedWidth(160)
@@ -44,10 +45,11 @@ class StatusLine(QStatusBar):
         self._memory.setToolTip("Memory in use: on the device while it trains, else by the studio.")
         self.setSizeGripEnabled(False)
         self.setContentsMargins(8, 0, 8, 0)
-        for widget in (self._text, self._bar, self._cancel):
-            self.addWidget(widget)
-        for widget in (self._device, self._memory):
-            self.addPermanentWidget(widget)
+        self.addWidget(self._bar)
+        self.addWidget(self._cancel)
+        self.addWidget(self._text, 1)
+        self.addPermanentWidget(self._device)
+        self.addPermanentWidget(self._memory)
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.setInterval(_SHOW_AFTER_MS)
@@ -97,11 +99,11 @@ class StatusLine(QStatusBar):
         self._cancel.setVisible(job is not None and job.title not in _UNSTOPPABLE and not job.background)
         self._bar.setRange(0, 0)
         if job is None:
-            self._text.setText("Ready")
+            self._text.say("Ready")
         elif job.background and self._session.training.is_busy():
             self._show_training()
         else:
-            self._text.setText(self._said or f"{job.title}…")
+            self._text.say(self._said or f"{job.title}…")
 
     @Slot(object, object)
     def _show_progress(self, job: Job, progress: Progress) -> None:
@@ -112,7 +114,7 @@ class StatusLine(QStatusBar):
         if not self._patience.isActive():
             self._bar.setRange(0, progress.total)
             self._bar.setValue(progress.done)
-            self._text.setText(self._said)
+            self._text.say(self._said)
 
     @Slot(object)
     def _follow_training(self, event: Event) -> None:
@@ -133,7 +135,7 @@ class StatusLine(QStatusBar):
             if chunk.eta_s + chunk.elapsed_s > 0:
                 self._bar.setRange(0, 1000)
                 self._bar.setValue(round(1000 * chunk.elapsed_s / (chunk.eta_s + chunk.elapsed_s)))
-        self._text.setText(": ".join([words[0], ", ".join(words[1:])]) if words[1:] else f"{words[0]}…")
+        self._text.say(": ".join([words[0], ", ".join(words[1:])]) if words[1:] else f"{words[0]}…")
 
     @Slot()
     def _show_memory(self) -> None:
@@ -148,5 +150,5 @@ class StatusLine(QStatusBar):
     @Slot()
     def _cancel_shown(self) -> None:
         if self._shown is not None:
-            self._text.setText("Cancelling…")
+            self._text.say("Cancelling…")
             self._session.dispatcher.cancel(self._shown)

@@ -42,6 +42,8 @@ class Studio(QObject):
         self.window = Window(self.session, theme.apply(app, settings.scheme()))
         self.session.workshop.ready.connect(self._collector.begin)
         self.session.dispatcher.failed.connect(self._collector.begin)  # perhaps there will be no engine
+        self.session.importing.progressed.connect(self._collector.spare_the_old)
+        self.session.importing.ended.connect(self._settle)
         self._errors.happened.connect(self.window.notices.show_failure)
         self._interrupt.happened.connect(self.window.farewell.insist)
         self.window.painted.connect(self._open)
@@ -58,6 +60,11 @@ class Studio(QObject):
         if not self.session.close():
             os._exit(code)  # a thread hangs in its device: what is saved is saved, and ending it would abort
         return code
+
+    @Slot()
+    def _settle(self) -> None:
+        """Half a million sprites bring as many objects; but a network that trains is to go when it is done."""
+        self._collector.settle(for_good=not self.session.training.is_busy())
 
     @Slot()
     def _open(self) -> None:

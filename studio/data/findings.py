@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from studio.core.config import Value, settings_of
 from studio.core.events import Event
 from studio.data.canvas import COMMON_SIZES, native_scale
-from studio.data.imported import ImportOptions, Quarantined, ReadOptions, SpritesImported
+from studio.data.imported import Groups, ImportOptions, Quarantined, ReadOptions, SpritesImported, by_group
 from studio.data.mending import as_names
 from studio.data.sprites import Sprites
 
@@ -44,7 +44,7 @@ class Finding:
 class Examined(Event):
     """What was found on the sprites of an import themselves.
 
-    items: as the notes of the import. looked_at: how many sprites, where there are very many.
+    items: as the notes of the import, and once more by group. looked_at: how many sprites, where there are very many.
     palette_colours: of the palette that nearly all of them share; 0 where they share none.
     """
 
@@ -52,6 +52,10 @@ class Examined(Event):
     items: tuple[Quarantined, ...]
     looked_at: int
     palette_colours: int = 0
+    groups: Groups = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", by_group(self.items))
 
 
 def findings_of(
@@ -59,8 +63,8 @@ def findings_of(
 ) -> tuple[Finding, ...]:
     """Everything that is known of an import with these options: what was left out first, the largest groups first."""
     case = _Case(found, options, max((each.palette_colours for each in examined), default=0))
-    kept = [*found.notes, *(item for each in examined for item in each.items)]
-    return (*_grouped(found.quarantine, case, left_out=True), *_grouped(kept, case, left_out=False))
+    left_out = _found(found.quarantine_groups, case, left_out=True)
+    return (*left_out, *_found(_together(found.note_groups, *(each.groups for each in examined)), case, left_out=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +76,19 @@ class _Case:
     palette_colours: int
 
 
-def _grouped(items: Iterable[Quarantined], case: _Case, *, left_out: bool) -> list[Finding]:
-    groups: dict[str, list[Quarantined]] = {}
-    for item in items:
-        groups.setdefault(item.group, []).append(item)
+def _together(*parts: Groups) -> Groups:
+    together: dict[str, tuple[Quarantined, ...]] = {}
+    for part in parts:
+        for group, items in part.items():
+            together[group] = together.get(group, ()) + items
+    return together
+
+
+def _found(groups: Groups, case: _Case, *, left_out: bool) -> list[Finding]:
     made = []
-    for group, members in sorted(groups.items(), key=lambda pair: -len(pair[1])):
+    for group, items in sorted(groups.items(), key=lambda pair: -len(pair[1])):
         advice, fixes = (_LEFT_OUT if left_out else _KEPT)[group]
-        made.append(Finding(group, tuple(members), left_out, advice, tuple(fixes(members, case))))
+        made.append(Finding(group, items, left_out, advice, tuple(fixes(items, case))))
     return made
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from studio.core.config import Config, setting
@@ -184,6 +184,17 @@ class Quarantined:
     twin: str = ""
 
 
+Groups = Mapping[str, tuple[Quarantined, ...]]
+
+
+def by_group(items: Iterable[Quarantined]) -> Groups:
+    """The items of each group, in their order."""
+    groups: dict[str, list[Quarantined]] = {}
+    for item in items:
+        groups.setdefault(item.group, []).append(item)
+    return {group: tuple(members) for group, members in groups.items()}
+
+
 # Left out.
 QUARANTINE_GROUPS = (
     "unreadable",  # damaged, cut off, empty, or not a picture at all
@@ -226,7 +237,8 @@ NOTE_GROUPS = (
 class SpritesImported(Event):
     """The import is done.
 
-    quarantine: what was left out and why. notes: what was kept and deserves a look. Both sorted by name.
+    quarantine: what was left out and why. notes: what was kept and deserves a look. Both sorted by name, and once more
+    by group, as there can be too many of them to go through while a window waits.
     sizes: pictures that could be read, by (width, height) in pixels.
     proposed_size: the canvas that fits most sprites, whatever size was asked for.
     """
@@ -238,3 +250,9 @@ class SpritesImported(Event):
     proposed_size: int
     elapsed_s: float
     from_cache: bool
+    quarantine_groups: Groups = field(init=False)
+    note_groups: Groups = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quarantine_groups", by_group(self.quarantine))
+        object.__setattr__(self, "note_groups", by_group(self.notes))

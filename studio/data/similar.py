@@ -124,21 +124,30 @@ def _candidates(hashes: NDArray[np.uint8]) -> Generator[Event, None, NDArray[np.
     """Pairs whose hashes are near: int64 [P, 3], first < second, and whether one of them is mirrored."""
     count = hashes.shape[1]
     both = hashes.reshape(2 * count, _BYTES)
-    found: list[NDArray[np.int64]] = [np.zeros((0, 3), np.int64)]
+    found = np.zeros(0, np.int64)  # pairs as numbers: rows of three are sorted slowly, and hold the interpreter
     bands = range(0, _BYTES, 2)
     for number, start in enumerate(bands, 1):
         turned = np.ascontiguousarray(np.roll(both, -start, axis=1))
-        order = np.argsort(turned.view(f"V{_BYTES}")[:, 0], kind="stable")
+        order, pairs = _in_order(turned), [found]
         for apart in range(1, _NEIGHBOURS + 1):
             one, other = order[:-apart], order[apart:]
             far = np.bitwise_count(both[one] ^ both[other]).sum(1)
             near = (far <= _FARTHEST_BITS) & (one % count != other % count) & ((one < count) | (other < count))
             one, other = one[near], other[near]
             low, high = np.minimum(one % count, other % count), np.maximum(one % count, other % count)
-            found.append(np.stack([low, high, (one < count) != (other < count)], 1).astype(np.int64))
+            pairs.append(2 * (low * count + high) + ((one < count) != (other < count)))
             yield Progress(number, len(bands), "lists of likenesses searched")
-        found = [np.unique(np.concatenate(found), axis=0)]
-    return found[0]
+        found = np.unique(np.concatenate(pairs))
+    first, second = np.divmod(found // 2, count)
+    return np.stack([first, second, found % 2], 1)
+
+
+def _in_order(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The places int64 [N] of rows [N, _BYTES] in the order of their bytes."""
+    padded = np.zeros((len(rows), 16), np.uint8)
+    padded[:, :_BYTES] = rows
+    high, low = padded.view(">u8").astype(np.uint64).T
+    return np.lexsort((low, high))
 
 
 def _changed(first: Rgba, second: Rgba, mirrored: NDArray[np.bool_]) -> NDArray[np.int64]:

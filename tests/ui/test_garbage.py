@@ -60,6 +60,25 @@ def test_what_is_there_at_the_beginning_is_left_out(automatic: None) -> None:
     assert gc.get_freeze_count() == 0
 
 
+def test_what_an_import_brings_is_not_walked(monkeypatch: pytest.MonkeyPatch, automatic: None) -> None:
+    walked: list[int] = []
+    monkeypatch.setattr(gc, "get_threshold", lambda: (-1, -1, -1))  # always due
+    monkeypatch.setattr("studio.app.garbage.gc.collect", lambda generation=2: walked.append(generation))
+    collector = MainThreadCollector()
+    gc.unfreeze()  # whatever ran before
+    collector.begin()
+    collector.spare_the_old()
+    brought = [[number] for number in range(10_000)]
+    collector.collect_due()
+    assert walked == [1]
+    before = gc.get_freeze_count()
+    collector.settle(for_good=True)
+    assert gc.get_freeze_count() - before >= len(brought)
+    collector.collect_due()
+    assert walked == [1, 2]
+    collector.end()
+
+
 def test_starting_the_engine_leaves_the_collector_off(automatic: None) -> None:
     collector = MainThreadCollector()
     for job in (jobs.warm_up(), jobs.find_plugins(), jobs.find_devices()):

@@ -105,6 +105,25 @@ def test_a_background_job_gives_way(qtbot: QtBot, dispatcher: Dispatcher, log: L
     qtbot.waitUntil(training.ended)
 
 
+def test_the_window_draws_between_events_that_take_long_to_receive(qtbot: QtBot, dispatcher: Dispatcher) -> None:
+    order: list[str] = []
+
+    def receive(event: Event) -> None:
+        order.append(event.title if isinstance(event, Notice) else "end")
+        begun = time.perf_counter()
+        while time.perf_counter() - begun < 0.02:
+            pass
+
+    job = Job("slow", says(), receive)
+    dispatcher._running[job] = "files"
+    for event in (Notice("info", "a"), Notice("info", "b"), JobEnded("done")):
+        dispatcher._workers["files"]._box.put(job, event)
+    QTimer.singleShot(0, lambda: order.append("drawn"))
+    dispatcher.deliver()
+    assert order == ["a"]
+    qtbot.waitUntil(lambda: order == ["a", "drawn", "b", "end"])
+
+
 def test_a_background_job_lets_the_window_show_what_came_before_it(qtbot: QtBot, dispatcher: Dispatcher) -> None:
     background, order = Log(), list[str]()
     dispatcher._moment.setInterval(100)  # as in the application

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QStackedWidget, QWidget
 
 from studio.app import parts
@@ -67,6 +68,7 @@ class DoctorView(QWidget):
         self.undo.clicked.connect(importing.undo)
         self.threshold.changed.connect(self._preview)
         self.grid.selection_changed.connect(self._refresh_buttons)
+        self._stale = False
         doctor.changed.connect(self._refresh)
         for part in (self.threshold, *self.fixes, self.see_cells, self.leave_out):
             part.hide()  # until something is found that they are for
@@ -85,9 +87,18 @@ class DoctorView(QWidget):
         self._stack.addWidget(found)
         self.setLayout(parts.column(self._stack, margin=parts.GRID))
 
+    def showEvent(self, event: QShowEvent) -> None:
+        """Catch up with what was found while hidden."""
+        super().showEvent(event)
+        if self._stale:
+            self._refresh()
+
     @Slot()
     def _refresh(self) -> None:
-        """List the findings anew; the chosen group stays chosen while there is such a one."""
+        """List the findings anew once seen; the chosen group stays chosen while there is such a one."""
+        self._stale = not self.isVisible()
+        if self._stale:
+            return
         chosen = self.groups.currentItem()
         before = chosen.data(_GROUP) if chosen else None
         self.groups.blockSignals(True)

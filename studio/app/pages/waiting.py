@@ -17,7 +17,7 @@ class Waiting(QWidget):
     def __init__(self, importing: Importing) -> None:
         super().__init__()
         self.cancel = parts.button("Cancel", "Stop reading; what was open before stays.")
-        self._words = labels.heading("")
+        self._words = labels.RunningLabel("heading")
         self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
@@ -31,12 +31,12 @@ class Waiting(QWidget):
 
     @Slot()
     def _begin(self) -> None:
-        self._words.setText("Reading sprites…")
+        self._words.say("Reading sprites…")
         self._bar.setRange(0, 0)
 
     @Slot(object)
     def _show_progress(self, progress: Progress) -> None:
         of = f" of {progress.total:,}" if progress.total else ""
-        self._words.setText(f"{progress.done:,}{of} {progress.what}")
+        self._words.say(f"{progress.done:,}{of} {progress.what}")
         self._bar.setRange(0, progress.total)
         self._bar.setValue(progress.done)

@@ -60,8 +60,8 @@ class WaysToCut(QObject):
 
     @Slot(object)
     def _look(self, result: SpritesImported) -> None:
-        items = (*result.quarantine, *result.notes)
-        self._names = sorted({item.name for item in items if item.group in _GROUPS})
+        both = (result.quarantine_groups, result.note_groups)
+        self._names = sorted({item.name for groups in both for group in _GROUPS for item in groups.get(group, ())})
         self._offer()
 
     @Slot()

@@ -3,9 +3,36 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QLabel, QSizePolicy
 
 from studio.app import theme
+
+
+class RunningLabel(QLabel):
+    """A line that changes often: nothing beside it moves with its length, and what doesn't fit is shortened."""
+
+    def __init__(self, role: theme.Role = "") -> None:
+        super().__init__()
+        self._whole = ""
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        theme.set_role(self, role)
+
+    def say(self, text: str) -> None:
+        """Show this from now on."""
+        self._whole = text
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show as much as there is room for."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        text = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width())
+        if text != self.text():
+            self.setText(text)
 
 
 def title(text: str) -> QLabel:
