@@ -48,8 +48,11 @@ class Measurement:
 
     @property
     def looks_real(self) -> bool:
-        """Whether the distance is that of real sprites, as far as that can be told: theirs is 0 but for chance."""
-        return self.kid <= max(0.0, self.figures["kid_real"]) + self.figures["kid_error"]
+        """Whether the distance is that of real sprites, as far as that can be told.
+
+        Theirs lies below 0 where held-out sprites have their like among those learnt from; new ones follow them there.
+        """
+        return self.kid <= self.figures["kid_real"] + self.figures["kid_error"]
 
 
 def advised(events: Events, past: History) -> Events:
