@@ -13,14 +13,11 @@ from studio.data.reader_messages import BUFFER_BYTES, Groups, packed_readings, r
 from studio.data.reading import Reading, all_sources, kinds_of, read_all
 from studio.data.sources.base import Source
 
-_NICENESS = 10  # the window and the thread that gathers what is read go first
 _ENOUGH_BYTES = 256 << 10  # of pixels in one answer
 
 
 def main() -> None:
     """Read what is asked for until nobody asks any more. Any error ends the process: its files are then read again."""
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
     # On handles of their own: what a source prints or reads must not come in between.
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", BUFFER_BYTES)
     nothing = os.open(os.devnull, os.O_RDWR)

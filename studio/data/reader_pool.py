@@ -31,7 +31,6 @@ _MOST = 16  # processes
 _AHEAD = 2  # chunks that a process has been given: while an answer is taken it goes on with the next
 _MOST_KNOWN = 1 << 18  # names that a process keeps
 _GROUPS_KEPT = 4  # encoded: all processes are at about the same place in the list
-_WINDOWS_FLAGS = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(subprocess, "BELOW_NORMAL_PRIORITY_CLASS", 0)
 _START = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[1:]; "
     "from studio.data.reader_child import main; main()"
@@ -91,7 +90,7 @@ class ReaderPool:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,  # what goes wrong there is tried again here, and said then
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-                creationflags=_WINDOWS_FLAGS,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
             self._processes.append(process)
         return process

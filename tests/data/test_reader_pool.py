@@ -284,10 +284,3 @@ def test_a_process_loads_neither_torch_nor_qt() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=STUDIO, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-def test_processes_let_the_window_go_first() -> None:
-    with ReaderPool(FoundFiles(), all_sources(), ImportOptions()) as pool:
-        process = reader_pool._Process(pool)
-        assert psutil.Process(process._process.pid).nice() != psutil.Process().nice()
-        process.close()
