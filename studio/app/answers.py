@@ -62,9 +62,8 @@ class PlotsReady(Event):
 
 @dataclass(frozen=True, eq=False)
 class PaletteFound(Event):
-    """The colours of a set of sprites."""
+    """The colours of the open sprites."""
 
-    sprites: Sprites
     use: ColourUse
 
 

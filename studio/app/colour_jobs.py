@@ -20,7 +20,7 @@ def find_palette(sprites: Sprites) -> Events:
     """The colours that a set of sprites uses most."""
     from studio.data.colour_use import colour_use
 
-    yield PaletteFound(sprites, colour_use(sprites.rgba))
+    yield PaletteFound(colour_use(sprites.rgba))
 
 
 def find_colour(sprites: Sprites, colour: Rgba) -> Events:

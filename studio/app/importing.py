@@ -58,6 +58,7 @@ class Importing(QObject):
         super().__init__(parent)
         self._dispatcher = dispatcher
         self._job: Job | None = None
+        self._looking: Job | None = None  # at the colours
         self._asked: Opening | None = None  # that of the job
         self.opened = Opening()  # that of `result`
         self.result: SpritesImported | None = None
@@ -133,8 +134,9 @@ class Importing(QObject):
         elif isinstance(event, SpritesImported):
             self.result, self.opened = event, self.newest
             self.imported.emit(event)
-            colours = colour_jobs.find_palette(event.sprites)
-            self._dispatcher.start("files", "Looking at the colours", colours, self._receive_palette, background=True)
+            self._dispatcher.give_up(self._looking)
+            colours, receive = colour_jobs.find_palette(event.sprites), self._receive_palette
+            self._looking = self._dispatcher.start("files", "Looking at the colours", colours, receive, background=True)
         elif isinstance(event, answers.OnlySheets):
             self.only_sheets.emit(event)
         elif isinstance(event, JobEnded):
@@ -142,5 +144,5 @@ class Importing(QObject):
             self.ended.emit()
 
     def _receive_palette(self, event: Event) -> None:
-        if isinstance(event, answers.PaletteFound) and event.sprites is self.sprites:
+        if isinstance(event, answers.PaletteFound):
             self.palette_found.emit(event)

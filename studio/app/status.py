@@ -43,13 +43,7 @@ class StatusLine(QStatusBar):
         self._memory = parts.text(wrap=False)
         self._device.setToolTip("The device that trains, or would be taken.")
         self._memory.setToolTip("Memory in use: on the device while it trains, else by the studio.")
-        self.setSizeGripEnabled(False)
-        self.setContentsMargins(8, 0, 8, 0)
-        self.addWidget(self._bar)
-        self.addWidget(self._cancel)
-        self.addWidget(self._text, 1)
-        self.addPermanentWidget(self._device)
-        self.addPermanentWidget(self._memory)
+        self._lay_out()
         self._patience = QTimer(self)
         self._patience.setSingleShot(True)
         self._patience.setInterval(_SHOW_AFTER_MS)
@@ -68,6 +62,15 @@ class StatusLine(QStatusBar):
         self._show_job()
         self._show_device()
         self._show_memory()
+
+    def _lay_out(self) -> None:
+        self.setSizeGripEnabled(False)
+        self.setContentsMargins(8, 0, 8, 0)
+        self.addWidget(self._bar)
+        self.addWidget(self._cancel)
+        self.addWidget(self._text, 1)
+        self.addPermanentWidget(self._device)
+        self.addPermanentWidget(self._memory)
 
     @Slot(str)
     def choose_device(self, device_id: str) -> None:

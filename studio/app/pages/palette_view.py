@@ -99,9 +99,8 @@ class PaletteView(QWidget):
 
     @Slot(object)
     def _take_palette(self, found: PaletteFound) -> None:
-        if found.sprites is self._sprites:
-            self._use = found.use
-            self._show()
+        self._use = found.use
+        self._show()
 
     @Slot()
     def _show(self) -> None:
