@@ -39,3 +39,12 @@ class ExportError(StudioError):
 
 class TrainingError(StudioError):
     """Training that can't go on: a loss that is no longer a number, data that a recipe can't learn from."""
+
+
+class NotFiniteError(TrainingError):
+    """A loss or a gradient that is no number, at `step`; the weights are those before it."""
+
+    def __init__(self, step: int) -> None:
+        hint = "The last checkpoint is kept. Train again with a lower learning rate."
+        super().__init__(f"The loss stopped being a number at step {step:,}.", hint)
+        self.step = step

@@ -67,6 +67,18 @@ class RunStarted(Event):
     elapsed_s: float
 
 
+@dataclass(frozen=True)
+class SteppedBack(Event):
+    """A loss or a gradient was no number at `failed_step`: training goes on from `step`, after which all was well.
+
+    rate_share: what is left of the learning rate of the settings, 0 to 1.
+    """
+
+    failed_step: int
+    step: int
+    rate_share: float
+
+
 @dataclass(frozen=True, eq=False)
 class LossChunk(Event):
     """The steps of one tick: `losses` and `grad_norms` are float32 [n], for steps first_step .. first_step + n - 1."""

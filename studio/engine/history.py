@@ -16,7 +16,7 @@ from PIL import Image
 
 from studio.core import pictures, places
 from studio.core.errors import RunError
-from studio.core.events import Event, Events, Rgba
+from studio.core.events import Event, Events, Rgba, SteppedBack
 from studio.engine.rundir import CONFUSION, Progress, RunDir, RunRecord
 
 MOST_SAMPLES = 300  # pictures that are read back: of more, as many that are evenly spread over the run
@@ -57,6 +57,7 @@ class History:
     quality: dict[str, Curve] = field(default_factory=dict)
     confusion: NDArray[np.int64] | None = None
     checkpoints: list[int] = field(default_factory=list)
+    setbacks: list[SteppedBack] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +120,7 @@ def read_history(path: Path) -> History:
     validations: list[dict[str, Any]] = []
     qualities: list[dict[str, Any]] = []
     checkpoints: list[int] = []
+    setbacks: list[SteppedBack] = []
     for line in _lines(path / "metrics.jsonl"):
         if "resumed" in line:
             step = line["resumed"]
@@ -126,6 +128,7 @@ def read_history(path: Path) -> History:
             validations = [entry for entry in validations if entry["step"] <= step]
             qualities = [entry for entry in qualities if entry["step"] <= step]
             checkpoints = [saved for saved in checkpoints if saved <= step]
+            setbacks = [setback for setback in setbacks if setback.step <= step]
         elif "loss" in line:
             ticks.add(line)
         elif "metrics" in line:
@@ -137,8 +140,10 @@ def read_history(path: Path) -> History:
             qualities.append(line)
         elif "checkpoint" in line:
             checkpoints.append(line["checkpoint"])
+        elif "failed_step" in line:
+            setbacks.append(SteppedBack(**line))
     history = History(ticks.series(), _figures(validations, "metrics"), _figures(qualities, "quality"))
-    history.checkpoints = checkpoints
+    history.checkpoints, history.setbacks = checkpoints, setbacks
     if confusion is not None and confusion[0] in {entry["step"] for entry in validations}:
         history.confusion = confusion[1]
     return history

@@ -12,7 +12,7 @@ import torch
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import StudioError, TrainingError
+from studio.core.errors import NotFiniteError, StudioError
 from studio.core.events import (
     CheckpointSaved,
     Classified,
@@ -35,7 +35,7 @@ from studio.engine.evaluate import heldout_figures
 from studio.engine.generate import GenerateSettings, predict, sample_steps
 from studio.engine.history import read_history
 from studio.engine.model import Control, TrainedModel
-from studio.engine.optim import current_rate, learning_rate, set_learning_rate
+from studio.engine.optim import current_rate, set_learning_rate
 from studio.engine.pace import Paced, Speedometer, Stopwatch
 from studio.engine.quality import QualityMeter
 from studio.engine.training import Training, begin, take_up
@@ -46,18 +46,19 @@ SAMPLE_COUNT = 16
 SAMPLE_STEPS = 10
 SAMPLE_SEED = 7
 LONGEST_UNVALIDATED_S = 60.0
+MOST_SETBACKS = 3
 
 
 def train_new(
     path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control
 ) -> Events:
     """Train a new run in the folder `path`, from RunStarted to RunFinished. Raises StudioError."""
-    yield from _guarded(begin(path, sprites, recipe, config, device), device, control)
+    yield from _stepping_back(begin(path, sprites, recipe, config, device), path, device, control)
 
 
 def train_resumed(path: Path, device: Device, control: Control) -> Events:
     """Go on with a run from its newest sound checkpoint. Raises StudioError."""
-    yield from _guarded(take_up(path, device), device, control)
+    yield from _stepping_back(take_up(path, device), path, device, control)
 
 
 def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # noqa: PLR0915 - reads top to bottom
@@ -65,7 +66,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
 
     Inside a tick nothing is read back from the device: losses and gradient norms go to a buffer there, and a step whose
     loss or gradient is not finite is left out on the device itself, with all that follow it in the tick. After the tick
-    one copy brings the buffer over; if it holds such a step, TrainingError is raised: the weights are those before it.
+    one copy brings the buffer over; if it holds such a step, NotFiniteError is raised.
     """
     config, recipe, optimizers = training.config, training.recipe, training.optimizers
     weights = [weight for weight in training.network.parameters() if weight.requires_grad]
@@ -92,7 +93,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
         training.network.train()
         for i in range(count):
             rng.manual_seed((config.seed << 32) + training.step)  # a step's randomness follows from seed and step
-            set_learning_rate(optimizers, learning_rate(config, training.step, training.used_up()))
+            set_learning_rate(optimizers, training.learning_rate())
             batch = training.train_set.batch(
                 training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng
             )
@@ -113,7 +114,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
         control.live.step = training.step
         speed.add(count, tick_s)
         steps_a_tick = max(1, min(2 * steps_a_tick, round(count * TICK_S / max(tick_s, 1e-6))))
-        _raise_unless_finite(training, first_step, losses + norms)
+        _raise_unless_finite(first_step, losses + norms)
         chunk = _chunk(training, first_step, losses, norms, speed)
         training.run.append(chunk)
         yield chunk
@@ -205,6 +206,18 @@ def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
     return SamplesReady(training.step, chosen, captions, found.numbers, true)
 
 
+def _stepping_back(make: Generator[Event, None, Training], path: Path, device: Device, control: Control) -> Events:
+    """Drive a training; where its loss is no number, take it up from its newest checkpoint at half the rate."""
+    for _ in range(MOST_SETBACKS):
+        try:
+            yield from _guarded(make, device, control)
+            return
+        except NotFiniteError as error:
+            failed_step = error.step
+        make = take_up(path, device, failed_step=failed_step)
+    yield from _guarded(make, device, control)
+
+
 def _guarded(make: Generator[Event, None, Training], device: Device, control: Control) -> Events:
     """Drive a training; whatever ends it, the lock is given back, and the record says if it failed."""
     target = torch.device(device.id)
@@ -242,10 +255,7 @@ def _chunk(training: Training, first_step: int, losses: np.ndarray, norms: np.nd
     )  # fmt: skip
 
 
-def _raise_unless_finite(training: Training, first_step: int, values: np.ndarray) -> None:
+def _raise_unless_finite(first_step: int, values: np.ndarray) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise TrainingError(
-            f"The loss stopped being a number at step {first_step + int(bad[0]):,}.",
-            "The last checkpoint is kept. Train again with a lower learning rate.",
-        )
+        raise NotFiniteError(first_step + int(bad[0]))

@@ -12,9 +12,10 @@ import torch
 from torch import nn
 
 import studio
+from studio.core import wording
 from studio.core.config import TrainingConfig
 from studio.core.errors import RunError, TrainingError
-from studio.core.events import Event, Notice, Rgba, Validated
+from studio.core.events import Event, Notice, Rgba, SteppedBack, Validated
 from studio.core.files import sweep_temporaries
 from studio.data import packed
 from studio.data.sprites import Sprites
@@ -24,7 +25,7 @@ from studio.engine.batches import DeviceSprites, TrainSet, sampled, split
 from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
-from studio.engine.optim import Average, make_optimizers
+from studio.engine.optim import Average, learning_rate, make_optimizers
 from studio.engine.pace import told
 from studio.engine.placing import placed
 from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, writing
@@ -58,7 +59,8 @@ class Training:
     checkpoint_number: int = 0
     saved_step: int = -1  # of the newest checkpoint that is known to be sound
     measuring_step: int | None = None  # of the checkpoint whose sprites are being measured, which takes a while
-    notices: list[Notice] = field(default_factory=list)
+    setbacks: int = 0  # how often it has stepped back from a loss that was no number
+    notices: list[Event] = field(default_factory=list)
     validated: Validated | None = None
 
     def model(self) -> TrainedModel:
@@ -79,6 +81,14 @@ class Training:
         if self.config.steps:
             return self.elapsed_s / max(self.used_up(), 1e-6)
         return 60 * self.config.minutes
+
+    def learning_rate(self) -> float:
+        """The rate of the next step: that of the settings, halved by each setback."""
+        return learning_rate(self.config, self.step, self.used_up()) * self.rate_share()
+
+    def rate_share(self) -> float:
+        """What is left of the learning rate of the settings, 0 to 1."""
+        return 0.5**self.setbacks
 
     def save_checkpoint(self) -> Path:
         """Write a checkpoint and drop those no longer needed. Raises RunError; the older ones are then untouched."""
@@ -103,7 +113,16 @@ class Training:
         """Say in state.json how far the run is. Raises RunError."""
         metrics = self.validated.metrics if self.validated else {}
         headline = {name: metrics[name] for name in (self.recipe.headline,) if name in metrics}
-        self.run.write_progress(Progress(state, self.step, self.elapsed_s, headline, message))
+        self.run.write_progress(Progress(state, self.step, self.elapsed_s, headline, message, self.setbacks))
+
+    def step_back(self, failed_step: int) -> None:
+        """Halve the learning rate from here on, and note why. Raises RunError."""
+        self.setbacks += 1
+        setback = SteppedBack(failed_step, self.step, self.rate_share())
+        self.run.append(setback)
+        failed, hint = wording.number(failed_step), f"Training goes on from step {wording.number(self.step)}"
+        notice = Notice("warning", f"The loss stopped being a number at step {failed}.", f"{hint}, at half the rate.")
+        self.notices += [setback, notice]
 
     def close(self) -> None:
         """End what works in the background and give the run's lock back."""
@@ -138,9 +157,10 @@ def begin(
     return training
 
 
-def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
+def take_up(path: Path, device: Device, *, failed_step: int | None = None) -> Generator[Event, None, Training]:
     """A run as its newest sound checkpoint left it; yields Progress where there is much to check.
 
+    failed_step: where its loss was no number, if that is why; from the checkpoint on it learns at half the rate.
     Raises RunError, BadInputError, UsageError.
     """
     run = RunDir(path)
@@ -154,8 +174,12 @@ def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
         torch.manual_seed(config.seed)
         network = recipe.build(config, Spec.of(sprites))
         training = _assemble(run, record, recipe, config, sprites, network, device)
-        _load_newest(training)
+        if not _load_newest(training) and failed_step is None and run.progress().step > 0:
+            raise _no_checkpoint(record.name)
+        training.setbacks = run.progress().setbacks
         run.mark_resume(training.step, device.id)
+        if failed_step is not None:
+            training.step_back(failed_step)
         training.write_state("training")
     return training
 
@@ -183,12 +207,15 @@ def _assemble(
         train_set=train_set, heldout=DeviceSprites(heldout, target),
         network=network, average=Average(network, config.ema_halflife_sprites),
         optimizers=make_optimizers(network, config, precision), train_sample=sample,
-        heldout_sprites=heldout.rgba, style=load_style(run), notices=notices,
+        heldout_sprites=heldout.rgba, style=load_style(run), notices=[*notices],
     )  # fmt: skip
 
 
-def _load_newest(training: Training) -> None:
-    """Load the newest checkpoint that is sound; note each damaged one that is passed over."""
+def _load_newest(training: Training) -> bool:
+    """Load the newest checkpoint that is sound; note each damaged one that is passed over.
+
+    False when there is none at all; raises RunError when there are none but damaged ones.
+    """
     found = checkpoints.find(training.run.checkpoints)
     for path, info in reversed(found):
         try:
@@ -201,9 +228,14 @@ def _load_newest(training: Training) -> None:
         checkpoints.load_optimizers(training.optimizers, parts["optimizer"])
         training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
         training.checkpoint_number = max(other.number for _, other in found)
-        return
-    if training.run.progress().step > 0:
-        raise RunError(f"{training.record.name} has no sound checkpoint left.", "Train anew with the same settings.")
+        return True
+    if found:
+        raise _no_checkpoint(training.record.name)
+    return False
+
+
+def _no_checkpoint(name: str) -> RunError:
+    return RunError(f"{name} has no sound checkpoint left.", "Train anew with the same settings.")
 
 
 def _new_record(

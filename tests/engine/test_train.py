@@ -6,6 +6,7 @@ import json
 import math
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,13 @@ from studio.core.events import (
     RunFinished,
     RunStarted,
     SamplesReady,
+    SteppedBack,
     Validated,
 )
 from studio.data.sprites import Sprites
-from studio.engine import checkpoints
+from studio.engine import catalogue, checkpoints
 from studio.engine.generate import load_model
+from studio.engine.history import read_history
 from studio.engine.measure import DeviceMeasured, measure
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
@@ -134,36 +137,72 @@ def test_stop_is_seen_during_live_samples(run_path: Path, sprites: Sprites) -> N
 
 
 class _Poisoned(Generator):
-    """A generator whose loss is not a number from its fourth step on."""
+    """A generator whose loss is not a number in some of its calls, counted from 0 over all of its trainings."""
 
-    name = "poisoned"
-
-    def __init__(self) -> None:
-        self.calls = 0
+    def __init__(self, poisoned: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls, self.poisoned = 0, poisoned
+        monkeypatch.setitem(catalogue.recipes(), self.name, self)
 
     def loss(self, *arguments: Any) -> torch.Tensor:
         self.calls += 1
-        return super().loss(*arguments) * (math.nan if self.calls > 3 else 1.0)
+        return super().loss(*arguments) * (math.nan if self.poisoned(self.calls - 1) else 1.0)
 
 
-def test_a_loss_that_is_no_number_never_reaches_the_weights(run_path: Path, sprites: Sprites) -> None:
+def test_a_loss_that_is_no_number_never_reaches_the_weights(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
     control, weights = Control(checkpoint_now=True), list[torch.Tensor]()
-    events = train_new(run_path, sprites, _Poisoned(), small_generator(steps=50), CPU, control)
+    recipe = _Poisoned(lambda call: call >= 3, monkeypatch)
+    events = train_new(run_path, sprites, recipe, small_generator(steps=50), CPU, control)
+    setbacks: list[SteppedBack] = []
 
     def watch() -> None:
         for event in events:
             if isinstance(event, LossChunk) and control.live:
                 weights[:] = [weight.clone() for weight in control.live.network.parameters()]
+            elif isinstance(event, SteppedBack):
+                setbacks.append(event)
 
-    with pytest.raises(TrainingError, match="step 3"):
+    with pytest.raises(TrainingError, match=r"step \d"):
         watch()
+    assert [setback.rate_share for setback in setbacks] == [0.5, 0.25, 0.125]
     assert weights and all(bool(torch.isfinite(weight).all()) for weight in weights)
     progress = RunDir(run_path).progress()
-    assert progress.state == "failed" and "step 3" in progress.message
+    assert progress.state == "failed" and "stopped being a number" in progress.message and progress.setbacks == 3
     assert RunDir(run_path).is_busy() is False
     saved = sorted((run_path / "checkpoints").iterdir())[-1]
     for tensor in load_file(saved / "model.safetensors").values():
         assert bool(torch.isfinite(tensor).all())
+
+
+def test_after_a_loss_that_is_no_number_training_goes_on_from_its_checkpoint_at_half_the_rate(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control, recipe = Control(checkpoint_now=True), _Poisoned(lambda call: call == 5, monkeypatch)
+    config = small_generator(steps=8, lr_warmup_steps=0, lr_decay_share=0.0)
+    events = list(train_new(run_path, sprites, recipe, config, CPU, control))
+    saved, (setback,) = of_kind(events, CheckpointSaved)[0].step, of_kind(events, SteppedBack)
+    assert 0 < saved <= 5 and setback == SteppedBack(5, saved, 0.5)
+    before, after = events[: events.index(setback)], events[events.index(setback) :]
+    assert {chunk.lr for chunk in of_kind(before, LossChunk)} == {config.learning_rate}
+    assert {chunk.lr for chunk in of_kind(after, LossChunk)} == {config.learning_rate / 2}
+    assert "step 5" in of_kind(after, Notice)[0].title
+    assert of_kind(after, RunFinished)[0].reason == "finished"
+    history = read_history(run_path)
+    assert history.setbacks == [setback]
+    assert history.series["loss"].steps.tolist() == list(range(8))
+    assert RunDir(run_path).progress().setbacks == 1
+
+
+def test_a_loss_that_is_no_number_before_any_checkpoint_begins_anew(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = _Poisoned(lambda call: call == 2, monkeypatch)
+    events = list(train_new(run_path, sprites, recipe, small_generator(steps=4), CPU, Control()))
+    assert of_kind(events, SteppedBack) == [SteppedBack(2, 0, 0.5)]
+    first, again = (chunk for chunk in of_kind(events, LossChunk) if chunk.first_step == 0)
+    assert again.losses[0] == first.losses[0] and again.lr < first.lr
+    assert of_kind(events, RunFinished)[0].step == 4
 
 
 def test_a_step_left_out_on_the_device_changes_nothing() -> None:

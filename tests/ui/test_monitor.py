@@ -11,7 +11,7 @@ from studio.app import answers
 from studio.app.pages.monitor import Monitor
 from studio.app.session import Session
 from studio.app.worker import JobPaused
-from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, Validated
+from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, SteppedBack, Validated
 from studio.engine.history import Curve, History, HistoryRead
 from tests.ui.conftest import LONG_MS, endless
 
@@ -31,6 +31,9 @@ def said() -> list[Event]:
         chunk(6, 4),
         Validated(8, {"loss": 0.25}),
         CheckpointSaved(9, Path("run/checkpoints/9")),
+        chunk(10, 5),
+        SteppedBack(14, 9, 0.5),
+        chunk(9, 1),
         QualityMeasured(9, {"kid": 0.25}),
         Advised(9, "copying", "Copies.", 3),
     ]
@@ -81,7 +84,7 @@ def test_curves_that_came_before_their_plot_are_drawn_with_it(qtbot: QtBot, sess
     assert found[1] == found[0]
     table, marks, _ = found[1]
     assert [line.split(",")[0] for line in table.splitlines()] == ["step", *map(str, range(10))]
-    assert marks == [(9, "checkpoint"), (3, "best")]
+    assert marks == [(9, "checkpoint"), (9, "incident"), (3, "best")]
 
 
 def test_a_new_run_forgets_what_came_before_it(qtbot: QtBot, session: Session) -> None:

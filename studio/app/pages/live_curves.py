@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from studio.app.pages import run_words
 from studio.app.worker import JobEnded, JobPaused
 from studio.core import wording
-from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, Validated
+from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, SteppedBack, Validated
 from studio.engine.history import HistoryRead
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ def _recall(plot: LossPlot, event: HistoryRead) -> None:
         _add_quality(plot, name, curve.steps, curve.values)
     for step in event.history.checkpoints:
         plot.add_mark(step, "checkpoint")
+    for setback in event.history.setbacks:
+        _mark_setback(plot, setback)
 
 
 def _add_losses(plot: LossPlot, chunk: LossChunk) -> None:
@@ -87,6 +89,11 @@ def _add_figures(plot: LossPlot, event: QualityMeasured) -> None:
 
 def _mark_checkpoint(plot: LossPlot, event: CheckpointSaved) -> None:
     plot.add_mark(event.step, "checkpoint")
+
+
+def _mark_setback(plot: LossPlot, event: SteppedBack) -> None:
+    """Where the curve goes on at a lower rate."""
+    plot.add_mark(event.step, "incident", f"Back from step {wording.number(event.failed_step)}, at half the rate")
 
 
 def _mark_best(plot: LossPlot, event: Advised) -> None:
@@ -122,6 +129,7 @@ _DRAWN: dict[type[Event], Callable[[LossPlot, Any], None]] = {
     Validated: _add_validation,
     QualityMeasured: _add_figures,
     CheckpointSaved: _mark_checkpoint,
+    SteppedBack: _mark_setback,
     Advised: _mark_best,
     JobPaused: _catch_up,
     JobEnded: _catch_up,
