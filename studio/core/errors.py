@@ -29,6 +29,10 @@ class DeviceError(StudioError):
     """A device that is missing, failed its probe, or gave up."""
 
 
+class DeviceFullError(DeviceError):
+    """A device that has no memory left."""
+
+
 class RunError(StudioError):
     """A run folder that is busy, damaged, from a newer version, or can't be written."""
 

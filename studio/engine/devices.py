@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from studio.core.errors import DeviceError, UsageError
+from studio.core.errors import DeviceError, DeviceFullError, UsageError
 from studio.core.events import Event, Events
 from studio.engine.rundir import RunRecord
 
@@ -126,7 +126,7 @@ def faults(device: torch.device) -> Iterator[None]:
         if isinstance(error, torch.OutOfMemoryError | MemoryError) or any(words in said for words in _FULL):
             of_the_host = isinstance(error, MemoryError) or _FULL_HOST in said
             title = f"{_NAMES['cpu'] if of_the_host else _named(device)} has no memory left."
-            raise DeviceError(title, _FULL_HINT) from error
+            raise DeviceFullError(title, _FULL_HINT) from error
         if isinstance(error, torch.AcceleratorError) or said.startswith(_LOST):
             lost = _NAMES["cuda"] if device.type == "cpu" else _named(device)  # a card lost before ends work there, too
             title = f"{lost} has stopped working: {_first_line(error).rstrip('.')}."

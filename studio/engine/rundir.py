@@ -71,6 +71,7 @@ class Progress:
     headline: Mapping[str, float]
     message: str = ""  # why it failed
     setbacks: int = 0  # how often it has stepped back from a loss that was no number
+    pieces: int = 1  # that a batch is taken in, where it does not fit the device at once
 
 
 class RunDir:

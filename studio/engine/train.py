@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +13,7 @@ import torch
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import NotFiniteError, StudioError
+from studio.core.errors import DeviceFullError, NotFiniteError, StudioError
 from studio.core.events import (
     CheckpointSaved,
     Classified,
@@ -53,12 +54,12 @@ def train_new(
     path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control
 ) -> Events:
     """Train a new run in the folder `path`, from RunStarted to RunFinished. Raises StudioError."""
-    yield from _stepping_back(begin(path, sprites, recipe, config, device), path, device, control)
+    yield from _tended(begin(path, sprites, recipe, config, device), path, device, control)
 
 
 def train_resumed(path: Path, device: Device, control: Control) -> Events:
     """Go on with a run from its newest sound checkpoint. Raises StudioError."""
-    yield from _stepping_back(take_up(path, device), path, device, control)
+    yield from _tended(take_up(path, device), path, device, control)
 
 
 def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # noqa: PLR0915 - reads top to bottom
@@ -97,12 +98,13 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
             batch = training.train_set.batch(
                 training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng
             )
-            with devices.autocast(training.device.type, training.precision):
-                loss = recipe.loss(training.network, batch, config, rng)
-            loss.backward()
-            norm = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)
-            seen[0, i], seen[1, i] = loss.detach(), norm
-            torch.maximum(broken, (~torch.isfinite(loss.detach() + norm)).float(), out=broken)
+            for piece in batch.pieces(training.pieces):
+                with devices.autocast(training.device.type, training.precision):
+                    loss = recipe.loss(training.network, piece, config, rng) * (len(piece.x) / len(batch.x))
+                loss.backward()
+                seen[0, i] += loss.detach()
+            seen[1, i] = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)
+            torch.maximum(broken, (~torch.isfinite(seen[:, i].sum())).float(), out=broken)
             for optimizer in optimizers:
                 optimizer.step()
             training.network.zero_grad(set_to_none=True)
@@ -206,26 +208,39 @@ def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
     return SamplesReady(training.step, chosen, captions, found.numbers, true)
 
 
-def _stepping_back(make: Generator[Event, None, Training], path: Path, device: Device, control: Control) -> Events:
-    """Drive a training; where its loss is no number, take it up from its newest checkpoint at half the rate."""
-    for _ in range(MOST_SETBACKS):
+def _tended(make: Generator[Event, None, Training], path: Path, device: Device, control: Control) -> Events:
+    """Drive a training; what more care may help against does not end it: it goes on from its newest checkpoint.
+
+    A loss that is no number: at half the rate, MOST_SETBACKS times at most. A full device: with batches in pieces.
+    """
+    target = torch.device(device.id)
+    take_care: Callable[[Training], None] = _carry_on
+    while True:
+        with devices.faults(target):
+            training = yield from make
         try:
-            yield from _guarded(make, device, control)
+            yield from _guarded(training, take_care, control)
             return
         except NotFiniteError as error:
-            failed_step = error.step
-        make = take_up(path, device, failed_step=failed_step)
-    yield from _guarded(make, device, control)
+            if training.setbacks == MOST_SETBACKS:
+                raise
+            take_care = functools.partial(Training.slow_down, why=error.title, failed_step=error.step)
+        except DeviceFullError as error:
+            if training.pieces >= training.config.batch_size:
+                raise
+            take_care = functools.partial(Training.take_smaller_pieces, why=error.title)
+        finally:
+            del training
+            devices.give_back_memory(target)
+        make = take_up(path, device)
 
 
-def _guarded(make: Generator[Event, None, Training], device: Device, control: Control) -> Events:
+def _guarded(training: Training, take_care: Callable[[Training], None], control: Control) -> Events:
     """Drive a training; whatever ends it, the lock is given back, and the record says if it failed."""
-    target = torch.device(device.id)
-    with devices.faults(target):
-        training = yield from make
     clock = Stopwatch(training.elapsed_s)
     try:
-        with devices.faults(target):
+        take_care(training)
+        with devices.faults(training.device):
             yield from advised(clock.timed(train(training, control, clock)), read_history(training.run.path))
     except (StudioError, RuntimeError, OSError) as error:
         training.write_state("failed", str(error))
@@ -233,8 +248,10 @@ def _guarded(make: Generator[Event, None, Training], device: Device, control: Co
     finally:
         control.live = None
         training.close()
-        del training
-        devices.give_back_memory(target)
+
+
+def _carry_on(training: Training) -> None:
+    """Nothing has gone wrong yet."""
 
 
 def _started(training: Training) -> RunStarted:

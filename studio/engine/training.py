@@ -59,7 +59,8 @@ class Training:
     checkpoint_number: int = 0
     saved_step: int = -1  # of the newest checkpoint that is known to be sound
     measuring_step: int | None = None  # of the checkpoint whose sprites are being measured, which takes a while
-    setbacks: int = 0  # how often it has stepped back from a loss that was no number
+    setbacks: int = 0  # as in Progress
+    pieces: int = 1
     notices: list[Event] = field(default_factory=list)
     validated: Validated | None = None
 
@@ -113,16 +114,24 @@ class Training:
         """Say in state.json how far the run is. Raises RunError."""
         metrics = self.validated.metrics if self.validated else {}
         headline = {name: metrics[name] for name in (self.recipe.headline,) if name in metrics}
-        self.run.write_progress(Progress(state, self.step, self.elapsed_s, headline, message, self.setbacks))
+        self.run.write_progress(
+            Progress(state, self.step, self.elapsed_s, headline, message, self.setbacks, self.pieces)
+        )
 
-    def step_back(self, failed_step: int) -> None:
-        """Halve the learning rate from here on, and note why. Raises RunError."""
+    def slow_down(self, why: str, failed_step: int) -> None:
+        """Learn at half the rate from here on. Raises RunError."""
         self.setbacks += 1
         setback = SteppedBack(failed_step, self.step, self.rate_share())
         self.run.append(setback)
-        failed, hint = wording.number(failed_step), f"Training goes on from step {wording.number(self.step)}"
-        notice = Notice("warning", f"The loss stopped being a number at step {failed}.", f"{hint}, at half the rate.")
-        self.notices += [setback, notice]
+        self.notices += [setback, self._going_on(why, "at half the rate")]
+
+    def take_smaller_pieces(self, why: str) -> None:
+        """Take a batch in twice as many pieces from here on; their gradients are added up."""
+        self.pieces *= 2
+        self.notices.append(self._going_on(why, f"with batches in {self.pieces} pieces"))
+
+    def _going_on(self, why: str, how: str) -> Notice:
+        return Notice("warning", why, f"Training goes on from step {wording.number(self.step)}, {how}.")
 
     def close(self) -> None:
         """End what works in the background and give the run's lock back."""
@@ -157,10 +166,9 @@ def begin(
     return training
 
 
-def take_up(path: Path, device: Device, *, failed_step: int | None = None) -> Generator[Event, None, Training]:
+def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
     """A run as its newest sound checkpoint left it; yields Progress where there is much to check.
 
-    failed_step: where its loss was no number, if that is why; from the checkpoint on it learns at half the rate.
     Raises RunError, BadInputError, UsageError.
     """
     run = RunDir(path)
@@ -174,12 +182,9 @@ def take_up(path: Path, device: Device, *, failed_step: int | None = None) -> Ge
         torch.manual_seed(config.seed)
         network = recipe.build(config, Spec.of(sprites))
         training = _assemble(run, record, recipe, config, sprites, network, device)
-        if not _load_newest(training) and failed_step is None and run.progress().step > 0:
-            raise _no_checkpoint(record.name)
-        training.setbacks = run.progress().setbacks
+        _load_newest(training)
+        training.setbacks, training.pieces = run.progress().setbacks, run.progress().pieces
         run.mark_resume(training.step, device.id)
-        if failed_step is not None:
-            training.step_back(failed_step)
         training.write_state("training")
     return training
 
@@ -211,11 +216,8 @@ def _assemble(
     )  # fmt: skip
 
 
-def _load_newest(training: Training) -> bool:
-    """Load the newest checkpoint that is sound; note each damaged one that is passed over.
-
-    False when there is none at all; raises RunError when there are none but damaged ones.
-    """
+def _load_newest(training: Training) -> None:
+    """Load the newest checkpoint that is sound; note each damaged one that is passed over. Without any, begin anew."""
     found = checkpoints.find(training.run.checkpoints)
     for path, info in reversed(found):
         try:
@@ -228,14 +230,11 @@ def _load_newest(training: Training) -> bool:
         checkpoints.load_optimizers(training.optimizers, parts["optimizer"])
         training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
         training.checkpoint_number = max(other.number for _, other in found)
-        return True
+        return
     if found:
-        raise _no_checkpoint(training.record.name)
-    return False
-
-
-def _no_checkpoint(name: str) -> RunError:
-    return RunError(f"{name} has no sound checkpoint left.", "Train anew with the same settings.")
+        raise RunError(f"{training.record.name} has no sound checkpoint left.", "Train anew with the same settings.")
+    if training.run.progress().step > 0:
+        training.notices.append(Notice("warning", "There is no checkpoint to go on from.", "Training begins anew."))
 
 
 def _new_record(

@@ -35,6 +35,12 @@ class Batch:
     changes: Tensor
     targets: Tensor
 
+    def pieces(self, count: int) -> list[Batch]:
+        """The same sprites in so many batches, at most one for each."""
+        columns = (self.x, self.y, self.changes, self.targets)
+        parts = [column.tensor_split(min(count, len(self.x))) for column in columns]
+        return [Batch(*part) for part in zip(*parts, strict=True)]
+
 
 @dataclass(frozen=True)
 class Spec:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import torch
 from safetensors.torch import load_file
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from studio.core.errors import RunError, TrainingError
+from studio.core.errors import RunError
 from studio.core.events import (
     CheckpointSaved,
     LossChunk,
@@ -26,17 +24,15 @@ from studio.core.events import (
     RunFinished,
     RunStarted,
     SamplesReady,
-    SteppedBack,
     Validated,
 )
 from studio.data.sprites import Sprites
-from studio.engine import catalogue, checkpoints
+from studio.engine import checkpoints
 from studio.engine.generate import load_model
-from studio.engine.history import read_history
 from studio.engine.measure import DeviceMeasured, measure
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
-from studio.engine.train import train_new, train_resumed
+from studio.engine.train import train_resumed
 from studio.recipes.base import Spec
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
@@ -134,89 +130,6 @@ def test_stop_is_seen_during_live_samples(run_path: Path, sprites: Sprites) -> N
             control.stop = True
     assert not of_kind(events, SamplesReady)
     assert of_kind(events, RunFinished)[0].step == 0
-
-
-class _Poisoned(Generator):
-    """A generator whose loss is not a number in some of its calls, counted from 0 over all of its trainings."""
-
-    def __init__(self, poisoned: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch) -> None:
-        self.calls, self.poisoned = 0, poisoned
-        monkeypatch.setitem(catalogue.recipes(), self.name, self)
-
-    def loss(self, *arguments: Any) -> torch.Tensor:
-        self.calls += 1
-        return super().loss(*arguments) * (math.nan if self.poisoned(self.calls - 1) else 1.0)
-
-
-def test_a_loss_that_is_no_number_never_reaches_the_weights(
-    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    control, weights = Control(checkpoint_now=True), list[torch.Tensor]()
-    recipe = _Poisoned(lambda call: call >= 3, monkeypatch)
-    events = train_new(run_path, sprites, recipe, small_generator(steps=50), CPU, control)
-    setbacks: list[SteppedBack] = []
-
-    def watch() -> None:
-        for event in events:
-            if isinstance(event, LossChunk) and control.live:
-                weights[:] = [weight.clone() for weight in control.live.network.parameters()]
-            elif isinstance(event, SteppedBack):
-                setbacks.append(event)
-
-    with pytest.raises(TrainingError, match=r"step \d"):
-        watch()
-    assert [setback.rate_share for setback in setbacks] == [0.5, 0.25, 0.125]
-    assert weights and all(bool(torch.isfinite(weight).all()) for weight in weights)
-    progress = RunDir(run_path).progress()
-    assert progress.state == "failed" and "stopped being a number" in progress.message and progress.setbacks == 3
-    assert RunDir(run_path).is_busy() is False
-    saved = sorted((run_path / "checkpoints").iterdir())[-1]
-    for tensor in load_file(saved / "model.safetensors").values():
-        assert bool(torch.isfinite(tensor).all())
-
-
-def test_after_a_loss_that_is_no_number_training_goes_on_from_its_checkpoint_at_half_the_rate(
-    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    control, recipe = Control(checkpoint_now=True), _Poisoned(lambda call: call == 5, monkeypatch)
-    config = small_generator(steps=8, lr_warmup_steps=0, lr_decay_share=0.0)
-    events = list(train_new(run_path, sprites, recipe, config, CPU, control))
-    saved, (setback,) = of_kind(events, CheckpointSaved)[0].step, of_kind(events, SteppedBack)
-    assert 0 < saved <= 5 and setback == SteppedBack(5, saved, 0.5)
-    before, after = events[: events.index(setback)], events[events.index(setback) :]
-    assert {chunk.lr for chunk in of_kind(before, LossChunk)} == {config.learning_rate}
-    assert {chunk.lr for chunk in of_kind(after, LossChunk)} == {config.learning_rate / 2}
-    assert "step 5" in of_kind(after, Notice)[0].title
-    assert of_kind(after, RunFinished)[0].reason == "finished"
-    history = read_history(run_path)
-    assert history.setbacks == [setback]
-    assert history.series["loss"].steps.tolist() == list(range(8))
-    assert RunDir(run_path).progress().setbacks == 1
-
-
-def test_a_loss_that_is_no_number_before_any_checkpoint_begins_anew(
-    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipe = _Poisoned(lambda call: call == 2, monkeypatch)
-    events = list(train_new(run_path, sprites, recipe, small_generator(steps=4), CPU, Control()))
-    assert of_kind(events, SteppedBack) == [SteppedBack(2, 0, 0.5)]
-    first, again = (chunk for chunk in of_kind(events, LossChunk) if chunk.first_step == 0)
-    assert again.losses[0] == first.losses[0] and again.lr < first.lr
-    assert of_kind(events, RunFinished)[0].step == 4
-
-
-def test_a_step_left_out_on_the_device_changes_nothing() -> None:
-    """What the loop relies on: the fused AdamW does nothing at all when it is told that a value was not finite."""
-    weight = torch.nn.Parameter(torch.ones(4, 4))
-    optimizer = torch.optim.AdamW([weight], lr=0.1, fused=True)
-    weight.grad = torch.full((4, 4), math.nan)
-    vars(optimizer)["found_inf"] = torch.ones(())
-    optimizer.step()
-    assert torch.equal(weight.detach(), torch.ones(4, 4))
-    weight.grad = torch.ones(4, 4)
-    vars(optimizer)["found_inf"] = torch.zeros(())
-    optimizer.step()
-    assert float(weight.detach().max()) < 1
 
 
 class _CountReadBacks(TorchDispatchMode):

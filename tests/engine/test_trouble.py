@@ -1,0 +1,149 @@
+"""What goes wrong in the middle of a training, and how it goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from studio.core.errors import DeviceFullError, TrainingError
+from studio.core.events import CheckpointSaved, LossChunk, Notice, RunFinished, SteppedBack
+from studio.data.sprites import Sprites
+from studio.engine import catalogue
+from studio.engine.history import read_history
+from studio.engine.model import Control
+from studio.engine.rundir import RunDir
+from studio.engine.train import train_new, train_resumed
+from studio.recipes.base import Batch
+from studio.recipes.classifier import Classifier
+from studio.recipes.generator import Generator
+from tests.engine.tools import CPU, of_kind, small_classifier, small_generator
+
+
+class _Poisoned(Generator):
+    """A generator whose loss is not a number in some of its calls, counted from 0 over all of its trainings."""
+
+    def __init__(self, poisoned: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls, self.poisoned = 0, poisoned
+        monkeypatch.setitem(catalogue.recipes(), self.name, self)
+
+    def loss(self, *arguments: Any) -> torch.Tensor:
+        self.calls += 1
+        return super().loss(*arguments) * (math.nan if self.poisoned(self.calls - 1) else 1.0)
+
+
+def test_a_loss_that_is_no_number_never_reaches_the_weights(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control, weights = Control(checkpoint_now=True), list[torch.Tensor]()
+    recipe = _Poisoned(lambda call: call >= 3, monkeypatch)
+    events = train_new(run_path, sprites, recipe, small_generator(steps=50), CPU, control)
+    setbacks: list[SteppedBack] = []
+
+    def watch() -> None:
+        for event in events:
+            if isinstance(event, LossChunk) and control.live:
+                weights[:] = [weight.clone() for weight in control.live.network.parameters()]
+            elif isinstance(event, SteppedBack):
+                setbacks.append(event)
+
+    with pytest.raises(TrainingError, match=r"step \d"):
+        watch()
+    assert [setback.rate_share for setback in setbacks] == [0.5, 0.25, 0.125]
+    assert weights and all(bool(torch.isfinite(weight).all()) for weight in weights)
+    progress = RunDir(run_path).progress()
+    assert progress.state == "failed" and "stopped being a number" in progress.message and progress.setbacks == 3
+    assert RunDir(run_path).is_busy() is False
+    saved = sorted((run_path / "checkpoints").iterdir())[-1]
+    for tensor in load_file(saved / "model.safetensors").values():
+        assert bool(torch.isfinite(tensor).all())
+
+
+def test_after_a_loss_that_is_no_number_training_goes_on_from_its_checkpoint_at_half_the_rate(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control, recipe = Control(checkpoint_now=True), _Poisoned(lambda call: call == 5, monkeypatch)
+    config = small_generator(steps=8, lr_warmup_steps=0, lr_decay_share=0.0)
+    events = list(train_new(run_path, sprites, recipe, config, CPU, control))
+    saved, (setback,) = of_kind(events, CheckpointSaved)[0].step, of_kind(events, SteppedBack)
+    assert 0 < saved <= 5 and setback == SteppedBack(5, saved, 0.5)
+    before, after = events[: events.index(setback)], events[events.index(setback) :]
+    assert {chunk.lr for chunk in of_kind(before, LossChunk)} == {config.learning_rate}
+    assert {chunk.lr for chunk in of_kind(after, LossChunk)} == {config.learning_rate / 2}
+    assert "step 5" in of_kind(after, Notice)[0].title
+    assert of_kind(after, RunFinished)[0].reason == "finished"
+    history = read_history(run_path)
+    assert history.setbacks == [setback]
+    assert history.series["loss"].steps.tolist() == list(range(8))
+    assert RunDir(run_path).progress().setbacks == 1
+
+
+def test_a_loss_that_is_no_number_before_any_checkpoint_begins_anew(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = _Poisoned(lambda call: call == 2, monkeypatch)
+    events = list(train_new(run_path, sprites, recipe, small_generator(steps=4), CPU, Control()))
+    assert of_kind(events, SteppedBack) == [SteppedBack(2, 0, 0.5)]
+    first, again = (chunk for chunk in of_kind(events, LossChunk) if chunk.first_step == 0)
+    assert again.losses[0] == first.losses[0] and again.lr < first.lr
+    assert of_kind(events, RunFinished)[0].step == 4
+
+
+class _Hungry(Classifier):
+    """A classifier for which the device has no memory when it gets more than `most` sprites at once."""
+
+    def __init__(self, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.most = most
+        monkeypatch.setitem(catalogue.recipes(), self.name, self)
+
+    def loss(self, network: torch.nn.Module, batch: Batch, *arguments: Any) -> torch.Tensor:
+        if len(batch.x) > self.most:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return super().loss(network, batch, *arguments)
+
+
+def test_batches_that_do_not_fit_the_device_are_taken_in_pieces_and_teach_the_same(
+    tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for most in (8, 3):
+        config = small_classifier(steps=6, label_smoothing=0.0, batch_size=8)
+        control, run = Control(), tmp_path / str(most)
+        found.append(list(train_new(run, sprites, _Hungry(most, monkeypatch), config, CPU, control)))
+    whole, pieces = (np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)]) for events in found)
+    assert whole == pytest.approx(pieces, rel=1e-3) and len(pieces) == 6
+    assert [notice.hint for notice in of_kind(found[1], Notice)] == [
+        f"Training goes on from step 0, with batches in {count} pieces." for count in (2, 4)
+    ]
+    assert RunDir(tmp_path / "3").progress().pieces == 4
+    again = list(train_resumed(tmp_path / "3", CPU, Control()))
+    assert of_kind(again, RunFinished) and not of_kind(again, Notice)
+
+
+def test_a_sprite_that_does_not_fit_the_device_ends_the_run(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(DeviceFullError):
+        list(train_new(run_path, sprites, _Hungry(0, monkeypatch), small_classifier(batch_size=4), CPU, Control()))
+    progress = RunDir(run_path).progress()
+    assert progress.state == "failed" and progress.pieces == 4
+
+
+def test_a_step_left_out_on_the_device_changes_nothing() -> None:
+    """What the loop relies on: the fused AdamW does nothing at all when it is told that a value was not finite."""
+    weight = torch.nn.Parameter(torch.ones(4, 4))
+    optimizer = torch.optim.AdamW([weight], lr=0.1, fused=True)
+    weight.grad = torch.full((4, 4), math.nan)
+    vars(optimizer)["found_inf"] = torch.ones(())
+    optimizer.step()
+    assert torch.equal(weight.detach(), torch.ones(4, 4))
+    weight.grad = torch.ones(4, 4)
+    vars(optimizer)["found_inf"] = torch.zeros(())
+    optimizer.step()
+    assert float(weight.detach().max()) < 1
