@@ -26,8 +26,8 @@ from studio.app.answers import (
 )
 from studio.core import files, places
 from studio.core.config import TrainingConfig
-from studio.core.errors import StudioError
-from studio.core.events import Event, Events, Progress, Rgba, RunStarted, SpritesGenerated
+from studio.core.errors import RunError, StudioError
+from studio.core.events import Event, Events, Notice, Progress, Rgba, RunStarted, SpritesGenerated
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
@@ -209,11 +209,14 @@ def list_runs() -> Events:
 
 
 def read_runs(paths: Sequence[Path]) -> Events:
-    """Curves and samples of some runs."""
+    """Curves and samples of some runs; one that can't be read is told, and those after it are read."""
     from studio.engine.history import read_run
 
     for path in paths:
-        yield from read_run(path)
+        try:
+            yield from read_run(path)
+        except RunError as error:
+            yield Notice("warning", error.title, error.hint)
 
 
 def list_checkpoints(path: Path) -> Events:

@@ -12,14 +12,15 @@ from PySide6.QtCore import QItemSelectionModel
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from studio.app import theme
+from studio.app import jobs, theme
 from studio.app.pages.runs import RunsPage
 from studio.app.session import Session
 from studio.app.widgets.time_plot import TimePlot
-from studio.core.events import Events
+from studio.core.events import Events, Notice
 from studio.engine.history import Curve, History, HistoryRead, RunSummary
 from studio.engine.rundir import Progress, RunRecord
 from tests.conftest import make_sprites
+from tests.engine.tools import train_generator
 from tests.ui.conftest import LONG_MS
 
 
@@ -154,3 +155,10 @@ def test_other_runs_are_shown_whole(qtbot: QtBot, page: RunsPage) -> None:
     plot = choose(qtbot, page, "new")
     assert plot.area.ranges()[0][0] <= 0 and plot.area.ranges()[0][1] >= 99
     assert page.comparison.filmstrip.is_live()
+
+
+def test_a_run_that_can_not_be_read_is_told_and_the_next_one_is_read(tmp_path: Path, run_path: Path) -> None:
+    list(train_generator(run_path, make_sprites(), steps=1))
+    told, read = jobs.read_runs([tmp_path / "gone", run_path])
+    assert isinstance(told, Notice) and "gone" in told.title
+    assert isinstance(read, HistoryRead) and read.path == run_path
