@@ -10,7 +10,10 @@ from studio.app import theme
 
 
 class RunningLabel(QLabel):
-    """A line that changes often: nothing beside it moves with its length, and what doesn't fit is shortened."""
+    """A line that changes often: nothing beside it moves with its length.
+
+    What doesn't fit is shortened, and whole in the tool tip.
+    """
 
     def __init__(self, role: theme.Role = "") -> None:
         super().__init__()
@@ -33,6 +36,7 @@ class RunningLabel(QLabel):
         text = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width())
         if text != self.text():
             self.setText(text)
+        self.setToolTip(self._whole if text != self._whole else "")
 
 
 def title(text: str) -> QLabel:

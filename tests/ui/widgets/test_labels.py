@@ -23,5 +23,7 @@ def test_what_runs_moves_nothing_beside_it(qtbot: QtBot) -> None:
     qtbot.wait(0)
     assert (label.geometry(), window.minimumSizeHint()) == before
     assert label.text().endswith("…") and LONG.startswith(label.text()[:-1])
+    assert label.toolTip() == LONG
     window.resize(1600, 40)
     qtbot.waitUntil(lambda: label.text() == LONG)
+    assert not label.toolTip()
