@@ -123,15 +123,18 @@ class Training:
         self.setbacks += 1
         setback = SteppedBack(failed_step, self.step, self.rate_share())
         self.run.append(setback)
-        self.notices += [setback, self._going_on(why, "at half the rate")]
+        self.notices.append(setback)
+        self._go_on(why, "at half the rate")
 
     def take_smaller_pieces(self, why: str) -> None:
-        """Take a batch in twice as many pieces from here on; their gradients are added up."""
+        """Take a batch in twice as many pieces from here on; their gradients are added up. Raises RunError."""
         self.pieces *= 2
-        self.notices.append(self._going_on(why, f"with batches in {self.pieces} pieces"))
+        self._go_on(why, f"with batches in {self.pieces} pieces")
 
-    def _going_on(self, why: str, how: str) -> Notice:
-        return Notice("warning", why, f"Training goes on from step {wording.number(self.step)}, {how}.")
+    def _go_on(self, why: str, how: str) -> None:
+        hint = f"Training goes on from step {wording.number(self.step)}, {how}."
+        self.notices.append(Notice("warning", why, hint))
+        self.write_state("training")
 
     def close(self) -> None:
         """End what works in the background and give the run's lock back."""

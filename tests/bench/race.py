@@ -5,13 +5,15 @@
 All train on the same sprites, those that `studio train` would not hold out, and are judged as `studio evaluate` judges,
 by the same features. What they draw is kept in a folder, so that the long races need to be run but once, and the table
 is of all that the folder holds; without racers it is judged anew. The other programs come with
-`pip install -e .[race]`.
+`pip install -e .[race]`. race_on_dcss.json keeps the figures of such long races: they stand beside those of a race on
+the same sprites, racer by racer where it did not take part itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -34,6 +36,7 @@ from tests.bench.bench_loop import write_folder
 from tests.bench.racers import RACERS
 
 MARK = "kid_heldout"
+KEPT = Path(__file__).with_name("race_on_dcss.json")
 COLUMNS = ("kid_heldout", "kid_training", "fd_heldout", "fd_training", "precision", "recall", "copies", "colours")
 
 
@@ -71,11 +74,22 @@ def judged(chosen: argparse.Namespace, training: Sprites, heldout: Sprites) -> l
     return results
 
 
+def kept(training: Sprites, raced: set[str]) -> list[dict[str, Any]]:
+    """The figures of earlier races on these sprites, of all who did not race now."""
+    earlier = json.loads(KEPT.read_text(encoding="utf-8"))
+    if earlier["fingerprint"] != training.fingerprint:
+        return []
+    return [row for row in earlier["results"] if row["racer"] not in raced]
+
+
 def table(results: list[dict[str, Any]]) -> str:
     """The results as lines of text, the best KID of each budget first."""
     lines = [f"{'minutes':>8}  {'racer':<26}" + "".join(f"{name:>14}" for name in COLUMNS)]
     for row in sorted(results, key=lambda row: (row["minutes"], row["kid_heldout"])):
-        lines.append(f"{row['minutes']:>8}  {row['racer']:<26}" + "".join(f"{row[name]:>14.4f}" for name in COLUMNS))
+        lines.append(
+            f"{row['minutes']:>8}  {row['racer']:<26}"
+            + "".join(f"{row.get(name, math.nan):>14.4f}" for name in COLUMNS)
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -111,6 +125,7 @@ def main() -> None:
         for racer in chosen.racers:
             run(racer, Path(scratch), chosen)
     results = judged(chosen, training, heldout)
+    results += kept(training, {row["racer"] for row in results})
     (chosen.drawn / "results.json").write_text(json.dumps(results, indent=1), encoding="utf-8")
     sys.stdout.write(table(results) + "\n" + marks(results))
 
