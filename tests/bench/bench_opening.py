@@ -1,0 +1,119 @@
+"""How smoothly the window answers while it opens sprites that it has never seen.
+
+    python -m tests.bench.bench_opening FOLDER [--times 3]
+    python -m tests.bench.bench_opening --count 300000 [--archives] [--times 3]
+
+Each time in a process and a home of its own. A timer of 1 ms runs in the window's thread; its longest gap and the 99th
+percentile are printed for the import itself and for what is looked for in the sprites afterwards. QT_QPA_PLATFORM and
+DISPLAY decide what kind of window it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
+from PySide6.QtWidgets import QApplication
+
+from studio.app.studio import Studio
+from studio.core.process import prepare_for_training
+from tests.bench.many_sprites import write_archives, write_folders
+
+_QUIET_S = 1.0  # without a job: what follows the one before has begun by then
+
+
+class Opener(QObject):
+    """Opens a folder in a window that is otherwise at rest, and closes it when all has been looked at."""
+
+    def __init__(self, studio: Studio, folder: Path) -> None:
+        super().__init__(studio)
+        self.gaps_ms: dict[str, list[float]] = {"opening": [], "looking over": []}
+        self._studio, self._folder = studio, folder
+        self._importing = studio.session.importing
+        self._phase = ""
+        self._beat_s = self._busy_s = time.perf_counter()
+        self._beat = QTimer(self)
+        self._beat.setTimerType(Qt.TimerType.PreciseTimer)
+        self._beat.timeout.connect(self._count_beat)
+        self._beat.start(1)
+        self._importing.ended.connect(self._look_over)
+
+    @Slot()
+    def _count_beat(self) -> None:
+        now_s = time.perf_counter()
+        if self._phase:
+            self.gaps_ms[self._phase].append(1000 * (now_s - self._beat_s))
+        self._beat_s = now_s
+        if self._studio.session.dispatcher.running():
+            self._busy_s = now_s
+        elif now_s - self._busy_s > _QUIET_S:
+            self._go_on()
+
+    @Slot()
+    def _look_over(self) -> None:
+        self._phase = "looking over"
+
+    def _go_on(self) -> None:
+        if self._phase:
+            self._beat.stop()
+            self._studio.window.close()
+        elif self._studio.session.workshop.plots_are_ready:
+            self._phase = "opening"
+            self._importing.open_paths([self._folder])
+
+
+def open_here(folder: Path) -> None:
+    """Open the folder in a window of this process; print the gaps as JSON."""
+    prepare_for_training()
+    app = QApplication(sys.argv[:1])
+    studio = Studio(app)
+    opener = Opener(studio, folder)
+    studio.run()
+    sys.stdout.write(json.dumps(opener.gaps_ms) + "\n")
+
+
+def opened(folder: Path) -> str:
+    """Open the folder in a process of its own; the gaps in words."""
+    with tempfile.TemporaryDirectory() as home:
+        command = [sys.executable, "-m", "tests.bench.bench_opening", str(folder), "--inside"]
+        environment = {**os.environ, "STUDIO_HOME": home}
+        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
+    words = []
+    for phase, gaps_ms in json.loads(answer.splitlines()[-1]).items():
+        words.append(
+            f"{phase} {sum(gaps_ms) / 1000:5.1f} s: longest {max(gaps_ms):5.1f} ms, "
+            f"p99 {np.percentile(gaps_ms, 99):4.1f} ms"
+        )
+    return "   ".join(words) + "\n"
+
+
+def main() -> None:
+    """Print the gaps of each time."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", help="sprites to open; else some are made")
+    parser.add_argument("--count", type=int, default=50_000, help="how many to make")
+    parser.add_argument("--archives", action="store_true", help="made in zip archives, not in folders")
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.inside:
+        open_here(chosen.folder)
+        return
+    with tempfile.TemporaryDirectory() as made:
+        folder = chosen.folder or Path(made) / "sprites"
+        if chosen.folder is None:
+            (write_archives if chosen.archives else write_folders)(folder, chosen.count)
+        for _ in range(chosen.times):
+            sys.stdout.write(opened(folder))
+
+
+if __name__ == "__main__":
+    main()
