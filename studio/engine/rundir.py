@@ -28,7 +28,7 @@ from PIL import Image
 
 from studio.core import files, pictures
 from studio.core.errors import RunError
-from studio.core.events import LossChunk, QualityMeasured, Rgba, SteppedBack, Validated
+from studio.core.events import LossChunk, QualityMeasured, Rgba, Validated
 
 FORMAT = 1
 SAMPLE_COLUMNS = 8
@@ -160,7 +160,7 @@ class RunDir:
         with writing(self.path):
             self._write_json("state.json", dataclasses.asdict(progress))
 
-    def append(self, event: LossChunk | Validated | QualityMeasured | SteppedBack | Mapping[str, Any]) -> None:
+    def append(self, event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> None:
         """Add a line to metrics.jsonl. Raises RunError."""
         with writing(self.path), (self.path / "metrics.jsonl").open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(_as_line(event), separators=(",", ":")) + "\n")
@@ -210,7 +210,7 @@ def writing(path: Path) -> Iterator[None]:
         raise RunError(f"Can't write to {path}.", hint) from error
 
 
-def _as_line(event: LossChunk | Validated | QualityMeasured | SteppedBack | Mapping[str, Any]) -> dict[str, Any]:
+def _as_line(event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> dict[str, Any]:
     """One JSON line: numbers as short as float32 allows."""
     if isinstance(event, LossChunk):
         return {
@@ -226,6 +226,4 @@ def _as_line(event: LossChunk | Validated | QualityMeasured | SteppedBack | Mapp
         return {"step": event.step, "metrics": dict(event.metrics)}
     if isinstance(event, QualityMeasured):
         return {"step": event.step, "quality": dict(event.figures)}
-    if isinstance(event, SteppedBack):
-        return {"failed_step": event.failed_step, "step": event.step, "rate_share": event.rate_share}
     return dict(event)

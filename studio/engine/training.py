@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import platform
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
@@ -122,7 +122,7 @@ class Training:
         """Learn at half the rate from here on. Raises RunError."""
         self.setbacks += 1
         setback = SteppedBack(failed_step, self.step, self.rate_share())
-        self.run.append(setback)
+        self.run.append(asdict(setback))
         self.notices.append(setback)
         self._go_on(why, "at half the rate")
 
