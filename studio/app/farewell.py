@@ -11,6 +11,8 @@ from studio.app.training import Training
 from studio.core.events import Notice
 
 _LONGEST_SAVE_MS = 60_000
+_SAVED = "Its work is saved when you leave, and you can resume it next time."
+_LOST = "What it has learnt since its last checkpoint is lost when you leave now."
 
 
 class Farewell(QObject):
@@ -62,12 +64,14 @@ class Farewell(QObject):
             question.setWindowTitle("Leave while training?")
             question.setIcon(QMessageBox.Icon.Question)
             question.setText(f"'{self._training.title}' is not finished.")
-            question.setInformativeText("Its work is saved when you leave, and you can resume it next time.")
-            leave = question.addButton("Stop and save", QMessageBox.ButtonRole.AcceptRole)
-            stay = question.addButton("Keep training", QMessageBox.ButtonRole.RejectRole)
-            question.setDefaultButton(leave)
+            halted = self._training.halted
+            question.setInformativeText(f"{halted.title} {_LOST}" if halted else _SAVED)
+            words = ("Leave without saving", "Stay") if halted else ("Stop and save", "Keep training")
+            leave = question.addButton(words[0], QMessageBox.ButtonRole.AcceptRole)
+            stay = question.addButton(words[1], QMessageBox.ButtonRole.RejectRole)
+            question.setDefaultButton(stay if halted else leave)
             question.setEscapeButton(stay)
-            question.accepted.connect(self.leave)
+            question.accepted.connect(self.insist if halted else self.leave)
             question.finished.connect(self._forget_question)
             self._question = question
         self._question.open()
@@ -80,7 +84,10 @@ class Farewell(QObject):
 
     @Slot()
     def _look(self) -> None:
-        if not self._leaving or self._training.is_busy():
+        if not self._leaving:
+            return
+        if self._training.is_busy():
+            self._stay_if_halted()
             return
         self._deadline.stop()
         failure = self._training.failure
@@ -92,6 +99,14 @@ class Farewell(QObject):
             self.stayed.emit(Notice("warning", title, "What its last checkpoint holds is safe. Close again to leave."))
             return
         self.ready.emit()
+
+    def _stay_if_halted(self) -> None:
+        """The run can't be saved for now: a notice says so, and its work is in memory."""
+        if self._training.state == "paused" and self._insists:
+            self._training.stop()
+        elif self._training.state == "paused":
+            self._leaving = False
+            self._deadline.stop()
 
     @Slot()
     def _give_up_waiting(self) -> None:

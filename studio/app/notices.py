@@ -122,10 +122,15 @@ class NoticeBar(QWidget):
         """Show what a job has to say."""
         self.add(notice.level, notice.title, notice.hint)
 
+    @Slot(object)
+    def withdraw(self, notice: Notice) -> None:
+        """Take back what is no longer true."""
+        for card in [card for card in self._cards if card.words == (notice.title, notice.hint)]:
+            self._remove(card)
+
     def add(self, level: Level, title: str, hint: str = "", details: str = "", button: str = "") -> NoticeCard:
         """Show a message, with a button that sends the card's `acted`; the same message is not shown twice."""
-        for card in [card for card in self._cards if card.words == (title, hint)]:
-            self._remove(card)
+        self.withdraw(Notice(level, title, hint))
         card = NoticeCard(level, title, hint, details, button)
         card.closed.connect(self._close_sender)
         self._cards.append(card)

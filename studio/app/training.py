@@ -11,7 +11,7 @@ from studio.app import answers, jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
-from studio.core.events import Advised, Event, Events, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
+from studio.core.events import Advised, Event, Events, Halted, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
 from studio.data.sprites import Sprites
 from studio.engine.advice import advice_on
 from studio.engine.history import HistoryRead
@@ -30,11 +30,13 @@ _QUIET_CPU_S, _QUIET_GPU_S = 1.0, 0.1
 class Training(QObject):
     """Starts, pauses and stops the one training, and knows how it stands.
 
-    state_changed: `state` is another one. said: (Event), everything that the training says, in its order.
+    state_changed: `state` is another one. said: (Event), everything that the training says, in its order. tried_again:
+    (Halted) what was said is not up to date any more.
     """
 
     state_changed = Signal()
     said = Signal(object)
+    tried_again = Signal(object)
 
     def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -50,6 +52,7 @@ class Training(QObject):
         self.samples: SamplesReady | None = None
         self.validated: Validated | None = None
         self.advice: Advised | None = None
+        self.halted: Halted | None = None  # why it is paused, if nobody wanted that
         self.failure: JobFailed | None = None  # what ended the run
 
     def is_busy(self) -> bool:
@@ -84,6 +87,7 @@ class Training(QObject):
     def resume(self) -> None:
         """Go on after a pause."""
         if self._job is not None and self.state == "paused":
+            self._try_again()
             self._dispatcher.resume(self._job)
             self._set_state("training" if self.record else "starting")
 
@@ -92,6 +96,7 @@ class Training(QObject):
         if self._job is None or self.control is None or self.state == "stopping":
             return
         self.control.stop = True
+        self._try_again()
         self._dispatcher.hurry(self._job)
         self._set_state("stopping")
 
@@ -104,7 +109,8 @@ class Training(QObject):
         from studio.engine.model import Control  # torch is there: the device came from it
 
         self.control, self.device, self.title = Control(), device, title
-        self.path = self.record = self.chunk = self.samples = self.validated = self.advice = self.failure = None
+        self.path = self.record = self.chunk = self.samples = self.validated = self.advice = None
+        self.halted = self.failure = None
         return self.control
 
     def _run(self, events: Events) -> None:
@@ -127,14 +133,23 @@ class Training(QObject):
             self.path, self.title = event.path, event.path.name
         elif isinstance(event, answers.RunDescribed):
             self.record = event.record
+        elif isinstance(event, Halted):
+            self.halted = event
         elif isinstance(event, JobFailed):
             self.failure = event
         self.said.emit(event)
         if isinstance(event, answers.RunDescribed) and self.state == "starting":
             self._set_state("training")
+        elif isinstance(event, Halted):
+            self._set_state("paused")
         elif isinstance(event, JobEnded):
             self._job = self.control = None
             self._set_state("idle")
+
+    def _try_again(self) -> None:
+        if self.halted is not None:
+            self.tried_again.emit(self.halted)
+            self.halted = None
 
     def _set_state(self, state: State) -> None:
         if state != self.state:

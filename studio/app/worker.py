@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QThread, Signal
 
 from studio.app.mailbox import Mailbox
 from studio.core.errors import StudioError
-from studio.core.events import Event, Events, JobFailed, LossChunk, Progress
+from studio.core.events import Event, Events, Halted, JobFailed, LossChunk, Progress
 
 Outcome = Literal["done", "failed", "cancelled"]
 
@@ -156,7 +156,14 @@ class Worker(QThread):
             self._post(job, failure(error))
             self._end(job, "failed")
         else:
+            if isinstance(event, Halted):
+                self._halt(job)
             self._post(job, event)
+
+    def _halt(self, job: Job) -> None:
+        """Wait until somebody wants to try again."""
+        with self._changed:
+            job.paused, job.hurried = True, False
 
     def _end(self, job: Job, outcome: Outcome) -> None:
         with self._changed:

@@ -29,6 +29,7 @@ class BarReporter(Reporter):
         self._task = TaskID(0)
         self._training = False
         self._losses: deque[float] = deque(maxlen=100)
+        self._validated: events.Validated | None = None
         self._drawn_s = 0.0
 
     def show(self, event: Event) -> None:
@@ -39,14 +40,16 @@ class BarReporter(Reporter):
                 self._console.print(words.started(event), soft_wrap=True)
             case events.LossChunk():
                 self._losses.extend(event.losses.tolist())
-                text = words.tick(event, float(np.mean(self._losses)))
+                text = words.tick(event, float(np.mean(self._losses)), self._validated)
                 total = event.elapsed_s + event.eta_s
                 self._draw(event.elapsed_s, total if math.isfinite(total) else 0.0, text)
             case events.Progress() if not self._training:
                 of = f" of {number(event.total)}" if event.total else ""
                 self._draw(event.done, event.total, f"{number(event.done)}{of} {event.what}")
             case events.Validated():
-                self._console.print(words.validated(event), style="dim", soft_wrap=True)
+                self._validated = event
+            case events.RunFinished() if self._validated is not None:
+                self._console.print(words.validated(self._validated), style="dim", soft_wrap=True)
             case events.QualityMeasured():
                 self._console.print(words.quality(event), style="dim", soft_wrap=True)
             case events.Advised():

@@ -21,10 +21,12 @@ from studio.core.events import (
     Advised,
     Event,
     Events,
+    Halted,
     LossChunk,
     Notice,
     Progress,
     QualityMeasured,
+    RunFinished,
     RunStarted,
     Validated,
 )
@@ -32,6 +34,7 @@ from studio.core.wording import number
 
 E = TypeVar("E", bound=Event)
 PLAIN_EVERY_S = 10.0
+RETRY_S = 5.0
 _WIDE = 160  # columns of a table that no terminal limits
 
 
@@ -65,10 +68,11 @@ class JsonReporter(Reporter):
 
 
 class PlainReporter(Reporter):
-    """Lines, at most one each PLAIN_EVERY_S of each kind of progress."""
+    """Lines, at most one each PLAIN_EVERY_S of how far a job is, held-out figures among them, and these at the end."""
 
     def __init__(self) -> None:
         self._losses: deque[float] = deque(maxlen=100)
+        self._validated: Validated | None = None
         self._next_s = time.monotonic() + PLAIN_EVERY_S / 2
         self._training = False
 
@@ -80,11 +84,13 @@ class PlainReporter(Reporter):
             case LossChunk():
                 self._losses.extend(event.losses.tolist())
                 if self._is_time():
-                    self._note(words.tick(event, float(np.mean(self._losses))))
+                    self._note(words.tick(event, float(np.mean(self._losses)), self._validated))
             case Progress(done=done, total=total) if done and total and not self._training and self._is_time():
                 self._note(f"{number(done)} of {number(total)} {event.what}")
             case Validated():
-                self._note(words.validated(event))
+                self._validated = event
+            case RunFinished() if self._validated is not None:
+                self._note(words.validated(self._validated))
             case QualityMeasured():
                 self._note(words.quality(event))
             case Advised():
@@ -140,12 +146,20 @@ def reporter_for(args: argparse.Namespace) -> Reporter:
 
 
 def follow(events: Events, reporter: Reporter, kind: type[E]) -> E:
-    """Drive a job to its end and return its last event of `kind`. The job is closed whatever happens."""
+    """Drive a job to its end and return its last event of `kind`. The job is closed whatever happens.
+
+    A job that can't go on says so once, and tries again every RETRY_S.
+    """
     found: E | None = None
+    is_halted = False
     with contextlib.closing(events):
         try:
             for event in events:
-                reporter.show(event)
+                if not (is_halted and isinstance(event, Halted)):
+                    reporter.show(event)
+                is_halted = isinstance(event, Halted)
+                if is_halted:
+                    time.sleep(RETRY_S)
                 if isinstance(event, kind):
                     found = event
         finally:

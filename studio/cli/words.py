@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from studio.core.events import Advised, LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
+from studio.core.events import Advised, Halted, LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
 from studio.core.wording import (
     VERDICTS,
     count,
@@ -37,17 +37,23 @@ def parameters(value: int) -> str:
     return f"{value / 1000:.0f} k parameters" if value >= 1000 else count(value, "parameter")
 
 
-def tick(event: LossChunk, loss: float) -> str:
+def tick(event: LossChunk, loss: float, validated: Validated | None) -> str:
     """The readings of a training, `loss` the mean of the latest."""
     step = event.first_step + len(event.losses)
-    parts = [f"step {number(step)}", f"loss {decimal(loss)}", rate(event.sprites_per_s), time_left(event.eta_s)]
+    heldout = f"held-out {_figures(validated)}" if validated else ""
+    parts = [
+        f"step {number(step)}", f"loss {decimal(loss)}", heldout, rate(event.sprites_per_s), time_left(event.eta_s),
+    ]  # fmt: skip
     return " · ".join(part for part in parts if part)
 
 
 def validated(event: Validated) -> str:
     """Figures on held-out sprites."""
-    figures = ", ".join(f"{figure_title(name)} {figure(name, value)}" for name, value in event.metrics.items())
-    return f"step {number(event.step)} · held-out sprites: {figures}"
+    return f"step {number(event.step)} · held-out sprites: {_figures(event)}"
+
+
+def _figures(event: Validated) -> str:
+    return ", ".join(f"{figure_title(name)} {figure(name, value)}" for name, value in event.metrics.items())
 
 
 def quality(event: QualityMeasured) -> str:
@@ -74,7 +80,8 @@ def finished(event: RunFinished) -> str:
 def notice(event: Notice) -> str:
     """A notice with its hint."""
     mark = {"info": "", "warning": "Warning: ", "error": "Error: "}[event.level]
-    return f"{mark}{event.title} {event.hint}".strip()
+    again = " It is tried again until it works; Ctrl+C gives up." if isinstance(event, Halted) else ""
+    return f"{mark}{event.title} {event.hint}{again}".strip()
 
 
 def argument(path: Path) -> str:

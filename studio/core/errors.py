@@ -4,6 +4,10 @@ Every error that a user may see is a `StudioError`: a title that says what happe
 command line prints the two, the window shows them in a notice; anything else that escapes is a bug and shown as one.
 """
 
+from __future__ import annotations
+
+from pathlib import Path
+
 
 class StudioError(Exception):
     """A fault that a user can understand. `title` is one sentence, `hint` says what to do next (may be empty)."""
@@ -35,6 +39,14 @@ class DeviceFullError(DeviceError):
 
 class RunError(StudioError):
     """A run folder that is busy, damaged, from a newer version, or can't be written."""
+
+
+class UnwritableError(RunError):
+    """A run folder that can't be written, for now perhaps: its disk is full, or not there any more."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"Can't write to {path}.", f"{reason}. Free some space or choose another folder.")
+        self.reason = reason
 
 
 class ExportError(StudioError):

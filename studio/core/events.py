@@ -35,6 +35,11 @@ class Notice(Event):
 
 
 @dataclass(frozen=True)
+class Halted(Notice):
+    """Why a job can't go on for now; none of its work is lost. To advance it is to try again."""
+
+
+@dataclass(frozen=True)
 class JobFailed(Event):
     """A job ended with an error. Made only where a job is driven; `details` is the traceback of a bug, else empty."""
 

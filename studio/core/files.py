@@ -39,6 +39,18 @@ def write_atomic(target: Path, data: bytes) -> None:
         temporary.write_bytes(data)
 
 
+def append_line(target: Path, line: str) -> None:
+    """Add a line to a text file, made if need be. Raises OSError; nothing of the line is then left in it."""
+    size_bytes = target.stat().st_size if target.exists() else 0
+    try:
+        with target.open("ab") as lines:
+            lines.write(f"{line}\n".encode())
+    except OSError:
+        if target.exists():
+            os.truncate(target, size_bytes)
+        raise
+
+
 def sweep_temporaries(folder: Path) -> None:
     """Remove what a crash left half-written directly inside `folder`."""
     for path in folder.glob(f"{_TEMPORARY}*"):

@@ -22,7 +22,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load as parse_tensors
-from safetensors.torch import save_file
+from safetensors.torch import save as as_bytes
 from torch import Tensor, nn
 
 from studio.core import files
@@ -46,17 +46,22 @@ class CheckpointInfo:
 
 def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
     """Write a checkpoint into `folder`; `info.sha256` is filled in here. Raises OSError and leaves nothing behind."""
-    target = folder / f"step-{info.step:08d}"
+    target = path_of(folder, info.step)
     with files.atomic_path(target) as temporary:
         temporary.mkdir()
         hashes = {}
         for part in _PARTS:
-            path = temporary / f"{part}.safetensors"
-            save_file({name: tensor.detach().cpu().contiguous() for name, tensor in parts[part].items()}, path)
-            hashes[part] = hashlib.sha256(path.read_bytes()).hexdigest()
+            content = as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in parts[part].items()})
+            (temporary / f"{part}.safetensors").write_bytes(content)  # the library's own words on a full disk are vague
+            hashes[part] = hashlib.sha256(content).hexdigest()
         _write_record(temporary, dataclasses.replace(info, sha256=hashes))
         files.remove(target)  # a damaged one that a resume went past; sound ones are never written again
     return target
+
+
+def path_of(folder: Path, step: int) -> Path:
+    """Where the checkpoint of a step is, or would be."""
+    return folder / f"step-{step:08d}"
 
 
 def find(folder: Path) -> list[tuple[Path, CheckpointInfo]]:

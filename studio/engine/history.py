@@ -17,7 +17,7 @@ from PIL import Image
 from studio.core import pictures, places
 from studio.core.errors import RunError
 from studio.core.events import Event, Events, Rgba, SteppedBack
-from studio.engine.rundir import CONFUSION, Progress, RunDir, RunRecord
+from studio.engine.rundir import CONFUSION, METRICS, Progress, RunDir, RunRecord
 
 MOST_SAMPLES = 300  # pictures that are read back: of more, as many that are evenly spread over the run
 
@@ -121,7 +121,7 @@ def read_history(path: Path) -> History:
     qualities: list[dict[str, Any]] = []
     checkpoints: list[int] = []
     setbacks: list[SteppedBack] = []
-    for line in _lines(path / "metrics.jsonl"):
+    for line in _lines(path / METRICS):
         if "resumed" in line:
             step = line["resumed"]
             ticks.cut(step)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
-from studio.core.events import Event, Events, Progress, QualityMeasured, Rgba
+from studio.core.events import Event, Events, Halted, Progress, QualityMeasured, Rgba
 from studio.engine.checkpoints import add_metrics
 from studio.engine.copies import look_for_copies
 from studio.engine.evaluate import FEWEST, classes_to_draw
 from studio.engine.features import SpriteFeatures, features_of
 from studio.engine.generate import GenerateSettings, draw
+from studio.engine.holding import until_written
 from studio.engine.model import Control
 from studio.engine.pace import Paced, Stopwatch
 from studio.engine.rundir import writing
@@ -53,14 +55,14 @@ class QualityMeter:
     def advance(self) -> Events:
         """Work on for about as long as a training step takes, if its share of the time allows that.
 
-        Yields QualityMeasured when a measurement is done.
+        Yields QualityMeasured when a measurement is done, Halted when it can't be written.
         """
         if self._slices is None or not self._is_affordable():
             return
         start_s = self._clock.now_s()
         event = next(self._slices)
         self._spent_s += self._clock.now_s() - start_s
-        if isinstance(event, QualityMeasured):
+        if isinstance(event, QualityMeasured | Halted):
             yield event
         elif isinstance(event, Progress) and self._yardstick is None and self._is_hopeless(event):
             self._slices = None
@@ -123,9 +125,7 @@ class QualityMeter:
         new = yield from draw(model, labels, GenerateSettings())
         figures = yield from yardstick.judge(new)
         measured = QualityMeasured(model.step, figures, yardstick.against)
-        training.run.append(measured)
-        with writing(training.run.path):
-            add_metrics(training.run.checkpoints, model.step, figures)
+        yield from until_written(self._control, functools.partial(_keep, training, measured))
         training.measuring_step = None
         self._measured_step = model.step
         yield measured
@@ -149,6 +149,13 @@ class _Yardstick:
         if len(self.known):
             figures["copies"] = yield from _copies(new, self.known, self.features.device)
         return figures
+
+
+def _keep(training: Training, measured: QualityMeasured) -> None:
+    """Write figures to the checkpoint that they are of, and to the record. Raises UnwritableError."""
+    with writing(training.run.path):
+        add_metrics(training.run.checkpoints, measured.step, measured.figures)
+    training.run.append(measured)
 
 
 def _make_yardstick(training: Training) -> Generator[Event, None, _Yardstick]:

@@ -27,11 +27,12 @@ from filelock import FileLock, Timeout
 from PIL import Image
 
 from studio.core import files, pictures
-from studio.core.errors import RunError
+from studio.core.errors import RunError, UnwritableError
 from studio.core.events import LossChunk, QualityMeasured, Rgba, Validated
 
 FORMAT = 1
 SAMPLE_COLUMNS = 8
+METRICS = "metrics.jsonl"
 CONFUSION = "confusion.json"
 
 RunState = Literal["training", "finished", "stopped", "failed"]
@@ -156,30 +157,30 @@ class RunDir:
             raise RunError(f"state.json of {self.path.name} is damaged.", str(error)) from error
 
     def write_progress(self, progress: Progress) -> None:
-        """Replace state.json. Raises RunError."""
+        """Replace state.json. Raises UnwritableError."""
         with writing(self.path):
             self._write_json("state.json", dataclasses.asdict(progress))
 
     def append(self, event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> None:
-        """Add a line to metrics.jsonl. Raises RunError."""
-        with writing(self.path), (self.path / "metrics.jsonl").open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(_as_line(event), separators=(",", ":")) + "\n")
+        """Add a line to metrics.jsonl. Raises UnwritableError."""
+        with writing(self.path):
+            files.append_line(self.path / METRICS, json.dumps(_as_line(event), separators=(",", ":")))
 
     def mark_resume(self, step: int, device: str) -> None:
-        """Note in metrics.jsonl that training goes on from `step`, on a line of its own. Raises RunError."""
-        with writing(self.path), (self.path / "metrics.jsonl").open("a", encoding="utf-8") as lines:
-            lines.write("\n")  # a crash may have cut the last line short
+        """Note in metrics.jsonl that training goes on from `step`, on a line of its own. Raises UnwritableError."""
+        with writing(self.path):
+            files.append_line(self.path / METRICS, "")  # a crash may have cut the last line short
         self.append({"resumed": step, "device": device})
 
     def save_confusion(self, validated: Validated) -> None:
-        """Replace confusion.json, if there is such a matrix: in metrics.jsonl they would add up. Raises RunError."""
+        """Replace confusion.json, if there is a matrix: in metrics.jsonl they'd add up. Raises UnwritableError."""
         if validated.confusion is not None:
             values = {"step": validated.step, "counts": validated.confusion.tolist()}
             with writing(self.path):
                 files.write_atomic(self.path / CONFUSION, json.dumps(values, separators=(",", ":")).encode())
 
     def save_samples(self, step: int, sprites: Rgba) -> Path:
-        """Write live samples, uint8 [N, S, S, 4], as one picture. Raises RunError."""
+        """Write live samples, uint8 [N, S, S, 4], as one picture. Raises UnwritableError."""
         target = self.samples / f"{step:08d}.png"
         with writing(self.path), files.atomic_path(target) as temporary:
             Image.fromarray(pictures.tile(sprites, SAMPLE_COLUMNS)).save(temporary, format="PNG")
@@ -202,12 +203,11 @@ class RunDir:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn what the disk says while a run's folder is written into a RunError."""
+    """Turn what the disk says while a run's folder is written into an UnwritableError."""
     try:
         yield
     except OSError as error:
-        hint = f"{error.strerror or error}. Free some space or choose another folder."
-        raise RunError(f"Can't write to {path}.", hint) from error
+        raise UnwritableError(path, str(error.strerror or error)) from error
 
 
 def _as_line(event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> dict[str, Any]:

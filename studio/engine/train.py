@@ -35,6 +35,7 @@ from studio.engine.devices import Device
 from studio.engine.evaluate import heldout_figures
 from studio.engine.generate import GenerateSettings, predict, sample_steps
 from studio.engine.history import read_history
+from studio.engine.holding import until_written
 from studio.engine.model import Control, TrainedModel
 from studio.engine.optim import current_rate, set_learning_rate
 from studio.engine.pace import Paced, Speedometer, Stopwatch
@@ -118,41 +119,41 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
         steps_a_tick = max(1, min(2 * steps_a_tick, round(count * TICK_S / max(tick_s, 1e-6))))
         _raise_unless_finite(first_step, losses + norms)
         chunk = _chunk(training, first_step, losses, norms, speed)
-        training.run.append(chunk)
+        yield from until_written(control, functools.partial(training.run.append, chunk))
         yield chunk
 
         epoch = training.step * config.batch_size // len(training.train_set)
         if (epoch > validated_epoch and validating.affordable()) or validating.idle_s() > LONGEST_UNVALIDATED_S:
             validated_epoch = epoch
-            yield from validating.timed(validate(training))
+            yield from validating.timed(validate(training, control))
         if control.checkpoint_now or saving.due() or quality.wants_checkpoint(saving):
             control.checkpoint_now = False
-            yield from saving.timed(save(training))
+            yield from saving.timed(save(training, control))
         if control.sample_now or sampling.due():
             control.sample_now = False
             yield from sampling.timed(live_samples(training, control))
         yield from quality.advance()
 
-    yield from save(training)
+    yield from save(training, control)
     if not control.stop:
         yield from live_samples(training, control)
         yield from quality.finish()
     reason: Literal["stopped", "finished"] = "stopped" if training.used_up() < 1 else "finished"
     training.elapsed_s = clock.now_s()
-    training.write_state(reason)
+    yield from until_written(control, functools.partial(training.write_state, reason))
     yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
 
 
-def validate(training: Training) -> Events:
+def validate(training: Training, control: Control) -> Events:
     """The averaged weights on held-out sprites: yields one Validated, or nothing when none are held out."""
     if not len(training.heldout):
         return
     training.validated = heldout_figures(training.model(), training.heldout)
-    training.run.append(training.validated)
+    yield from until_written(control, functools.partial(training.run.append, training.validated))
     yield training.validated
 
 
-def save(training: Training) -> Events:
+def save(training: Training, control: Control) -> Events:
     """Validate, if that was not just done, and write a checkpoint: yields Validated and CheckpointSaved.
 
     Nothing happens when this step is on disk already: replacing a sound checkpoint would put it at risk.
@@ -160,11 +161,8 @@ def save(training: Training) -> Events:
     if training.saved_step == training.step:
         return
     if training.validated is None or training.validated.step != training.step:
-        yield from validate(training)
-    path = training.save_checkpoint()
-    if training.validated is not None:
-        training.run.save_confusion(training.validated)
-    training.write_state("training")
+        yield from validate(training, control)
+    path = yield from until_written(control, training.save)
     yield CheckpointSaved(training.step, path)
 
 
@@ -191,7 +189,7 @@ def live_samples(training: Training, control: Control) -> Events:
             yield Progress(number, SAMPLE_STEPS, "live samples")
         else:
             sprites = true_pixels(to_rgba(x).numpy(), labels, training.style)
-            training.run.save_samples(training.step, sprites)
+            yield from until_written(control, functools.partial(training.run.save_samples, training.step, sprites))
             yield SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
 
 

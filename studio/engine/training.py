@@ -91,8 +91,24 @@ class Training:
         """What is left of the learning rate of the settings, 0 to 1."""
         return 0.5**self.setbacks
 
-    def save_checkpoint(self) -> Path:
-        """Write a checkpoint and drop those no longer needed. Raises RunError; the older ones are then untouched."""
+    def save(self) -> Path:
+        """Write a checkpoint, whose folder is returned, and how far the run is; drop checkpoints no longer needed.
+
+        Raises UnwritableError; the older ones are then untouched, and another call does what is left to do.
+        """
+        if self.saved_step != self.step:
+            self._save_checkpoint()
+        if self.validated is not None:
+            self.run.save_confusion(self.validated)
+        self.write_state("training")
+        self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
+        low_is_better = self.recipe.headline_is_better == "low"
+        checkpoints.rotate(
+            self.run.checkpoints, self.recipe.headline, low_is_better=low_is_better, measuring_step=self.measuring_step
+        )
+        return checkpoints.path_of(self.run.checkpoints, self.step)
+
+    def _save_checkpoint(self) -> None:
         metrics = dict(self.validated.metrics) if self.validated and self.validated.step == self.step else {}
         info = CheckpointInfo(self.step, self.checkpoint_number + 1, self.elapsed_s, metrics, {})
         parts = {
@@ -101,14 +117,8 @@ class Training:
             "optimizer": checkpoints.optimizer_tensors(self.optimizers),
         }
         with writing(self.run.path):
-            path = checkpoints.save(self.run.checkpoints, info, parts)
-        self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
+            checkpoints.save(self.run.checkpoints, info, parts)
         self.checkpoint_number, self.saved_step = self.checkpoint_number + 1, self.step
-        low_is_better = self.recipe.headline_is_better == "low"
-        checkpoints.rotate(
-            self.run.checkpoints, self.recipe.headline, low_is_better=low_is_better, measuring_step=self.measuring_step
-        )
-        return path
 
     def write_state(self, state: RunState, message: str = "") -> None:
         """Say in state.json how far the run is. Raises RunError."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 import json
 import math
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from studio.cli import reporting
 from studio.cli.as_json import line
 from studio.cli.bars import BarReporter
-from studio.cli.reporting import PlainReporter, Reporter, follow
+from studio.cli.reporting import RETRY_S, PlainReporter, Reporter, follow
 from studio.core import events
 from studio.core.events import Event, Events
 from tests.conftest import make_sprites
@@ -45,7 +45,7 @@ def _job() -> Events:
 
 
 def test_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reporting, "PLAIN_EVERY_S", 0.0)
+    monkeypatch.setattr("studio.cli.reporting.PLAIN_EVERY_S", 0.0)
     assert follow(_job(), PlainReporter(), events.RunFinished).step == 1202
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -54,12 +54,12 @@ def test_lines_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str], mo
         "Training the generator on cpu in bf16: 4.4 M parameters, 3,800 sprites, 200 held out",
         f"The run is in {Path('/runs/a b')}",
         "step 2 · loss 0.375 · 182 sprites/s · 3 min 20 s left",
-        "step 400 · held-out sprites: loss 0.25, accuracy 82 %",
         "step 400 · new sprites against held-out ones: KID 0.053 ± 0.010 (real ones 0.002), copies 25 % (6 %)",
         "step 400 · Starting to copy: 25 % of the new sprites are copies of yours. "
         "The best so far is the model of step 200.",
         "Warning: The card is hot. Open a window.",
-        "step 1,202 · loss 0.375 · 182 sprites/s",
+        "step 1,202 · loss 0.375 · held-out loss 0.25, accuracy 82 % · 182 sprites/s",
+        "step 400 · held-out sprites: loss 0.25, accuracy 82 %",
     ]
 
 
@@ -68,6 +68,7 @@ def test_lines_come_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     reporter.show(STARTED)
     for step in range(100):
         reporter.show(_chunk(step))
+        reporter.show(VALIDATED)
     assert len(capsys.readouterr().err.splitlines()) == 3  # two of the start, and the first step at once
 
 
@@ -135,3 +136,20 @@ def test_a_job_is_closed_when_showing_fails() -> None:
     with pytest.raises(BrokenPipeError):
         follow(job(), Broken(), events.Progress)
     assert closed == [True]
+
+
+def test_what_can_not_go_on_says_so_once_and_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    full = events.Halted("error", "Can't write to /runs/a.", "No space left on device.")
+
+    def job() -> Events:
+        yield from (full, full, events.Notice("info", "Going on."), full, STARTED)
+
+    follow(job(), PlainReporter(), events.RunStarted)
+    said = capsys.readouterr().err.splitlines()
+    line = "Error: Can't write to /runs/a. No space left on device. It is tried again until it works; Ctrl+C gives up."
+    assert said[:3] == [line, "Going on.", line]
+    assert waits == [RETRY_S] * 3

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +26,6 @@ from studio.core.events import (
     Validated,
 )
 from studio.data.sprites import Sprites
-from studio.engine import checkpoints
 from studio.engine.generate import load_model
 from studio.engine.measure import DeviceMeasured, measure
 from studio.engine.model import Control
@@ -254,30 +252,3 @@ def test_the_classifier_says_which_classes_it_leaves_out(run_path: Path) -> None
     confusion = of_kind(events, Validated)[-1].confusion
     assert confusion is not None and confusion.shape == (2, 2)
     assert confusion.sum() == of_kind(events, RunStarted)[0].heldout_count
-
-
-@pytest.mark.parametrize("failing_write", range(1, 12))
-def test_a_full_disk_ends_the_run_in_words_and_keeps_the_checkpoints(
-    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, failing_write: int
-) -> None:
-    control, writes, real = Control(), 0, os.fsync
-
-    def full(handle: int) -> None:
-        nonlocal writes
-        writes += 1
-        if writes >= failing_write:
-            raise OSError(28, "No space left on device")
-        real(handle)
-
-    def watch() -> None:
-        for event in train_generator(run_path, sprites, control, steps=40):
-            control.checkpoint_now = isinstance(event, LossChunk)
-
-    monkeypatch.setattr("studio.core.files.os.fsync", full)
-    with pytest.raises(RunError, match="Can't write") as caught:
-        watch()
-    assert "No space left" in caught.value.hint and not RunDir(run_path).is_busy()
-    monkeypatch.undo()
-    assert not list(run_path.rglob(".tmp-*"))
-    for path, info in checkpoints.find(run_path / "checkpoints"):
-        assert checkpoints.load_part(path, info, "average")

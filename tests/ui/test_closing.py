@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.window import Window
-from studio.engine.history import summarise
+from studio.engine.history import read_history, summarise
 from tests.ui.conftest import LONG_MS, click, start_tiny, trains
 
 
@@ -60,8 +62,12 @@ def test_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window) -> None:
     assert summarise(opened.session.training.path).standing == "stopped"
 
 
-def no_space(training: object) -> None:
+def no_space(*arguments: object) -> None:
     raise OSError(28, "No space left on device", "/runs/trial")
+
+
+def no_space_for_lines(*arguments: object) -> None:
+    raise OSError(28, "No space left on device")
 
 
 def test_a_window_whose_run_can_not_be_saved_stays_open_once(
@@ -98,3 +104,67 @@ def test_the_window_comes_back_as_it_was(qtbot: QtBot, qapp: QApplication, opene
     again = Window(opened.session, theme.apply(qapp))
     qtbot.addWidget(again)
     assert again.size() == size
+
+
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """A disk without space until this is undone."""
+    with monkeypatch.context() as patch:
+        yield patch
+
+
+def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
+    qtbot: QtBot, opened: Window, full_disk: pytest.MonkeyPatch
+) -> None:
+    training, controls = opened.session.training, opened.train.controls
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    full_disk.setattr("studio.core.files.append_line", no_space_for_lines)
+    qtbot.waitUntil(lambda: training.state == "paused", timeout=LONG_MS)
+    hint = "No space left on device. Training waits and nothing is lost: free some space, then go on."
+    assert [card.words for card in opened.notices.cards()] == [(f"Can't write to {training.path}.", hint)]
+    assert controls.pause.text().strip() == "Go on"
+    qtbot.waitUntil(training.is_live, timeout=LONG_MS)
+    chunk = training.chunk
+    click(controls.pause)
+    qtbot.waitUntil(lambda: training.state == "paused", timeout=LONG_MS)
+    assert training.chunk is chunk
+    full_disk.undo()
+    click(controls.pause)
+    assert opened.notices.cards() == []
+    qtbot.waitUntil(lambda: training.chunk is not chunk, timeout=LONG_MS)
+    assert training.state == "training"
+    training.stop()
+    qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
+    assert training.path is not None and training.failure is None
+    steps = read_history(training.path).series["loss"].steps.tolist()
+    assert steps == list(range(len(steps))) and summarise(training.path).standing == "stopped"
+
+
+def test_a_window_with_a_run_that_waits_for_its_disk_says_what_leaving_costs(
+    qtbot: QtBot, opened: Window, full_disk: pytest.MonkeyPatch
+) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    full_disk.setattr("studio.core.files.append_line", no_space_for_lines)
+    opened.close()
+    answer(opened, "Stop and save")
+    qtbot.waitUntil(lambda: opened.session.training.halted is not None, timeout=LONG_MS)
+    assert opened.isVisible()
+    opened.close()
+    answer(opened, "Stay")
+    assert opened.isVisible() and opened.session.training.state == "paused"
+    opened.close()
+    with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
+        answer(opened, "Leave without saving")
+
+
+def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
+    qtbot: QtBot, opened: Window, full_disk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    full_disk.setattr("studio.core.files.append_line", no_space_for_lines)
+    with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
+        opened.farewell.insist()
+    assert f"Can't write to {opened.session.training.path}." in capsys.readouterr().err

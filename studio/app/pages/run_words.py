@@ -82,10 +82,11 @@ def state(training: Training) -> str:
     """What the training is doing, and whether to go on, for the head of the page."""
     advice = training.advice
     verdict = f". {wording.VERDICTS[advice.verdict]}: {_lower(advice.why)}" if advice else ""
+    paused = training.halted.title if training.halted else "the model can be used, and goes on whenever you like"
     words = {
         "starting": "Getting ready…",
         "training": f"Training{verdict}",
-        "paused": "Paused: the model can be used, and goes on whenever you like",
+        "paused": f"Paused: {_lower(paused)}",
         "stopping": "Saving…",
     }.get(training.state, "")
     if words or training.chunk is None:

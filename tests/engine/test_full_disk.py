@@ -1,0 +1,159 @@
+"""A disk that takes nothing, once or for good, at any write of a training."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import resource
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pytest
+import torch
+
+from studio.core.errors import UnwritableError
+from studio.core.events import Event, Halted, LossChunk, RunFinished
+from studio.data.sprites import Sprites
+from studio.engine import checkpoints
+from studio.engine.history import read_history
+from studio.engine.model import Control
+from studio.engine.rundir import RunDir
+from studio.engine.train import train_resumed
+from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
+
+STEPS = 3
+
+
+class _Disk:
+    """Counts the writes from 1: files that are flushed, lines that are added. Those that `fails` names fail."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.writes, self.fails = 0, frozenset[int]()
+        flush, open_file = os.fsync, Path.open
+
+        def fsync(handle: int) -> None:
+            self._write()
+            flush(handle)
+
+        def opened(path: Path, mode: str = "r", *arguments: Any, **named: Any) -> IO[Any]:
+            if mode == "ab":
+                self._write()
+            return open_file(path, mode, *arguments, **named)
+
+        monkeypatch.setattr("studio.core.files.os.fsync", fsync)
+        monkeypatch.setattr(Path, "open", opened)
+
+    def _write(self) -> None:
+        self.writes += 1
+        if self.writes in self.fails:
+            raise OSError(28, "No space left on device")
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> _Disk:
+    return _Disk(monkeypatch)
+
+
+def _busy(path: Path, sprites: Sprites, before_each: Callable[[Control, Event], None] | None = None) -> list[Event]:
+    """A training that writes all that it can as often as it can."""
+    control, events = Control(checkpoint_now=True, sample_now=True), list[Event]()
+    for event in train_classifier(path, sprites, control, steps=STEPS):
+        events.append(event)
+        control.checkpoint_now = control.sample_now = True
+        if before_each is not None:
+            before_each(control, event)
+    return events
+
+
+def _weights(path: Path) -> dict[str, torch.Tensor]:
+    found, info = checkpoints.find(path / "checkpoints")[-1]
+    return checkpoints.load_part(found, info, "model")
+
+
+def test_a_write_that_fails_once_halts_the_training_and_costs_nothing(
+    tmp_path: Path, sprites: Sprites, disk: _Disk
+) -> None:
+    first = list[int]()
+    events = _busy(tmp_path / "whole", sprites, lambda *_: first.append(disk.writes))
+    of_the_loop, expected = range(first[0] + 1, disk.writes + 1), _weights(tmp_path / "whole")
+    assert len(of_the_loop) > 10 and not of_kind(events, Halted)
+    for failing in of_the_loop:
+        disk.writes, disk.fails = 0, frozenset({failing})
+        run = tmp_path / str(failing)
+        events = _busy(run, sprites)
+        (halted,) = of_kind(events, Halted)
+        assert "No space left" in halted.hint and str(run) in halted.title
+        assert of_kind(events, RunFinished)[0].reason == "finished"
+        history = read_history(run)
+        assert history.series["loss"].steps.tolist() == list(range(STEPS))
+        assert sorted(set(history.checkpoints)) == history.checkpoints and history.checkpoints[-1] == STEPS
+        assert RunDir(run).progress().step == STEPS and not list(run.rglob(".tmp-*"))
+        for name, weight in _weights(run).items():
+            assert torch.equal(weight, expected[name]), name
+
+
+@pytest.mark.parametrize("failing", range(1, 30, 3))
+def test_a_disk_that_stays_full_halts_until_the_run_is_ended(
+    run_path: Path, sprites: Sprites, disk: _Disk, failing: int
+) -> None:
+    disk.fails = frozenset(range(failing, 10_000))
+    halted = list[Halted]()
+
+    def give_up_at_last(control: Control, event: Event) -> None:
+        if isinstance(event, Halted):
+            halted.append(event)
+            control.stop = len(halted) == 3
+
+    with pytest.raises(UnwritableError, match="Can't write"):
+        _busy(run_path, sprites, give_up_at_last)
+    assert len(halted) in (0, 3)  # none where the training had not begun
+    assert not RunDir(run_path).is_busy() and not list(run_path.rglob(".tmp-*"))
+    found = checkpoints.find(run_path / "checkpoints")
+    assert all(checkpoints.load_part(path, info, "average") for path, info in found)
+    disk.fails = frozenset()
+    if halted:
+        assert of_kind(list(train_resumed(run_path, CPU, Control())), RunFinished)[0].step == STEPS
+
+
+def test_a_wish_to_stop_on_a_full_disk_is_granted_when_there_is_space(
+    run_path: Path, sprites: Sprites, disk: _Disk
+) -> None:
+    control, events = Control(), list[Event]()
+    for event in train_generator(run_path, sprites, control, steps=1_000_000):
+        events.append(event)
+        if isinstance(event, LossChunk):
+            control.stop, disk.fails = True, frozenset(range(10_000))
+        elif isinstance(event, Halted):
+            assert not control.stop
+            disk.fails = frozenset()
+    assert len(of_kind(events, Halted)) == 1
+    finished = of_kind(events, RunFinished)[0]
+    assert finished.reason == "stopped" and RunDir(run_path).progress().step == finished.step
+
+
+@pytest.fixture
+def small_files() -> Iterator[Callable[[int], None]]:
+    """Sets how many bytes a file may have, which the system sees to: what is beyond is not written."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_the_system_cuts_short_is_written_whole_at_last(
+    run_path: Path, sprites: Sprites, small_files: Callable[[int], None]
+) -> None:
+    control, limits, halted = Control(), itertools.count(300, 30_000), 0
+    events = train_generator(run_path, sprites, control, steps=STEPS)
+    for event in events:
+        if halted == 0 and isinstance(event, LossChunk):
+            small_files(next(limits))
+        elif isinstance(event, Halted):
+            assert not list(run_path.rglob(".tmp-*"))
+            halted += 1
+            small_files(next(limits))
+    assert halted > 3
+    assert read_history(run_path).series["loss"].steps.tolist() == list(range(STEPS))
+    (path, info), *_ = checkpoints.find(run_path / "checkpoints")
+    assert np.prod([bool(checkpoints.load_part(path, info, part)) for part in ("model", "average", "optimizer")])
