@@ -123,26 +123,32 @@ class Dispatcher(QObject):
     def deliver(self) -> None:
         """Hand out the mail that there is, what takes long in several goes."""
         self._taken_at = time.monotonic()
-        for worker in self._workers.values():
-            self._mail.extend(worker.take())
+        is_left_over = bool(self._mail)
+        if not is_left_over:  # else the workers go on joining what they say, and wait where there is no room for it
+            for worker in self._workers.values():
+                self._mail.extend(worker.take())
         while self._mail:
             self._hand_out(*self._mail.popleft())
             if self._mail and time.monotonic() - self._taken_at > _LONGEST_STRETCH_S:
                 self._delay.start(_BREATH_MS)
                 return
+        if is_left_over:
+            self._delay.start(_BREATH_MS)
 
     def _hand_out(self, job: Job, event: Event) -> None:
         if isinstance(event, JobEnded):
             del self._running[job]
         job.receive(event)
-        if isinstance(event, JobFailed):
+        if isinstance(event, JobEnded):
+            self.jobs_changed.emit()
+        elif job.receive is _ignore:
+            return
+        elif isinstance(event, JobFailed):
             self.failed.emit(event)
         elif isinstance(event, Notice):
             self.noticed.emit(event)
         elif isinstance(event, Progress):
             self.progressed.emit(job, event)
-        elif isinstance(event, JobEnded):
-            self.jobs_changed.emit()
 
 
 def _ignore(event: Event) -> None:

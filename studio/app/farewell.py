@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from studio.app.training import Training
-from studio.core.events import Notice
+from studio.core.events import Halted, Notice
 
 _LONGEST_SAVE_MS = 60_000
 _SAVED = "Its work is saved when you leave, and you can resume it next time."
@@ -28,6 +28,7 @@ class Farewell(QObject):
         self._leaving = False
         self._insists = False  # leaves whatever comes of it
         self._question: QMessageBox | None = None
+        self._asked_of: Halted | None = None  # what the question says
         self._deadline = QTimer(self)
         self._deadline.setSingleShot(True)
         self._deadline.setInterval(_LONGEST_SAVE_MS)
@@ -46,6 +47,8 @@ class Farewell(QObject):
     def insist(self) -> None:
         """Leave without asking, as `leave` does, but also when saving fails: stderr is told."""
         self._insists = True
+        if self._training.halted is not None:
+            self._training.give_up()
         self.leave()
 
     @Slot()
@@ -64,7 +67,7 @@ class Farewell(QObject):
             question.setWindowTitle("Leave while training?")
             question.setIcon(QMessageBox.Icon.Question)
             question.setText(f"'{self._training.title}' is not finished.")
-            halted = self._training.halted
+            halted = self._asked_of = self._training.halted
             question.setInformativeText(f"{halted.title} {_LOST}" if halted else _SAVED)
             words = ("Leave without saving", "Stay") if halted else ("Stop and save", "Keep training")
             leave = question.addButton(words[0], QMessageBox.ButtonRole.AcceptRole)
@@ -84,6 +87,10 @@ class Farewell(QObject):
 
     @Slot()
     def _look(self) -> None:
+        if self._question is not None and self._asked_of is not self._training.halted:
+            self._question.reject()  # what it says of saving holds no longer
+            if self._training.is_busy():
+                self._ask()
         if not self._leaving:
             return
         if self._training.is_busy():
@@ -102,9 +109,9 @@ class Farewell(QObject):
 
     def _stay_if_halted(self) -> None:
         """The run can't be saved for now: a notice says so, and its work is in memory."""
-        if self._training.state == "paused" and self._insists:
-            self._training.stop()
-        elif self._training.state == "paused":
+        if self._training.halted is not None and self._insists:
+            self._training.give_up()
+        elif self._training.halted is not None:
             self._leaving = False
             self._deadline.stop()
 

@@ -73,7 +73,10 @@ class ModelShelf:
         """The live model of a training, or one loaded from a run. Raises StudioError."""
         if not isinstance(source, SavedModel):
             if source.live is None:
-                raise StudioError("The training has ended.", "Choose the run and a checkpoint instead.")
+                raise StudioError(
+                    "The model is not at hand: the training has ended, or is taking a step back.",
+                    "Try again shortly, or choose the run and a checkpoint.",
+                )
             return source.live
         from studio.engine.generate import load_model
 

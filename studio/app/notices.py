@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.app import parts, theme
-from studio.core.events import JobFailed, Notice
+from studio.core.events import Halted, JobFailed, Notice
 
 Level = Literal["info", "warning", "error"]
 
@@ -98,7 +98,12 @@ class NoticeCard(QFrame):
 
 
 class NoticeBar(QWidget):
-    """The newest messages, one above the other; when there are too many the oldest goes, one that passes first."""
+    """The newest messages, one above the other; when there are too many the oldest goes, one that passes first.
+
+    end_wanted: a job that has halted is to end, whatever is lost.
+    """
+
+    end_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -120,7 +125,11 @@ class NoticeBar(QWidget):
     @Slot(object)
     def show_notice(self, notice: Notice) -> None:
         """Show what a job has to say."""
-        self.add(notice.level, notice.title, notice.hint)
+        if isinstance(notice, Halted):
+            card = self.add(notice.level, notice.title, notice.hint, button="End without saving")
+            card.acted.connect(self.end_wanted)
+        else:
+            self.add(notice.level, notice.title, notice.hint)
 
     @Slot(object)
     def withdraw(self, notice: Notice) -> None:

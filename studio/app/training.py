@@ -30,13 +30,13 @@ _QUIET_CPU_S, _QUIET_GPU_S = 1.0, 0.1
 class Training(QObject):
     """Starts, pauses and stops the one training, and knows how it stands.
 
-    state_changed: `state` is another one. said: (Event), everything that the training says, in its order. tried_again:
-    (Halted) what was said is not up to date any more.
+    state_changed: `state` is another one, or paused for another reason. said: (Event), everything that the training
+    says, in its order. halt_withdrawn: (Halted), which holds no longer.
     """
 
     state_changed = Signal()
     said = Signal(object)
-    tried_again = Signal(object)
+    halt_withdrawn = Signal(object)
 
     def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -87,18 +87,25 @@ class Training(QObject):
     def resume(self) -> None:
         """Go on after a pause."""
         if self._job is not None and self.state == "paused":
-            self._try_again()
             self._dispatcher.resume(self._job)
             self._set_state("training" if self.record else "starting")
 
     def stop(self) -> None:
-        """End the run after its step, its work saved; `state` is idle when that is done."""
+        """End the run after its step, its work saved; `state` is idle when that is done.
+
+        It is 'paused' again, and `halted` says why, when that can't be done for now.
+        """
         if self._job is None or self.control is None or self.state == "stopping":
             return
         self.control.stop = True
-        self._try_again()
         self._dispatcher.hurry(self._job)
         self._set_state("stopping")
+
+    def give_up(self) -> None:
+        """End the run also when its work can't be saved: what its last checkpoint holds is kept."""
+        if self.control is not None:
+            self.control.give_up = True
+            self.stop()
 
     def sample_now(self) -> None:
         """Ask for live samples at the next tick."""
@@ -141,17 +148,16 @@ class Training(QObject):
         if isinstance(event, answers.RunDescribed) and self.state == "starting":
             self._set_state("training")
         elif isinstance(event, Halted):
-            self._set_state("paused")
+            self.state = "paused"
+            self.state_changed.emit()
         elif isinstance(event, JobEnded):
             self._job = self.control = None
             self._set_state("idle")
 
-    def _try_again(self) -> None:
-        if self.halted is not None:
-            self.tried_again.emit(self.halted)
-            self.halted = None
-
     def _set_state(self, state: State) -> None:
+        if self.halted is not None and state != "paused":
+            self.halt_withdrawn.emit(self.halted)
+            self.halted = None
         if state != self.state:
             self.state = state
             self.state_changed.emit()

@@ -74,7 +74,8 @@ class Window(QMainWindow):
         session = self.session
         session.dispatcher.failed.connect(self.notices.show_failure)
         session.dispatcher.noticed.connect(self.notices.show_notice)
-        session.training.tried_again.connect(self.notices.withdraw)
+        session.training.halt_withdrawn.connect(self.notices.withdraw)
+        self.notices.end_wanted.connect(session.training.give_up)
         session.run_offered.connect(self._offer_run)
         self.farewell.ready.connect(self._close_now)
         self.farewell.stayed.connect(self.notices.show_notice)

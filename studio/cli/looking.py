@@ -28,7 +28,7 @@ def runs(args: argparse.Namespace) -> int:
     if not listed.runs:
         reporter.say("There are no runs yet. 'studio train FOLDER' makes one.")
         return 0
-    columns = ("name", "recipe", "data", "device", ">steps", ">best", ">time", "state")
+    columns = ("name", "recipe", "data", "device", ">steps", ">held out", ">time", "state")
     reporter.table(columns, [_run_row(run) for run in listed.runs])
     return 0
 
@@ -89,10 +89,10 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
     record, progress = run.record, run.progress
     if record is None or progress is None:
         return (run.path.name, "", "", "", "", "", "", f"{run.standing}: {run.problem}")
-    best = ", ".join(f"{figure_title(name)} {figure(name, value)}" for name, value in progress.headline.items())
+    heldout = ", ".join(f"{figure_title(name)} {figure(name, value)}" for name, value in progress.headline.items())
     data = f"{record.data_title} ({number(record.data_count)})"
     state = f"{run.standing}: {progress.message}" if progress.message else run.standing
     return (
-        record.name, record.recipe, data, record.device, number(progress.step), best,
+        record.name, record.recipe, data, record.device, number(progress.step), heldout,
         duration(progress.elapsed_s), state,
     )  # fmt: skip

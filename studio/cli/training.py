@@ -72,6 +72,8 @@ def resume(args: argparse.Namespace) -> int:
     if RunDir(path).progress().state == "finished":
         title = f"{path.name} has trained for as long as it was to: nothing is left to do."
         reporter.show(Notice("info", title, "'studio train' with more minutes begins another run."))
+        _say_what_next(path, reporter)
+        return DONE
     control = Control()
     return drive(train_resumed(path, find_device(args), control), path, control, reporter)
 

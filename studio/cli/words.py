@@ -80,7 +80,7 @@ def finished(event: RunFinished) -> str:
 def notice(event: Notice) -> str:
     """A notice with its hint."""
     mark = {"info": "", "warning": "Warning: ", "error": "Error: "}[event.level]
-    again = " It is tried again until it works; Ctrl+C gives up." if isinstance(event, Halted) else ""
+    again = " It is tried again until it works; Ctrl+C twice gives up." if isinstance(event, Halted) else ""
     return f"{mark}{event.title} {event.hint}{again}".strip()
 
 

@@ -74,7 +74,7 @@ class RunStarted(Event):
 
 @dataclass(frozen=True)
 class SteppedBack(Event):
-    """A loss or a gradient was no number at `failed_step`: training goes on from `step`, after which all was well.
+    """A loss or a gradient was no number at `failed_step`: training goes on from `step`, up to which all is well.
 
     rate_share: what is left of the learning rate of the settings, 0 to 1.
     """

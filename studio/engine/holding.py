@@ -15,18 +15,13 @@ T = TypeVar("T")
 def until_written(control: Control, write: Callable[[], T]) -> Generator[Event, None, T]:
     """Call `write` until it does not fail, and return what it does; yields Halted after each failure.
 
-    A wish to stop is put off until the work is saved. One that comes while it can't be saved ends the run with what is
-    on disk: raises UnwritableError.
+    Raises UnwritableError when `control.give_up` is set.
     """
-    is_halted = wants_stop = False
     while True:
         try:
-            done = write()
-            control.stop |= wants_stop
-            return done
+            return write()
         except UnwritableError as error:
-            if is_halted and control.stop:
+            if control.give_up:
                 raise
-            is_halted, wants_stop, control.stop = True, wants_stop or control.stop, False
-            hint = f"{error.reason}. Training waits and nothing is lost: free some space, then go on."
+            hint = f"{error.reason}. Training waits and nothing is lost. Once that is mended it can go on."
             yield Halted("error", error.title, hint)

@@ -32,6 +32,7 @@ class Control:
     """How the outside talks to a running training: flags that it polls each tick, and the live model that it lends."""
 
     stop: bool = False
+    give_up: bool = False  # what can't be written now is not to be waited for
     sample_now: bool = False
     checkpoint_now: bool = False
     live: TrainedModel | None = None

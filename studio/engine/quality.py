@@ -61,8 +61,11 @@ class QualityMeter:
             return
         start_s = self._clock.now_s()
         event = next(self._slices)
+        while isinstance(event, Halted):
+            yield event
+            event = next(self._slices)
         self._spent_s += self._clock.now_s() - start_s
-        if isinstance(event, QualityMeasured | Halted):
+        if isinstance(event, QualityMeasured):
             yield event
         elif isinstance(event, Progress) and self._yardstick is None and self._is_hopeless(event):
             self._slices = None
@@ -78,12 +81,15 @@ class QualityMeter:
 
         Gives way, without a measurement, as soon as `control.stop` is set.
         """
-        self._slices = None  # it holds this meter as this held it: the training would stay in memory
         if self._yardstick is not None and self._measured_step != self._training.step:
             for event in self._measure(self._yardstick):
                 if self._control.stop:
                     return
                 yield event
+
+    def close(self) -> None:
+        """Measure no more. The slices hold this meter as it holds them: the training would stay in memory."""
+        self._slices = None
 
     def _is_hopeless(self, learning: Progress) -> bool:
         """Whether so short a run would end before anything is measured."""

@@ -64,7 +64,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class Progress:
-    """state.json: how far a run is. `headline` is its latest best figure on held-out sprites, by name."""
+    """state.json: how far a run is. `headline` is its latest figure on held-out sprites, by name."""
 
     state: RunState
     step: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Generator
@@ -13,7 +14,7 @@ import torch
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import DeviceFullError, NotFiniteError, StudioError
+from studio.core.errors import DeviceFullError, NotFiniteError, StudioError, UnwritableError
 from studio.core.events import (
     CheckpointSaved,
     Classified,
@@ -63,7 +64,7 @@ def train_resumed(path: Path, device: Device, control: Control) -> Events:
     yield from _tended(take_up(path, device), path, device, control)
 
 
-def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # noqa: PLR0915 - reads top to bottom
+def train(training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> Events:  # noqa: PLR0915
     """Train until the budget is used up or `control.stop`; the work is on disk when RunFinished comes.
 
     Inside a tick nothing is read back from the device: losses and gradient norms go to a buffer there, and a step whose
@@ -75,7 +76,7 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
     rng = torch.Generator(training.device)
     speed, steps_a_tick = Speedometer(config.batch_size), 1
     sampling, saving = Paced(config.sample_every_s, clock), Paced(config.checkpoint_every_s, clock)
-    validating, quality = Paced(0.0, clock), QualityMeter(training, control, clock)
+    validating = Paced(0.0, clock)
     validated_epoch = training.step * config.batch_size // len(training.train_set)
 
     control.live = training.model()
@@ -101,7 +102,8 @@ def train(training: Training, control: Control, clock: Stopwatch) -> Events:  # 
             )
             for piece in batch.pieces(training.pieces):
                 with devices.autocast(training.device.type, training.precision):
-                    loss = recipe.loss(training.network, piece, config, rng) * (len(piece.x) / len(batch.x))
+                    share = recipe.weight(piece) / recipe.weight(batch)
+                    loss = recipe.loss(training.network, piece, config, rng) * share
                 loss.backward()
                 seen[0, i] += loss.detach()
             seen[1, i] = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)
@@ -236,15 +238,18 @@ def _tended(make: Generator[Event, None, Training], path: Path, device: Device, 
 def _guarded(training: Training, take_care: Callable[[Training], None], control: Control) -> Events:
     """Drive a training; whatever ends it, the lock is given back, and the record says if it failed."""
     clock = Stopwatch(training.elapsed_s)
+    quality = QualityMeter(training, control, clock)
     try:
         take_care(training)
         with devices.faults(training.device):
-            yield from advised(clock.timed(train(training, control, clock)), read_history(training.run.path))
+            yield from advised(clock.timed(train(training, control, clock, quality)), read_history(training.run.path))
     except (StudioError, RuntimeError, OSError) as error:
-        training.write_state("failed", str(error))
+        with contextlib.suppress(UnwritableError):  # it may be what has failed, and is not what is to be said else
+            training.write_state("failed", str(error))
         raise
     finally:
         control.live = None
+        quality.close()
         training.close()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -63,6 +63,7 @@ class Training:
     pieces: int = 1
     notices: list[Event] = field(default_factory=list)
     validated: Validated | None = None
+    headline: Mapping[str, float] = field(default_factory=dict)  # as in Progress
 
     def model(self) -> TrainedModel:
         """The live model: the averaged weights, which change as training goes on."""
@@ -121,15 +122,19 @@ class Training:
         self.checkpoint_number, self.saved_step = self.checkpoint_number + 1, self.step
 
     def write_state(self, state: RunState, message: str = "") -> None:
-        """Say in state.json how far the run is. Raises RunError."""
-        metrics = self.validated.metrics if self.validated else {}
-        headline = {name: metrics[name] for name in (self.recipe.headline,) if name in metrics}
+        """Say in state.json how far the run is. Raises UnwritableError."""
+        if self.validated is not None:
+            self.set_headline(self.validated.metrics)
         self.run.write_progress(
-            Progress(state, self.step, self.elapsed_s, headline, message, self.setbacks, self.pieces)
+            Progress(state, self.step, self.elapsed_s, self.headline, message, self.setbacks, self.pieces)
         )
 
+    def set_headline(self, metrics: Mapping[str, float]) -> None:
+        """Remember, of figures on held-out sprites, the one that stands for a run."""
+        self.headline = {name: value for name, value in metrics.items() if name == self.recipe.headline}
+
     def slow_down(self, why: str, failed_step: int) -> None:
-        """Learn at half the rate from here on. Raises RunError."""
+        """Learn at half the rate from here on. Raises UnwritableError."""
         self.setbacks += 1
         setback = SteppedBack(failed_step, self.step, self.rate_share())
         self.run.append(asdict(setback))
@@ -137,7 +142,7 @@ class Training:
         self._go_on(why, "at half the rate")
 
     def take_smaller_pieces(self, why: str) -> None:
-        """Take a batch in twice as many pieces from here on; their gradients are added up. Raises RunError."""
+        """Take a batch in twice as many pieces from here on; their gradients are added up. Raises UnwritableError."""
         self.pieces *= 2
         self._go_on(why, f"with batches in {self.pieces} pieces")
 
@@ -196,7 +201,8 @@ def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
         network = recipe.build(config, Spec.of(sprites))
         training = _assemble(run, record, recipe, config, sprites, network, device)
         _load_newest(training)
-        training.setbacks, training.pieces = run.progress().setbacks, run.progress().pieces
+        progress = run.progress()
+        training.setbacks, training.pieces = progress.setbacks, progress.pieces
         run.mark_resume(training.step, device.id)
         training.write_state("training")
     return training
@@ -243,6 +249,7 @@ def _load_newest(training: Training) -> None:
         checkpoints.load_optimizers(training.optimizers, parts["optimizer"])
         training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
         training.checkpoint_number = max(other.number for _, other in found)
+        training.set_headline(info.metrics)
         return
     if found:
         raise RunError(f"{training.record.name} has no sound checkpoint left.", "Train anew with the same settings.")

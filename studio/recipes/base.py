@@ -143,6 +143,10 @@ class Recipe(ABC):
     def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
         """The scalar to minimise, on the device. All randomness comes from `rng`, which lives on the device."""
 
+    def weight(self, batch: Batch) -> float | Tensor:
+        """How much a batch counts: of how many `loss` is the mean. A tensor is a scalar on the batch's device."""
+        return len(batch.x)
+
     @abstractmethod
     def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
         """Figures over held-out batches, the same for the same network. Called without gradients, in eval mode."""

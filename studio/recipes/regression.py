@@ -110,6 +110,9 @@ class Regression(Recipe):
         scores = regressor.body(batch.x, feature_mask(regressor.body, batch.x, rng))
         return _loss(regressor, scores.float(), batch.targets)
 
+    def weight(self, batch: Batch) -> float | Tensor:
+        return _known_count(batch.targets)
+
     def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
         """The loss, R2, and how far off the predictions are on average; the baseline always says the mean."""
         regressor = cast(Regressor, network)
@@ -154,4 +157,8 @@ def _loss(regressor: Regressor, scores: Tensor, targets: Tensor) -> Tensor:
     known = ~targets.isnan()
     wanted = (torch.where(known, targets, regressor.mean) - regressor.mean) / regressor.deviation
     losses = F.smooth_l1_loss(torch.where(known, scores, 0), wanted, reduction="none")
-    return losses.sum() / known.sum().clamp(min=1)
+    return losses.sum() / _known_count(targets)
+
+
+def _known_count(targets: Tensor) -> Tensor:
+    return (~targets.isnan()).sum().clamp(min=1)

@@ -90,7 +90,7 @@ def test_a_run_gets_a_name_of_its_own_among_the_studios(folder: Path, capsys: py
     capsys.readouterr()
     assert main(["resume", names[0]]) == DONE  # found by its name; nothing was left to do
     said = capsys.readouterr()
-    assert "Done: 1 step in" in said.out and "nothing is left to do" in said.err
+    assert "studio predict" in said.out and "Done" not in said.out and "nothing is left to do" in said.err
 
 
 def test_presets_change_settings_and_flags_win(folder: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from studio.core.events import CheckpointSaved, Event, LossChunk, QualityMeasured
+from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, QualityMeasured
 from studio.core.generators import returned
 from studio.data import packed
 from studio.engine import checkpoints, copies, features, pace, quality, train
@@ -133,3 +133,19 @@ def test_very_many_sprites_are_not_looked_through_for_copies(run_path: Path, mon
 
 def test_a_classifier_has_no_sprites_to_measure(run_path: Path) -> None:
     assert not of_kind(list(train_classifier(run_path, SPRITES, steps=20)), QualityMeasured)
+
+
+def test_a_measurement_that_can_not_be_written_is_tried_again_before_the_next_step(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails = [True, True]
+
+    def full(*arguments: object) -> None:
+        if fails:
+            fails.pop()
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(quality, "add_metrics", full)
+    kinds = [type(event) for event in trained(run_path)]
+    at = kinds.index(Halted)
+    assert kinds[at : at + 3] == [Halted, Halted, QualityMeasured] and kinds.count(Halted) == 2

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import math
+import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +16,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from studio.core.errors import DeviceFullError, TrainingError
+from studio.core.errors import DeviceFullError, TrainingError, UnwritableError
 from studio.core.events import CheckpointSaved, LossChunk, Notice, RunFinished, SteppedBack
 from studio.data.sprites import Sprites
 from studio.engine import catalogue
@@ -20,10 +24,13 @@ from studio.engine.history import read_history
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
 from studio.engine.train import train_new, train_resumed
+from studio.engine.training import Training
 from studio.recipes.base import Batch
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
-from tests.engine.tools import CPU, of_kind, small_classifier, small_generator
+from studio.recipes.regression import Regression
+from tests.conftest import make_sprites, with_numbers
+from tests.engine.tools import CPU, of_kind, small_classifier, small_generator, small_regression
 
 
 class _Poisoned(Generator):
@@ -147,3 +154,66 @@ def test_a_step_left_out_on_the_device_changes_nothing() -> None:
     vars(optimizer)["found_inf"] = torch.zeros(())
     optimizer.step()
     assert float(weight.detach().max()) < 1
+
+
+def test_pieces_of_a_batch_count_by_the_numbers_that_are_known(
+    tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = with_numbers(sprites)
+    targets = np.where(np.random.default_rng(0).random(some.targets.shape) < 0.6, np.nan, some.targets)
+    some = replace(some, targets=targets.astype(np.float32))
+    found = []
+    for pieces in (1, 4):
+        monkeypatch.setattr(Training, "pieces", pieces)
+        config = small_regression(steps=6, batch_size=8, dropout=0.0, holdout=0.0)
+        found.append(list(train_new(tmp_path / str(pieces), some, Regression(), config, CPU, Control())))
+    whole, parts = (np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)]) for events in found)
+    assert whole == pytest.approx(parts, rel=1e-3) and len(parts) == 6
+
+
+@pytest.mark.parametrize("ending", ["stopped", "closed", "not a number", "full"])
+def test_a_training_that_has_ended_is_not_in_memory(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    recipes = {"not a number": _Poisoned(lambda call: call > 2, monkeypatch), "full": _Hungry(0, monkeypatch)}
+    control, networks = Control(), list[weakref.ref[torch.nn.Module]]()
+
+    def watch() -> None:
+        config = (small_classifier if ending == "full" else small_generator)(steps=1_000)
+        recipe = recipes.get(ending, Generator())
+        with contextlib.closing(train_new(run_path, make_sprites(60), recipe, config, CPU, control)) as events:
+            for event in events:
+                if control.live is not None:
+                    networks.append(weakref.ref(control.live.network))
+                control.stop = ending == "stopped" and isinstance(event, LossChunk)
+                if ending == "closed" and isinstance(event, LossChunk):
+                    return
+
+    gc.collect()
+    gc.disable()
+    try:
+        with contextlib.suppress(TrainingError, DeviceFullError):
+            watch()
+        assert networks and not any(network() for network in networks)
+    finally:
+        gc.enable()
+
+
+def test_what_ended_a_run_is_said_also_when_that_can_not_be_written(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: Any) -> None:
+        raise UnwritableError(run_path, "No space left on device")
+
+    events = train_new(run_path, sprites, _Hungry(0, monkeypatch), small_classifier(batch_size=1), CPU, Control())
+    next(events)
+    monkeypatch.setattr(RunDir, "write_progress", full)
+    with pytest.raises(DeviceFullError):
+        list(events)
+
+
+def test_a_run_that_is_taken_up_keeps_its_figure(run_path: Path, sprites: Sprites) -> None:
+    list(train_new(run_path, sprites, Classifier(), small_classifier(), CPU, Control()))
+    before = RunDir(run_path).progress().headline
+    list(train_resumed(run_path, CPU, Control(stop=True)))
+    assert before and RunDir(run_path).progress().headline == before

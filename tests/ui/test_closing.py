@@ -121,7 +121,7 @@ def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
     qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
     full_disk.setattr("studio.core.files.append_line", no_space_for_lines)
     qtbot.waitUntil(lambda: training.state == "paused", timeout=LONG_MS)
-    hint = "No space left on device. Training waits and nothing is lost: free some space, then go on."
+    hint = "No space left on device. Training waits and nothing is lost. Once that is mended it can go on."
     assert [card.words for card in opened.notices.cards()] == [(f"Can't write to {training.path}.", hint)]
     assert controls.pause.text().strip() == "Go on"
     qtbot.waitUntil(training.is_live, timeout=LONG_MS)
@@ -134,7 +134,13 @@ def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
     assert opened.notices.cards() == []
     qtbot.waitUntil(lambda: training.chunk is not chunk, timeout=LONG_MS)
     assert training.state == "training"
-    training.stop()
+    with full_disk.context() as again:
+        again.setattr("studio.core.files.append_line", no_space_for_lines)
+        click(controls.stop)
+        qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
+        click(controls.stop)
+        qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
+    click(controls.stop)
     qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
     assert training.path is not None and training.failure is None
     steps = read_history(training.path).series["loss"].steps.tolist()
@@ -168,3 +174,37 @@ def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         opened.farewell.insist()
     assert f"Can't write to {opened.session.training.path}." in capsys.readouterr().err
+
+
+def test_a_run_that_waits_for_its_disk_can_be_ended_from_its_message(
+    qtbot: QtBot, opened: Window, full_disk: pytest.MonkeyPatch
+) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    full_disk.setattr("studio.core.files.append_line", no_space_for_lines)
+    qtbot.waitUntil(lambda: opened.session.training.halted is not None, timeout=LONG_MS)
+    (card,) = opened.notices.cards()
+    click(next(button for button in card.findChildren(QPushButton) if button.text().strip() == "End without saving"))
+    qtbot.waitUntil(lambda: not opened.session.training.is_busy(), timeout=LONG_MS)
+    (card,) = opened.notices.cards()
+    assert card.words[1] == "No space left on device. Free some space or choose another folder."
+
+
+def test_the_question_whether_to_leave_keeps_up_with_the_disk(
+    qtbot: QtBot, opened: Window, full_disk: pytest.MonkeyPatch
+) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    opened.close()
+    question = opened.findChild(QMessageBox)
+    assert isinstance(question, QMessageBox) and "Its work is saved" in question.informativeText()
+    full_disk.setattr("studio.core.files.append_line", no_space_for_lines)
+    with qtbot.waitSignal(question.destroyed, timeout=LONG_MS):
+        qtbot.waitUntil(lambda: opened.session.training.halted is not None, timeout=LONG_MS)
+    question = opened.findChild(QMessageBox)
+    assert isinstance(question, QMessageBox) and "is lost when you leave now" in question.informativeText()
+    answer(opened, "Stay")
+    full_disk.undo()
+    opened.session.training.stop()
+    qtbot.waitUntil(lambda: not opened.session.training.is_busy(), timeout=LONG_MS)
+    assert opened.session.training.failure is None and opened.notices.cards() == []

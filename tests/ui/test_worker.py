@@ -192,6 +192,47 @@ def test_a_job_that_is_given_up_ends_and_says_no_more(qtbot: QtBot, dispatcher: 
     assert len(log.events) == received
 
 
+def test_a_job_that_is_given_up_does_not_complain(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+    begun, failing = threading.Event(), threading.Event()
+    failures: list[JobFailed] = []
+    dispatcher.failed.connect(failures.append)
+
+    def events() -> Events:
+        yield Progress(1, 2, "things")
+        begun.set()
+        failing.wait()
+        raise UsageError("No such class.", "Choose another.")
+
+    job = dispatcher.start("files", "old", events(), log.take)
+    qtbot.waitUntil(begun.is_set)
+    dispatcher.give_up(job)
+    failing.set()
+    qtbot.waitUntil(lambda: not dispatcher.running())
+    assert failures == [] and log.count(JobFailed) == 0
+
+
+def test_mail_that_waits_to_be_handed_out_leaves_the_rest_in_its_box(qtbot: QtBot, dispatcher: Dispatcher) -> None:
+    received: list[Event] = []
+
+    def receive(event: Event) -> None:
+        received.append(event)
+        begun = time.perf_counter()
+        while time.perf_counter() - begun < 0.02:
+            pass
+
+    job, box = Job("fast", says(), receive), dispatcher._workers["engine"]._box
+    dispatcher._running[job] = "engine"
+    for title in ("a", "b"):
+        box.put(job, Notice("info", title))
+    dispatcher.deliver()
+    for step in range(3):
+        box.put(job, chunk(step))
+    box.put(job, JobEnded("done"))
+    qtbot.waitUntil(lambda: not dispatcher.running())
+    assert [type(event) for event in received] == [Notice, Notice, LossChunk, JobEnded]
+    assert len(received[2].losses) == 3  # type: ignore[attr-defined]
+
+
 def test_cancelling_closes_the_generator_within_a_tick(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
     closed: list[float] = []
     job = dispatcher.start("files", "import", ticks(0.02, closed), log.take)
