@@ -68,8 +68,8 @@ def look_over(studio: Studio, app: QApplication) -> None:
     session, window = studio.session, studio.window
     wait(lambda: session.importing.sprites and session.workshop.recipes and session.workshop.devices)
     window.show_page("sprites")
+    wait(lambda: not session.dispatcher.running())  # colours are counted, the doctor has looked
     take(studio, app, "sprites", "light")
-    wait(lambda: not session.doctor.is_looking)
     window.sprites.tabs.setCurrentIndex(1)
     take(studio, app, "doctor", "light")
     window.sprites.tabs.setCurrentIndex(0)

@@ -22,8 +22,11 @@ _SHORTCUTS = (
     ("Ctrl+.", "Stop, and keep the work"),
     ("Ctrl+S", "Save the sprites on show"),
     ("Ctrl+E", "Export the model"),
+    ("Delete", "Leave out the sprites that are chosen"),
+    ("Ctrl+Z, Ctrl+Shift+Z", "Undo, and redo, what was done to the sprites"),
     ("Ctrl+1 to Ctrl+4", "The four pages"),
     ("F1", "This sheet"),
+    ("Ctrl+Q", "Leave; what trains is saved"),
 )
 
 

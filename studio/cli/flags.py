@@ -51,7 +51,8 @@ def _add(group: argparse._ArgumentGroup, item: Setting, name: str) -> None:
         return
     bounds = f", {item.bounds()}" if item.bounds() and (item.high or 0) < _BEYOND_REACH else ""
     default = f"{item.default:g}" if isinstance(item.default, float) else str(item.default)
-    unit = f" {item.unit}" if item.unit else ""
+    word = item.unit.removesuffix("s") if item.default == 1 and len(item.unit) > 2 else item.unit
+    unit = f" {word}" if word else ""
     help_text = f"{item.help} (default: {default or 'none'}{unit}{bounds})"
     metavar = "{" + ",".join(map(shlex.quote, item.choices)) + "}" if item.choices else _KINDS[item.kind]
     group.add_argument(flag, dest=dest, default=absent, type=_reader(item), metavar=metavar, help=_escaped(help_text))

@@ -57,6 +57,8 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=32)
 
 
+_SPRITES = "sprites: folders, zip archives, files or sheets"
+
 Commands = argparse._SubParsersAction  # mypy: the parsers are plain ArgumentParsers
 
 
@@ -98,12 +100,14 @@ def _command(
 def _demo(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     about = "the main job on the demo sprites: in the window, or in the terminal where there is no screen"
     parser = _command(commands, "demo", about, "demo")
-    parser.add_argument("--minutes", type=float, default=2.5, metavar="X", help="how long to train (default: 2.5)")
+    parser.add_argument(
+        "--minutes", type=float, default=2.5, metavar="X", help="in the terminal: how long to train (default: 2.5)"
+    )
     parser.add_argument(
         "--out",
         type=Path,
         metavar="FOLDER",
-        help="where the results go (default: ./demo-output, or the next free name)",
+        help="in the terminal: where the results go (default: ./demo-output, or the next free name)",
     )
     parser.add_argument("--terminal", action="store_true", help="stay in the terminal, also where there is a screen")
 
@@ -135,7 +139,9 @@ def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> Non
     parser = _command(commands, "train", "train a model on sprites", "training", "PATH... ")
     _add_sources(parser)
     parser.add_argument("--recipe", default="generator", metavar="NAME", help="kind of model (default: generator)")
-    parser.add_argument("--preset", metavar="NAME", help="settings that belong together: quick, standard, best, ...")
+    parser.add_argument(
+        "--preset", metavar="NAME", help="settings that belong together: quick, standard, best; flags win over it"
+    )
     _add_device(parser)
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--name", help="name of the run (default: date, sprites and recipe)")
@@ -179,7 +185,7 @@ def _predict(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
     about = "name the class of sprites with a trained classifier, or their numbers with a trained regression"
     parser = _command(commands, "predict", about, "using", "RUN PATH... ", aliases=("classify",))
     _add_run(parser, checkpoint=True)
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="sprites: files or folders")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=_SPRITES)
     _add_device(parser)
 
 
@@ -192,7 +198,7 @@ def _evaluate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
         nargs="*",
         type=Path,
         metavar="PATH",
-        help="sprites to judge instead of the run's own: files or folders",
+        help="sprites to judge instead of the run's own: folders, zip archives, files or sheets",
     )
     _add_device(parser)
     if _is_command(words, "evaluate"):
@@ -204,18 +210,20 @@ def _evaluate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
 def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     parser = _command(commands, "export", "write a trained model for other programs, and check it", "using", "RUN ")
     _add_run(parser, checkpoint=True)
-    parser.add_argument("--format", metavar="NAME", help="safetensors, state_dict, ... (default: what --out ends in)")
+    parser.add_argument("--format", metavar="NAME", help="safetensors or state_dict (default: what --out ends in)")
     parser.add_argument("--out", type=Path, metavar="PATH", help="file or folder (default: the run's exports folder)")
 
 
 def _palette(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     about = "show a palette or save it in another format; take one from sprites, or bring sprites into one"
     parser = _command(commands, "palette", about, "palettes", "PATH... ")
-    _add_sources(parser, "a palette file; with --extract or --snap sprites: folders, files or sheets")
+    _add_sources(parser, f"a palette file; with --extract or --snap {_SPRITES}")
     job = parser.add_mutually_exclusive_group()
     job.add_argument("--extract", action="store_true", help="take the palette from the sprites")
     job.add_argument("--snap", type=Path, metavar="FILE", help="write copies of the sprites in the colours of FILE")
-    parser.add_argument("--colours", type=int, metavar="N", help="at most so many with --extract, to 256 (default: 32)")
+    parser.add_argument(
+        "--colours", type=int, metavar="N", help="with --extract, at most so many, up to 256 (default: 32)"
+    )
     parser.add_argument("--dither", action="store_true", help="with --snap, make colours up of two, in a pattern")
     parser.add_argument(
         "--out",
@@ -229,7 +237,7 @@ def _runs(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
     _command(commands, "runs", "list every run", "looking")
 
 
-def _add_sources(parser: argparse.ArgumentParser, about: str = "sprites: folders, files or sheets") -> None:
+def _add_sources(parser: argparse.ArgumentParser, about: str = _SPRITES) -> None:
     from studio.cli.flags import add_settings
     from studio.data.imported import ImportOptions
 

@@ -244,8 +244,8 @@ class TrainingConfig(Config):
     )
     data_on_device: str = setting(
         "auto",
-        "Keep all sprites in the device's memory, or load each batch in the background: auto loads what would not "
-        "leave the device enough room. Either way the same is learnt.",
+        "Keep all sprites in the device's memory, or load each batch in the background; auto does that where they "
+        "would not leave the device enough room. Either way the same is learnt.",
         choices=("auto", "yes", "no"),
         advanced=True,
         label="Data on the device",

@@ -44,7 +44,7 @@ class ReadOptions(Config):
     )
     tile: int = setting(
         0,
-        "Width of a grid's tiles; 0 tells the whole grid of each sheet from its pixels.",
+        "Width of a grid's tiles; 0 finds the whole grid of each sheet in its pixels.",
         label="Tile width",
         unit="px",
         low=0,
@@ -96,7 +96,7 @@ class ReadOptions(Config):
     shrink: int = setting(
         1,
         "Sprites that were enlarged come back to their true size: so many pixels become one where all of them agree; "
-        "0 tells how many from each sprite, 1 leaves all as they are.",
+        "0 finds out for each sprite, 1 leaves all as they are.",
         label="Enlarged by",
         low=0,
         high=16,

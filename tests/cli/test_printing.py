@@ -150,6 +150,6 @@ def test_what_can_not_go_on_says_so_once_and_is_tried_again(
 
     follow(job(), PlainReporter(), events.RunStarted)
     said = capsys.readouterr().err.splitlines()
-    line = "Error: Can't write to /runs/a. No space left on device. It is tried again until it works; Ctrl+C twice gives up."
-    assert said[:3] == [line, "Going on.", line]
+    error = f"Error: {full.title} {full.hint} It is tried again until it works; Ctrl+C twice gives up."
+    assert said[:3] == [error, "Going on.", error]
     assert waits == [RETRY_S] * 3

@@ -175,12 +175,16 @@ def test_pieces_of_a_batch_count_by_the_numbers_that_are_known(
 def test_a_training_that_has_ended_is_not_in_memory(
     run_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
-    recipes = {"not a number": _Poisoned(lambda call: call > 2, monkeypatch), "full": _Hungry(0, monkeypatch)}
+    class Full(Generator):
+        def loss(self, *arguments: Any) -> torch.Tensor:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    recipes = {"not a number": _Poisoned(lambda call: call > 2, monkeypatch), "full": Full()}
     control, networks = Control(), list[weakref.ref[torch.nn.Module]]()
 
     def watch() -> None:
-        config = (small_classifier if ending == "full" else small_generator)(steps=1_000)
-        recipe = recipes.get(ending, Generator())
+        config, recipe = small_generator(steps=1_000), recipes.get(ending, Generator())
+        monkeypatch.setitem(catalogue.recipes(), recipe.name, recipe)
         with contextlib.closing(train_new(run_path, make_sprites(60), recipe, config, CPU, control)) as events:
             for event in events:
                 if control.live is not None:
