@@ -197,6 +197,11 @@ def same_as(name: str, classes: tuple[str, str], *, numbers_differ: bool) -> str
     return f"the same pixels as {name}{conflict}" + (", which has other numbers" if numbers_differ else "")
 
 
+def too_few(class_name: str, count: int) -> str:
+    """Why a sprite of a small class is left out."""
+    return f"its class {class_name!r} has only {wording.count(count, 'sprite')}"
+
+
 def _fit(rgba: Rgba, canvas: Rgba) -> None:
     """Centre the picture on the canvas; where it is larger, its visible part."""
     if max(rgba.shape[:2]) > canvas.shape[0]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from studio.core import wording
 from studio.core.events import Event, Progress, Rgba
-from studio.data.arranging import Arranged
+from studio.data.arranging import Arranged, too_few
 from studio.data.canvas import OPAQUE, as_numbers, clear_hidden
 from studio.data.colour_use import colours_used
 from studio.data.imported import ImportOptions, Quarantined
@@ -30,7 +30,7 @@ from studio.data.scratch import Scratch
 from studio.data.similar import find_similar
 from studio.data.snapping import snap
 from studio.data.sprites import Sprites
-from studio.data.twins import BY_NAME, with_twins_for
+from studio.data.twins import BY_NAME, in_place_of_few, in_place_of_named
 
 _AT_ONCE = 256  # sprites
 _OWN_PALETTE = 0.98  # share of the pixels that as many colours as asked for hold, where a set has a palette of so many
@@ -46,8 +46,11 @@ def mend(arranged: Arranged, options: ImportOptions, folder: Path | None) -> Gen
     Without such options it is `arranged` itself. Very many sprites go to a scratch file in `folder`. Raises
     BadInputError for a palette that can't be used, OSError when there is no room.
     """
+    is_out = is_left_out(options.leave_out)
     if options.leave_out:
-        arranged = with_twins_for(arranged, is_left_out(options.leave_out))
+        arranged = in_place_of_named(arranged, is_out)
+    if options.class_minimum > 1:
+        arranged = in_place_of_few(arranged, options.class_minimum, is_out)
     sprites = yield from _repainted(arranged.sprites, options, folder)
     changed = _different(arranged.sprites.rgba, sprites.rgba)
     chosen = _Chosen(sprites)
@@ -244,8 +247,7 @@ class _Chosen:
         counts = np.bincount(self._all.labels[self._kept], minlength=len(self._all.class_names))
         for index in np.flatnonzero(self._kept & (counts[self._all.labels] < minimum)).tolist():
             label = self._all.labels[index]
-            words = f"its class {self._all.class_names[label]!r} has only {wording.count(int(counts[label]), 'sprite')}"
-            self._drop(index, "small class", words)
+            self._drop(index, "small class", too_few(self._all.class_names[label], int(counts[label])))
 
     def sprites(self) -> Sprites:
         """Those that are kept, in classes that none of them is without."""

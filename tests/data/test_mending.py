@@ -213,6 +213,23 @@ def test_a_copy_in_the_right_class_keeps_its_numbers_and_what_is_said_of_its_pix
     assert left_out(found) == {"a wrong/x.png": "chosen"}
 
 
+def test_a_copy_in_a_large_class_takes_the_place_of_a_sprite_in_a_small_one(tmp_path: Path) -> None:
+    write(tmp_path / "a few" / "x.png", sprite(0))
+    write(tmp_path / "a few" / "y.png", sprite(1))
+    write(tmp_path / "two" / "y.png", sprite(1))
+    write(tmp_path / "one" / "x.png", sprite(0))
+    for number in (0, 2, 3):
+        write(tmp_path / "some" / f"{number}.png", sprite(number))
+    found = opened(tmp_path, class_minimum=2)
+    assert found.sprites.names == ("a few/x.png", "a few/y.png", "some/2.png", "some/3.png")
+    found = opened(tmp_path, class_minimum=2, leave_out="a few/y.png")
+    assert sorted(found.sprites.names) == ["some/0.png", "some/2.png", "some/3.png"]
+    assert found.sprites.class_names == ("some",) and np.array_equal(named(found, "some/0.png"), sprite(0))
+    gone = {"a few/x.png": "small class", "a few/y.png": "chosen", "one/x.png": "duplicate", "two/y.png": "small class"}
+    assert left_out(found) == gone
+    assert "its class 'a few' has only 1 sprite" in {item.reason for item in found.quarantine}
+
+
 def test_leaving_all_out_says_so(folder: Path) -> None:
     with pytest.raises(BadInputError, match="all 7 sprites are left out") as caught:
         opened(folder, leave_out="*")
