@@ -14,7 +14,7 @@ _NAME = "style.json"
 
 
 def save_style(run: RunDir, style: PixelStyle) -> None:
-    """Write the style of the run's sprites. Raises RunError."""
+    """Write the style of the run's sprites. Raises UnwritableError."""
     with writing(run.path):
         files.write_atomic(run.path / _NAME, json.dumps(style.to_json()).encode())
 
