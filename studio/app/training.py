@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -50,7 +51,7 @@ class Training(QObject):
         self.record: RunRecord | None = None
         self.chunk: LossChunk | None = None  # the newest
         self.samples: SamplesReady | None = None
-        self.validated: Validated | None = None
+        self.heldout: Mapping[str, float] = {}  # the newest figures on held-out sprites
         self.advice: Advised | None = None
         self.halted: Halted | None = None  # why it is paused, if nobody wanted that
         self.failure: JobFailed | None = None  # what ended the run
@@ -116,7 +117,8 @@ class Training(QObject):
         from studio.engine.model import Control  # torch is there: the device came from it
 
         self.control, self.device, self.title = Control(), device, title
-        self.path = self.record = self.chunk = self.samples = self.validated = self.advice = None
+        self.path = self.record = self.chunk = self.samples = self.advice = None
+        self.heldout = {}
         self.halted = self.failure = None
         return self.control
 
@@ -131,11 +133,12 @@ class Training(QObject):
         elif isinstance(event, SamplesReady):
             self.samples = event
         elif isinstance(event, Validated):
-            self.validated = event
+            self.heldout = event.metrics
         elif isinstance(event, Advised):
             self.advice = event
         elif isinstance(event, HistoryRead):
             self.advice = advice_on(event.history)
+            self.heldout = {name: float(curve.values[-1]) for name, curve in event.history.validation.items()}
         elif isinstance(event, RunStarted):
             self.path, self.title = event.path, event.path.name
         elif isinstance(event, answers.RunDescribed):

@@ -108,6 +108,8 @@ def test_a_stopped_run_is_resumed_with_its_curves(qtbot: QtBot, ready: Session) 
     assert started.first_step == step
     ready.training.stop()
     wait_idle(qtbot, ready)
+    ready.training._receive(read)
+    assert ready.training.heldout["loss"] == read.history.validation["loss"].values[-1]
 
 
 def test_generating_works_while_training_and_while_paused(qtbot: QtBot, ready: Session) -> None:

@@ -48,7 +48,7 @@ def readings(chunk: LossChunk, training: Training) -> dict[str, str]:
         "Step": wording.number(chunk.first_step + len(chunk.losses)),
         "Epoch": f"{chunk.epoch:.1f}" if chunk.epoch < 100 else wording.number(int(chunk.epoch)),
         "Loss": wording.decimal(float(chunk.losses.mean())),
-        "Held out": figures(training.validated.metrics) if training.validated else "–",
+        "Held out": figures(training.heldout),
         "Speed": wording.rate(chunk.sprites_per_s),
         "Time left": "Paused" if training.state == "paused" else wording.duration(chunk.eta_s),
         "Memory": wording.memory(chunk.memory_bytes, total),
