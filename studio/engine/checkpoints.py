@@ -52,7 +52,7 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
         hashes = {}
         for part in _PARTS:
             content = as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in parts[part].items()})
-            (temporary / f"{part}.safetensors").write_bytes(content)  # the library's own words on a full disk are vague
+            (temporary / f"{part}.safetensors").write_bytes(content)  # save_file hides what the system says
             hashes[part] = hashlib.sha256(content).hexdigest()
         _write_record(temporary, dataclasses.replace(info, sha256=hashes))
         files.remove(target)  # a damaged one that a resume went past; sound ones are never written again
