@@ -47,8 +47,6 @@ class Farewell(QObject):
     def insist(self) -> None:
         """Leave without asking, as `leave` does, but also when saving fails: stderr is told."""
         self._insists = True
-        if self._training.halted is not None:
-            self._training.give_up()
         self.leave()
 
     @Slot()
@@ -56,7 +54,8 @@ class Farewell(QObject):
         """Save what trains; `ready` comes when that is done, `stayed` when it fails."""
         self._leaving = True
         if self._training.is_busy():
-            self._training.stop()
+            end = self._training.give_up if self._insists else self._training.stop
+            end()
             self._deadline.start()
         else:
             self.ready.emit()
@@ -94,7 +93,8 @@ class Farewell(QObject):
         if not self._leaving:
             return
         if self._training.is_busy():
-            self._stay_if_halted()
+            if self._training.halted is not None:
+                self._face_halt()
             return
         self._deadline.stop()
         failure = self._training.failure
@@ -107,11 +107,11 @@ class Farewell(QObject):
             return
         self.ready.emit()
 
-    def _stay_if_halted(self) -> None:
+    def _face_halt(self) -> None:
         """The run can't be saved for now: a notice says so, and its work is in memory."""
-        if self._training.halted is not None and self._insists:
-            self._training.give_up()
-        elif self._training.halted is not None:
+        if self._insists:
+            self.leave()
+        else:
             self._leaving = False
             self._deadline.stop()
 

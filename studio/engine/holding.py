@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
 from studio.core.errors import UnwritableError
 from studio.core.events import Event, Halted
 from studio.engine.model import Control
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def until_written(control: Control, write: Callable[[], T]) -> Generator[Event, None, T]:
-    """Call `write` until it does not fail, and return what it does; yields Halted after each failure.
+def until_written(
+    control: Control, write: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> Generator[Event, None, T]:
+    """Call `write` with these arguments until it does not fail, and return what it does; yields Halted each time.
 
     Raises UnwritableError when `control.give_up` is set.
     """
     while True:
         try:
-            return write()
+            return write(*args, **kwargs)
         except UnwritableError as error:
             if control.give_up:
                 raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -131,7 +130,7 @@ class QualityMeter:
         new = yield from draw(model, labels, GenerateSettings())
         figures = yield from yardstick.judge(new)
         measured = QualityMeasured(model.step, figures, yardstick.against)
-        yield from until_written(self._control, functools.partial(_keep, training, measured))
+        yield from until_written(self._control, _keep, training, measured)
         training.measuring_step = None
         self._measured_step = model.step
         yield measured

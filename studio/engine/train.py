@@ -121,7 +121,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         steps_a_tick = max(1, min(2 * steps_a_tick, round(count * TICK_S / max(tick_s, 1e-6))))
         _raise_unless_finite(first_step, losses + norms)
         chunk = _chunk(training, first_step, losses, norms, speed)
-        yield from until_written(control, functools.partial(training.run.append, chunk))
+        yield from until_written(control, training.run.append, chunk)
         yield chunk
 
         epoch = training.step * config.batch_size // len(training.train_set)
@@ -142,7 +142,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         yield from quality.finish()
     reason: Literal["stopped", "finished"] = "stopped" if training.used_up() < 1 else "finished"
     training.elapsed_s = clock.now_s()
-    yield from until_written(control, functools.partial(training.write_state, reason))
+    yield from until_written(control, training.write_state, reason)
     yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
 
 
@@ -151,7 +151,7 @@ def validate(training: Training, control: Control) -> Events:
     if not len(training.heldout):
         return
     training.validated = heldout_figures(training.model(), training.heldout)
-    yield from until_written(control, functools.partial(training.run.append, training.validated))
+    yield from until_written(control, training.run.append, training.validated)
     yield training.validated
 
 
@@ -191,7 +191,7 @@ def live_samples(training: Training, control: Control) -> Events:
             yield Progress(number, SAMPLE_STEPS, "live samples")
         else:
             sprites = true_pixels(to_rgba(x).numpy(), labels, training.style)
-            yield from until_written(control, functools.partial(training.run.save_samples, training.step, sprites))
+            yield from until_written(control, training.run.save_samples, training.step, sprites)
             yield SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
 
 
@@ -244,7 +244,7 @@ def _guarded(training: Training, take_care: Callable[[Training], None], control:
         with devices.faults(training.device):
             yield from advised(clock.timed(train(training, control, clock, quality)), read_history(training.run.path))
     except (StudioError, RuntimeError, OSError) as error:
-        with contextlib.suppress(UnwritableError):  # it may be what has failed, and is not what is to be said else
+        with contextlib.suppress(UnwritableError):  # to be said is what has ended the run
             training.write_state("failed", str(error))
         raise
     finally:

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
+from studio.app.training import Training
 from studio.app.window import Window
 from studio.engine.history import read_history, summarise
 from tests.ui.conftest import LONG_MS, click, start_tiny, trains
@@ -106,20 +107,38 @@ def test_the_window_comes_back_as_it_was(qtbot: QtBot, qapp: QApplication, opene
     assert again.size() == size
 
 
+class Disk:
+    """The disk that runs are on."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self._patch = patch
+
+    def fill(self) -> None:
+        self._patch.setattr("studio.core.files.append_line", no_space_for_lines)
+
+    def free(self) -> None:
+        self._patch.undo()
+
+
 @pytest.fixture
-def full_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """A disk without space until this is undone."""
+def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     with monkeypatch.context() as patch:
-        yield patch
+        yield Disk(patch)
+
+
+@pytest.fixture
+def training(qtbot: QtBot, opened: Window) -> Training:
+    """A run without end that trains in the window."""
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    return opened.session.training
 
 
 def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
-    qtbot: QtBot, opened: Window, full_disk: pytest.MonkeyPatch
+    qtbot: QtBot, opened: Window, training: Training, disk: Disk
 ) -> None:
-    training, controls = opened.session.training, opened.train.controls
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
-    full_disk.setattr("studio.core.files.append_line", no_space_for_lines)
+    controls = opened.train.controls
+    disk.fill()
     qtbot.waitUntil(lambda: training.state == "paused", timeout=LONG_MS)
     hint = "No space left on device. Training waits and nothing is lost. Once that is mended it can go on."
     assert [card.words for card in opened.notices.cards()] == [(f"Can't write to {training.path}.", hint)]
@@ -129,17 +148,16 @@ def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
     click(controls.pause)
     qtbot.waitUntil(lambda: training.state == "paused", timeout=LONG_MS)
     assert training.chunk is chunk
-    full_disk.undo()
+    disk.free()
     click(controls.pause)
     assert opened.notices.cards() == []
     qtbot.waitUntil(lambda: training.chunk is not chunk, timeout=LONG_MS)
     assert training.state == "training"
-    with full_disk.context() as again:
-        again.setattr("studio.core.files.append_line", no_space_for_lines)
+    disk.fill()
+    for _ in range(2):
         click(controls.stop)
         qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
-        click(controls.stop)
-        qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
+    disk.free()
     click(controls.stop)
     qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
     assert training.path is not None and training.failure is None
@@ -148,63 +166,55 @@ def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
 
 
 def test_a_window_with_a_run_that_waits_for_its_disk_says_what_leaving_costs(
-    qtbot: QtBot, opened: Window, full_disk: pytest.MonkeyPatch
+    qtbot: QtBot, opened: Window, training: Training, disk: Disk
 ) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
-    full_disk.setattr("studio.core.files.append_line", no_space_for_lines)
+    disk.fill()
     opened.close()
     answer(opened, "Stop and save")
-    qtbot.waitUntil(lambda: opened.session.training.halted is not None, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
     assert opened.isVisible()
     opened.close()
     answer(opened, "Stay")
-    assert opened.isVisible() and opened.session.training.state == "paused"
+    assert opened.isVisible() and training.state == "paused"
     opened.close()
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         answer(opened, "Leave without saving")
 
 
 def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
-    qtbot: QtBot, opened: Window, full_disk: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    qtbot: QtBot, opened: Window, training: Training, disk: Disk, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
-    full_disk.setattr("studio.core.files.append_line", no_space_for_lines)
+    disk.fill()
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         opened.farewell.insist()
-    assert f"Can't write to {opened.session.training.path}." in capsys.readouterr().err
+    assert f"Can't write to {training.path}." in capsys.readouterr().err
 
 
 def test_a_run_that_waits_for_its_disk_can_be_ended_from_its_message(
-    qtbot: QtBot, opened: Window, full_disk: pytest.MonkeyPatch
+    qtbot: QtBot, opened: Window, training: Training, disk: Disk
 ) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
-    full_disk.setattr("studio.core.files.append_line", no_space_for_lines)
-    qtbot.waitUntil(lambda: opened.session.training.halted is not None, timeout=LONG_MS)
+    disk.fill()
+    qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
     (card,) = opened.notices.cards()
     click(next(button for button in card.findChildren(QPushButton) if button.text().strip() == "End without saving"))
-    qtbot.waitUntil(lambda: not opened.session.training.is_busy(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
     (card,) = opened.notices.cards()
     assert card.words[1] == "No space left on device. Free some space or choose another folder."
 
 
 def test_the_question_whether_to_leave_keeps_up_with_the_disk(
-    qtbot: QtBot, opened: Window, full_disk: pytest.MonkeyPatch
+    qtbot: QtBot, opened: Window, training: Training, disk: Disk
 ) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
     opened.close()
     question = opened.findChild(QMessageBox)
     assert isinstance(question, QMessageBox) and "Its work is saved" in question.informativeText()
-    full_disk.setattr("studio.core.files.append_line", no_space_for_lines)
+    disk.fill()
     with qtbot.waitSignal(question.destroyed, timeout=LONG_MS):
-        qtbot.waitUntil(lambda: opened.session.training.halted is not None, timeout=LONG_MS)
+        qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
     question = opened.findChild(QMessageBox)
     assert isinstance(question, QMessageBox) and "is lost when you leave now" in question.informativeText()
     answer(opened, "Stay")
-    full_disk.undo()
-    opened.session.training.stop()
-    qtbot.waitUntil(lambda: not opened.session.training.is_busy(), timeout=LONG_MS)
-    assert opened.session.training.failure is None and opened.notices.cards() == []
+    disk.free()
+    training.stop()
+    qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
+    assert training.failure is None and opened.notices.cards() == []
