@@ -138,6 +138,7 @@ class Training(QObject):
             self.advice = event
         elif isinstance(event, HistoryRead):
             self.advice = advice_on(event.history)
+            self.samples = event.samples[-1] if event.samples else None
             self.heldout = {name: float(curve.values[-1]) for name, curve in event.history.validation.items()}
         elif isinstance(event, RunStarted):
             self.path, self.title = event.path, event.path.name

@@ -16,8 +16,8 @@ from PIL import Image
 
 from studio.core import pictures, places
 from studio.core.errors import RunError
-from studio.core.events import Event, Events, Rgba, SteppedBack
-from studio.engine.rundir import CONFUSION, METRICS, Progress, RunDir, RunRecord
+from studio.core.events import Event, Events, SamplesReady, SteppedBack
+from studio.engine.rundir import CAPTIONS, CONFUSION, METRICS, Progress, RunDir, RunRecord
 
 MOST_SAMPLES = 300  # pictures that are read back: of more, as many that are evenly spread over the run
 
@@ -62,11 +62,11 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class HistoryRead(Event):
-    """The curves of one run, and its live samples as (step, uint8 [N, S, S, 4]), the oldest first."""
+    """The curves of one run, and its live samples, the oldest first."""
 
     path: Path
     history: History
-    samples: tuple[tuple[int, Rgba], ...]
+    samples: tuple[SamplesReady, ...]
 
 
 def list_runs(extra: Iterable[Path] = ()) -> Events:
@@ -99,7 +99,7 @@ def read_run(path: Path) -> Events:
     yield HistoryRead(path, read_history(path), tuple(read_samples(path, record.size)))
 
 
-def read_samples(path: Path, size: int) -> Iterator[tuple[int, Rgba]]:
+def read_samples(path: Path, size: int) -> Iterator[SamplesReady]:
     """The live samples that a run has on disk, the oldest first; unreadable ones are passed over.
 
     Of very many, the first, the last and some between.
@@ -109,9 +109,24 @@ def read_samples(path: Path, size: int) -> Iterator[tuple[int, Rgba]]:
     for picture_path in (paths[place] for place in spread):
         try:
             with Image.open(picture_path) as picture:
-                yield int(picture_path.stem), pictures.untile(np.asarray(picture.convert("RGBA")), size)
+                sprites = pictures.untile(np.asarray(picture.convert("RGBA")), size)
+                captions = _captions(picture.info.get(CAPTIONS))
+            step = int(picture_path.stem)
         except (OSError, ValueError, SyntaxError):
             continue
+        if captions and len(captions) <= len(sprites):  # what is left of the last row is empty
+            yield SamplesReady(step, sprites[: len(captions)], captions)
+        else:
+            yield SamplesReady(step, sprites)
+
+
+def _captions(text: object) -> tuple[str, ...]:
+    """The captions that a picture of live samples holds; none when the text is not what the studio writes."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else []
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def read_history(path: Path) -> History:

@@ -25,15 +25,17 @@ from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from studio.core import files, pictures
 from studio.core.errors import RunError, UnwritableError
-from studio.core.events import LossChunk, QualityMeasured, Rgba, Validated
+from studio.core.events import LossChunk, QualityMeasured, SamplesReady, Validated
 
 FORMAT = 1
 SAMPLE_COLUMNS = 8
 METRICS = "metrics.jsonl"
 CONFUSION = "confusion.json"
+CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
 
 RunState = Literal["training", "finished", "stopped", "failed"]
 
@@ -179,11 +181,14 @@ class RunDir:
             with writing(self.path):
                 files.write_atomic(self.path / CONFUSION, json.dumps(values, separators=(",", ":")).encode())
 
-    def save_samples(self, step: int, sprites: Rgba) -> Path:
-        """Write live samples, uint8 [N, S, S, 4], as one picture. Raises UnwritableError."""
-        target = self.samples / f"{step:08d}.png"
+    def save_samples(self, samples: SamplesReady) -> Path:
+        """Write live samples as one picture, with their captions as text in it. Raises UnwritableError."""
+        target = self.samples / f"{samples.step:08d}.png"
+        text = PngInfo()
+        text.add_text(CAPTIONS, json.dumps(samples.captions))
         with writing(self.path), files.atomic_path(target) as temporary:
-            Image.fromarray(pictures.tile(sprites, SAMPLE_COLUMNS)).save(temporary, format="PNG")
+            picture = Image.fromarray(pictures.tile(samples.sprites, SAMPLE_COLUMNS))
+            picture.save(temporary, format="PNG", pnginfo=text)
         return target
 
     def _write_json(self, name: str, values: Mapping[str, Any]) -> None:

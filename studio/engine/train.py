@@ -191,8 +191,9 @@ def live_samples(training: Training, control: Control) -> Events:
             yield Progress(number, SAMPLE_STEPS, "live samples")
         else:
             sprites = true_pixels(to_rgba(x).numpy(), labels, training.style)
-            yield from until_written(control, training.run.save_samples, training.step, sprites)
-            yield SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
+            samples = SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
+            yield from until_written(control, training.run.save_samples, samples)
+            yield samples
 
 
 def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:

@@ -42,7 +42,8 @@ class Safetensors(ModelExport):
             "import json\n"
             "from safetensors import safe_open\n\n"
             f'with safe_open("{paths[0].name}", framework="pt", device="cpu") as file:\n'
-            f"    about = file.metadata()  # recipe, config, size, {names}, architecture, step\n"
+            f"    # recipe, config, size, {names}, architecture, step\n"
+            "    about = file.metadata()\n"
             "    weights = {name: file.get_tensor(name) for name in file.keys()}\n"
             f'{names} = json.loads(about["{names}"])\n'
         )

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from studio.core import places
 from studio.core.errors import RunError
@@ -30,8 +32,9 @@ def test_curves_are_what_was_trained(run_path: Path, sprites: Sprites) -> None:
     assert read.history.checkpoints == [12]
     assert read.history.validation["loss"].steps[-1] == 12
     shown = of_kind(events, SamplesReady)
-    assert [step for step, _ in read.samples] == [event.step for event in shown]
-    assert np.array_equal(read.samples[-1][1], shown[-1].sprites)
+    assert [samples.step for samples in read.samples] == [event.step for event in shown]
+    assert np.array_equal(read.samples[-1].sprites, shown[-1].sprites)
+    assert read.samples[-1].captions == shown[-1].captions
 
 
 def test_a_confusion_matrix_comes_back(run_path: Path, sprites: Sprites) -> None:
@@ -68,12 +71,28 @@ def test_a_confusion_matrix_that_is_overtaken_or_damaged_is_left_out(tmp_path: P
 def test_of_very_many_samples_some_are_read_from_all_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run, pixels = RunDir(tmp_path), np.zeros((2, 8, 8, 4), np.uint8)
     for step in range(0, 120, 10):
-        run.save_samples(step, pixels + np.uint8(step))
+        run.save_samples(SamplesReady(step, pixels + np.uint8(step), ("a", "b")))
     assert len(list(read_samples(tmp_path, 8))) == 12
     monkeypatch.setattr(history, "MOST_SAMPLES", 5)
-    found = dict(read_samples(tmp_path, 8))
-    assert list(found) == [0, 30, 60, 80, 110]
-    assert all((sprites[:2] == step).all() for step, sprites in found.items())
+    found = list(read_samples(tmp_path, 8))
+    assert [samples.step for samples in found] == [0, 30, 60, 80, 110]
+    assert all((samples.sprites == np.uint8(samples.step)).all() for samples in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[", '"words"', "{}", "null", json.dumps(["too", "many"] * 5), "[" * 100_000],
+    ids=lambda text: text[:9],
+)
+def test_samples_with_a_text_of_another_kind_have_no_captions(tmp_path: Path, text: str) -> None:
+    run, pixels = RunDir(tmp_path), np.zeros((2, 8, 8, 4), np.uint8)
+    path, chunk = run.save_samples(SamplesReady(0, pixels, ("a", "b"))), PngInfo()
+    chunk.add_text("Captions", text)
+    with Image.open(path) as picture:
+        picture.load()
+    picture.save(path, pnginfo=chunk)
+    (samples,) = read_samples(tmp_path, 8)
+    assert samples.captions == () and len(samples.sprites) == 8
 
 
 def test_a_long_run_is_read_without_holding_its_text(tmp_path: Path) -> None:

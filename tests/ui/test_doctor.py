@@ -107,10 +107,10 @@ def test_what_is_found_later_leaves_the_chosen_group_alone(looked_over: Window) 
 def test_chosen_sprites_are_left_out_by_a_key(qtbot: QtBot, looked_over: Window) -> None:
     page, importing = looked_over.sprites, looked_over.session.importing
     page.tabs.setCurrentIndex(0)
-    assert importing.sprites is not None and not page.selection.isVisible()
+    assert importing.sprites is not None and not page.selection.leave_out.isVisible()
     names, count = importing.sprites.names, len(importing.sprites)
     page.grid.select([1, 3])
-    assert page.selection.isVisible()
+    assert page.selection.leave_out.isVisible()
     page.grid.view.setFocus()
     with qtbot.waitSignal(importing.imported, timeout=LONG_MS):
         QTest.keyClick(page.grid.view, Qt.Key.Key_Delete)

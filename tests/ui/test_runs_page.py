@@ -16,7 +16,7 @@ from studio.app import jobs, theme
 from studio.app.pages.runs import RunsPage
 from studio.app.session import Session
 from studio.app.widgets.time_plot import TimePlot
-from studio.core.events import Events, Notice
+from studio.core.events import Events, Notice, SamplesReady
 from studio.engine.history import Curve, History, HistoryRead, RunSummary
 from studio.engine.rundir import Progress, RunRecord
 from tests.conftest import make_sprites
@@ -47,7 +47,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             read.append(path.name)
             count = 100 * read.count(path.name)
             losses = Curve(np.arange(count), np.linspace(2, 1, count))
-            film = [(step, make_sprites().rgba[:4]) for step in range(0, count + 1, 50)]
+            film = [SamplesReady(step, make_sprites().rgba[:4]) for step in range(0, count + 1, 50)]
             yield HistoryRead(path, History({"loss": losses}), tuple(film))
 
     monkeypatch.setattr("studio.app.jobs.read_runs", read_runs)

@@ -110,6 +110,7 @@ def test_a_stopped_run_is_resumed_with_its_curves(qtbot: QtBot, ready: Session) 
     wait_idle(qtbot, ready)
     ready.training._receive(read)
     assert ready.training.heldout["loss"] == read.history.validation["loss"].values[-1]
+    assert ready.training.samples is read.samples[-1] and len(read.samples[-1].captions) == 16
 
 
 def test_generating_works_while_training_and_while_paused(qtbot: QtBot, ready: Session) -> None:

@@ -132,8 +132,8 @@ class Monitor(QWidget):
 
     def _recall(self, event: HistoryRead) -> None:
         """A run that goes on: its curves and samples so far."""
-        for step, sprites in event.samples:
-            self.filmstrip.add(step, sprites)
+        for samples in event.samples:
+            self._add_samples(samples)
         if self._session.training.advice is not None:
             self.curves.hear(self._session.training.advice)
 

@@ -14,7 +14,7 @@ from studio.core.wording import count
 
 
 class SelectionBar(QWidget):
-    """A line under a grid of all open sprites, there while some are selected."""
+    """A line under a grid of all open sprites: how many are selected, or that they can be."""
 
     def __init__(self, grid: SpriteGrid, importing: Importing, doctor: Doctor) -> None:
         super().__init__()
@@ -27,14 +27,15 @@ class SelectionBar(QWidget):
         shortcut.activated.connect(self._leave_out)
         self.leave_out.clicked.connect(self._leave_out)
         grid.selection_changed.connect(self._refresh)
-        parts.keep_space(self)
-        self.hide()
+        parts.keep_space(self.leave_out)
+        self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
         selected = self._grid.selected_count()
-        self._words.setText(f"{count(selected, 'sprite')} selected")
-        self.setVisible(selected > 0)
+        words = f"{count(selected, 'sprite')} selected" if selected else "Select sprites to leave them out."
+        self._words.setText(words)
+        self.leave_out.setVisible(selected > 0)
 
     @Slot()
     def _leave_out(self) -> None:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSlider, QVBoxLa
 
 from studio.app import theme
 from studio.app.widgets.sprite_sheet import SpriteSheetView
-from studio.core.events import Rgba
+from studio.core.events import Rgba, SamplesReady
 
 _Frame = tuple[int, Rgba, tuple[str, ...]]
 _ROOM_BYTES = 96 << 20  # a night's samples would be a gigabyte: a long film loses every other of its frames
@@ -68,10 +68,10 @@ class Filmstrip(QWidget):
         else:
             self._refresh()
 
-    def show_film(self, film: Sequence[tuple[int, Rgba]]) -> None:
-        """Show the samples (step, sprites) of a run, or newer ones of the same run: the step on show stays."""
+    def show_film(self, film: Sequence[SamplesReady]) -> None:
+        """Show the samples of a run, or newer ones of the same run: the step on show stays."""
         shown = self.shown_step()
-        self._film = thinned([(step, sprites, ()) for step, sprites in film], _ROOM_BYTES)
+        self._film = thinned([(frame.step, frame.sprites, frame.captions) for frame in film], _ROOM_BYTES)
         self._slider.blockSignals(True)
         self._slider.setRange(0, max(0, len(self._film) - 1))
         self._slider.blockSignals(False)
