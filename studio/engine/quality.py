@@ -29,7 +29,8 @@ MOST_COMPARED = 8192  # training sprites: more take long to look through, and ar
 SHARE = 0.05  # of the run's time, all in all
 LEARNING_SHARE = 0.2  # at the beginning, so that there is something to measure with early on
 APART_SHARE = 0.01  # of the run's time, at least, between a checkpoint and one that is saved only to be measured
-_FORESIGHT = 10  # slices of learning to see, after which it is known how long the others take
+_WARM_UP = 20  # slices of learning to see that take longer than all others
+_FORESIGHT = 30  # slices after which it is known how long the others take
 
 
 class QualityMeter:
@@ -42,6 +43,7 @@ class QualityMeter:
         self._training, self._control, self._clock = training, control, clock
         self._start_s = clock.now_s()
         self._spent_s = 0.0
+        self._warm_up_s = 0.0  # of them, on the first slices
         self._learnt_s = 0.0  # of them, learning to see
         self._ready_s = 0.0  # when measuring began
         self._measured_step = -1
@@ -92,8 +94,12 @@ class QualityMeter:
 
     def _is_hopeless(self, learning: Progress) -> bool:
         """Whether so short a run would end before anything is measured."""
-        expected_s = self._spent_s * learning.total / _FORESIGHT
-        return learning.done == _FORESIGHT and expected_s > self._allowance_s()
+        if learning.done == _WARM_UP:
+            self._warm_up_s = self._spent_s
+        if learning.done != _FORESIGHT:
+            return False
+        slice_s = (self._spent_s - self._warm_up_s) / (_FORESIGHT - _WARM_UP)
+        return self._spent_s + slice_s * (learning.total - learning.done) > self._allowance_s()
 
     def _is_affordable(self) -> bool:
         now_s, allowance_s = self._clock.now_s(), self._allowance_s()

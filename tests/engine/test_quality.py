@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -18,6 +21,7 @@ from studio.engine.features import features_of
 from studio.engine.generate import GenerateSettings, draw, load_model
 from studio.engine.history import read_history
 from studio.engine.model import Control
+from studio.engine.quality import QualityMeter
 from studio.engine.rundir import RunDir
 from studio.engine.scores import kid
 from tests.conftest import make_sprites
@@ -113,7 +117,33 @@ def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monk
     monkeypatch.setattr(quality, "SHARE", 0.05)
     with patch.object(features, "spoilt", wraps=features.spoilt) as looks:
         assert not of_kind(trained(run_path), QualityMeasured)
-    assert 0 < looks.call_count <= 10
+    assert 0 < looks.call_count <= 30
+
+
+def test_that_learning_to_see_begins_slowly_does_not_end_it(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten minutes leave 30 s for it: these hundred slices take 7 s, of which the first five take 5."""
+    now_s, advance, spoilt = 0.0, QualityMeter.advance, features.spoilt
+    slices = itertools.count()
+
+    def step(meter: QualityMeter) -> Iterator[Event]:
+        nonlocal now_s
+        now_s += 0.5
+        return advance(meter)
+
+    def look(*args: Any) -> Any:
+        nonlocal now_s
+        now_s += 1 if next(slices) < 5 else 0.02
+        return spoilt(*args)
+
+    monkeypatch.setattr(pace, "time", SimpleNamespace(perf_counter=lambda: now_s))
+    monkeypatch.setattr(QualityMeter, "advance", step)
+    monkeypatch.setattr(features, "spoilt", look)
+    monkeypatch.setattr(features, "_STEPS", 100)
+    monkeypatch.setattr(quality, "SHARE", 0.05)
+    monkeypatch.setattr(quality, "LEARNING_SHARE", 0.2)
+    events = train_generator(run_path, SPRITES, steps=0, minutes=10.0)
+    assert any(isinstance(event, QualityMeasured) for event in events)
+    events.close()
 
 
 def test_measuring_changes_nothing_that_is_learnt(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
