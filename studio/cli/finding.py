@@ -52,7 +52,8 @@ def import_options(args: argparse.Namespace) -> ImportOptions:
 def say_left_out(found: SpritesImported, reporter: Reporter) -> None:
     """How many files were left out, where any were."""
     if found.quarantine:
-        reporter.say(f"Left out: {number(len(found.quarantine))}; 'studio inspect' says why.")
+        canvas = f" --size {found.sprites.size}" if found.sprites.size != found.proposed_size else ""
+        reporter.say(f"Left out: {number(len(found.quarantine))}; 'studio inspect{canvas}' says why.")
 
 
 def import_with(paths: Sequence[Path], options: ImportOptions, reporter: Reporter) -> SpritesImported:

@@ -43,7 +43,7 @@ def evaluate(args: argparse.Namespace) -> int:
     if args.paths:
         read = import_with(args.paths, ImportOptions(size=model.spec.size), reporter)
         say_left_out(read, reporter)
-        events = evaluate_sprites(model, path, read.sprites.rgba, read.sprites.title)
+        events = evaluate_sprites(model, path, read.sprites.rgba, read.sprites.title, settings)
     else:
         events = evaluate(model, path, settings)
     _say_evaluated(follow(events, reporter, Evaluated), reporter)

@@ -191,7 +191,9 @@ class TrainingConfig(Config):
     shift_px: int = setting(
         0, "Also learn from sprites moved by up to this many pixels.", unit="px", low=0, high=16, label="Shift sprites"
     )
-    seed: int = setting(0, "The same seed, data and settings give the same run on a CPU.", low=0, high=2**31 - 1)
+    seed: int = setting(
+        0, "The same seed, data, settings and precision give the same run on a CPU.", low=0, high=2**31 - 1
+    )
     holdout: float = setting(
         0.05,
         "Share of the sprites kept aside to check on what the model has not seen.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -13,6 +14,8 @@ from torch import Tensor
 from studio.core.events import Rgba
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch
+
+Rows = TypeVar("Rows", bound=NDArray[Any])
 
 _SHIFT_UNIT_PX = 8
 _UPLOADED = 64 << 20  # bytes that are brought to the device at a time
@@ -67,6 +70,16 @@ def sampled(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
     if len(indices) > most:
         indices = np.sort(np.random.default_rng(0).choice(indices, most, replace=False))
     return sprites.take(indices)
+
+
+def at_most(rows: Rows, most: int) -> Rows:
+    """The rows of an array, or of many every so many-th: so many at most, from all over."""
+    return rows[:: max(1, -(-len(rows) // most))]  # type: ignore[return-value]
+
+
+def step_seed(seed: int, step: int) -> int:
+    """The seed of what is random in a step of a run: 32 bits, as torch looks at no more of it on the CPU."""
+    return int(np.random.SeedSequence((seed, step)).generate_state(1)[0])
 
 
 def shuffled(seed: int, epoch: int, count: int) -> NDArray[np.int64]:

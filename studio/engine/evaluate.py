@@ -7,6 +7,7 @@ hands training sprites back stand beside them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Literal
 import numpy as np
 import torch
 
+from studio.core import wording
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Event, Events, Rgba, Validated
@@ -22,7 +24,7 @@ from studio.data import packed
 from studio.data.pixel_truth import pixel_truth
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.batches import DeviceSprites, sampled, split
+from studio.engine.batches import DeviceSprites, at_most, sampled, split
 from studio.engine.copies import nearest_training_sprites
 from studio.engine.features import SpriteFeatures, features_of
 from studio.engine.generate import GenerateSettings, Labels, draw
@@ -41,7 +43,11 @@ class EvaluateSettings(Config):
     """How new sprites are drawn to be judged."""
 
     count: int = setting(
-        512, "How many sprites to judge: more give steadier figures.", unit="sprites", low=FEWEST, high=10_000
+        512,
+        "How many sprites to judge, of others at most: more give steadier figures.",
+        unit="sprites",
+        low=FEWEST,
+        high=10_000,
     )
     seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
     guidance: float = setting(
@@ -113,12 +119,19 @@ def heldout_figures(model: TrainedModel, heldout: DeviceSprites) -> Validated:
     return Validated(model.step, found.metrics, confusion, found.baseline, pairs)
 
 
-def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str) -> Events:
-    """Judge other sprites, uint8 [N, S, S, 4] of the run's size, by the run's data: yields Progress, then Evaluated."""
+def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, settings: EvaluateSettings) -> Events:
+    """Judge other sprites, uint8 [N, S, S, 4] of the run's size, by the run's data: yields Progress, then Evaluated.
+
+    Of more than `settings.count`, a choice that follows from its seed: equal numbers compare. Raises what `evaluate`
+    does.
+    """
     training, heldout, complete = yield from _data(run, model)
     _check_counts(training, heldout)
     if len(sprites) < FEWEST:
-        raise UsageError(f"{len(sprites)} sprites are too few to judge.", f"Give {FEWEST} at least.")
+        raise UsageError(f"{wording.count(len(sprites), 'sprite')}: too few to judge.", f"Give {FEWEST} at least.")
+    if len(sprites) > settings.count:
+        rng = np.random.default_rng(settings.seed)
+        sprites = sprites[np.sort(rng.choice(len(sprites), settings.count, replace=False))]
     with devices.faults(model.device):
         features = yield from features_of(training, model.device, model.precision)
         yield judge(title, sprites, None, training, heldout, features, complete=complete)
@@ -134,8 +147,10 @@ def judge(
     """
     order = np.random.default_rng(0).permutation(len(training))
     first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])
+    half = min(len(new), len(training) // 2)
+    others = training.take(at_most(order[half:], MOST_TRAINING))
     real_heldout = features.of(heldout.rgba)
-    real_training = features.of(training.rgba[:: -(-len(training) // MOST_TRAINING)])
+    real_training = features.of(at_most(training.rgba, MOST_TRAINING))
 
     def figures(sprites: Rgba, asked: Labels | None) -> dict[str, float]:
         values = features.of(sprites)
@@ -143,11 +158,12 @@ def judge(
         return {**_distances("heldout", values, real_heldout), **_distances("training", values, real_training),
                 **vars(overlap(real_heldout, values)), **looks}  # fmt: skip
 
-    # Real against real: each distance is between sprites that have nothing to do with each other.
+    # Real against real: each distance is between sprites that have nothing to do with each other, and of as many as are
+    # new, if there are that many: few are farther away by Fréchet's distance.
     real = {
         **_looks(heldout.rgba, heldout.labels, training, features, complete),
         **_distances("heldout", features.of(first.rgba), real_heldout),
-        **_distances("training", real_heldout, real_training),
+        **_distances("training", features.of(first.rgba[:half]), features.of(others.rgba)),
         **vars(overlap(real_heldout, features.of(first.rgba))),
     }
     table = {"new": figures(new, labels), "real": real, "cheat": figures(second.rgba, second.labels)}
@@ -189,8 +205,12 @@ def _data(run: Path, model: TrainedModel) -> Generator[Event, None, tuple[Sprite
 
 
 def _check_counts(training: Sprites, heldout: Sprites) -> None:
-    if min(len(training), len(heldout)) < FEWEST:
-        raise UsageError(
-            f"{len(heldout)} sprites were held out of {len(training) + len(heldout)}: too few to judge by.",
-            f"Train with more sprites, or a larger share held out: {FEWEST} sprites at least.",
-        )
+    if min(len(training), len(heldout)) >= FEWEST:
+        return
+    total = len(training) + len(heldout)
+    if total < 2 * FEWEST:
+        hint = f"It takes {2 * FEWEST} sprites, half of them held out."
+    else:
+        share = math.ceil(100 * FEWEST / total) / 100
+        hint = f"Train with more sprites, or with a share of {share:g} held out: {FEWEST} sprites at least."
+    raise UsageError(f"{wording.count(len(heldout), 'sprite')} held out of {total}: too few to judge by.", hint)

@@ -28,7 +28,7 @@ from studio.core.config import TrainingConfig
 from studio.core.events import Event, Progress, Rgba
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.batches import DeviceSprites, on_device, to_input
+from studio.engine.batches import DeviceSprites, at_most, on_device, to_input
 from studio.engine.optim import make_optimizers, set_learning_rate
 from studio.recipes.layers import ResidualBlock, group_norm
 
@@ -125,7 +125,7 @@ def features_of(training: Sprites, device: torch.device, precision: str) -> Gene
         return SpriteFeatures(network, device, knows_classes=knows_classes)
     found = SpriteFeatures(network, device, knows_classes=knows_classes)
     yield from _learn(found, training, precision)
-    found.fit_scale(training.rgba[:: -(-len(training) // _SCALED_BY)])
+    found.fit_scale(at_most(training.rgba, _SCALED_BY))
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
     with contextlib.suppress(OSError):  # not kept, they are learnt again next time: no reason to end a training
         files.write_atomic(path, as_bytes(tensors))

@@ -27,7 +27,7 @@ class Muon(torch.optim.Optimizer):
     def __init__(self, weights: Iterable[Tensor], lr: float, weight_decay: float, dtype: torch.dtype) -> None:
         super().__init__(weights, {"lr": lr, "weight_decay": weight_decay})
         self.dtype = dtype
-        self.found_inf: Tensor | None = None  # a scalar on the device: a step is left out where it is not 0
+        self.found_inf: Tensor | None = None  # a scalar on the device: weights are left alone where it is not 0
         (group,) = self.param_groups
         by_shape = sorted(group["params"], key=_matrix_shape)
         self._alike = [list(weights) for _, weights in itertools.groupby(by_shape, key=_matrix_shape)]

@@ -11,6 +11,7 @@ from typing import Literal
 import torch
 
 from studio.core.events import Event, Events, Halted, Progress, QualityMeasured, Rgba
+from studio.engine.batches import at_most
 from studio.engine.checkpoints import add_metrics
 from studio.engine.copies import look_for_copies
 from studio.engine.evaluate import FEWEST, classes_to_draw
@@ -47,6 +48,7 @@ class QualityMeter:
         self._learnt_s = 0.0  # of them, learning to see
         self._ready_s = 0.0  # when measuring began
         self._measured_step = -1
+        self._is_learning = True  # to see
         self._is_waiting = False  # for a checkpoint
         self._yardstick: _Yardstick | None = None
         self._slices: Events | None = None
@@ -68,7 +70,7 @@ class QualityMeter:
         self._spent_s += self._clock.now_s() - start_s
         if isinstance(event, QualityMeasured):
             yield event
-        elif isinstance(event, Progress) and self._yardstick is None and self._is_hopeless(event):
+        elif isinstance(event, Progress) and self._is_learning and self._is_hopeless(event):
             self._slices = None
 
     def wants_checkpoint(self, saving: Paced) -> bool:
@@ -114,7 +116,9 @@ class QualityMeter:
 
     def _measure_on_and_on(self) -> Events:
         training = self._training
-        self._yardstick = yield from _make_yardstick(training)
+        features = yield from features_of(training.train_sample, training.device, training.precision)
+        self._is_learning = False
+        self._yardstick = yield from _make_yardstick(training, features)
         self._learnt_s, self._ready_s = self._spent_s, self._clock.now_s()
         while True:
             self._is_waiting = True
@@ -169,32 +173,26 @@ def _keep(training: Training, measured: QualityMeasured) -> None:
     training.run.append(measured)
 
 
-def _make_yardstick(training: Training) -> Generator[Event, None, _Yardstick]:
-    """Learn to see, and measure real sprites; yields Progress after each slice.
+def _make_yardstick(training: Training, features: SpriteFeatures) -> Generator[Event, None, _Yardstick]:
+    """Measure real sprites; yields Progress after each slice.
 
     Where too few sprites are held out, new ones are to be like those learnt from, and of these every second one shows
     what real sprites get.
     """
-    features = yield from features_of(training.train_sample, training.device, training.precision)
     yield Progress(0, 3, "real sprites measured")
     known, heldout = training.train_sample.rgba, training.heldout_sprites
     compared = len(training.train_set) <= min(MOST_COMPARED, len(known))
     enough = len(heldout) >= FEWEST
     seen, unseen = (known, heldout) if enough else (known[0::2], known[1::2])
-    real = features.of(_few(heldout if enough else known, MOST_SEEN))
+    real = features.of(at_most(heldout if enough else known, MOST_SEEN))
     yield Progress(1, 3, "real sprites measured")
-    floor = {"kid_real": kid(features.of(_few(unseen, MOST_SEEN)), features.of(_few(seen, COUNT))).value}
+    floor = {"kid_real": kid(features.of(at_most(unseen, MOST_SEEN)), features.of(at_most(seen, COUNT))).value}
     yield Progress(2, 3, "real sprites measured")
     if compared:
-        floor["copies_real"] = yield from _copies(_few(unseen, COUNT), seen, training.device)
+        floor["copies_real"] = yield from _copies(at_most(unseen, COUNT), seen, training.device)
     yield Progress(3, 3, "real sprites measured")
     against: Literal["held-out", "training"] = "held-out" if enough else "training"
     return _Yardstick(features, real, known if compared else known[:0], against, floor)
-
-
-def _few(sprites: Rgba, most: int) -> Rgba:
-    """At most so many of uint8 [N, S, S, 4], from all over."""
-    return sprites[:: -(-len(sprites) // most)]
 
 
 def _copies(sprites: Rgba, known: Rgba, device: torch.device) -> Generator[Event, None, float]:

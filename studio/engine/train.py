@@ -31,7 +31,7 @@ from studio.data.sprites import Sprites
 from studio.data.true_pixels import true_pixels
 from studio.engine import devices
 from studio.engine.advice import advised
-from studio.engine.batches import to_rgba
+from studio.engine.batches import step_seed, to_rgba
 from studio.engine.devices import Device
 from studio.engine.evaluate import heldout_figures
 from studio.engine.generate import GenerateSettings, predict, sample_steps
@@ -68,8 +68,8 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     """Train until the budget is used up or `control.stop`; the work is on disk when RunFinished comes.
 
     Inside a tick nothing is read back from the device: losses and gradient norms go to a buffer there, and a step whose
-    loss or gradient is not finite is left out on the device itself, with all that follow it in the tick. After the tick
-    one copy brings the buffer over; if it holds such a step, NotFiniteError is raised.
+    loss or gradient is not finite leaves the weights alone, on the device itself, as do all that follow it in the tick.
+    After the tick one copy brings the buffer over; if it holds such a step, NotFiniteError is raised.
     """
     config, recipe, optimizers = training.config, training.recipe, training.optimizers
     weights = [weight for weight in training.network.parameters() if weight.requires_grad]
@@ -95,7 +95,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
             vars(optimizer)["found_inf"] = broken  # what a step looks at before it changes a weight
         training.network.train()
         for i in range(count):
-            rng.manual_seed((config.seed << 32) + training.step)  # a step's randomness follows from seed and step
+            rng.manual_seed(step_seed(config.seed, training.step))
             set_learning_rate(optimizers, training.learning_rate())
             batch = training.train_set.batch(
                 training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng

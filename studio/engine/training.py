@@ -19,9 +19,9 @@ from studio.core.events import Event, Notice, Rgba, SteppedBack, Validated
 from studio.core.files import sweep_temporaries
 from studio.data import packed
 from studio.data.sprites import Sprites
-from studio.data.true_pixels import PixelStyle, style_of
+from studio.data.true_pixels import PixelStyle
 from studio.engine import catalogue, checkpoints, devices
-from studio.engine.batches import DeviceSprites, TrainSet, sampled, split
+from studio.engine.batches import DeviceSprites, TrainSet, at_most, sampled, split
 from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
@@ -177,7 +177,7 @@ def begin(
         with writing(path):
             yield from told(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
             chosen = packed.reopened(chosen, run.data)
-        save_style(run, style_of(chosen))
+        save_style(run, chosen)
         training = _assemble(run, record, recipe, config, chosen, network, device)
         training.write_state("training")
     training.notices += [Notice("info", note) for note in notes]
@@ -218,7 +218,7 @@ def _assemble(
     target = torch.device(device.id)
     precision = devices.precision_of(record, device, config.precision)
     train_indices, heldout_indices = split(sprites, config.holdout, config.seed, singles_kept=record.singles_kept)
-    heldout = sprites.take(heldout_indices[:: max(1, len(heldout_indices) // VALIDATION_LIMIT)])
+    heldout = sprites.take(at_most(heldout_indices, VALIDATION_LIMIT))
     train_set, notices = placed(sprites, train_indices, target, config)
     sample = sampled(sprites, train_indices)
     for name, values in recipe.statistics(sample).items():

@@ -26,7 +26,8 @@ class Batch:
 
     x: float32 [B, 4, S, S], premultiplied RGBA in [-1, 1].
     y: int64 [B], class indices.
-    changes: float32 [B, 3], what augmentation did: mirrored (0 or 1), then moved right and down, in units of 8 pixels.
+    changes: float32 [B, 3], what augmentation did: mirrored (0 or 1), and moved right and down before that, in
+        units of 8 pixels.
     targets: float32 [B, T], the numbers that go with each sprite, NaN where one is missing.
     """
 

@@ -8,9 +8,11 @@ import pytest
 from studio.core.errors import RunError
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import PixelStyle
+from studio.engine.batches import split
 from studio.engine.generate import GenerateSettings, generate, load_model
 from studio.engine.rundir import RunDir
 from studio.engine.style_file import load_style
+from tests.conftest import make_sprites
 from tests.engine.tools import CPU, train_generator
 
 
@@ -28,6 +30,17 @@ def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
     kept = load_style(run)
     (run.path / "style.json").unlink()
     assert _alike(load_style(run), kept)  # of a run that is older than the file
+
+
+def test_a_colour_that_is_held_out_is_none_of_the_styles(run_path: Path) -> None:
+    art = make_sprites(20)
+    _, heldout = split(art, 0.5, 0, singles_kept=True)
+    art.rgba[heldout, 4, 4] = (1, 2, 3, 255)
+    list(train_generator(run_path, art, steps=1, holdout=0.5))
+    style = load_style(RunDir(run_path))
+    assert [1, 2, 3] not in style.palette.tolist() and len(style.palette)
+    (run_path / "style.json").unlink()
+    assert _alike(load_style(RunDir(run_path)), style)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"colours": [1], "palette": "xyz", "soft_alpha": true}', "[]"])

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from studio.core.config import TrainingConfig
 from studio.core.errors import RunError
 from studio.core.events import (
     CheckpointSaved,
@@ -31,7 +33,7 @@ from studio.engine.measure import DeviceMeasured, measure
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
 from studio.engine.train import train_resumed
-from studio.recipes.base import Spec
+from studio.recipes.base import Batch, Spec
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, small_generator, train_classifier, train_generator
@@ -252,3 +254,20 @@ def test_the_classifier_says_which_classes_it_leaves_out(run_path: Path) -> None
     confusion = of_kind(events, Validated)[-1].confusion
     assert confusion is not None and confusion.shape == (2, 2)
     assert confusion.sum() == of_kind(events, RunStarted)[0].heldout_count
+
+
+def test_what_is_random_in_a_step_follows_from_seed_and_step(
+    tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds, loss = [], Generator.loss
+
+    def watched(
+        recipe: Generator, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator
+    ) -> Any:
+        seeds.append(rng.initial_seed() % 2**32)  # what a generator on the CPU looks at
+        return loss(recipe, network, batch, config, rng)
+
+    monkeypatch.setattr(Generator, "loss", watched)
+    for number, seed in enumerate((0, 1, 0)):
+        list(train_generator(tmp_path / str(number), sprites, steps=3, seed=seed))
+    assert len(set(seeds)) == 6 and seeds[:3] == seeds[6:]

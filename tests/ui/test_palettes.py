@@ -29,8 +29,6 @@ from studio.data.true_pixels import style_of
 from studio.engine import catalogue
 from studio.engine.generate import GenerateSettings
 from studio.engine.model import Control
-from studio.engine.rundir import RunDir
-from studio.engine.style_file import save_style
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU
 from tests.exports.tools import CLASS_NAMES, small_model
@@ -285,7 +283,7 @@ def colours_in(rgba: Rgba) -> set[tuple[int, ...]]:
 def test_the_colours_of_a_run_are_shown(qtbot: QtBot, session: Session, panel: ColourPanel, run_path: Path) -> None:
     run_path.mkdir(parents=True)
     style = style_of(make_sprites())
-    save_style(RunDir(run_path), style)
+    (run_path / "style.json").write_text(json.dumps(style.to_json()))
     panel._models.models.addItem("trial", str(run_path))  # as if it were listed
     qtbot.waitUntil(lambda: panel.swatches.model().rowCount() > 0, timeout=LONG_MS)
     shown = {str(panel.swatches.model().index(row, 0).data()) for row in range(panel.swatches.model().rowCount())}
