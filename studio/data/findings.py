@@ -92,16 +92,6 @@ def _found(groups: Groups, case: _Case, *, left_out: bool) -> list[Finding]:
     return made
 
 
-EXAMINED_GROUPS = (
-    "similar",  # to another one
-    "small class",
-    "many colours",
-    "near colours",
-    "off palette",
-    "outlier",
-    "wrong class",
-)
-
 _Fixes = Callable[[Sequence[Quarantined], _Case], Iterable[Fix]]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, cast
 
 import numpy as np
@@ -135,7 +136,8 @@ def accuracy_figures(predicted: Tensor, true: Tensor, names: Sequence[str]) -> d
     """R2 and the mean absolute error of numbers float64 [N, T], NaN where the true one is missing.
 
     'r2' is the mean over those numbers that vary; 0 is no better than always saying the mean, 1 is right throughout.
-    'mae' is in the number's own unit, one for each where there are few ('mae price'), else the mean over all.
+    'mae' is in the number's own unit, one for each where there are few ('mae price'), else the mean over all. It is
+    missing for a number that no sprite has.
     """
     known = ~true.isnan()
     counts = known.sum(0).clamp(min=1)
@@ -144,11 +146,12 @@ def accuracy_figures(predicted: Tensor, true: Tensor, names: Sequence[str]) -> d
     spread = torch.where(known, true - true.sum(0) / counts, 0).square().sum(0)
     varying = spread > 0
     r2 = 1 - errors.square().sum(0)[varying] / spread[varying]
-    mae = errors.abs().sum(0) / counts
+    there = known.any(0)
+    mae = (errors.abs().sum(0) / counts)[there]
     if len(names) == 1 or len(names) > _EACH_SAID:
-        each = {"mae": float(mae.mean())}
+        each = {"mae": float(mae.mean())} if len(mae) else {}
     else:
-        each = {f"mae {name}": float(value) for name, value in zip(names, mae, strict=True)}
+        each = {f"mae {name}": float(value) for name, value in zip(compress(names, there), mae, strict=True)}
     return {"r2": float(r2.mean()) if len(r2) else 0.0, **each}
 
 

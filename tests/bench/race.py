@@ -118,6 +118,8 @@ def main() -> None:
     parser.add_argument("--prototype", default="", help="the script that races as 'prototype'")
     parser.add_argument("--pace", type=float, default=0.0, help="steps that count as a minute; see racers.py")
     chosen = parser.parse_args()
+    if chosen.pace and len(chosen.racers) > 1:
+        parser.error("--pace is one racer's: let the others race on their own")
     chosen.drawn.mkdir(parents=True, exist_ok=True)
     training, heldout = load(chosen.sprites)
     with tempfile.TemporaryDirectory() as scratch:

@@ -46,7 +46,7 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
     labels = classes_to_draw(found.sprites, count, seed=0)
     for budget in minutes:
         with tempfile.TemporaryDirectory() as scratch:
-            config = recipe.Config(minutes=budget)
+            config = recipe.Config(minutes=budget, steps=round(budget * options["pace"]))
             for _ in train_new(Path(scratch) / "run", found.sprites, recipe, config, device, Control()):
                 pass
             model = load_model(Path(scratch) / "run", "last", device)
@@ -99,6 +99,8 @@ def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, opt
 
 def prototype(folder: Path, minutes: Sequence[float], count: int, report: Report, options: dict[str, Any]) -> None:
     """A script of its own that trains for so many seconds and saves what it draws; see --prototype."""
+    if options["pace"]:
+        sys.exit("The prototype goes by the clock: leave out --pace.")
     for budget in minutes:
         with tempfile.TemporaryDirectory() as scratch:
             output = Path(scratch) / "samples.npy"

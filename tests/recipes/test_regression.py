@@ -61,6 +61,10 @@ def test_figures_are_those_of_the_closed_forms() -> None:
     assert accuracy_figures(same.mean().expand_as(same), same, ("b",))["r2"] == pytest.approx(0)
     many = torch.from_numpy(np.tile(true[:, 1:2], 9))
     assert accuracy_figures(many + 2, many, tuple("abcdefghi")).keys() == {"r2", "mae"}
+    many[:, 0] = torch.nan
+    assert accuracy_figures(many + 2, many, tuple("abcdefghi"))["mae"] == pytest.approx(2)
+    assert accuracy_figures(many[:, :2] + 2, many[:, :2], ("a", "b")).keys() == {"r2", "mae b"}
+    assert accuracy_figures(many[:, :1], many[:, :1], ("a",)) == {"r2": 0.0}
 
 
 def test_missing_numbers_do_not_count_in_the_loss(told: Sprites) -> None:
