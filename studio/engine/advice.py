@@ -15,6 +15,7 @@ from studio.engine.history import History
 COPY_MARGIN = 0.1  # of the new sprites: with so many more copies than real sprites have, it is no chance any more
 _FEWEST = 3  # measurements before a word is said
 _PATIENCE = 4  # measurements that bring no gain, before it is said that none comes
+_MUSH = 1.0  # KID, of 8 at most, from which sprites are like none: noise of 24 grey levels on real ones has a half
 _LONG = 1.5  # and, as figures on held-out sprites are found more often: until that many times the steps of the best
 
 # Figures on held-out sprites that advice goes by: what to say while one rises, and when it rises no more.
@@ -133,7 +134,10 @@ def advice_by_figure(name: str, curve: Sequence[tuple[int, float]]) -> Advised |
 
 
 def best_step(measured: Sequence[Measurement]) -> int:
-    """The newest of the steps that are as good as the best one, as far as that can be told, and that do not copy."""
+    """The newest of the steps that are as good as the best one, as far as that can be told, and that do not copy.
+
+    Where all that are like anything copy, the one that copies least.
+    """
     original = _original(measured)
     lowest = min(original, key=_distance)
     return max(one.step for one in original if one.kid <= lowest.kid + lowest.figures["kid_error"])
@@ -145,12 +149,17 @@ def lowest_step(measured: Sequence[Measurement]) -> int:
 
 
 def _original(measured: Sequence[Measurement]) -> Sequence[Measurement]:
-    """Those that do not copy or, where all do, the first."""
-    return [one for one in measured if not one.copies_much] or measured[:1]
+    """Those that do not copy or, where all do, the one that copies least. Mush copies nothing, and is not asked for."""
+    alike = [one for one in measured if one.kid < _MUSH] or measured
+    return [one for one in alike if not one.copies_much] or [min(alike, key=_copies)]
 
 
 def _distance(measured: Measurement) -> float:
     return measured.kid
+
+
+def _copies(measured: Measurement) -> float:
+    return measured.figures["copies"]
 
 
 def _differ(one: Advised, other: Advised) -> bool:

@@ -77,7 +77,13 @@ def test_copies_count_when_there_are_more_than_by_chance_twice() -> None:
     assert "40 %" in copying.why and "5 %" in copying.why
 
 
-def test_where_all_copy_the_first_is_the_best() -> None:
+def test_where_all_but_mush_copy_the_one_that_copies_least_is_the_best() -> None:
+    """Figures of 60 sprites that were learnt by heart before they were first measured."""
+    kids, copies = [6.8, 0.42, 0.42, 0.46], [0.0, 0.23, 0.57, 0.58]
+    assert [best_step(measured(kids[:count], copies[:count])) for count in (1, 2, 3, 4)] == [100, 200, 200, 200]
+
+
+def test_where_all_copy_alike_the_first_is_the_best() -> None:
     assert best_step(measured([0.3, 0.2, 0.1], [0.9, 0.9, 0.9])) == 100
 
 
