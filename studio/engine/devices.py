@@ -21,6 +21,7 @@ from studio.engine.rundir import RunRecord
 
 AUTO = "auto"
 PROBE_BATCH, PROBE_SIZE = 32, 32  # what the devices' probe trains on: sprites a step, and their side in pixels
+_CPU_BF16 = ("amx_bf16", "avx512_bf16")  # x86's; what others make of bf16 is found out by a race
 _PROBES = 3
 # How torch says that a driver or a card refuses, on the first call to it and on later ones.
 _REFUSALS = (RuntimeError, AssertionError, torch.cuda.DeferredCudaCallError)
@@ -210,12 +211,15 @@ def _probed(device: Device) -> Device:
 
 
 def _computes_in_bf16(device: torch.device) -> bool:
-    """Whether it is a card made for bf16 (Ampere and later), which then needs to win no race.
+    """Whether it is made for bf16, a card (Ampere and later) or a CPU, which then needs to win no race.
 
     The probe's steps are so small that such a card spends them on being told what to do, of which mixed precision
-    needs more; in real trainings its tensor cores and half the memory traffic count.
+    needs more; in real trainings its tensor cores and half the memory traffic count. On a CPU other programs would
+    decide it, and a seed give one run today and another tomorrow.
     """
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (8, 0)
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    return device.type == "cpu" and any(torch.cpu.get_capabilities().get(name) for name in _CPU_BF16)
 
 
 def _cuda_card(index: int) -> Device:

@@ -71,9 +71,20 @@ def test_a_card_made_for_bf16_takes_it_though_the_small_probe_is_slower(
         "memory_allocated": 0, "get_device_capability": capability,
     }.items():  # fmt: skip
         monkeypatch.setattr(torch.cuda, name, lambda *_, value=value: value)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
     monkeypatch.setattr(devices, "probe_step", lambda device, precision: 1.0 if precision == "fp32" else 0.8)
     card, *_, cpu = detect()
     assert resolve_precision(card, "auto") == precision and resolve_precision(cpu, "auto") == "fp32"
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize(("capability", "made_for_it"), [("avx2", False), ("amx_bf16", True), ("avx512_bf16", True)])
+def test_a_cpu_made_for_bf16_takes_it_whichever_wins_on_a_busy_machine(
+    monkeypatch: pytest.MonkeyPatch, capability: str, made_for_it: bool, precision: str
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {capability: True})
+    monkeypatch.setattr(devices, "probe_step", lambda device, probed: 1.0 if probed == precision else 0.8)
+    assert resolve_precision(detect()[-1], "auto") == ("bf16" if made_for_it else precision)
 
 
 def test_finding_is_a_job() -> None:
