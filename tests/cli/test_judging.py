@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from studio.cli import main
 from studio.cli.boundary import DONE, WRONG_USAGE
@@ -46,6 +47,13 @@ def test_other_sprites_are_judged_by_the_runs_data(
     shutil.copy(copy / "class0" / "sprite 001.png", copy / "twin.png")
     assert main(["evaluate", str(run), str(copy)]) == DONE
     assert capsys.readouterr().out.startswith("Left out: 1; 'studio inspect' says why.\n24 sprites of copy,")
+    for path in (copy / "class1").glob("*.png"):
+        with Image.open(path) as picture:
+            larger = picture.resize((32, 32), Image.Resampling.NEAREST)
+        larger.save(path.with_stem(f"large {path.stem}"))
+    assert main(["evaluate", str(run), str(copy), "--count", "20"]) == DONE
+    out = capsys.readouterr().out
+    assert out.startswith("Left out: 13; 'studio inspect --size 8' says why.\n20 sprites of copy,")
 
 
 def test_a_classifier_says_its_accuracy(classifier_run: Path, capsys: pytest.CaptureFixture[str]) -> None:

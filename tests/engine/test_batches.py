@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from studio.engine.batches import DeviceSprites, _shifted, split, to_input, to_rgba
+from studio.engine.batches import DeviceSprites, _shifted, at_most, split, to_input, to_rgba
 from tests.conftest import make_sprites
 
 CPU = torch.device("cpu")
@@ -81,3 +81,12 @@ def test_shifts_move_whole_pixels_bring_in_nothing_and_are_told() -> None:
         assert (2 - 8 * down, 2 - 8 * right) in fits
         seen.update(fits)
     assert len(seen) > 15
+
+
+def test_of_many_rows_some_are_taken_from_all_over_and_never_more_than_asked_for() -> None:
+    for count in range(1, 60):
+        found = at_most(np.arange(count), 10)
+        gaps = np.diff([*found, count])
+        assert len(found) == count if count <= 10 else 5 < len(found) <= 10
+        assert len(set(gaps[:-1])) <= 1 and gaps[-1] <= gaps[0]
+    assert len(at_most(np.arange(0), 10)) == 0
