@@ -13,9 +13,9 @@ from studio.core.wording import figure, number, percent
 from studio.engine.history import History
 
 COPY_MARGIN = 0.1  # of the new sprites: with so many more copies than real sprites have, it is no chance any more
+_MUSH = 1.0  # KID, of 8 at most, from which sprites are like none: noise of 24 grey levels on real ones has a half
 _FEWEST = 3  # measurements before a word is said
 _PATIENCE = 4  # measurements that bring no gain, before it is said that none comes
-_MUSH = 1.0  # KID, of 8 at most, from which sprites are like none: noise of 24 grey levels on real ones has a half
 _LONG = 1.5  # and, as figures on held-out sprites are found more often: until that many times the steps of the best
 
 # Figures on held-out sprites that advice goes by: what to say while one rises, and when it rises no more.

@@ -11,8 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from studio.core.config import TrainingConfig
 from studio.core.events import Rgba
 from studio.data.sprites import Sprites
+from studio.engine.rundir import RunRecord
 from studio.recipes.base import Batch
 
 Rows = TypeVar("Rows", bound=NDArray[Any])
@@ -38,6 +40,13 @@ def split(
     if singles_kept:
         heldout &= sprites.class_counts()[sprites.labels] > 1
     return np.flatnonzero(~heldout), np.flatnonzero(heldout)
+
+
+def split_of(
+    record: RunRecord, config: TrainingConfig, sprites: Sprites
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """As `split`, of all sprites of a run: what it learns from and what it holds out."""
+    return split(sprites, config.holdout, config.seed, singles_kept=record.singles_kept)
 
 
 def on_device(rgba: Rgba, device: torch.device) -> Tensor:

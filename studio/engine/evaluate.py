@@ -24,7 +24,7 @@ from studio.data import packed
 from studio.data.pixel_truth import pixel_truth
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.batches import DeviceSprites, at_most, sampled, split
+from studio.engine.batches import DeviceSprites, at_most, sampled, split_of
 from studio.engine.copies import nearest_training_sprites
 from studio.engine.features import SpriteFeatures, features_of
 from studio.engine.generate import GenerateSettings, Labels, draw
@@ -149,7 +149,7 @@ def judge(
     first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])
     half = min(len(new), len(training) // 2)
     others = training.take(at_most(order[half:], MOST_TRAINING))
-    real_heldout = features.of(heldout.rgba)
+    real_heldout, real_first = features.of(heldout.rgba), features.of(first.rgba)
     real_training = features.of(at_most(training.rgba, MOST_TRAINING))
 
     def figures(sprites: Rgba, asked: Labels | None) -> dict[str, float]:
@@ -162,9 +162,9 @@ def judge(
     # new, if there are that many: few are farther away by Fréchet's distance.
     real = {
         **_looks(heldout.rgba, heldout.labels, training, features, complete),
-        **_distances("heldout", features.of(first.rgba), real_heldout),
-        **_distances("training", features.of(first.rgba[:half]), features.of(others.rgba)),
-        **vars(overlap(real_heldout, features.of(first.rgba))),
+        **_distances("heldout", real_first, real_heldout),
+        **_distances("training", real_first[:half], features.of(others.rgba)),
+        **vars(overlap(real_heldout, real_first)),
     }
     table = {"new": figures(new, labels), "real": real, "cheat": figures(second.rgba, second.labels)}
     return Evaluated(title, len(new), len(heldout), len(training), table)
@@ -196,8 +196,7 @@ def _data(run: Path, model: TrainedModel) -> Generator[Event, None, tuple[Sprite
     """What the run learnt from and what it held out, of very many a choice, and whether the first is complete."""
     folder = RunDir(run)
     sprites, _ = yield from told(packed.loading(folder.data), 0, "sprites checked")
-    singles_kept = folder.record().singles_kept
-    training, heldout = split(sprites, model.config.holdout, model.config.seed, singles_kept=singles_kept)
+    training, heldout = split_of(folder.record(), model.config, sprites)
     if len(heldout) > MOST_HELDOUT:
         heldout = np.sort(np.random.default_rng(0).choice(heldout, MOST_HELDOUT, replace=False))
     known = sampled(sprites, training)

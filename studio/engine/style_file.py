@@ -10,7 +10,7 @@ from studio.data import packed
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import PixelStyle, style_of
 from studio.engine import catalogue
-from studio.engine.batches import sampled, split
+from studio.engine.batches import sampled, split_of
 from studio.engine.rundir import RunDir, writing
 
 _NAME = "style.json"
@@ -36,5 +36,5 @@ def _style_learnt(run: RunDir, sprites: Sprites) -> PixelStyle:
     """Without the sprites that are held out: a colour that only they have is not the model's to use."""
     record = run.record()
     config = catalogue.recipe(record.recipe).Config.from_json(record.config)
-    training, _ = split(sprites, config.holdout, config.seed, singles_kept=record.singles_kept)
+    training, _ = split_of(record, config, sprites)
     return style_of(sampled(sprites, training))

@@ -21,7 +21,7 @@ from studio.data import packed
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import PixelStyle
 from studio.engine import catalogue, checkpoints, devices
-from studio.engine.batches import DeviceSprites, TrainSet, at_most, sampled, split
+from studio.engine.batches import DeviceSprites, TrainSet, at_most, sampled, split_of
 from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
@@ -217,7 +217,7 @@ def _assemble(
         torch.set_num_threads(config.threads or device.threads)
     target = torch.device(device.id)
     precision = devices.precision_of(record, device, config.precision)
-    train_indices, heldout_indices = split(sprites, config.holdout, config.seed, singles_kept=record.singles_kept)
+    train_indices, heldout_indices = split_of(record, config, sprites)
     heldout = sprites.take(at_most(heldout_indices, VALIDATION_LIMIT))
     train_set, notices = placed(sprites, train_indices, target, config)
     sample = sampled(sprites, train_indices)
