@@ -23,7 +23,7 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 
 
 def make_sprites(per_class: int = 12, size: int = 8, classes: int = 2, seed: int = 0) -> Sprites:
-    """Distinct discs on a transparent ground: class k has its own hue and radius."""
+    """Discs on a transparent ground, mottled so that no two are near twins: class k has its own hue and radius."""
     rng = np.random.default_rng(seed)
     grid = np.mgrid[:size, :size] + 0.5
     rgba, labels, names = [], [], []
@@ -35,6 +35,8 @@ def make_sprites(per_class: int = 12, size: int = 8, classes: int = 2, seed: int
             sprite = np.zeros((size, size, 4), np.uint8)
             sprite[inside] = [*np.roll([230, 60, 20], label), 255]
             sprite[inside, :3] -= rng.integers(0, 20, 3, dtype=np.uint8)
+            mottled = inside & (rng.random((size, size)) < 0.5)
+            sprite[mottled, :3] = sprite[mottled, :3] * 0.8
             rgba.append(sprite)
             labels.append(label)
             names.append(f"class{label}/{number:03d}.png")

@@ -136,7 +136,6 @@ class QualityMeasured(Event):
 
     figures: 'kid', its distance from the sprites that it is measured `against`, with 'kid_error', and 'kid_real', that
     of real sprites; and 'copies', the share of copies of training sprites, with 'copies_real', that among real ones.
-    Where there are too many sprites to look for copies the last two are missing.
     """
 
     step: int

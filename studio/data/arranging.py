@@ -70,6 +70,7 @@ class _Table:
         self.class_names: list[str] = []  # by that number
         self.class_of = array("q")
         self.rows = array("q")  # of the labelling
+        self.groups = array("q")  # as in Sprites: the index of the first sprite of the same file
         self.places: dict[bytes, int] = {}  # digest of the pixels -> index of the sprite
         self.quarantine: list[Quarantined] = []
         self.notes: list[Quarantined] = []
@@ -93,7 +94,8 @@ class _Table:
         self.pixels.close()
         targets = self.labelling.targets_of(np.array(self.rows, np.int64))
         names, target_names = tuple(self.names), self.labelling.target_names
-        return Sprites(rgba, labels, class_names, names, title, targets, target_names)
+        groups = np.array(self.groups, np.int64)
+        return Sprites(rgba, labels, class_names, names, title, targets, target_names, groups=groups)
 
 
 def arrange(
@@ -148,6 +150,7 @@ def _added(table: _Table, reading: Reading) -> Iterator[None]:
     before = len(table.names)
     for shape in reading.shapes:
         if _place(table, reading.file, shape):
+            table.groups.append(before)
             table.notes += [_quarantined(reading.file, remark) for remark in shape.remarks]
         yield
     kept = len(table.names) > before

@@ -21,7 +21,7 @@ from studio.data.imported import Quarantined, ReadOptions
 from studio.data.listing import Root
 from studio.data.sources.base import Found
 
-_VERSION = 5  # to be raised when the same files would be imported differently
+_VERSION = 6  # to be raised when the same files would be imported differently
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30  # of all entries but the newest, whose sprites may be mapped from it
 _LOOK_EVERY = 4096  # files

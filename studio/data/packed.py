@@ -25,7 +25,8 @@ from studio.data import scratch
 from studio.data.packed_texts import Damaged, Texts, first_texts, lines_of, texts_in
 from studio.data.sprites import Sprites, Stored
 
-_FORMAT, _FIRST_FORMAT = "sprites 2", "sprites 1"  # the first one has its texts in the header, which has its bounds
+# The second format has no groups, the first has its texts in the header, too, which has its bounds.
+_FORMAT, _SECOND_FORMAT, _FIRST_FORMAT = "sprites 3", "sprites 2", "sprites 1"
 _LONGEST_HEADER = 100_000_000  # bytes; safetensors' own bound
 _LARGEST_SIDE = 4096
 _SLICE = 32 << 20  # bytes that are written at a time
@@ -46,16 +47,19 @@ def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None)
     texts = b"".join(lines_of(sprites, extra or {}))
     arrays = {
         "labels": ("I64", sprites.labels.shape, sprites.labels.nbytes),
+        "groups": ("I64", sprites.groups.shape, sprites.groups.nbytes),
         "targets": ("F32", sprites.targets.shape, sprites.targets.nbytes),
         "rgba": ("U8", sprites.rgba.shape, sprites.rgba.nbytes),
         "texts": ("U8", (len(texts),), len(texts)),
     }
-    about = {"format": _FORMAT, "fingerprint": sprites.fingerprint, "sha256": _checksum(sprites, texts)}
+    about = {"format": _FORMAT, "fingerprint": sprites.fingerprint, "groups": _hash_of_groups(sprites)}
+    about["sha256"] = _checksum(sprites, texts)
     step = max(1, _SLICE // max(1, sprites.rgba[:1].nbytes))
     with atomic_path(path) as temporary:
         with temporary.open("wb") as stream:
             stream.write(_made_header(about, arrays))
             stream.write(np.ascontiguousarray(sprites.labels).data)
+            stream.write(np.ascontiguousarray(sprites.groups).data)
             stream.write(np.ascontiguousarray(sprites.targets).tobytes())
             for start in range(0, len(sprites), step):
                 stream.write(np.ascontiguousarray(sprites.rgba[start : start + step]).data)
@@ -67,13 +71,13 @@ def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None)
 def keeping(sprites: Sprites, path: Path) -> Generator[int, None, None]:
     """Like `saving`; sprites that are mapped from a packed file get another name of that file, which takes no room.
 
-    Where there can be none, on another drive, they are copied in slices.
+    Where there can be none, on another drive, or where their groups are others by now, they are copied in slices.
     """
     if sprites.stored is not None:
         with contextlib.suppress(OSError, Damaged):
             with sprites.stored.path.open("rb") as stream:
                 about = _header(_contents(stream))[1]
-            if about.get("fingerprint") == sprites.fingerprint:
+            if (about.get("fingerprint"), about.get("groups")) == (sprites.fingerprint, _hash_of_groups(sprites)):
                 os.link(sprites.stored.path, path)
                 return
     yield from saving(sprites, path)
@@ -139,27 +143,33 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
     else:
         hashed = _array(data, body, header.get("texts"), "U8", 1)[0].tobytes()
         texts = texts_in(hashed)
+    groups = np.zeros(0, np.int64)
+    if about["format"] == _FORMAT:
+        groups = _array(data, body, header.get("groups"), "I64", 1)[0].view(np.int64).copy()
     targets = np.zeros((len(labels), 0), np.float32)
     if texts.target_names:
         targets = _array(data, body, header.get("targets"), "F32", 2)[0].view(np.float32).copy()
-    sprites = _made(rgba, labels, targets, texts, Stored(path, start) if len(data) > scratch.IN_MEMORY else None)
+    stored = Stored(path, start) if len(data) > scratch.IN_MEMORY else None
+    sprites = _made(rgba, labels, targets, groups, texts, stored)
     yield from sprites.hashing()
-    if about.get("sha256") != _checksum(sprites, hashed):
+    if about.get("sha256") != _checksum(sprites, hashed, with_groups=about["format"] == _FORMAT):
         raise Damaged("its checksum is wrong")
     return sprites, texts.extra
 
 
 def _made(
-    rgba: NDArray[np.uint8], labels: NDArray[np.int64], targets: NDArray[np.float32], texts: Texts,
-    stored: Stored | None,
+    rgba: NDArray[np.uint8], labels: NDArray[np.int64], targets: NDArray[np.float32], groups: NDArray[np.int64],
+    texts: Texts, stored: Stored | None,
 ) -> Sprites:  # fmt: skip
     in_range = not len(labels) or 0 <= labels.min() <= labels.max() < len(texts.class_names)
     if len(texts.names) != len(labels) or not in_range:
         raise Damaged("its names, classes and sprites don't match each other")
+    if len(groups) not in (0, len(labels)):
+        raise Damaged("its groups don't match its sprites")
     if targets.shape != (len(labels), len(texts.target_names)):
         raise Damaged("its numbers don't match its sprites")
     names, class_names, target_names = tuple(texts.names), tuple(texts.class_names), tuple(texts.target_names)
-    return Sprites(rgba, labels, class_names, names, texts.title, targets, target_names, stored)
+    return Sprites(rgba, labels, class_names, names, texts.title, targets, target_names, stored, groups=groups)
 
 
 def _made_header(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], int]]) -> bytes:
@@ -190,7 +200,7 @@ def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], in
         or "format" not in about
     ):
         raise Damaged("it holds no sprites")
-    if about["format"] not in (_FORMAT, _FIRST_FORMAT):
+    if about["format"] not in (_FORMAT, _SECOND_FORMAT, _FIRST_FORMAT):
         raise Damaged("it was written by another version of the studio")
     return header, about, 8 + length
 
@@ -214,8 +224,14 @@ def _whole_numbers(values: object, count: int) -> bool:
     return isinstance(values, list) and len(values) == count and all(type(n) is int and 0 <= n < 2**40 for n in values)
 
 
-def _checksum(sprites: Sprites, texts: bytes) -> str:
-    """Over every text and, through the fingerprint, every pixel, label and target."""
+def _checksum(sprites: Sprites, texts: bytes, *, with_groups: bool = True) -> str:
+    """Over every text, the groups where they are kept and, through the fingerprint, every pixel, label and target."""
     digest = hashlib.sha256(sprites.fingerprint.encode())
     digest.update(texts)
+    if with_groups:
+        digest.update(_hash_of_groups(sprites).encode())
     return digest.hexdigest()
+
+
+def _hash_of_groups(sprites: Sprites) -> str:
+    return hashlib.sha256(np.ascontiguousarray(sprites.groups).data).hexdigest()

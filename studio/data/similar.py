@@ -26,6 +26,7 @@ _NOTICED = (
     12  # levels of any premultiplied channel by which a pixel is another one: more, and dark floors are all alike
 )
 _PAIRS_AT_ONCE = 512
+_ROWS_LOOKED_AT = 4  # of a pair, evenly spread, before all of its pixels are compared
 _HASHED_AT_ONCE = 1024
 _MOVES = (0, -1, 1)  # pixels: a stray pixel at the border moves the middle
 
@@ -59,6 +60,7 @@ def find_similar(rgba: Rgba) -> Generator[Event, None, Similar]:
     """Which of uint8 [N, S, S, 4] are like which; yields Progress."""
     hashes = yield from _hashes(rgba)
     candidates = yield from _candidates(hashes)
+    candidates = yield from _worth_comparing(rgba, candidates)
     first, second, mirrored = candidates.T
     changed = np.empty(len(first), np.int64)
     for start in range(0, len(first), _PAIRS_AT_ONCE):
@@ -89,17 +91,22 @@ def _hashes(rgba: Rgba) -> Generator[Event, None, NDArray[np.uint8]]:
 
 def centred(rgba: Rgba) -> Rgba:
     """uint8 [N, S, S, 4], what can be seen of each moved to the middle by whole pixels."""
-    size = rgba.shape[1]
-    seen = np.asarray(rgba[..., 3] > 0)
-    place = np.arange(size)
+    place = np.arange(rgba.shape[1])
+    down, right = _moves(np.asarray(rgba[..., 3] > 0))
+    rows, columns = ((place - move[:, None]) % len(place) for move in (down, right))  # nothing that is seen goes round
+    moved: Rgba = rgba[np.arange(len(rgba))[:, None, None], rows[:, :, None], columns[:, None, :]]
+    return moved
+
+
+def _moves(seen: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    """How far down and how far right what is seen of bool [N, S, S] must move to be in the middle: two int64 [N]."""
+    size = seen.shape[1]
     moves = []
     for axis in (2, 1):  # rows are seen where any column is, and the other way round
         line = np.asarray(seen.any(axis=axis))
         low, high = line.argmax(1), size - 1 - line[:, ::-1].argmax(1)
         moves.append(np.where(line.any(1), (size - 1 - low - high) // 2, 0))
-    rows, columns = ((place - move[:, None]) % size for move in moves)  # nothing that is seen goes round
-    moved: Rgba = rgba[np.arange(len(rgba))[:, None, None], rows[:, :, None], columns[:, None, :]]
-    return moved
+    return moves
 
 
 def _level(rgba: Rgba) -> NDArray[np.int16]:
@@ -142,6 +149,69 @@ def _candidates(hashes: NDArray[np.uint8]) -> Generator[Event, None, NDArray[np.
     return np.stack([first, second, found % 2], 1)
 
 
+def _worth_comparing(rgba: Rgba, candidates: NDArray[np.int64]) -> Generator[Event, None, NDArray[np.int64]]:
+    """The candidates that may be alike by a few rows of one channel: none is lost, and few others are left.
+
+    What differs there differs in the whole sprites, too. Only these pixels are read.
+    """
+    size = rgba.shape[1]
+    rows = np.unique(np.linspace(0, size - 1, _ROWS_LOOKED_AT + 2)[1:-1].round().astype(np.int64))
+    about = yield from _about(rgba)
+    kept = [candidates[:0]]
+    for start in range(0, len(candidates), _PAIRS_AT_ONCE):
+        part = candidates[start : start + _PAIRS_AT_ONCE]
+        first, second, mirrored = part.T
+        one = _green(rgba, first, about, np.zeros(len(part), np.bool_), rows)[:, :, 1:-1]
+        best = np.full(len(part), np.iinfo(np.int64).max)
+        for down in _MOVES:
+            other = _green(rgba, second, about, mirrored == 1, rows - down)
+            for right in _MOVES:
+                moved = other[:, :, 1 - right : 1 - right + size]
+                best = np.minimum(best, np.count_nonzero(np.abs(one - moved) > _NOTICED, axis=(1, 2)))
+        kept.append(part[best <= _most_changed(np.minimum(about.visible[first], about.visible[second]))])
+        yield Progress(min(start + _PAIRS_AT_ONCE, len(candidates)), len(candidates), "pairs of sprites looked at")
+    return np.concatenate(kept)
+
+
+@dataclass(frozen=True, eq=False)
+class _About:
+    """Of each sprite and of its mirror image, int64 [2, N]: how far `centred` moves it; and int64 [N]: pixels seen."""
+
+    down: NDArray[np.int64]
+    right: NDArray[np.int64]
+    visible: NDArray[np.int64]
+
+
+def _about(rgba: Rgba) -> Generator[Event, None, _About]:
+    down, right = np.zeros((2, len(rgba)), np.int64), np.zeros((2, len(rgba)), np.int64)
+    visible = np.zeros(len(rgba), np.int64)
+    for start in range(0, len(rgba), _HASHED_AT_ONCE):
+        part = slice(start, start + _HASHED_AT_ONCE)
+        seen = np.asarray(rgba[part, :, :, 3] > 0)
+        visible[part] = np.count_nonzero(seen, axis=(1, 2))
+        for side, each in enumerate((seen, seen[:, :, ::-1])):
+            down[side, part], right[side, part] = _moves(each)
+        yield Progress(min(start + _HASHED_AT_ONCE, len(rgba)), len(rgba), "sprites looked at")
+    return _About(down, right, visible)
+
+
+def _green(
+    rgba: Rgba, chosen: NDArray[np.int64], about: _About, mirrored: NDArray[np.bool_], rows: NDArray[np.int64]
+) -> NDArray[np.int16]:
+    """Premultiplied green of rows of chosen sprites, centred: int16 [P, rows, S + 2] with an empty border.
+
+    A row outside the canvas is empty.
+    """
+    size, side = rgba.shape[1], mirrored.astype(np.int64)
+    row = (rows - about.down[side, chosen][:, None]) % size
+    column = (np.arange(size) - about.right[side, chosen][:, None]) % size
+    column = np.where(mirrored[:, None], size - 1 - column, column)
+    places = chosen[:, None, None], row[:, :, None], column[:, None, :]
+    green = rgba[(*places, 1)].astype(np.uint16) * rgba[(*places, 3)] // 255
+    green[:, (rows < 0) | (rows >= size)] = 0
+    return np.pad(green.astype(np.int16), ((0, 0), (0, 0), (1, 1)))
+
+
 def _in_order(rows: NDArray[np.uint8]) -> NDArray[np.int64]:
     """The places int64 [N] of rows [N, _BYTES] in the order of their bytes."""
     padded = np.zeros((len(rows), 16), np.uint8)
@@ -164,7 +234,12 @@ def _changed(first: Rgba, second: Rgba, mirrored: NDArray[np.bool_]) -> NDArray[
             differs |= np.abs(channel - moved) > _NOTICED
         best = np.minimum(best, np.count_nonzero(differs, axis=(1, 2)))
     visible = np.minimum(*(np.count_nonzero(channels[3], axis=(1, 2)) for channels in (one, other)))
-    return np.where(best <= np.maximum(1, _MOST_CHANGED * visible), best, -1)
+    return np.where(best <= _most_changed(visible), best, -1)
+
+
+def _most_changed(visible: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How many pixels may differ between sprites of which the plainer shows so many."""
+    return np.asarray(np.maximum(1.0, _MOST_CHANGED * visible))
 
 
 def _channels(rgba: Rgba) -> list[NDArray[np.int16]]:

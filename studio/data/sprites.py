@@ -36,6 +36,8 @@ class Sprites:
     target_names: what each of the T numbers is called ('price').
     stored: where `rgba` is on the disk, if it is mapped from there.
     origin: what was read and how it was mended, for the record, as JSON knows it; not part of the fingerprint.
+    groups: int64 [N], the same number for sprites that belong together, of which none is learnt from while another is
+    held out; by default each is alone. An import gives those of one file a number; `data.groups` adds near twins.
     """
 
     rgba: Rgba
@@ -47,15 +49,19 @@ class Sprites:
     target_names: tuple[str, ...] = ()
     stored: Stored | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
+    groups: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __post_init__(self) -> None:
         if not self.target_names:
             object.__setattr__(self, "targets", np.zeros((len(self.rgba), 0), np.float32))
+        if not len(self.groups):
+            object.__setattr__(self, "groups", np.arange(len(self.rgba)))
         count, height, width, channels = self.rgba.shape
         assert self.rgba.dtype == np.uint8 and height == width and channels == 4, self.rgba.shape
         assert self.labels.shape == (count,) and self.labels.dtype == np.int64 and len(self.names) == count
         assert count == 0 or 0 <= self.labels.min() <= self.labels.max() < len(self.class_names)
         assert self.targets.shape == (count, len(self.target_names)) and self.targets.dtype == np.float32
+        assert self.groups.shape == (count,) and self.groups.dtype == np.int64
 
     def __len__(self) -> int:
         return len(self.rgba)
@@ -110,5 +116,5 @@ class Sprites:
         chosen = np.asarray(indices, dtype=np.int64)
         names = tuple(self.names[i] for i in chosen)
         rgba = copied(self.rgba, chosen, self.stored.path.parent if self.stored else None)
-        labels, targets = self.labels[chosen], self.targets[chosen]
-        return replace(self, rgba=rgba, labels=labels, names=names, targets=targets, stored=None)
+        labels, targets, groups = self.labels[chosen], self.targets[chosen], self.groups[chosen]
+        return replace(self, rgba=rgba, labels=labels, names=names, targets=targets, groups=groups, stored=None)

@@ -11,10 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studio.core.config import TrainingConfig
 from studio.core.events import Rgba
 from studio.data.sprites import Sprites
-from studio.engine.rundir import RunRecord
 from studio.recipes.base import Batch
 
 Rows = TypeVar("Rows", bound=NDArray[Any])
@@ -23,30 +21,6 @@ _SHIFT_UNIT_PX = 8
 _UPLOADED = 64 << 20  # bytes that are brought to the device at a time
 _MOST_SAMPLED = 20_480  # sprites, and
 _MOST_SAMPLED_BYTES = 256 << 20
-
-
-def split(
-    sprites: Sprites, share: float, seed: int, *, singles_kept: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Indices for training and held out, int64, sorted: about `share` of each class, none of a very small set.
-
-    singles_kept: the only sprite of a class is never held out, or nothing would be learnt of that class.
-    """
-    order = np.lexsort((np.random.default_rng(seed).random(len(sprites)), sprites.labels))
-    # Every 1/share-th sprite of a list sorted by class, shuffled inside each class: a stratified choice.
-    ranks = np.floor((np.arange(int(len(sprites) * share)) + 0.5) / share).astype(np.int64) if share else []
-    heldout = np.zeros(len(sprites), dtype=bool)
-    heldout[order[ranks]] = True
-    if singles_kept:
-        heldout &= sprites.class_counts()[sprites.labels] > 1
-    return np.flatnonzero(~heldout), np.flatnonzero(heldout)
-
-
-def split_of(
-    record: RunRecord, config: TrainingConfig, sprites: Sprites
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """As `split`, of all sprites of a run: what it learns from and what it holds out."""
-    return split(sprites, config.holdout, config.seed, singles_kept=record.singles_kept)
 
 
 def on_device(rgba: Rgba, device: torch.device) -> Tensor:

@@ -19,19 +19,20 @@ import torch
 from studio.core import wording
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
-from studio.core.events import Evaluated, Event, Events, Rgba, Validated
+from studio.core.events import Evaluated, Event, Events, Notice, Rgba, Validated
 from studio.data import packed
 from studio.data.pixel_truth import pixel_truth
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.batches import DeviceSprites, at_most, sampled, split_of
-from studio.engine.copies import nearest_training_sprites
+from studio.engine.batches import DeviceSprites, at_most, sampled
+from studio.engine.copies import look_for_copies
 from studio.engine.features import SpriteFeatures, features_of
 from studio.engine.generate import GenerateSettings, Labels, draw
 from studio.engine.model import TrainedModel
 from studio.engine.pace import told
 from studio.engine.rundir import RunDir
 from studio.engine.scores import frechet_distance, kid, overlap
+from studio.engine.split import FEWEST_REPORTED, Indices, split_of
 
 FEWEST = 20  # sprites on each side: with fewer, the figures are noise
 MOST_HELDOUT = 4096  # sprites that are looked at: a seeded choice of more; the figures compare each with each
@@ -83,25 +84,40 @@ FIGURES = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class RealSprites:
+    """What new sprites are judged by.
+
+    training: those learnt from, of very many a choice. heldout: those that were not. known: where copies are looked
+    for, at the indices `learnt`, int64; None stands for all.
+    """
+
+    training: Sprites
+    heldout: Sprites
+    known: Sprites
+    learnt: Indices | None = None
+
+
 def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Events:
     """Judge a generator of this run: yields Progress, then Evaluated; of what draws nothing, one Validated.
 
     Raises UsageError when too few sprites were held out, RunError when the run's data are gone, and DeviceError.
     """
-    training, heldout, complete = yield from _data(run, model)
+    real = yield from _data(run, model)
     if model.recipe.makes != "sprites":
-        if not len(heldout):
+        if not len(real.heldout):
             raise UsageError("No sprites were held out.", "Train with a share of the sprites held out.")
         with devices.faults(model.device):
-            figures = heldout_figures(model, DeviceSprites(heldout, model.device))
+            figures = heldout_figures(model, DeviceSprites(real.heldout, model.device))
         yield figures
         return
-    _check_counts(training, heldout)
-    title, labels = f"{model.title}, step {model.step:,}", classes_to_draw(training, settings.count, settings.seed)
+    _check_counts(real)
+    title = f"{model.title}, step {model.step:,}"
+    labels = classes_to_draw(real.training, settings.count, settings.seed)
     with devices.faults(model.device):
-        features = yield from features_of(training, model.device, model.precision)
+        features = yield from features_of(real.training, model.device, model.precision)
         new = yield from draw(model, labels, settings)
-        yield judge(title, new, labels, training, heldout, features, complete=complete)
+        yield (yield from judge(title, new, labels, real, features))
 
 
 def classes_to_draw(training: Sprites, count: int, seed: int) -> Labels:
@@ -125,26 +141,26 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, 
     Of more than `settings.count`, a choice that follows from its seed: equal numbers compare. Raises what `evaluate`
     does.
     """
-    training, heldout, complete = yield from _data(run, model)
-    _check_counts(training, heldout)
+    real = yield from _data(run, model)
+    _check_counts(real)
     if len(sprites) < FEWEST:
         raise UsageError(f"{wording.count(len(sprites), 'sprite')}: too few to judge.", f"Give {FEWEST} at least.")
     if len(sprites) > settings.count:
         rng = np.random.default_rng(settings.seed)
         sprites = sprites[np.sort(rng.choice(len(sprites), settings.count, replace=False))]
     with devices.faults(model.device):
-        features = yield from features_of(training, model.device, model.precision)
-        yield judge(title, sprites, None, training, heldout, features, complete=complete)
+        features = yield from features_of(real.training, model.device, model.precision)
+        yield (yield from judge(title, sprites, None, real, features))
 
 
 def judge(
-    title: str, new: Rgba, labels: Labels | None, training: Sprites, heldout: Sprites, features: SpriteFeatures, *,
-    complete: bool = True,
-) -> Evaluated:  # fmt: skip
+    title: str, new: Rgba, labels: Labels | None, real: RealSprites, features: SpriteFeatures
+) -> Generator[Event, None, Evaluated]:
     """All figures of sprites uint8 [N, S, S, 4], of the classes int64 [N] if they were asked for by class.
 
-    Where `training` is not the complete set that was learnt from, the share of copies is missing.
+    Yields Progress.
     """
+    training, heldout = real.training, real.heldout
     order = np.random.default_rng(0).permutation(len(training))
     first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])
     half = min(len(new), len(training) // 2)
@@ -152,21 +168,23 @@ def judge(
     real_heldout, real_first = features.of(heldout.rgba), features.of(first.rgba)
     real_training = features.of(at_most(training.rgba, MOST_TRAINING))
 
-    def figures(sprites: Rgba, asked: Labels | None) -> dict[str, float]:
+    def figures(sprites: Rgba, asked: Labels | None) -> Generator[Event, None, dict[str, float]]:
         values = features.of(sprites)
-        looks = _looks(sprites, asked, training, features, complete)
+        looks = yield from _looks(sprites, asked, real, features)
         return {**_distances("heldout", values, real_heldout), **_distances("training", values, real_training),
                 **vars(overlap(real_heldout, values)), **looks}  # fmt: skip
 
     # Real against real: each distance is between sprites that have nothing to do with each other, and of as many as are
     # new, if there are that many: few are farther away by Fréchet's distance.
-    real = {
-        **_looks(heldout.rgba, heldout.labels, training, features, complete),
+    as_real = {
+        **(yield from _looks(heldout.rgba, heldout.labels, real, features)),
         **_distances("heldout", real_first, real_heldout),
         **_distances("training", real_first[:half], features.of(others.rgba)),
         **vars(overlap(real_heldout, real_first)),
     }
-    table = {"new": figures(new, labels), "real": real, "cheat": figures(second.rgba, second.labels)}
+    of_new = yield from figures(new, labels)
+    of_cheat = yield from figures(second.rgba, second.labels)
+    table = {"new": of_new, "real": as_real, "cheat": of_cheat}
     return Evaluated(title, len(new), len(heldout), len(training), table)
 
 
@@ -180,30 +198,33 @@ def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, flo
 
 
 def _looks(
-    sprites: Rgba, asked: Labels | None, training: Sprites, features: SpriteFeatures, complete: bool
-) -> Mapping[str, float]:
+    sprites: Rgba, asked: Labels | None, real: RealSprites, features: SpriteFeatures
+) -> Generator[Event, None, Mapping[str, float]]:
     """What can be said of sprites one by one."""
-    found: dict[str, float] = dict(vars(pixel_truth(sprites, training.rgba)))
-    if complete:
-        nearest = nearest_training_sprites(sprites, training.rgba, features.device)
-        found["copies"] = float(nearest.is_copy.mean())
+    found: dict[str, float] = dict(vars(pixel_truth(sprites, real.training.rgba)))
+    nearest = yield from look_for_copies(sprites, real.known, real.learnt, features.device)
+    found["copies"] = float(nearest.is_copy.mean())
     if asked is not None and features.knows_classes:
         found["class_agreement"] = float((features.classes_of(sprites) == asked).mean())
     return found
 
 
-def _data(run: Path, model: TrainedModel) -> Generator[Event, None, tuple[Sprites, Sprites, bool]]:
-    """What the run learnt from and what it held out, of very many a choice, and whether the first is complete."""
+def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:
+    """What the run learnt from and what it kept for the report; says where that chose 'best', too."""
     folder = RunDir(run)
     sprites, _ = yield from told(packed.loading(folder.data), 0, "sprites checked")
-    training, heldout = split_of(folder.record(), model.config, sprites)
+    split = split_of(folder.record(), model.config, sprites)
+    heldout = split.report
+    if len(heldout) and not split.is_report_apart:
+        hint = f"Where {FEWEST_REPORTED} or more are held out, a third of them is kept for this report alone."
+        yield Notice("info", "The sprites that this is judged by have also chosen the best checkpoint.", hint)
     if len(heldout) > MOST_HELDOUT:
         heldout = np.sort(np.random.default_rng(0).choice(heldout, MOST_HELDOUT, replace=False))
-    known = sampled(sprites, training)
-    return known, sprites.take(heldout), len(known) == len(training)
+    return RealSprites(sampled(sprites, split.training), sprites.take(heldout), sprites, split.training)
 
 
-def _check_counts(training: Sprites, heldout: Sprites) -> None:
+def _check_counts(real: RealSprites) -> None:
+    training, heldout = real.training, real.heldout
     if min(len(training), len(heldout)) >= FEWEST:
         return
     total = len(training) + len(heldout)

@@ -8,17 +8,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from studio.core import places
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, Progress
 from studio.data.examining import MOST_LOOKED_AT
 from studio.data.findings import Examined
+from studio.data.groups import grouped
 from studio.data.imported import Quarantined
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.batches import sampled, split
+from studio.engine.batches import sampled
 from studio.engine.devices import Device
 from studio.engine.evaluate import FEWEST
 from studio.engine.features import features_of
+from studio.engine.split import split_by_group
 
 _NEIGHBOURS = 10
 _AGREE = 8  # of the neighbours are of one other class, and none is of the sprite's own
@@ -34,7 +37,8 @@ def find_oddities(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     where they are not kept. Nothing is found among very few sprites, or very many. Raises DeviceError.
     """
     items: list[Quarantined] = []
-    training = sampled(sprites, split(sprites, config.holdout, config.seed, singles_kept=True)[0])
+    split = split_by_group((yield from grouped(sprites, places.cache())), config.holdout, config.seed)
+    training = sampled(sprites, split.training)
     if len(training) >= FEWEST and len(sprites) <= MOST_LOOKED_AT:
         target, precision = torch.device(device.id), devices.resolve_precision(device, config.precision)
         parts = []

@@ -17,15 +17,28 @@ _TOLD_EVERY_S = 0.05
 
 def told(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
     """Run a generator of counts to its end and return what it does; yields Progress while that takes long."""
+
+    def progress() -> Generator[Event, None, T]:
+        while True:
+            try:
+                yield Progress(next(work), total, what)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+
+    return (yield from seldom(progress()))
+
+
+def seldom(work: Generator[Event, None, T]) -> Generator[Event, None, T]:
+    """Run a generator of Progress to its end and return what it does; yields some of it while that takes long."""
     said_s = time.perf_counter()
     while True:
         try:
-            done = next(work)
+            event = next(work)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
         if time.perf_counter() - said_s > _TOLD_EVERY_S:
             said_s = time.perf_counter()
-            yield Progress(done, total, what)
+            yield event
 
 
 class Stopwatch:

@@ -11,6 +11,7 @@ from typing import Literal
 import torch
 
 from studio.core.events import Event, Events, Halted, Progress, QualityMeasured, Rgba
+from studio.data.sprites import Sprites
 from studio.engine.batches import at_most
 from studio.engine.checkpoints import add_metrics
 from studio.engine.copies import look_for_copies
@@ -22,11 +23,11 @@ from studio.engine.model import Control
 from studio.engine.pace import Paced, Stopwatch
 from studio.engine.rundir import writing
 from studio.engine.scores import Features, kid
+from studio.engine.split import Indices
 from studio.engine.training import Training
 
 COUNT = 128  # sprites a measurement
 MOST_SEEN = 4096  # real sprites a distance is taken from: more make it no steadier, and its matrices have their square
-MOST_COMPARED = 8192  # training sprites: more take long to look through, and are not learnt by heart
 SHARE = 0.05  # of the run's time, all in all
 LEARNING_SHARE = 0.2  # at the beginning, so that there is something to measure with early on
 APART_SHARE = 0.01  # of the run's time, at least, between a checkpoint and one that is saved only to be measured
@@ -152,7 +153,8 @@ class _Yardstick:
 
     features: SpriteFeatures
     real: Features
-    known: Rgba  # what the model learns from, to look for copies among; none where that would take too long
+    known: Sprites  # where copies are looked for, at the indices `learnt`
+    learnt: Indices
     against: Literal["held-out", "training"]
     floor: Mapping[str, float]  # what real sprites get
 
@@ -161,8 +163,7 @@ class _Yardstick:
         distance = kid(self.real, self.features.of(new))
         figures = {"kid": distance.value, "kid_error": distance.error, **self.floor}
         yield Progress(1, 2, "sprites judged")
-        if len(self.known):
-            figures["copies"] = yield from _copies(new, self.known, self.features.device)
+        figures["copies"] = yield from _copies(new, self.known, self.learnt, self.features.device)
         return figures
 
 
@@ -181,20 +182,21 @@ def _make_yardstick(training: Training, features: SpriteFeatures) -> Generator[E
     """
     yield Progress(0, 3, "real sprites measured")
     known, heldout = training.train_sample.rgba, training.heldout_sprites
-    compared = len(training.train_set) <= min(MOST_COMPARED, len(known))
+    learnt = training.split.training
     enough = len(heldout) >= FEWEST
     seen, unseen = (known, heldout) if enough else (known[0::2], known[1::2])
     real = features.of(at_most(heldout if enough else known, MOST_SEEN))
     yield Progress(1, 3, "real sprites measured")
     floor = {"kid_real": kid(features.of(at_most(unseen, MOST_SEEN)), features.of(at_most(seen, COUNT))).value}
     yield Progress(2, 3, "real sprites measured")
-    if compared:
-        floor["copies_real"] = yield from _copies(at_most(unseen, COUNT), seen, training.device)
+    unseen = at_most(heldout if enough else training.sprites.rgba[at_most(learnt[1::2], COUNT)], COUNT)
+    among = learnt if enough else learnt[0::2]
+    floor["copies_real"] = yield from _copies(unseen, training.sprites, among, training.device)
     yield Progress(3, 3, "real sprites measured")
     against: Literal["held-out", "training"] = "held-out" if enough else "training"
-    return _Yardstick(features, real, known if compared else known[:0], against, floor)
+    return _Yardstick(features, real, training.sprites, learnt, against, floor)
 
 
-def _copies(sprites: Rgba, known: Rgba, device: torch.device) -> Generator[Event, None, float]:
-    found = yield from look_for_copies(sprites, known, device)
+def _copies(sprites: Rgba, known: Sprites, learnt: Indices, device: torch.device) -> Generator[Event, None, float]:
+    found = yield from look_for_copies(sprites, known, learnt, device)
     return float(found.is_copy.mean())

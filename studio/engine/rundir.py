@@ -61,7 +61,8 @@ class RunRecord:
     format: int = FORMAT
     target_names: tuple[str, ...] = ()
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
-    singles_kept: bool = False  # as in `split`; older runs held out the only sprite of a class, too
+    split: str = ""  # the rule by which sprites are held out (see split.py); older runs have none
+    singles_kept: bool = False  # of a run without such a rule: whether the only sprite of a class is never held out
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from studio.data import packed
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import PixelStyle, style_of
 from studio.engine import catalogue
-from studio.engine.batches import sampled, split_of
+from studio.engine.batches import sampled
 from studio.engine.rundir import RunDir, writing
+from studio.engine.split import split_of
 
 _NAME = "style.json"
 
@@ -36,5 +37,4 @@ def _style_learnt(run: RunDir, sprites: Sprites) -> PixelStyle:
     """Without the sprites that are held out: a colour that only they have is not the model's to use."""
     record = run.record()
     config = catalogue.recipe(record.recipe).Config.from_json(record.config)
-    training, _ = split_of(record, config, sprites)
-    return style_of(sampled(sprites, training))
+    return style_of(sampled(sprites, split_of(record, config, sprites).training))

@@ -12,23 +12,25 @@ import torch
 from torch import nn
 
 import studio
-from studio.core import wording
+from studio.core import places, wording
 from studio.core.config import TrainingConfig
 from studio.core.errors import RunError, TrainingError
 from studio.core.events import Event, Notice, Rgba, SteppedBack, Validated
 from studio.core.files import sweep_temporaries
 from studio.data import packed
+from studio.data.groups import grouped
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import PixelStyle
 from studio.engine import catalogue, checkpoints, devices
-from studio.engine.batches import DeviceSprites, TrainSet, at_most, sampled, split_of
+from studio.engine.batches import DeviceSprites, TrainSet, at_most, sampled
 from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
 from studio.engine.optim import Average, learning_rate, make_optimizers
-from studio.engine.pace import told
+from studio.engine.pace import seldom, told
 from studio.engine.placing import placed
 from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, writing
+from studio.engine.split import BY_GROUP, Split, split_of
 from studio.engine.style_file import load_style, save_style
 from studio.recipes.base import Recipe, Spec
 
@@ -51,6 +53,8 @@ class Training:
     network: nn.Module
     average: Average
     optimizers: list[torch.optim.Optimizer]
+    sprites: Sprites
+    split: Split  # of `sprites`; `train_set` and `heldout` are those for training and for validation
     train_sample: Sprites  # of those in `train_set`; all of them unless there are very many
     heldout_sprites: Rgba  # uint8 [N, S, S, 4], for people to look at
     style: PixelStyle
@@ -166,6 +170,7 @@ def begin(
     """
     with writing(path):
         chosen, notes = recipe.select(sprites, config)
+    chosen = yield from seldom(grouped(chosen, places.cache()))
     if len(chosen) == 0:
         raise TrainingError("There are no sprites to learn from.", "Open a folder of sprites first.")
     torch.manual_seed(config.seed)
@@ -217,10 +222,15 @@ def _assemble(
         torch.set_num_threads(config.threads or device.threads)
     target = torch.device(device.id)
     precision = devices.precision_of(record, device, config.precision)
-    train_indices, heldout_indices = split_of(record, config, sprites)
-    heldout = sprites.take(at_most(heldout_indices, VALIDATION_LIMIT))
-    train_set, notices = placed(sprites, train_indices, target, config)
-    sample = sampled(sprites, train_indices)
+    split = split_of(record, config, sprites)
+    heldout = sprites.take(at_most(split.validation, VALIDATION_LIMIT))
+    train_set, notices = placed(sprites, split.training, target, config)
+    if not len(split.validation) and int(config.holdout * len(sprites)):
+        title = "No sprites are held out: each class is a single animation, or near twins of one sprite."
+        notices.append(
+            Notice("info", title, "Nothing tells what is learnt by heart. Other sprites of each class would.")
+        )
+    sample = sampled(sprites, split.training)
     for name, values in recipe.statistics(sample).items():
         network.get_buffer(name).copy_(values)
     # Convolutions on the CPU and on tensor cores are faster with channels innermost.
@@ -230,7 +240,7 @@ def _assemble(
         device=target, precision=precision,
         train_set=train_set, heldout=DeviceSprites(heldout, target),
         network=network, average=Average(network, config.ema_halflife_sprites),
-        optimizers=make_optimizers(network, config, precision), train_sample=sample,
+        optimizers=make_optimizers(network, config, precision), sprites=sprites, split=split, train_sample=sample,
         heldout_sprites=heldout.rgba, style=load_style(run), notices=[*notices],
     )  # fmt: skip
 
@@ -271,7 +281,7 @@ def _new_record(
         data_count=len(sprites),
         data_fingerprint=sprites.fingerprint,
         data_origin=sprites.origin,
-        singles_kept=True,
+        split=BY_GROUP,
         device=device.id,
         device_name=device.name,
         precision=devices.resolve_precision(device, config.precision),

@@ -58,7 +58,7 @@ def follow(
     config = config.replace(**{name: known[name].parse(text) for name, text in settings.items()})
     real = features.of(unseen.rgba)
     floor = kid(real, features.of(few.rgba))
-    among = nearest_training_sprites(unseen.rgba, few.rgba, torch.device("cpu")).is_copy.mean()
+    among = nearest_training_sprites(unseen.rgba, few, None, torch.device("cpu")).is_copy.mean()
     _say(f"{len(few)} sprites, {len(few.class_names)} classes, {settings or 'as usual'}: KID of the real ones "
          f"{floor.value:.3f} +- {floor.error:.3f}, copies among the unseen {among:.0%}")  # fmt: skip
     labels, loss, meter = classes_to_draw(few, DRAWN, seed=1), float("nan"), ""
@@ -71,7 +71,7 @@ def follow(
             elif isinstance(event, CheckpointSaved) and control.live is not None:
                 new = returned(draw(control.live, labels, GenerateSettings()))
                 distance, seen = kid(real, features.of(new)), kid(features.of(few.rgba), features.of(new))
-                copies = nearest_training_sprites(new, few.rgba, torch.device("cpu")).is_copy.mean()
+                copies = nearest_training_sprites(new, few, None, torch.device("cpu")).is_copy.mean()
                 epochs = event.step * config.batch_size / len(few)
                 _say(
                     f"{event.step:>7} steps {epochs:>7.0f} epochs  held-out loss {loss:.3f}  "

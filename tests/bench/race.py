@@ -2,7 +2,7 @@
 
     python -m tests.bench.race SPRITES --racers studio loop --minutes 2.5 5 10 [--drawn FOLDER] [--prototype SCRIPT]
 
-All train on the same sprites, those that `studio train` would not hold out, and are judged as `studio evaluate` judges,
+All train on the same sprites, of which a twentieth was taken out, and are judged as `studio evaluate` judges,
 by the same features. What they draw is kept in a folder, so that the long races need to be run but once, and the table
 is of all that the folder holds; without racers it is judged anew. The other programs come with
 `pip install -e .[race]`. race_on_dcss.json keeps the figures of such long races: they stand beside those of a race on
@@ -27,10 +27,10 @@ import torch
 from studio.core.generators import returned
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
-from studio.engine.batches import split
 from studio.engine.devices import choose, detect, resolve_precision
-from studio.engine.evaluate import judge
+from studio.engine.evaluate import RealSprites, judge
 from studio.engine.features import features_of
+from studio.engine.split import split_one_by_one
 from studio.recipes.generator import GeneratorConfig
 from tests.bench.bench_loop import write_folder
 from tests.bench.racers import RACERS
@@ -45,8 +45,9 @@ def load(folder: Path) -> tuple[Sprites, Sprites]:
     *_, found = import_sprites([folder], ImportOptions())
     assert isinstance(found, SpritesImported)
     config = GeneratorConfig()
-    training, heldout = split(found.sprites, config.holdout, config.seed, singles_kept=True)
-    return found.sprites.take(training), found.sprites.take(heldout)
+    # By the rule that the kept figures were taken by: races of hours are not run again for another one.
+    split = split_one_by_one(found.sprites, config.holdout, config.seed, singles_kept=True)
+    return found.sprites.take(split.training), found.sprites.take(split.report)
 
 
 def run(racer: str, folder: Path, chosen: argparse.Namespace) -> None:
@@ -64,10 +65,11 @@ def judged(chosen: argparse.Namespace, training: Sprites, heldout: Sprites) -> l
     """The figures of all sprites that were drawn in this race or an earlier one, and of real ones."""
     precision = resolve_precision(choose(detect(), "cpu"), "auto")
     features = returned(features_of(training, torch.device("cpu"), precision))
+    real = RealSprites(training, heldout, training)
     results: list[dict[str, Any]] = []
     for path in sorted(chosen.drawn.glob("*_*.npy")):
         racer, _, minutes = path.stem.rpartition("_")
-        figures = judge(racer, np.load(path), None, training, heldout, features).figures
+        figures = returned(judge(racer, np.load(path), None, real, features)).figures
         if not results:
             results.append({"racer": "(real sprites)", "minutes": 0.0, **figures["real"]})
         results.append({"racer": racer, "minutes": float(minutes), **figures["new"]})

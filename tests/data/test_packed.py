@@ -185,7 +185,7 @@ def test_numbers_there_and_back(sprites: Sprites, path: Path) -> None:
         {**header, "targets": {**about, "dtype": "I64"}},
         {**header, "targets": None},
         {**header, "__metadata__": {**texts, "format": "sprites 1"}},
-        {**header, "__metadata__": {**texts, "format": "sprites 3"}},
+        {**header, "__metadata__": {**texts, "format": "sprites 4"}},
     ):
         packed = json.dumps(lie).encode()
         path.write_bytes(len(packed).to_bytes(8, "little") + packed + data[8 + length :])
@@ -266,7 +266,7 @@ def test_headers_that_lie(sprites: Sprites, path: Path) -> None:
         {**header, "texts": {**header["texts"], "shape": [3]}},
         {**header, "texts": None},
         {**header, "__metadata__": {**header["__metadata__"], "format": "sprites 1"}},
-        {**header, "__metadata__": {**header["__metadata__"], "format": "sprites 3"}},
+        {**header, "__metadata__": {**header["__metadata__"], "format": "sprites 2"}},
         {**header, "__metadata__": {**header["__metadata__"], "sha256": "0" * 64}},
     ]
     for lie in lies:

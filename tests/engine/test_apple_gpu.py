@@ -75,7 +75,7 @@ def test_sprites_are_seen_and_copies_found(sprites: Sprites, monkeypatch: pytest
     features = returned(features_of(sprites, MPS, "fp32"))
     assert features.of(sprites.rgba).shape == (len(sprites), 128)
     assert features.classes_of(sprites.rgba).shape == (len(sprites),)
-    assert nearest_training_sprites(sprites.rgba[:2], sprites.rgba, MPS).index.tolist() == [0, 1]
+    assert nearest_training_sprites(sprites.rgba[:2], sprites, None, MPS).index.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

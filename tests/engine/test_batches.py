@@ -1,35 +1,12 @@
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-import pytest
 import torch
 
-from studio.engine.batches import DeviceSprites, _shifted, at_most, split, to_input, to_rgba
+from studio.engine.batches import DeviceSprites, _shifted, at_most, to_input, to_rgba
 from tests.conftest import make_sprites
 
 CPU = torch.device("cpu")
-
-
-@pytest.mark.parametrize("count_per_class", [1, 3, 40])
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.3, 0.5])
-def test_split_parts_the_sprites_and_is_stratified(count_per_class: int, share: float) -> None:
-    sprites = make_sprites(per_class=count_per_class, classes=3)
-    train, heldout = split(sprites, share, seed=1, singles_kept=False)
-    assert sorted([*train, *heldout]) == list(range(len(sprites)))
-    assert len(heldout) == int(len(sprites) * share)
-    counts = np.bincount(sprites.labels[heldout], minlength=3)
-    assert np.abs(counts - count_per_class * share).max() <= 1
-    assert np.array_equal(split(sprites, share, seed=1, singles_kept=False)[1], heldout)
-
-
-def test_the_only_sprite_of_a_class_is_not_held_out() -> None:
-    labels = np.array([0] * 8 + [1] + [2] * 11, dtype=np.int64)
-    sprites = dataclasses.replace(make_sprites(per_class=5, classes=4), labels=labels)
-    train, heldout = split(sprites, 0.3, seed=0, singles_kept=True)
-    assert 8 in train and sorted([*train, *heldout]) == list(range(20)) and len(heldout) == int(19 * 0.3)
-    assert 8 in split(sprites, 0.3, seed=0, singles_kept=False)[1]
 
 
 def test_every_sprite_comes_once_an_epoch() -> None:

@@ -64,7 +64,7 @@ def test_without_held_out_sprites_nothing_is_judged(run_path: Path) -> None:
 def test_a_classifier_says_its_accuracy(run_path: Path) -> None:
     list(train_classifier(run_path, SPRITES, steps=2))
     model = load_model(run_path, "last", CPU)
-    (found,) = evaluate(model, run_path, EvaluateSettings())
+    *_, found = evaluate(model, run_path, EvaluateSettings())
     assert isinstance(found, Validated) and found.confusion is not None
     assert found.confusion.sum() == 24
     assert found.metrics["accuracy"] == pytest.approx(np.trace(found.confusion) / 24)

@@ -14,8 +14,7 @@ import torch
 from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, QualityMeasured
 from studio.core.generators import returned
 from studio.data import packed
-from studio.engine import checkpoints, copies, features, pace, quality, train
-from studio.engine.batches import split
+from studio.engine import batches, checkpoints, copies, features, pace, quality, train
 from studio.engine.copies import nearest_training_sprites
 from studio.engine.features import features_of
 from studio.engine.generate import GenerateSettings, draw, load_model
@@ -24,6 +23,8 @@ from studio.engine.model import Control
 from studio.engine.quality import QualityMeter
 from studio.engine.rundir import RunDir
 from studio.engine.scores import kid
+from studio.engine.split import split_of
+from studio.recipes.generator import GeneratorConfig
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
 
@@ -90,14 +91,15 @@ def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> No
     until_then = run_path.with_name("until then")
     trained(until_then, steps=first.step, lr_decay_share=0.0)
     sprites = packed.load(RunDir(run_path).data)
-    training, heldout = (sprites.take(part) for part in split(sprites, 0.2, 0, singles_kept=True))
+    split = split_of(RunDir(run_path).record(), GeneratorConfig(holdout=0.2), sprites)
+    training, heldout = sprites.take(split.training), sprites.take(split.validation)
     seen = returned(features_of(training, torch.device("cpu"), "fp32"))
     labels = training.labels[np.random.default_rng(0).integers(len(training), size=24)]
     new = returned(draw(load_model(until_then, "last", CPU), labels, GenerateSettings()))
     expected = kid(seen.of(heldout.rgba), seen.of(new))
     real = kid(seen.of(heldout.rgba), seen.of(training.rgba[::4]))  # 24 of 96
     copied, by_chance = (
-        nearest_training_sprites(some, training.rgba, torch.device("cpu")).is_copy.mean()
+        nearest_training_sprites(some, training, None, torch.device("cpu")).is_copy.mean()
         for some in (new, heldout.rgba)
     )
     assert first.against == "held-out"
@@ -155,10 +157,14 @@ def test_measuring_changes_nothing_that_is_learnt(run_path: Path, monkeypatch: p
     assert all(torch.equal(measured[name], unmeasured[name]) for name in measured)
 
 
-def test_very_many_sprites_are_not_looked_through_for_copies(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quality, "MOST_COMPARED", 50)
-    first = of_kind(trained(run_path), QualityMeasured)[0]
-    assert set(first.figures) == {"kid", "kid_error", "kid_real"}
+def test_copies_are_looked_for_in_parts_among_all_that_was_learnt(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = of_kind(trained(run_path), QualityMeasured)[0].figures
+    monkeypatch.setattr(copies, "_AT_ONCE", 10 * 4 * 4 * 8 * 8)  # ten sprites
+    monkeypatch.setattr(batches, "_MOST_SAMPLED", 40)  # of which all other figures are
+    in_parts = of_kind(trained(run_path.with_name("parts")), QualityMeasured)[0].figures
+    assert in_parts["copies_real"] == whole["copies_real"]
 
 
 def test_a_classifier_has_no_sprites_to_measure(run_path: Path) -> None:

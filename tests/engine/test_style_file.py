@@ -8,9 +8,9 @@ import pytest
 from studio.core.errors import RunError
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import PixelStyle
-from studio.engine.batches import split
 from studio.engine.generate import GenerateSettings, generate, load_model
 from studio.engine.rundir import RunDir
+from studio.engine.split import split_by_group
 from studio.engine.style_file import load_style
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, train_generator
@@ -34,8 +34,7 @@ def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
 
 def test_a_colour_that_is_held_out_is_none_of_the_styles(run_path: Path) -> None:
     art = make_sprites(20)
-    _, heldout = split(art, 0.5, 0, singles_kept=True)
-    art.rgba[heldout, 4, 4] = (1, 2, 3, 255)
+    art.rgba[split_by_group(art, 0.5, 0).validation, 4, 4] = (1, 2, 3, 255)  # no two are twins: each is a group
     list(train_generator(run_path, art, steps=1, holdout=0.5))
     style = load_style(RunDir(run_path))
     assert [1, 2, 3] not in style.palette.tolist() and len(style.palette)

@@ -1,0 +1,166 @@
+"""Groups of sprites that belong together: frames of one file, mirror images, recolours and other near twins.
+
+What is learnt from one tells of all the others. A split that parts them measures memory, not learning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core import files
+from studio.core.events import Event, Progress, Rgba
+from studio.data.canvas import as_numbers
+from studio.data.similar import Similar, find_similar
+from studio.data.sprites import Sprites
+
+MOST_COMPARED = 100_000  # sprites: of more, only the frames of a file are kept together
+_ANIMATION = 16  # sprites: most animations are no longer, and are never cut
+_LARGEST_SHARE = 0.1  # of its class that a group may be
+_FEWEST_CUT = 4  # sprites: a chain of near twins that is no longer is not cut, however small its class is
+_AT_ONCE = 256  # sprites
+_FEWEST_COLOURS = 3  # of a drawing: with fewer, that another one has the same shapes says little
+_PIXELS_A_COLOUR = 2  # at least, on average: where nearly all pixels differ, any picture is a recolour of any other
+_MOST_KEPT = 50  # files of pairs that were found
+_NAME = "similar-*.npy"
+
+
+def grouped(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Sprites]:
+    """The same sprites, with near twins in one group; yields Progress.
+
+    Files are groups already (see `Sprites`). One that is larger than a tenth of its class, and than an animation, is
+    a sheet: it is cut into runs of 16. Then sprites that are moved, mirrored or recoloured copies of others join them,
+    then those that are like others but for a few pixels, the most alike first. None joins where the group would become
+    larger than a tenth of its class, so that a long chain of near twins is cut where it is weakest.
+
+    With `cache_dir`, pairs of sprites are not looked for again.
+    """
+    groups = _Groups(sprites)
+    groups.cut_sheets()
+    if len(sprites) <= MOST_COMPARED:
+        groups.join((yield from _same_drawings(sprites.rgba)), _ANIMATION)
+        similar = yield from similar_pairs(sprites, cache_dir)
+        order = np.argsort(similar.changed, kind="stable")
+        groups.join(np.stack([similar.first, similar.second], 1)[order], _FEWEST_CUT)
+    return dataclasses.replace(sprites, groups=groups.numbers())
+
+
+def similar_pairs(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Similar]:
+    """What `find_similar` finds among them, kept in `cache_dir` for the next time. A cache that fails stops nothing."""
+    if cache_dir is None:
+        return (yield from find_similar(sprites.rgba))
+    for done in sprites.hashing():
+        yield Progress(done, len(sprites), "sprites looked up")
+    kept = cache_dir / _NAME.replace("*", sprites.fingerprint)
+    with contextlib.suppress(OSError, ValueError, EOFError):
+        return _unpacked(np.load(kept, allow_pickle=False), len(sprites))
+    found = yield from find_similar(sprites.rgba)
+    with contextlib.suppress(OSError):
+        with files.atomic_path(kept) as temporary:
+            np.save(temporary, np.stack([found.first, found.second, found.mirrored, found.changed]))
+        for old in sorted(cache_dir.glob(_NAME), key=os.path.getmtime)[:-_MOST_KEPT]:
+            old.unlink()
+    return found
+
+
+def _unpacked(rows: NDArray[np.int64], count: int) -> Similar:
+    """The pairs int64 [4, P] of a file, of so many sprites. Raises ValueError for what can't be pairs."""
+    if rows.ndim != 2 or len(rows) != 4 or rows.dtype != np.int64:
+        raise ValueError("no pairs")
+    first, second, mirrored, changed = rows
+    if not ((first >= 0) & (first < second) & (second < count)).all():
+        raise ValueError("pairs of other sprites")
+    return Similar(first, second, mirrored == 1, changed)
+
+
+class _Groups:
+    """A partition of sprites that can be made coarser (a union-find over them)."""
+
+    def __init__(self, sprites: Sprites) -> None:
+        self._labels = sprites.labels
+        self._tenth = _LARGEST_SHARE * sprites.class_counts()[sprites.labels]
+        self._parent = _first_of_each(sprites.groups)
+        self._sizes = np.bincount(self._parent, minlength=len(sprites))
+
+    def cut_sheets(self) -> None:
+        """Cut files that hold more than an animation, and much of a class, into runs of neighbours."""
+        largest = np.maximum(_ANIMATION, self._tenth)
+        for first in np.flatnonzero(self._sizes > largest).tolist():
+            members = np.flatnonzero(self._parent == first)
+            self._parent[members] = members[np.arange(len(members)) // _ANIMATION * _ANIMATION]
+        self._sizes = np.bincount(self._parent, minlength=len(self._parent))
+
+    def join(self, pairs: NDArray[np.int64], always: int) -> None:
+        """Join the groups of pairs int64 [P, 2], in this order, unless the group would be too large.
+
+        always: sprites up to which a group may grow in any class.
+        """
+        largest = np.maximum(always, self._tenth)
+        for one, other in pairs.tolist():
+            low, high = sorted((self._root(one), self._root(other)))
+            size = self._sizes[low] + self._sizes[high]
+            if low != high and size <= min(largest[low], largest[high]):
+                self._parent[high], self._sizes[low] = low, size
+
+    def numbers(self) -> NDArray[np.int64]:
+        """The group of each sprite, int64 [N]: the index of its first member."""
+        return np.array([self._root(index) for index in range(len(self._parent))], np.int64)
+
+    def _root(self, index: int) -> int:
+        while self._parent[index] != index:
+            self._parent[index] = self._parent[self._parent[index]]
+            index = int(self._parent[index])
+        return index
+
+
+def _first_of_each(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each entry the first place at which its value stands: int64 [N]."""
+    _, first, own = np.unique(groups, return_index=True, return_inverse=True)
+    return first[own].astype(np.int64)
+
+
+def _same_drawings(rgba: Rgba) -> Generator[Event, None, NDArray[np.int64]]:
+    """Pairs of sprites that are the same but for colours, place and mirroring: int64 [P, 2]; yields Progress."""
+    first: dict[bytes, int] = {}
+    pairs = []
+    for start in range(0, len(rgba), _AT_ONCE):
+        for index, sprite in enumerate(as_numbers(rgba[start : start + _AT_ONCE]), start):
+            drawing = _drawing(sprite)
+            if drawing is not None and first.setdefault(drawing, index) != index:
+                pairs.append((first[drawing], index))
+        yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites looked at")
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def _drawing(pixels: NDArray[np.uint32]) -> bytes | None:
+    """A digest that a sprite, uint32 [S, S], shares with its recolours and mirror images, wherever they are placed.
+
+    Colours are numbered in the order in which they come. None for sprites of too few colours, or too many.
+    """
+    seen = pixels != 0
+    rows, columns = np.flatnonzero(seen.any(1)), np.flatnonzero(seen.any(0))
+    if not len(rows):
+        return None
+    box = pixels[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    colours, number = np.unique(box, return_inverse=True)
+    count = len(colours) - (colours[0] == 0)
+    if count < _FEWEST_COLOURS or count * _PIXELS_A_COLOUR > np.count_nonzero(box):
+        return None
+    number = number.reshape(box.shape) + (colours[0] != 0)  # 0 stands for clear
+    return min(_numbered(number), _numbered(number[:, ::-1]))
+
+
+def _numbered(number: NDArray[np.int64]) -> bytes:
+    """A digest of colour numbers [h, w], 0 for clear, renumbered by their first places."""
+    flat = np.ascontiguousarray(number).ravel()
+    used, first = np.unique(flat, return_index=True)
+    rank = np.zeros(int(used[-1]) + 1, np.int64)
+    rank[used[used > 0][np.argsort(first[used > 0])]] = np.arange(1, np.count_nonzero(used) + 1)
+    return hashlib.blake2b(rank[flat].tobytes() + repr(number.shape).encode(), digest_size=16).digest()

@@ -1,0 +1,81 @@
+"""Which sprites of a run are learnt from, which judge it as it goes, and which are kept for its report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.config import TrainingConfig
+from studio.data.sprites import Sprites
+from studio.engine.rundir import RunRecord
+
+Indices = NDArray[np.int64]
+
+BY_GROUP: Literal["group"] = "group"  # as `split_by_group` does it; kept in run.json
+FEWEST_REPORTED = 400  # held-out sprites: of fewer, a third would be too few to judge by
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Indices into a run's sprites, int64, sorted.
+
+    training: learnt from. validation: held out; 'best' is chosen by them. report: held out; `evaluate` judges by them.
+    The last two have nothing in common if `is_report_apart`, else they are the same.
+    """
+
+    training: Indices
+    validation: Indices
+    report: Indices
+
+    @property
+    def is_report_apart(self) -> bool:
+        return self.report is not self.validation
+
+
+def split_of(record: RunRecord, config: TrainingConfig, sprites: Sprites) -> Split:
+    """How a run splits its sprites, by the rule that its record names."""
+    if record.split == BY_GROUP:
+        return split_by_group(sprites, config.holdout, config.seed)
+    return split_one_by_one(sprites, config.holdout, config.seed, singles_kept=record.singles_kept)
+
+
+def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
+    """Hold out about `share` of the groups of each class, small groups and large ones alike, none of a very small set.
+
+    A group (`Sprites.groups`) is of the class of its first sprite, and is never parted. No class is held out entirely.
+    Where 400 sprites or more are held out, every third of their groups is for the report alone.
+    """
+    _, first, group, sizes = np.unique(sprites.groups, return_index=True, return_inverse=True, return_counts=True)
+    rng = np.random.default_rng(seed)
+    order = np.lexsort((rng.random(len(first)), sizes, sprites.labels[first]))
+    wanted = int(len(sprites) * share)
+    count = max(min(wanted, 1), round(wanted * len(first) / max(1, len(sprites))))
+    ranks = ((np.arange(count) + rng.random()) * len(first) / max(1, count)).astype(np.int64)
+    heldout = order[ranks]  # by class and size, so that every third is a fair choice as well
+    for label in np.setdiff1d(sprites.labels, sprites.labels[~np.isin(group, heldout)]):
+        heldout = heldout[~np.isin(heldout, group[sprites.labels == label])]
+    is_heldout = np.isin(group, heldout)
+    validation = report = np.flatnonzero(is_heldout)
+    if len(report) >= FEWEST_REPORTED:
+        is_reported = np.isin(group, heldout[1::3])
+        validation, report = np.flatnonzero(is_heldout & ~is_reported), np.flatnonzero(is_reported)
+    return Split(np.flatnonzero(~is_heldout), validation, report)
+
+
+def split_one_by_one(sprites: Sprites, share: float, seed: int, *, singles_kept: bool) -> Split:
+    """The rule of runs made before groups were known: about `share` of each class, whatever is like what.
+
+    singles_kept: the only sprite of a class is never held out; still older runs held it out, too.
+    """
+    order = np.lexsort((np.random.default_rng(seed).random(len(sprites)), sprites.labels))
+    # Every 1/share-th sprite of a list sorted by class, shuffled inside each class: a stratified choice.
+    ranks = np.floor((np.arange(int(len(sprites) * share)) + 0.5) / share).astype(np.int64) if share else []
+    heldout = np.zeros(len(sprites), dtype=bool)
+    heldout[order[ranks]] = True
+    if singles_kept:
+        heldout &= sprites.class_counts()[sprites.labels] > 1
+    validation = np.flatnonzero(heldout)
+    return Split(np.flatnonzero(~heldout), validation, validation)

@@ -1,0 +1,140 @@
+"""Sprites that belong together are found, and nothing else is put beside them."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from studio.core.generators import returned
+from studio.data import groups, packed
+from studio.data.groups import grouped, similar_pairs
+from studio.data.sprites import Sprites
+from tests.conftest import make_sprites
+from tests.data.making import Pixels
+
+
+def _drawings(count: int, seed: int = 0) -> Pixels:
+    """Figures in three colours, each drawn at random: uint8 [count, 16, 16, 4]."""
+    rng = np.random.default_rng(seed)
+    palette = rng.integers(0, 256, (count, 4, 4), dtype=np.uint8)
+    palette[..., 3], palette[:, 0] = 255, 0
+    which = np.zeros((count, 16, 16), np.int64)
+    which[:, 3:12, 4:12] = rng.integers(0, 4, (count, 9, 8))
+    return palette[np.arange(count)[:, None, None], which]
+
+
+def _sprites(rgba: Pixels, numbers: list[int] | None = None, classes: int = 1) -> Sprites:
+    labels, names = np.arange(len(rgba)) % classes, tuple(map(str, range(len(rgba))))
+    class_names = tuple(f"class {label}" for label in range(classes))
+    return Sprites(rgba, labels, class_names, names, "art", groups=np.array(numbers or range(len(rgba))))
+
+
+def _found(sprites: Sprites) -> list[list[int]]:
+    """The groups of two sprites or more."""
+    numbers = returned(grouped(sprites, None)).groups
+    members = [np.flatnonzero(numbers == number).tolist() for number in np.unique(numbers)]
+    return [group for group in members if len(group) > 1]
+
+
+def test_drawings_of_their_own_stand_alone() -> None:
+    assert _found(_sprites(_drawings(80))) == []
+    assert _found(make_sprites(12)) == []
+    noise = np.random.default_rng(0).integers(0, 256, (60, 8, 8, 4), dtype=np.uint8)
+    noise[..., 3] = 255  # nearly every pixel has a colour of its own: any noise is a recolour of any other
+    assert _found(_sprites(noise)) == []
+
+
+def test_mirror_images_recolours_moved_and_retouched_ones_belong_together() -> None:
+    art = _drawings(60)
+    mirrored, moved = art[3][:, ::-1], np.roll(art[4], (2, -1), (0, 1))
+    recoloured = np.where(art[5][..., 3:] > 0, art[5] ^ np.array([255, 80, 130, 0], np.uint8), art[5])
+    both = np.where(art[6][:, ::-1, 3:] > 0, art[6][:, ::-1] ^ np.array([90, 255, 7, 0], np.uint8), 0)
+    retouched = art[7].copy()
+    retouched[6, 6, :3] ^= 255
+    added = np.stack([mirrored, moved, recoloured, both, retouched]).astype(np.uint8)
+    assert _found(_sprites(np.concatenate([art, added]))) == [[3, 60], [4, 61], [5, 62], [6, 63], [7, 64]]
+
+
+def test_frames_of_a_file_stay_together_and_take_their_twins_along() -> None:
+    art = np.concatenate([_drawings(90), _drawings(90)[:3, :, ::-1]])
+    numbers = [0, 0, 0, *range(3, 93)]
+    assert _found(_sprites(art, numbers)) == [[0, 1, 2, 90, 91, 92]]
+
+
+def test_a_sheet_that_is_most_of_its_class_is_cut_into_runs() -> None:
+    found = _found(_sprites(_drawings(100), [7] * 40 + list(range(100, 160))))
+    assert found == [[*range(16)], [*range(16, 32)], [*range(32, 40)]]
+    animation = _found(_sprites(_drawings(20), [7] * 16 + [1, 2, 3, 4]))
+    assert animation == [[*range(16)]]  # however small its class is
+
+
+def test_a_chain_of_twins_longer_than_a_tenth_of_its_class_is_cut_where_it_is_weakest() -> None:
+    chain = [_drawings(1, seed=5)[0]]
+    chain[0][3:12, 4:12, 3] = 255
+    for step in range(1, 12):  # each differs from the one before it by a pixel, once by two
+        chain.append(chain[-1].copy())
+        rows = [4, 5] if step == 6 else [4]
+        chain[-1][rows, 4 + step % 8, :3] ^= np.uint8(128 + step)
+    found = _found(_sprites(np.concatenate([_drawings(60), np.stack(chain)])))
+    assert sorted(itertools.chain(*found)) == list(range(60, 72))
+    assert max(map(len, found)) <= 7 and [*range(60, 66)] in found
+
+
+def test_of_very_many_only_files_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "MOST_COMPARED", 10)
+    art = np.concatenate([_drawings(10), _drawings(10)[:, :, ::-1]])
+    sprites = _sprites(art, [0, 0, *range(2, 20)])
+    assert _found(sprites) == [[0, 1]]
+    alone = _sprites(art)
+    assert np.array_equal(returned(grouped(alone, None)).groups, alone.groups)  # so that its file can be linked to
+
+
+def test_pairs_are_looked_for_once(tmp_path: Path) -> None:
+    sprites = _sprites(np.concatenate([_drawings(30), _drawings(30)[:2, :, ::-1]]))
+    first = returned(similar_pairs(sprites, tmp_path))
+    with patch.object(groups, "find_similar", side_effect=AssertionError):
+        again = returned(similar_pairs(sprites, tmp_path))
+    for name in ("first", "second", "mirrored", "changed"):
+        assert np.array_equal(getattr(first, name), getattr(again, name))
+    assert list(zip(again.first, again.second, strict=True)) == [(0, 30), (1, 31)]
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x93NUMPY", b"cos\nsystem\n(S'true'\ntR."])
+def test_a_damaged_file_of_pairs_is_made_anew(tmp_path: Path, damage: bytes) -> None:
+    sprites = make_sprites(20)
+    expected = returned(similar_pairs(sprites, tmp_path))
+    (kept,) = tmp_path.glob("similar-*.npy")
+    kept.write_bytes(damage)
+    assert np.array_equal(returned(similar_pairs(sprites, tmp_path)).first, expected.first)
+    assert kept.stat().st_size > len(damage)
+
+
+def test_pairs_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
+    sprites = make_sprites(5)
+    returned(similar_pairs(sprites, tmp_path))
+    (kept,) = tmp_path.glob("similar-*.npy")
+    for lie in (
+        np.array([[0], [99], [0], [0]]),
+        np.array([[3], [1], [0], [0]]),
+        np.zeros((4, 1)),
+        np.zeros(3, np.int64),
+    ):
+        np.save(kept, lie)
+        assert not len(returned(similar_pairs(sprites, tmp_path)).first)
+
+
+def test_a_cache_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert not len(returned(similar_pairs(make_sprites(5), tmp_path / "file")).first)
+
+
+def test_groups_are_kept_with_the_sprites(tmp_path: Path) -> None:
+    sprites = dataclasses.replace(make_sprites(5), groups=np.array([0, 0, 0, 3, 4, 5, 5, 5, 8, 9]))
+    packed.save(sprites, tmp_path / "data.safetensors")
+    assert np.array_equal(packed.load(tmp_path / "data.safetensors").groups, sprites.groups)
+    assert sprites.take([1, 5, 6]).groups.tolist() == [0, 5, 5]

@@ -1,0 +1,146 @@
+"""What is held out is not learnt from, nor is anything that tells of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from studio.core.events import Evaluated, Notice, RunStarted, Validated
+from studio.core.generators import returned
+from studio.data import packed
+from studio.data.groups import grouped
+from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.sprites import Sprites
+from studio.engine.evaluate import EvaluateSettings, evaluate
+from studio.engine.generate import load_model
+from studio.engine.rundir import RunDir
+from studio.engine.split import Split, split_by_group, split_of, split_one_by_one
+from studio.recipes.classifier import ClassifierConfig
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, of_kind, train_classifier
+
+
+def _parts(split: Split) -> list[int]:
+    return sorted([*split.training, *split.validation, *(split.report if split.is_report_apart else ())])
+
+
+@pytest.mark.parametrize("count_per_class", [1, 3, 40])
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.1, 0.3, 0.5])
+def test_sprites_that_stand_alone_are_parted_class_by_class(count_per_class: int, share: float) -> None:
+    sprites = make_sprites(per_class=count_per_class, classes=3)
+    split = split_by_group(sprites, share, seed=1)
+    assert _parts(split) == list(range(len(sprites)))
+    assert set(sprites.labels[split.training]) == {0, 1, 2}
+    if count_per_class > 1:
+        counts = np.bincount(sprites.labels[split.validation], minlength=3)
+        assert counts.sum() == int(len(sprites) * share)
+        assert np.abs(counts - count_per_class * share).max() <= 1
+    assert np.array_equal(split_by_group(sprites, share, seed=1).validation, split.validation)
+
+
+def test_fault_37_no_group_is_on_both_sides() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(400), rng.integers(1, 9, 400))
+    sprites = dataclasses.replace(make_sprites(len(groups), classes=1), groups=groups[rng.permutation(len(groups))])
+    heldout_of_size: list[float] = []
+    for seed in range(8):
+        split = split_by_group(sprites, 0.1, seed)
+        assert not set(sprites.groups[split.training]) & set(sprites.groups[split.validation])
+        assert len(split.validation) == pytest.approx(0.1 * len(sprites), rel=0.1)
+        sizes = np.bincount(sprites.groups)
+        heldout_of_size.append(float(sizes[np.unique(sprites.groups[split.validation])].mean()))
+    assert np.mean(heldout_of_size) == pytest.approx(np.bincount(sprites.groups).mean(), rel=0.05)  # large ones, too
+
+
+def test_no_class_is_held_out_entirely() -> None:
+    groups = np.array([0] * 6 + [1] * 6 + list(range(2, 30)))
+    labels = np.array([0] * 6 + [1] * 6 + [2] * 28)
+    sprites = dataclasses.replace(
+        make_sprites(20, classes=2), groups=groups, labels=labels, class_names=("a", "b", "c")
+    )
+    for seed in range(20):
+        assert set(labels[split_by_group(sprites, 0.5, seed).training]) == {0, 1, 2}
+
+
+def test_where_many_are_held_out_a_third_is_for_the_report_alone() -> None:
+    sprites = make_sprites(per_class=500, classes=2)
+    few, many = split_by_group(sprites, 0.39, 0), split_by_group(sprites, 0.4, 0)
+    assert not few.is_report_apart and len(few.report) == 390
+    assert many.is_report_apart and _parts(many) == list(range(1000))
+    assert (len(many.validation), len(many.report)) == (267, 133)
+    assert np.abs(np.bincount(sprites.labels[many.report]) - 66.5).max() < 2
+
+
+def test_a_run_made_before_groups_were_known_keeps_its_split(run_path: Path) -> None:
+    list(train_classifier(run_path, make_sprites(30), steps=1))
+    run = RunDir(run_path)
+    record = json.loads((run_path / "run.json").read_text(encoding="utf-8"))
+    assert record.pop("split") == "group"
+    (run_path / "run.json").write_text(json.dumps({**record, "singles_kept": True}), encoding="utf-8")
+    sprites, config = packed.load(run.data), ClassifierConfig(holdout=0.2)
+    found, old = split_of(run.record(), config, sprites), split_one_by_one(sprites, 0.2, 0, singles_kept=True)
+    assert np.array_equal(found.validation, old.validation) and len(old.validation) == 12
+
+
+def test_the_old_rule_keeps_the_only_sprite_of_a_class_if_the_record_says_so() -> None:
+    labels = np.array([0] * 8 + [1] + [2] * 11, dtype=np.int64)
+    sprites = dataclasses.replace(make_sprites(per_class=5, classes=4), labels=labels)
+    split = split_one_by_one(sprites, 0.3, seed=0, singles_kept=True)
+    assert 8 in split.training and _parts(split) == list(range(20)) and len(split.validation) == int(19 * 0.3)
+    assert 8 in split_one_by_one(sprites, 0.3, seed=0, singles_kept=False).validation
+
+
+def test_fault_37_frames_of_an_animation_are_held_out_together(tmp_path: Path) -> None:
+    """60 animations of noise in classes that mean nothing: held-out accuracy tells what was learnt by heart."""
+    sprites = _animations(tmp_path / "art", 60, 6)
+    assert len(np.unique(sprites.groups)) == 60 and len(sprites) > 350
+    events = list(train_classifier(tmp_path / "run", sprites, steps=150, holdout=0.2, flip=False, shift_px=0))
+    last = of_kind(events, Validated)[-1]
+    assert last.metrics["accuracy"] < 0.7  # it was 0.94 while frames were on both sides
+    kept = packed.load(RunDir(tmp_path / "run").data)
+    split = split_of(RunDir(tmp_path / "run").record(), ClassifierConfig(holdout=0.2), kept)
+    animation = np.array([name.partition("#")[0] for name in kept.names])
+    assert not set(animation[split.training]) & set(animation[split.validation])
+    (started,) = of_kind(events, RunStarted)
+    assert (started.train_count, started.heldout_count) == (len(split.training), len(split.validation))
+
+
+def test_who_chose_best_and_judges_says_so(run_path: Path) -> None:
+    list(train_classifier(run_path, make_sprites(30), steps=1))
+    notice, _ = evaluate(load_model(run_path, "last", CPU), run_path, EvaluateSettings())
+    assert isinstance(notice, Notice) and "chosen the best" in notice.title
+    apart = run_path.with_name("apart")
+    list(train_classifier(apart, make_sprites(500), steps=1, holdout=0.42))
+    events = list(evaluate(load_model(apart, "last", CPU), apart, EvaluateSettings()))
+    (found,) = of_kind(events, Validated)
+    assert not of_kind(events, Notice) and not of_kind(events, Evaluated)
+    assert found.confusion is not None and found.confusion.sum() == pytest.approx(140, abs=5)
+
+
+def test_where_each_class_is_one_animation_nothing_is_held_out_and_that_is_said(run_path: Path) -> None:
+    sprites = dataclasses.replace(make_sprites(12), groups=np.repeat([0, 12], 12))
+    events = list(train_classifier(run_path, sprites, steps=1, holdout=0.2))
+    (notice,) = of_kind(events, Notice)
+    assert "No sprites are held out" in notice.title and not of_kind(events, Validated)
+
+
+def _animations(folder: Path, count: int, frames: int) -> Sprites:
+    """GIFs of noise, of which each frame changes a tenth, imported; in two classes by chance."""
+    rng = np.random.default_rng(0)
+    for number in range(count):
+        path = folder / str(rng.integers(2)) / f"{number}.gif"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        frame = rng.integers(0, 16, (8, 8), dtype=np.uint8) * 17
+        pictures = []
+        for _ in range(frames):
+            frame = np.where(rng.random((8, 8)) < 0.1, rng.integers(0, 16, (8, 8)) * 17, frame).astype(np.uint8)
+            pictures.append(Image.fromarray(frame))
+        pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=100, disposal=2)
+    *_, found = import_sprites([folder], ImportOptions())
+    assert isinstance(found, SpritesImported)
+    return returned(grouped(found.sprites, None))
