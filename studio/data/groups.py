@@ -23,6 +23,7 @@ from studio.data.sprites import Sprites
 
 MOST_COMPARED = 100_000  # sprites: of more, only the frames of a file are kept together
 _ANIMATION = 16  # sprites: most animations are no longer, and are never cut
+_RUN = 8  # sprites: as long as most animations in a sheet of many
 _LARGEST_SHARE = 0.1  # of its class that a group may be
 _FEWEST_CUT = 4  # sprites: a chain of near twins that is no longer is not cut, however small its class is
 _AT_ONCE = 256  # sprites
@@ -36,7 +37,7 @@ def grouped(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, 
     """The same sprites, with near twins in one group; yields Progress.
 
     Files are groups already (see `Sprites`). One that is larger than a tenth of its class, and than an animation, is
-    a sheet: it is cut into runs of 16. Then sprites that are moved, mirrored or recoloured copies of others join them,
+    a sheet: it is cut into runs of eight. Then sprites that are moved, mirrored or recoloured copies of others join them,
     then those that are like others but for a few pixels, the most alike first. None joins where the group would become
     larger than a tenth of its class, so that a long chain of near twins is cut where it is weakest.
 
@@ -94,7 +95,7 @@ class _Groups:
         largest = np.maximum(_ANIMATION, self._tenth)
         for first in np.flatnonzero(self._sizes > largest).tolist():
             members = np.flatnonzero(self._parent == first)
-            self._parent[members] = members[np.arange(len(members)) // _ANIMATION * _ANIMATION]
+            self._parent[members] = members[np.arange(len(members)) // _RUN * _RUN]
         self._sizes = np.bincount(self._parent, minlength=len(self._parent))
 
     def join(self, pairs: NDArray[np.int64], always: int) -> None:

@@ -67,8 +67,8 @@ def test_frames_of_a_file_stay_together_and_take_their_twins_along() -> None:
 
 
 def test_a_sheet_that_is_most_of_its_class_is_cut_into_runs() -> None:
-    found = _found(_sprites(_drawings(100), [7] * 40 + list(range(100, 160))))
-    assert found == [[*range(16)], [*range(16, 32)], [*range(32, 40)]]
+    found = _found(_sprites(_drawings(100), [7] * 20 + list(range(100, 180))))
+    assert found == [[*range(8)], [*range(8, 16)], [*range(16, 20)]]
     animation = _found(_sprites(_drawings(20), [7] * 16 + [1, 2, 3, 4]))
     assert animation == [[*range(16)]]  # however small its class is
 
