@@ -16,7 +16,7 @@ from studio.cli.words import argument, finished
 from studio.core import files, places
 from studio.core.errors import UsageError
 from studio.core.events import Exported, RunFinished, SpritesGenerated
-from studio.core.wording import count
+from studio.core.wording import agreement, count
 from studio.data.imported import ImportOptions
 from studio.data.sprites import Sprites
 
@@ -99,8 +99,7 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
         worst = max(worst, done.difference)
     plot = _plot(folder, model)
     reporter.record({"type": "FilesSaved", "paths": [sheet, enlarged, plot, *exported]})
-    same = "no difference" if worst == 0 else f"a largest difference of {worst:.1g}"
-    reporter.say(f"   compared with the live model: {same}\n\nDone. All of it is in {folder.resolve()}")
+    reporter.say(f"   compared with the live model: {agreement(worst)}\n\nDone. All of it is in {folder.resolve()}")
     rows = [
         (enlarged.name, f"{COUNT} new sprites, large enough to look at"),
         (sheet.name, "the same, pixel for pixel, with JSON beside it"),

@@ -17,7 +17,7 @@ from studio.core import files
 from studio.core.errors import UsageError
 from studio.core.events import Classified, Event, Exported, NumbersPredicted, SpritesGenerated
 from studio.core.generators import returned
-from studio.core.wording import count, decimal, number, percent
+from studio.core.wording import agreement, count, decimal, number, percent
 from studio.data.imported import ImportOptions
 from studio.data.palette_files import load_palette
 from studio.data.recolouring import ColourChoice, recoloured
@@ -162,7 +162,7 @@ def export_model(model: TrainedModel, format_name: str, target: Path, reporter: 
 
     done = follow(export(model, format_name, target), reporter, Exported)
     written = " and ".join(str(path) for path in done.paths)
-    same = "no difference" if done.difference == 0 else f"a largest difference of {done.difference:.1g}"
+    same = agreement(done.difference)
     reporter.say(f"Wrote {written}\nRead back and compared with the model at step {model.step:,}: {same}.")
     reporter.say(f"\nLoad it with:\n\n{done.snippet}")
     return done

@@ -200,7 +200,10 @@ class NumbersPredicted(Event):
 
 @dataclass(frozen=True)
 class Exported(Event):
-    """A model is on disk and was read back. `difference` is the largest absolute difference from the live model."""
+    """A model is on disk and was read back.
+
+    difference: the largest from what the live model gives, as a share of the largest output (see `exporting.compare`).
+    """
 
     paths: tuple[Path, ...]
     difference: float

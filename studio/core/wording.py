@@ -67,6 +67,11 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
+def agreement(difference: float) -> str:
+    """How well what differs by this share agrees: 0.0 -> 'exactly the same', 3e-8 -> 'the same to 7 digits'."""
+    return f"the same to {math.floor(-math.log10(difference))} digits" if difference else "exactly the same"
+
+
 def decimal(value: float) -> str:
     """A loss or another measure with four significant digits: '0.08124', '12,346', '1.2e-05'."""
     if math.isnan(value):

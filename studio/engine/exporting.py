@@ -20,7 +20,7 @@ from studio.engine.model import TrainedModel
 from studio.exports.base import PROBE, ExportableModel, ModelExport
 from studio.recipes.base import SampleSettings
 
-LARGEST_DIFFERENCE = 1e-4
+LARGEST_DIFFERENCE = 1e-4  # a share of the largest output: see `compare`
 
 
 def export(model: TrainedModel, format_name: str, target: Path) -> Events:
@@ -83,13 +83,19 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
 
 
 def compare(model: ExportableModel, found: Tensor, path: Path) -> float:
-    """The largest absolute difference of `found` from the live outputs. Raises ExportError when it is too large."""
+    """The largest difference of `found` from the live outputs, as a share of the largest of them.
+
+    Numbers have units of their own, so each column is measured by its own largest: a price near 100,000 can't be exact
+    to more than 0.01. Raises ExportError when it is more than LARGEST_DIFFERENCE.
+    """
     live = model.outputs(model.network)
     if found.shape != live.shape or not bool(torch.isfinite(found).all()):
         raise ExportError(f"{path.name} does not give what the model gives.", "It was removed. Export again.")
-    difference = float((found - live).abs().max())
+    largest = live.abs().amax(0) if model.makes == "numbers" else live.abs().max()
+    difference = float(((found - live).abs() / largest.clamp(min=torch.finfo(live.dtype).tiny)).max())
     if difference > LARGEST_DIFFERENCE:
-        title = f"{path.name} differs from the model by {difference:.2g}: more than {LARGEST_DIFFERENCE:g}."
+        differs, most = (f"{100 * share:.2g} %" for share in (difference, LARGEST_DIFFERENCE))
+        title = f"{path.name} differs from the model by {differs}: more than {most}."
         raise ExportError(title, "It was removed. Export as another format.")
     return difference
 

@@ -35,6 +35,14 @@ def test_duration(seconds: float, text: str) -> None:
     assert wording.duration(seconds) == text
 
 
+@pytest.mark.parametrize(
+    ("difference", "text"),
+    [(0.0, "exactly the same"), (3e-8, "the same to 7 digits"), (1e-4, "the same to 4 digits")],
+)
+def test_agreement(difference: float, text: str) -> None:
+    assert wording.agreement(difference) == text
+
+
 def test_time_left_says_nothing_while_unknown() -> None:
     assert wording.time_left(200.0) == "3 min 20 s left"
     assert wording.time_left(math.inf) == ""

@@ -142,7 +142,7 @@ class ExportDialog(QDialog):
         if self._stages.currentIndex() != _WRITING:
             return
         names = "\n".join(str(path) for path in exported.paths)
-        same = "exactly the same" if exported.difference == 0 else f"the same to {wording.decimal(exported.difference)}"
+        same = wording.agreement(exported.difference)
         self.outcome.setText(f"The file was read back, and gives {same} as the model.\n\n{names}")
         self.snippet.setPlainText(exported.snippet)
         self._stages.setCurrentIndex(_DONE)
