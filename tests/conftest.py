@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import random
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +17,40 @@ from studio.data.sprites import Sprites
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 # Tiny steps on a busy machine would spend their time spinning at barriers: the tests do not spin at all.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Tiny networks gain nothing by a second thread, and two processes share the tests. Set before torch is imported, this
+# holds for the processes that tests start as well.
+THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", "1"))
+
+
+posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes, and links for administrators alone")
 
 
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs, caches and settings of a test stay in a folder of its own."""
     monkeypatch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
+
+
+@pytest.fixture(autouse=True)
+def _own_torch() -> Iterator[None]:
+    """No test finds the thread count, the random numbers or the modes of torch as another one left them."""
+    random.seed(0)
+    if "torch" in sys.modules:  # importing it takes seconds, and it comes as it is set here
+        _pin_torch()
+    yield
+    if "torch" in sys.modules:
+        _pin_torch()
+
+
+def _pin_torch() -> None:
+    import torch
+
+    torch.set_num_threads(THREADS)
+    torch.manual_seed(0)
+    modes = torch.is_grad_enabled(), torch.get_default_dtype()
+    torch.set_grad_enabled(True)
+    torch.set_default_dtype(torch.float32)
+    assert modes == (True, torch.float32), "A job left torch's modes changed."
 
 
 def make_sprites(per_class: int = 12, size: int = 8, classes: int = 2, seed: int = 0) -> Sprites:

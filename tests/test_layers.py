@@ -29,6 +29,7 @@ MAY_IMPORT = {
 WAYS_INTO_THE_WINDOW = {"app.launch", "app.screen"}
 QT = {"PySide6", "shiboken6", "pyqtgraph", "PyQt5", "PyQt6"}
 PICKLES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+NOT_ON_WINDOWS = {"resource", "fcntl", "pwd", "grp", "termios", "tty", "pty", "syslog", "posix", "curses", "readline"}
 PLUGIN_BASES = {
     "recipes": "Recipe",
     "exports": "ModelExport",
@@ -138,10 +139,10 @@ def _inner_problems(layer: str, module: str, item: Import, plugins: set[str]) ->
         yield f"imports {item.name}: nobody names a concrete plug-in"
 
 
-def sources() -> dict[str, str]:
-    """Every module of the studio."""
+def sources(package: str = "studio") -> dict[str, str]:
+    """Every module of the studio, or of the tests."""
     found = {}
-    for path in sorted((ROOT / "studio").rglob("*.py")):
+    for path in sorted((ROOT / package).rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text(encoding="utf-8")
     return found
@@ -151,6 +152,18 @@ def test_the_layers_hold() -> None:
     modules = sources()
     assert len(modules) > 50 and {"studio.recipes.generator", "studio.exports.safetensors"} <= plugin_modules(modules)
     assert breaches(modules) == []
+
+
+@pytest.mark.parametrize("package", ["studio", "tests"])
+def test_every_module_can_be_imported_on_windows(package: str) -> None:
+    """What a platform lacks is imported where it is needed: a test that needs it is collected, and skipped there."""
+    found = [
+        f"{module} imports {item.name}"
+        for module, source in sources(package).items()
+        for item in imports_of(source)
+        if item.name.partition(".")[0] in NOT_ON_WINDOWS and not item.late
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize(

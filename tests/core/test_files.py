@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from studio.core import files
 from studio.core.files import atomic_path, free_path, safe_name, sweep_temporaries, write_atomic
+from tests.conftest import posix
 
 
 def test_a_write_replaces_the_file_whole(tmp_path: Path) -> None:
@@ -80,10 +81,18 @@ def test_a_free_path_is_free(tmp_path: Path) -> None:
     target = tmp_path / "sheet.png"
     assert free_path(target) == target
     target.touch()
+    assert free_path(target) == tmp_path / "sheet 2.png"
+
+
+@posix
+def test_the_name_of_a_dangling_link_is_not_free(tmp_path: Path) -> None:
+    target = tmp_path / "sheet.png"
+    target.touch()
     (tmp_path / "sheet 2.png").symlink_to(tmp_path / "nowhere")
     assert free_path(target) == tmp_path / "sheet 3.png"
 
 
+@posix
 def test_removing_a_link_keeps_what_it_points_to(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "folder")

@@ -16,6 +16,7 @@ from PIL import Image
 from studio.data.decoding import LARGEST_FILE, decode, read_bytes
 from studio.data.headers import sniff
 from studio.data.sources.base import Found, Refused
+from tests.conftest import posix
 from tests.data.making import MAGIC, Pixels, chunk, png, png_of, sprite
 
 COLOURS = np.array([[200, 30, 40, 255], [0, 0, 0, 0], [9, 8, 7, 255]], np.uint8)
@@ -210,7 +211,7 @@ def test_large_file_is_not_read(tmp_path: Path) -> None:
     assert read_bytes(_found(path), 10) == b"\0" * 10
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@posix
 def test_a_pipe_that_took_the_place_of_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(Refused, match="plain file"):

@@ -12,9 +12,8 @@ from studio.core.errors import BadInputError
 from studio.core.events import Notice
 from studio.data import importing, listing
 from studio.data.naming import shown
+from tests.conftest import posix
 from tests.data.making import events_of, imported, reasons, sprite, write
-
-posix = pytest.mark.skipif(os.name == "nt", reason="needs a POSIX file system")
 
 
 @posix

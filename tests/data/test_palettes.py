@@ -19,6 +19,7 @@ from studio.core import files
 from studio.core.errors import BadInputError, ExportError, UsageError
 from studio.data.palette_files import load_palette, save_palette
 from studio.data.palettes.base import Palette
+from tests.conftest import posix
 from tests.data.making import png_of
 
 GIMP = b"""GIMP Palette
@@ -207,6 +208,10 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         load_palette(tmp_path / "gone.gpl")
     with pytest.raises(BadInputError, match="is a folder"):
         load_palette(tmp_path)
+
+
+@posix
+def test_a_pipe_is_no_palette(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.gpl")
     with pytest.raises(BadInputError, match="not a plain file"):
         load_palette(tmp_path / "pipe.gpl")

@@ -168,7 +168,7 @@ def test_a_file_that_hangs_in_a_process(tmp_path: Path, odd_files: Path, pools: 
     seen = 0
     for event in job:
         if odd_files.exists() and isinstance(event, Progress):
-            if not seen:
+            if not seen and os.name != "nt":  # which would end the process
                 os.kill(processes_of(pools)[0].pid, signal.SIGINT)  # as Ctrl+C does: not its business
             seen += 1
         if seen == 6:

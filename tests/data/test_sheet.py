@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError
+from tests.conftest import posix
 from tests.data.making import Pixels, frame, imported, notes, reasons, sprite, write, write_sheet
 
 
@@ -160,6 +161,7 @@ def test_damaged_sheet_picture(tmp_path: Path) -> None:
     assert "cut off" in reasons(event)["s.png"] and len(event.sprites) == 1
 
 
+@posix
 def test_a_linked_json_is_not_followed(tmp_path: Path) -> None:
     sheet = write_sheet(tmp_path / "set" / "s.png", sprite(0), [frame("a", 0, 0, 8, 8)])
     sheet.with_suffix(".json").rename(tmp_path / "outside.json")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import resource
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -19,7 +18,7 @@ from studio.core.events import Event, Halted, LossChunk, RunFinished
 from studio.core.generators import returned
 from studio.data.groups import similar_pairs
 from studio.data.sprites import Sprites
-from studio.engine import checkpoints
+from studio.engine import checkpoints, train
 from studio.engine.history import read_history
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
@@ -56,6 +55,7 @@ class _Disk:
 
 @pytest.fixture
 def disk(monkeypatch: pytest.MonkeyPatch) -> _Disk:
+    monkeypatch.setattr(train, "TICK_S", 0.0)  # a tick a step, however fast this machine is: as many writes each time
     return _Disk(monkeypatch)
 
 
@@ -139,6 +139,7 @@ def test_a_wish_to_stop_on_a_full_disk_is_granted_when_there_is_space(
 @pytest.fixture
 def small_files() -> Iterator[Callable[[int], None]]:
     """Sets how many bytes a file may have, which the system sees to: what is beyond is not written."""
+    resource = pytest.importorskip("resource", reason="Windows has no such limit")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     yield lambda most: resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -13,8 +13,9 @@ from studio.engine.train import train_new
 from studio.recipes.classifier import Classifier, ClassifierConfig
 from studio.recipes.generator import Generator, GeneratorConfig
 from studio.recipes.regression import Regression, RegressionConfig
+from tests.conftest import THREADS
 
-CPU = Device("cpu", "cpu", "test CPU", 1 << 30, 1 << 30, cores=2, threads=1)
+CPU = Device("cpu", "cpu", "test CPU", 1 << 30, 1 << 30, cores=2, threads=THREADS)
 E = TypeVar("E", bound=Event)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,11 @@ from studio.data.palette_files import palette_formats
 from tests.fuzz.specimens import SPECIMENS
 from tests.fuzz.trials import Trial, in_own_process, try_example, try_labels, try_palette, try_specimen
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(os.name == "nt", reason="Windows forks no process, and does not say the peak of memory"),
+]
 
 _CASES = 3000
 _MOST_SECONDS = 5.0  # for one case

@@ -7,7 +7,6 @@ process that a server forks begins with its own peak; a spawned one would take o
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import sys
 import time
 import warnings
@@ -149,6 +148,8 @@ def _measured(cases: Iterator[tuple[str, bytes, bytes]], folder: Path, read: Cal
 
 
 def _peak_bytes() -> int:
+    import resource  # Windows has none: it is needed, and missed, only here
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
