@@ -43,7 +43,7 @@ def test_mirrored_sprites_are_mirrored_and_told() -> None:
     flipped = batch.changes[:, 0] == 1
     assert 5 < int(flipped.sum()) < 35 and not batch.changes[~flipped].any() and not batch.changes[:, 1:].any()
     expected = torch.where(flipped[:, None, None, None], plain.flip(-1), plain)
-    assert torch.equal(batch.x, expected)
+    torch.testing.assert_close(batch.x, expected)
 
 
 def test_shifts_move_whole_pixels_bring_in_nothing_and_are_told() -> None:

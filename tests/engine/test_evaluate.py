@@ -52,7 +52,8 @@ def test_the_same_seed_gives_the_same_figures(run_path: Path) -> None:
     model = load_model(run_path, "last", CPU)
     settings = EvaluateSettings(count=20, steps=2)
     first, again = (of_kind(list(evaluate(model, run_path, settings)), Evaluated)[0] for _ in range(2))
-    assert first.figures == again.figures
+    for name, figures in first.figures.items():  # the second time with the features of the first, read back
+        assert again.figures[name] == pytest.approx(figures, rel=1e-3, abs=1e-5)
 
 
 def test_without_held_out_sprites_nothing_is_judged(run_path: Path) -> None:

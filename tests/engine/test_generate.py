@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from studio.core.errors import RunError, UsageError
 from studio.core.events import LossChunk, Progress, SpritesGenerated
@@ -11,7 +12,8 @@ from studio.data.sprites import Sprites
 from studio.engine import generate as module
 from studio.engine.generate import GenerateSettings, checkpoint_names, generate, load_model, predict
 from studio.engine.model import Control, TrainedModel
-from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
+from studio.recipes.base import SampleSettings
+from tests.engine.tools import CPU, agreeing, of_kind, train_classifier, train_generator
 
 
 @pytest.fixture
@@ -25,11 +27,20 @@ def _made(model: TrainedModel, **settings: int | str) -> SpritesGenerated:
 
 
 def test_a_sprite_depends_on_seed_and_place_alone(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of other sizes may take other kernels: what is drawn is the same but for its last digits."""
     many = _made(model, count=10, seed=3)
-    assert np.array_equal(_made(model, count=4, seed=3).sprites, many.sprites[:4])
-    assert not np.array_equal(_made(model, count=10, seed=4).sprites, many.sprites)
+    assert agreeing(_made(model, count=4, seed=3).sprites, many.sprites[:4]) > 0.97
+    assert agreeing(_made(model, count=10, seed=4).sprites, many.sprites) < 0.9
     monkeypatch.setattr(module, "_AT_ONCE", 3)
-    assert np.array_equal(_made(model, count=10, seed=3).sprites, many.sprites)
+    assert agreeing(_made(model, count=10, seed=3).sprites, many.sprites) > 0.97
+
+    def drawn(first: int, count: int) -> torch.Tensor:
+        labels = torch.arange(first, first + count) % 2
+        *_, x = module.sample_steps(model, SampleSettings(labels, 1.5, 4, 3, first=first))
+        assert x is not None
+        return x
+
+    torch.testing.assert_close(drawn(4, 3), drawn(0, 10)[4:7], rtol=1e-4, atol=1e-4)
 
 
 def test_classes_take_turns_or_are_chosen(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,8 +49,10 @@ def test_the_ten_nearest_against_looking_at_all() -> None:
     near, far = returned(nearest_of(places))
     apart = np.linalg.norm(places[:, None].astype(np.float64) - places, axis=2)
     np.fill_diagonal(apart, np.inf)
-    assert np.array_equal(near, apart.argsort(1)[:, :10])
-    assert np.allclose(far, np.sort(apart, 1)[:, :10], atol=1e-3)
+    nearest = np.sort(apart, 1)[:, :10]
+    assert near.shape == (700, 10) and all(len(set(row)) == 10 for row in near.tolist())
+    assert np.allclose(np.take_along_axis(apart, near, 1), nearest, atol=1e-3)  # of two that are as near, either
+    assert np.allclose(far, nearest, atol=1e-3)
 
 
 def test_few_places_have_few_neighbours() -> None:

@@ -71,7 +71,7 @@ def test_a_kernel_is_taken_as_a_matrix() -> None:
     for weight in (kernel, matrix):
         weight.grad = torch.arange(288.0).sin().view(weight.shape)
         Muon([weight], lr=0.1, weight_decay=0.0, dtype=torch.float32).step()
-    assert torch.allclose(kernel.flatten(1), matrix)
+    torch.testing.assert_close(kernel.flatten(1), matrix)
 
 
 @pytest.mark.parametrize("shape", [(2, 5, 9), (3, 9, 5), (1, 7, 7)])

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar
 
-from studio.core.events import Event, Events
+import numpy as np
+
+from studio.core.events import Event, Events, Rgba
 from studio.data.sprites import Sprites
 from studio.engine.devices import Device
 from studio.engine.model import Control
@@ -53,6 +55,13 @@ def train_classifier(path: Path, sprites: Sprites, control: Control | None = Non
 def train_regression(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
     """The events of a small regression's training."""
     return train_new(path, sprites, Regression(), small_regression(**changes), CPU, control or Control())
+
+
+def agreeing(one: Rgba, other: Rgba) -> float:
+    """The share of pixels that hardly differ: what a model draws, another kernel may round to the next level, or to
+    another colour where two are as near.
+    """
+    return float((np.abs(one.astype(int) - other.astype(int)).max(-1) <= 1).mean())
 
 
 def of_kind(events: list[Event], kind: type[E]) -> list[E]:
