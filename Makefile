@@ -4,7 +4,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint types slow qt-libraries lock clean
+.PHONY: demo test lint types slow everywhere qt-libraries lock clean
 
 demo: .venv/ready
 	$(BIN)/studio demo
@@ -23,6 +23,10 @@ types: .venv/ready
 # The checks that take minutes.
 slow: .venv/ready qt-libraries
 	$(BIN)/python -m pytest -m slow
+
+# All tests on one machine after another: other kernels, other thread counts, random order. About an hour.
+everywhere: .venv/ready qt-libraries
+	$(BIN)/python -m tests.machines.everywhere
 
 # Qt needs libraries of the system even to draw off screen; a bare Debian lacks some.
 qt-libraries: .venv/ready
