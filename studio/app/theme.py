@@ -16,7 +16,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPalette
 from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
 
 from studio.app.widgets.icons import SvgIconEngine
-from studio.core import places
+from studio.core import curves, places
 
 Scheme = Literal["system", "light", "dark"]
 Role = Literal["title", "heading", "muted", "primary", "danger", "flat", "card", "error", "warning", "badge", ""]
@@ -56,7 +56,7 @@ LIGHT = Colours(
     good="#23784a",
     checker_a="#f4f5f7",
     checker_b="#e6e8ec",
-    curves=("#4f5bd5", "#c9762b", "#2b8f83", "#b84a7d", "#7a8a1f", "#2f86c1", "#8a5a44", "#6d6d78"),
+    curves=curves.TINTS,
 )
 DARK = Colours(
     dark=True,

@@ -19,6 +19,7 @@ from studio.core.events import Exported, RunFinished, SpritesGenerated
 from studio.core.wording import agreement, count
 from studio.data.imported import ImportOptions
 from studio.data.sprites import Sprites
+from studio.engine.compare import LOSS
 
 if TYPE_CHECKING:
     from studio.engine.devices import Device
@@ -111,16 +112,13 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
 
 
 def _plot(folder: Path, model: TrainedModel) -> Path:
-    import numpy as np
+    from studio.cli.plot import run_line
+    from studio.exports.plot import save_plot
 
-    from studio.engine.history import Curve, read_history
-    from studio.exports.plot import save_loss_plot
-
-    history = read_history(folder / RUN)
-    nothing = Curve(np.zeros(0, np.int64), np.zeros(0))
-    losses, checks = history.series.get("loss", nothing), history.validation.get("loss", nothing)
+    line = run_line(folder / RUN, LOSS, "loss")
     title = f"Demo: {model.recipe.title.lower()}, {count(model.step, 'step')}"
-    return save_loss_plot(folder / "loss.png", losses.steps, losses.values, checks.steps, checks.values, title)
+    lines = [line] if line is not None else []
+    return save_plot(folder / "loss.png", lines, title, LOSS.title, smoothing_steps=LOSS.smoothing_steps)
 
 
 def _what(path: Path) -> str:

@@ -41,7 +41,9 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_lazily("studio.cli.window", "open_window"))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for add in (_demo, _devices, _inspect, _train, _resume, _generate, _predict, _evaluate, _export, _palette, _runs):
+    for add in (
+        _demo, _devices, _inspect, _train, _resume, _generate, _predict, _evaluate, _export, _plot, _palette, _runs,
+    ):  # fmt: skip
         add(commands, words)
     args, unknown = parser.parse_known_args(words)
     if unknown:
@@ -212,6 +214,21 @@ def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> No
     _add_run(parser, checkpoint=True)
     parser.add_argument("--format", metavar="NAME", help="safetensors or state_dict (default: what --out ends in)")
     parser.add_argument("--out", type=Path, metavar="PATH", help="file or folder (default: the run's exports folder)")
+
+
+def _plot(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "draw the curves of runs over one another, as the Runs page does"
+    parser = _command(commands, "plot", about, "plot", "RUN... ")
+    help_text = "folders of runs, or their names as 'studio runs' lists them"
+    parser.add_argument("run_names", nargs="+", metavar="RUN", help=help_text)
+    parser.add_argument("--log", action="store_true", help="a logarithmic axis")
+    parser.add_argument(
+        "--out", type=Path, metavar="PATH", help="a .png, .svg or .pdf, or a folder (default: a PNG named as the run)"
+    )
+    if _is_command(words, "plot"):
+        from studio.cli.plot import add_plot_flags
+
+        add_plot_flags(parser)
 
 
 def _palette(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:

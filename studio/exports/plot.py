@@ -1,119 +1,195 @@
-"""A run's loss as a picture."""
+"""Curves of runs as a picture."""
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from studio.core import files
+from studio.core import curves, files, wording
+from studio.core.curves import TINTS, Values
 from studio.core.errors import ExportError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Steps = NDArray[np.int64]
-Values = NDArray[np.float64]
+SUFFIXES = (".png", ".svg", ".pdf")
+MOST_LINES = len(TINTS)  # more colours than these can't be told apart
 
-_RAW, _INK, _SIGN, _GRID = "#9db7d9", "#1f5fa8", "#d9782d", "#e3e6ea"
-_TEXT, _MUTED = "#22262b", "#6a727c"
-_MOST_POINTS = 2000  # more than the picture has columns
+_TEXT, _MUTED, _GRID = "#22262b", "#6a727c", "#e3e6ea"
+_COLUMNS = 1600  # of the picture in pixels
+_FAINT = 0.42
+_MOST_DOTS = 200
+_HELDOUT: Mapping[str, Any] = {"linestyle": "--", "linewidth": 1.2, "marker": "o", "markersize": 3}
+_LONGEST_LABEL = 48  # letters
+_NARROW = 8.0  # a logarithmic axis over a smaller ratio has its ticks at round numbers
 
 
-def save_loss_plot(
+@dataclass(frozen=True, eq=False)
+class PlotLine:
+    """A run's curve over steps, float64 [n], and that of its held-out sprites, float64 [m]; each may be empty."""
+
+    label: str
+    steps: Values
+    values: Values
+    heldout_steps: Values
+    heldout_values: Values
+
+
+def save_plot(
     path: Path,
-    steps: Steps,
-    losses: Values,
-    validation_steps: Steps,
-    validation_losses: Values,
+    lines: Sequence[PlotLine],
     title: str,
+    axis: str,
+    *,
+    smoothing_steps: float,
+    log: bool = False,
+    dots: bool = False,
 ) -> Path:
-    """Draw the losses over the steps, int64 [n] and float64 [n], as a PNG of 1600 x 900 pixels.
+    """Draw curves over one another as PNG (1600 x 900 pixels), SVG or PDF, as the suffix says.
 
-    The raw loss is faint, its local mean bold, the loss on held-out sprites a line of its own; either may be empty.
-    A file that is there is not replaced: the name used is returned. Raises ExportError.
+    Of one run the raw curve is faint and its mean bold; of several the means alone, as raw ones would hide each other.
+    dots: each value counts, as they are few. A file that is there is not replaced: the name used is returned. Raises
+    ExportError.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 4.5), dpi=200, layout="constrained", facecolor="white")
+    figure = Figure(figsize=(8, 4.5), dpi=_COLUMNS / 8, layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)  # draws it, without a window and without pyplot's state
     axes = figure.add_subplot()
-    _draw_losses(axes, steps, losses)
-    if len(validation_steps):
-        label = f"held-out sprites ({validation_losses[-1]:.4g})"
-        axes.plot(
-            validation_steps, validation_losses, color=_SIGN, linewidth=1.4, marker="o", markersize=3, label=label
-        )
-    _dress(axes, losses, title)
+    named = [replace(line, label=axis) for line in lines] if len(lines) == 1 else lines  # its name is in the title
+    _Drawing(axes, named, smoothing_steps, log=log, dots=dots).draw()
+    _dress(axes, title, axis)
     target = files.free_path(path)
     try:
         with files.atomic_path(target) as temporary, warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph .* missing")  # a title in letters that the font does not have
-            figure.savefig(temporary, format="png")
+            figure.savefig(temporary, format=path.suffix.lower().removeprefix("."))
     except OSError as error:
         reason = error.strerror or str(error)
         raise ExportError(f"Can't write {target}: {reason}.", "Choose another folder or free some space.") from error
     return target
 
 
-def smoothed(losses: Values, span: int) -> Values:
-    """The mean over about `span` values around each: float64 [n].
+class _Drawing:
+    """The curves in their axes."""
 
-    Near the start over fewer on both sides, where losses fall too steeply for one side alone; near the end over those
-    that there are.
-    """
-    if not len(losses):
-        return losses
-    sums = np.concatenate([[0.0], np.cumsum(losses)])
-    middle, half = np.arange(len(losses)), span // 2
-    starts, ends = np.maximum(middle - half, 0), np.minimum(np.minimum(middle + half, 2 * middle) + 1, len(losses))
-    return np.asarray((sums[ends] - sums[starts]) / (ends - starts))
+    def __init__(self, axes: Axes, lines: Sequence[PlotLine], smoothing_steps: float, *, log: bool, dots: bool) -> None:
+        self._axes = axes
+        self._lines = lines
+        self._smoothing = smoothing_steps
+        self._log = log
+        self._dots = dots
+        self._drawn: list[tuple[Values, Values]] = []  # what the range of values must hold
+        self._legend: list[tuple[Any, str]] = []
+        ends = [steps[[0, -1]] for line in lines for steps in (line.steps, line.heldout_steps) if len(steps)]
+        first, last = (float(min(ends, key=min)[0]), float(max(ends, key=max)[1])) if ends else (0.0, 100.0)
+        self._steps = curves.steps_range(first, last, (math.inf, math.inf))
+
+    def draw(self) -> None:
+        """Every run in its colour, the held-out sprites dashed, and a legend."""
+        alone = len(self._lines) == 1
+        for line, tint in zip(self._lines, TINTS, strict=False):
+            if alone and self._smoothing > 0:
+                self._draw_one(line, tint)
+            elif len(line.steps):
+                values = curves.smooth(line.steps, line.values, self._smoothing)
+                thin, width = (curves.sampled, 1.6) if self._smoothing > 0 else (curves.envelope, 1.0)
+                points, label = self._thinned(thin, line.steps, values), _named(line.label, values)
+                marker = "o" if self._dots and len(values) <= _MOST_DOTS else ""
+                self._line(*points, label, color=tint, linewidth=width, marker=marker, markersize=3)
+        for line, tint in zip(self._lines, TINTS, strict=False):
+            if len(line.heldout_steps):
+                points = self._thinned(curves.envelope, line.heldout_steps, line.heldout_values)
+                colour = TINTS[1] if alone else tint
+                label = _named("held-out sprites", line.heldout_values) if alone else ""
+                self._line(*points, label, color=colour, **_HELDOUT)
+        if not alone and any(len(line.heldout_steps) for line in self._lines):
+            (dashed,) = self._axes.plot([], [], color=_MUTED, **_HELDOUT)
+            self._legend.append((dashed, "held-out sprites"))
+        self._fit()
+        self._dress_legend()
+
+    def _dress_legend(self) -> None:
+        if self._legend:
+            handles, labels = zip(*self._legend, strict=True)
+            legend = self._axes.legend(
+                handles, labels, fontsize=9, labelcolor=_TEXT, loc="upper right", edgecolor="none"
+            )
+            for text in legend.get_texts():
+                text.set_parse_math(False)
+
+    def _draw_one(self, line: PlotLine, tint: str) -> None:
+        if not len(line.steps):
+            return
+        mean = curves.smooth(line.steps, line.values, self._smoothing)
+        raw = self._thinned(curves.envelope, line.steps, line.values)
+        self._line(*raw, line.label, color=tint, alpha=_FAINT, linewidth=0.7)
+        self._axes.plot(*self._thinned(curves.sampled, line.steps, mean), color=tint, linewidth=1.8)
+        label = f"mean of about {wording.count(round(self._smoothing), 'step')}"
+        self._legend.append((self._axes.lines[-1], _named(label, mean)))
+
+    def _line(self, steps: Values, values: Values, label: str, **look: Any) -> None:
+        (line,) = self._axes.plot(steps, values, **look)
+        self._drawn.append((steps, np.log10(values) if self._log else values))
+        if label:
+            self._legend.append((line, label))
+
+    def _thinned(self, thin: Any, steps: Values, values: Values) -> tuple[Values, Values]:
+        steps, values = thin(steps, values, *self._steps, _COLUMNS)
+        if self._log:  # what is not above 0 has no place
+            values = np.where(values > 0, values, np.nan)
+        return steps, np.where(np.isfinite(values), values, np.nan)
+
+    def _fit(self) -> None:
+        """The same part of the data as the window shows."""
+        from matplotlib import ticker
+
+        self._axes.set_xlim(*self._steps)
+        few = all(len(line.steps) <= 1 for line in self._lines)
+        low, high = curves.values_range(self._drawn, self._steps, (math.nan, math.nan), whole=self._log or few)
+        if self._log:
+            self._axes.set_yscale("log")
+            narrow = high - low < math.log10(_NARROW)
+            places = ticker.MaxNLocator(8, steps=[1, 2, 5, 10]) if narrow else ticker.LogLocator(subs=(1, 2, 5))
+            self._axes.yaxis.set_major_locator(places)
+            self._axes.yaxis.set_minor_locator(ticker.NullLocator())
+            low, high = 10**low, 10**high
+        self._axes.xaxis.set_major_locator(ticker.MaxNLocator(8, steps=[1, 2, 5, 10], integer=True))
+        self._axes.xaxis.set_major_formatter(ticker.FuncFormatter(_step))
+        self._axes.yaxis.set_major_formatter(ticker.FuncFormatter(_tick))
+        if math.isfinite(low) and math.isfinite(high):
+            self._axes.set_ylim(low, high)
 
 
-def _draw_losses(axes: Axes, steps: Steps, losses: Values) -> None:
-    finite = np.isfinite(losses)
-    steps, losses = steps[finite], losses[finite]
-    if not len(losses):
-        return
-    span = max(1, min(500, len(losses) // 40))
-    mean = smoothed(losses, span)
-    low, high, places = _envelope(losses)
-    if places is None:
-        axes.plot(steps, losses, color=_RAW, alpha=0.55, linewidth=0.7, label="loss")
-        axes.plot(steps, mean, color=_INK, linewidth=1.8, label=f"mean of {span:,} steps ({mean[-1]:.4g})")
-        return
-    axes.fill_between(steps[places], low, high, color=_RAW, alpha=0.45, linewidth=0, label="loss")
-    axes.plot(steps[places], mean[places], color=_INK, linewidth=1.8, label=f"mean of {span:,} steps ({mean[-1]:.4g})")
+def _named(label: str, values: Values) -> str:
+    """A curve's label with its newest value, no longer than a legend has room."""
+    known = values[np.isfinite(values)]
+    half = _LONGEST_LABEL // 2
+    short = label if len(label) <= _LONGEST_LABEL else f"{label[: half - 1]}…{label[-half:]}"
+    return f"{short} ({wording.decimal(float(known[-1]))})" if len(known) else short
 
 
-def _envelope(losses: Values) -> tuple[Values, Values, NDArray[np.int64] | None]:
-    """Lowest and highest value in each of many short stretches, and where they end; no places when there are few."""
-    if len(losses) <= _MOST_POINTS:
-        return losses, losses, None
-    starts = np.linspace(0, len(losses), _MOST_POINTS, endpoint=False).astype(np.int64)
-    places = np.append(starts[1:], len(losses)) - 1
-    return np.minimum.reduceat(losses, starts), np.maximum.reduceat(losses, starts), places
+def _tick(value: float, place: int) -> str:
+    return f"{value:.4g}"
 
 
-def _dress(axes: Axes, losses: Values, title: str) -> None:
-    axes.set_title(title.replace("$", r"\$"), loc="left", color=_TEXT, fontsize=11, pad=10)
+def _step(value: float, place: int) -> str:
+    return f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else ""
+
+
+def _dress(axes: Axes, title: str, axis: str) -> None:
+    axes.set_title(title, loc="left", color=_TEXT, fontsize=11, pad=10, parse_math=False)
     axes.set_xlabel("step", color=_MUTED)
-    axes.set_ylabel("loss", color=_MUTED)
-    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_ylabel(axis, color=_MUTED)
     axes.grid(color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.margins(x=0.01)
     axes.tick_params(colors=_MUTED, length=0, labelsize=9)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    finite = losses[np.isfinite(losses)]
-    if len(finite) > 20:  # the first steps are far above the rest and would flatten it
-        low, high = float(finite.min()), float(np.quantile(finite[len(finite) // 10 :], 0.998))
-        if high > low:
-            axes.set_ylim(max(0.0, low - 0.06 * (high - low)), high + 0.06 * (high - low))
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=9, labelcolor=_TEXT, loc="upper right")

@@ -1,74 +1,89 @@
-"""The loss as a picture."""
+"""Curves of runs as a picture."""
 
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from studio.core.curves import TINTS, Values
 from studio.core.errors import ExportError
-from studio.exports.plot import save_loss_plot, smoothed
+from studio.exports.plot import PlotLine, save_plot
 
-INK = (0x1F, 0x5F, 0xA8)
-SIGN = (0xD9, 0x78, 0x2D)
+NOTHING = np.zeros(0)
 
 
-def _curve(count: int) -> tuple[np.ndarray, np.ndarray]:
-    steps = np.arange(count, dtype=np.int64)
+def _line(count: int, label: str = "a run", heldout: int = 0) -> PlotLine:
+    steps = np.arange(count, dtype=np.float64)
     noise = np.random.default_rng(0).normal(0, 0.02, count)
-    return steps, 0.2 + np.exp(-steps / max(1, count / 8)) + noise
+    values = 0.2 + np.exp(-steps / max(1, count / 8)) + noise
+    places = np.linspace(0, count - 1, heldout).astype(int)
+    return PlotLine(label, steps, values, steps[places], values[places])
 
 
-def _colours(path: Path) -> set[tuple[int, ...]]:
+def _save(path: Path, *lines: PlotLine, log: bool = False, smoothing_steps: float = 50) -> Path:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return save_plot(path, lines, "A run, $5 and 剣", "Loss", smoothing_steps=smoothing_steps, log=log)
+
+
+def _colours(path: Path) -> set[str]:
     with Image.open(path) as picture:
         assert picture.size == (1600, 900)
-        return {tuple(colour) for _, colour in picture.convert("RGB").getcolors(1 << 22)}  # type: ignore[union-attr, arg-type]
+        found = picture.convert("RGB").getcolors(1 << 22)
+    return {"#{:02x}{:02x}{:02x}".format(*colour) for _, colour in found}  # type: ignore[misc, union-attr]
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 30, 1500, 300_000])
-def test_every_length_of_run_gives_a_picture(tmp_path: Path, count: int) -> None:
-    steps, losses = _curve(count)
-    checks = steps[:: max(1, count // 5)]
-    path = save_loss_plot(tmp_path / "loss.png", steps, losses, checks, losses[checks], "A run, $5 and 剣")
-    colours = _colours(path)
-    if count >= 30:
-        assert {INK, SIGN} <= colours
+@pytest.mark.parametrize(("count", "log"), [(0, False), (1, True), (2, False), (30, True), (300_000, False)])
+def test_every_length_of_run_gives_a_picture(tmp_path: Path, count: int, log: bool) -> None:
+    heldout = 5 if count >= 30 else 0
+    colours = _colours(_save(tmp_path / "loss.png", _line(count, heldout=heldout), log=log))
+    assert (set(TINTS[:2]) <= colours) == (count >= 30)
+
+
+def test_runs_have_their_colours_in_order_and_odd_names(tmp_path: Path) -> None:
+    lines = [_line(40, "_hidden"), _line(50, "$5 {", heldout=3), _line(60, "long " * 40)]
+    assert set(TINTS[:3]) <= _colours(_save(tmp_path / "runs.png", *lines))
 
 
 def test_values_that_are_not_numbers_are_left_out(tmp_path: Path) -> None:
-    steps, losses = _curve(100)
-    losses[40:50] = np.nan
-    losses[60] = np.inf
-    nothing = np.zeros(0, np.int64)
-    path = save_loss_plot(tmp_path / "loss.png", steps, losses, nothing, np.zeros(0), "A run")
-    assert INK in _colours(path) and SIGN not in _colours(path)
+    line = _line(100)
+    line.values[40:50] = np.nan
+    line.values[60] = np.inf
+    line.values[70] = 0.0
+    assert TINTS[0] in _colours(_save(tmp_path / "loss.png", line, log=True, smoothing_steps=0))
+    nowhere = PlotLine("a run", line.steps, np.full(100, np.nan), NOTHING, NOTHING)
+    assert _save(tmp_path / "none.png", nowhere).is_file()
+
+
+@pytest.mark.parametrize(("suffix", "start"), [(".svg", b"<?xml"), (".PDF", b"%PDF")])
+def test_vectors(tmp_path: Path, suffix: str, start: bytes) -> None:
+    path = _save(tmp_path / f"loss{suffix}", _line(300_000))
+    data = path.read_bytes()
+    assert data.startswith(start) and len(data) < 500_000  # thinned: not a point for every step
 
 
 def test_nothing_is_overwritten_and_pyplot_is_left_alone(tmp_path: Path) -> None:
-    steps, losses = _curve(30)
-    paths = [save_loss_plot(tmp_path / "loss.png", steps, losses, steps, losses, "A run") for _ in range(2)]
+    paths = [_save(tmp_path / "loss.png", _line(30)) for _ in range(2)]
     assert [path.name for path in paths] == ["loss.png", "loss 2.png"]
     assert "matplotlib.pyplot" not in sys.modules
 
 
 def test_a_place_that_refuses_is_said(tmp_path: Path) -> None:
-    steps, losses = _curve(30)
     (tmp_path / "file").write_text("")
     with pytest.raises(ExportError, match="Can't write"):
-        save_loss_plot(tmp_path / "file" / "loss.png", steps, losses, steps, losses, "A run")
+        _save(tmp_path / "file" / "loss.png", _line(30))
 
 
-def test_the_mean_does_not_lag() -> None:
-    ramp = np.arange(50, dtype=np.float64)
-    assert np.allclose(smoothed(ramp, 9)[:46], ramp[:46])
-    assert np.allclose(smoothed(np.array([1.0, 3.0, 2.0]), 3), [1, 2, 2.5])
-    assert len(smoothed(np.zeros(0), 3)) == 0
-
-
-def test_the_mean_ends_as_calmly_as_it_goes_on() -> None:
-    noise = np.random.default_rng(0).normal(0, 1, 1000)
-    means = smoothed(noise, 41)
-    assert means[-1] == pytest.approx(noise[-21:].mean())
+def test_the_peaks_of_a_long_run_are_drawn(tmp_path: Path) -> None:
+    steps: Values = np.arange(200_000.0)
+    values = np.ones(200_000)
+    values[100_000::20_000] = 3.0
+    path = _save(tmp_path / "loss.svg", PlotLine("a run", steps, values, NOTHING, NOTHING), smoothing_steps=0)
+    assert path.stat().st_size < 500_000
+    colours = _colours(_save(tmp_path / "loss.png", PlotLine("a", steps, values, NOTHING, NOTHING)))
+    assert TINTS[0] in colours

@@ -11,9 +11,9 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
 from studio.app import parts
-from studio.app.pages import run_words
 from studio.app.session import Session
 from studio.app.widgets.filmstrip import Filmstrip
+from studio.engine import compare
 from studio.engine.history import HistoryRead
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Comparison(QWidget):
         known = [self._read[run.path] for run in self._runs if run.path in self._read]
         before, self._drawn = self._drawn, [read.path for read in known]
         if self.plot is not None:
-            curves = [(read.path.name, run_words.curves(read.history)) for read in known]
+            curves = [(read.path.name, compare.curves(read.history)) for read in known]
             self.plot.set_curves(curves, keep_view=self._drawn == before)
         first = known[0] if known and known[0].path == self._runs[0].path else None
         path = first.path if first is not None else None

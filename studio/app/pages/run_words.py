@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from studio.app.training import Training
 from studio.core import wording
 from studio.core.events import LossChunk
+from studio.engine.compare import FIGURES
 
 if TYPE_CHECKING:
-    from studio.engine.history import Curve, History, Standing
+    from studio.engine.history import Standing
 
 # The line of readings: each with the sentence that explains it.
 READINGS = {
@@ -28,7 +29,7 @@ COPIES = "New sprites that are copies of sprites learnt from. By chance: as many
 UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
 
 # What the quality meter measures that is shown: the figure's name, and what its curve is called.
-QUALITY = {"kid": "Quality (KID)", "copies": "Copies"}
+QUALITY = {figure.key: figure.title for figure in FIGURES if figure.kind == "quality"}
 
 STANDINGS: Mapping[Standing, str] = {
     "training": "Training",
@@ -58,15 +59,6 @@ def readings(chunk: LossChunk, training: Training) -> dict[str, str]:
 def copies(figures: Mapping[str, float]) -> str:
     """The copy meter."""
     return f"{wording.percent(figures['copies'])} ({wording.percent(figures['copies_real'])} by chance)"
-
-
-def curves(history: History) -> dict[str, Curve]:
-    """The curves by which runs are compared."""
-    found = {"Loss": history.series.get("loss"), "Held-out loss": history.validation.get("loss")}
-    for name in ("accuracy", "r2"):
-        found[f"Held-out {wording.figure_title(name)}"] = history.validation.get(name)
-    found.update({title: history.quality.get(name) for name, title in QUALITY.items()})
-    return {title: curve for title, curve in found.items() if curve is not None}
 
 
 def figures(metrics: Mapping[str, float]) -> str:

@@ -13,10 +13,11 @@ from PySide6.QtWidgets import QWidget
 from studio.app import parts
 from studio.app.widgets import plot_saving
 from studio.app.widgets.plot_area import Look
-from studio.app.widgets.plot_data import LOSS, SMOOTHING
+from studio.app.widgets.plot_data import LOSS
 from studio.app.widgets.plot_frame import PlotFrame, tab_bar
 from studio.app.widgets.plot_lines import Line
 from studio.app.widgets.series import Curve, Numbers, Series, Smoothed
+from studio.core.curves import SMOOTHING_STEPS
 
 
 class Points(Protocol):
@@ -50,7 +51,7 @@ class CurvesPlot(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._figures = {LOSS: _Figure(smoothing=SMOOTHING)}
+        self._figures = {LOSS: _Figure(smoothing=SMOOTHING_STEPS)}
         self._bar = tab_bar()
         self._bar.addTab(LOSS)
         self._frame = PlotFrame("Curves of the chosen runs", self._bar, long_legend=True)

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from studio.app import theme
 from studio.app.widgets.plot_axes import StepAxis, ValueAxis
-from studio.app.widgets.plot_range import Range
+from studio.core.curves import Range
 
 Style = Literal["raw", "bold", "thin", "dots"]
 Values = NDArray[np.float64]

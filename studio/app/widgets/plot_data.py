@@ -8,10 +8,10 @@ from studio.app.widgets.plot_area import Look
 from studio.app.widgets.plot_lines import Line, Mark, PlacedMark
 from studio.app.widgets.series import Curve, Numbers, Series, Smoothed
 from studio.core import wording
+from studio.core.curves import SMOOTHING_STEPS
 
 LOSS = "Loss"
 
-SMOOTHING = 50.0  # steps: of losses, which are noisy
 _WORDS: dict[Mark, str] = {"checkpoint": "Checkpoint", "incident": "Incident", "best": "Best so far"}
 
 
@@ -57,7 +57,7 @@ class PlotData:
     def __init__(self) -> None:
         self.validation = Series()
         self.tabs: dict[str, Tab] = {LOSS: Tab(LOSS, validation=self.validation)}
-        self.tabs[LOSS].smoothed.constant = SMOOTHING
+        self.tabs[LOSS].smoothed.constant = SMOOTHING_STEPS
         self.marks: list[PlacedMark] = []
 
     def append(self, steps: Numbers, losses: Numbers) -> None:
@@ -77,7 +77,7 @@ class PlotData:
         if new:
             self.tabs[name] = Tab(name, unit, dots=dots)
             if len(steps) > 1 and steps[1] - steps[0] == 1:  # a value for each step is as noisy as the losses
-                self.tabs[name].smoothed.constant = SMOOTHING
+                self.tabs[name].smoothed.constant = SMOOTHING_STEPS
         self.tabs[name].raw.append(steps, values)
         return new
 

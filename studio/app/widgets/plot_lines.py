@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from studio.app.widgets import decimate
 from studio.app.widgets.plot_area import Look
 from studio.app.widgets.series import Curve
-from studio.core import wording
+from studio.core import curves, wording
+from studio.core.curves import Values
 
 Mark = Literal["checkpoint", "incident", "best"]
-Values = NDArray[np.float64]
 
 _DASH = "–"
 
@@ -39,7 +37,7 @@ class Line:
 
     def points(self, low: float, high: float, columns: int, *, log: bool) -> tuple[Values, Values]:
         """What to draw between two steps: all peaks of a rough curve, some points of a smooth one."""
-        thin = decimate.sampled if self.look.style == "bold" else decimate.envelope
+        thin = curves.sampled if self.look.style == "bold" else curves.envelope
         steps, values = thin(self.curve.steps, self.curve.values, low, high, columns)
         if log:
             values = np.log10(values, where=values > 0, out=np.full(len(values), np.nan))

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.widgets import plot_range
 from studio.app.widgets.crosshair import Crosshair
 from studio.app.widgets.plot_area import PlotArea
-from studio.app.widgets.plot_lines import Line, Values
-from studio.app.widgets.plot_range import Range
+from studio.app.widgets.plot_lines import Line
+from studio.core import curves
+from studio.core.curves import Range, Values
 
 _EMPTY = (0.0, 100.0)  # steps, before there are any
 
@@ -52,7 +52,7 @@ class PlotView(QObject):
         # A smoothed curve lies within its raw one, and would drag one outlier along for many steps.
         rough = [points for line, points in zip(self._lines, drawn, strict=True) if line.look.style != "bold"]
         few = all(line.look.style == "dots" for line in self._lines)
-        return plot_range.values_range(rough or drawn, steps, shown, whole=log or few)
+        return curves.values_range(rough or drawn, steps, shown, whole=log or few)
 
     def fit_values(self) -> None:
         """Fit the values to what is visible, and keep them fitting."""
@@ -101,4 +101,4 @@ class PlotView(QObject):
         if not filled:
             return _EMPTY
         first, last = min(float(steps[0]) for steps in filled), max(float(steps[-1]) for steps in filled)
-        return plot_range.steps_range(first, last, self._area.ranges()[0])
+        return curves.steps_range(first, last, self._area.ranges()[0])

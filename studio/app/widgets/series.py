@@ -8,12 +8,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core import curves
+
 Numbers = NDArray[np.generic] | Sequence[float] | Sequence[int]
 Steps = NDArray[np.int64]
 Values = NDArray[np.float64]
-
-_LOOK_BACK = 5  # smoothing: over at most 1 / _LOOK_BACK of the values so far
-_BLOCK = 1024  # smoothing: so many steps of the recurrence are taken one after the other, for all blocks at once
 
 
 class Buffer:
@@ -104,11 +103,9 @@ class Series:
 
 
 class Smoothed:
-    """The exponential mean of a series with a time constant in steps; each value is computed once.
+    """The exponential mean of a series as `curves.smooth` has it; each value is computed once.
 
-    s[0] = x[0], s[k] = d s[k-1] + (1 - d) x[k] with d = exp(-(step[k] - step[k-1]) / constant), at first no more than
-    k / (k + 5), which looks back over a fifth of the way: a curve that begins high does not drag that behind it. Where
-    x is not a number s stays. Only one `Smoothed` may follow a series.
+    Only one `Smoothed` may follow a series.
     """
 
     def __init__(self, source: Series, constant: float = 0.0) -> None:
@@ -138,48 +135,5 @@ class Smoothed:
         if self._constant <= 0:
             return self._source.values
         self._values.keep(self._source.take_first_changed())
-        done = len(self._values)
-        if done < len(self._source):
-            before = self._values.view()[-1] if done else np.nan
-            steps = self._source.steps
-            gaps = np.diff(steps[done:], prepend=steps[done - 1] if done else steps[0])
-            count = np.arange(done, len(steps))
-            decays = np.minimum(np.exp(-gaps / self._constant), count / (count + _LOOK_BACK))
-            self._values.extend(smooth(self._source.values[done:], decays, float(before)))
+        self._values.extend(curves.smooth(self.steps, self._source.values, self._constant, self._values.view()))
         return self._values.view()
-
-
-def smooth(values: Values, decays: Values, before: float) -> Values:
-    """The recurrence s = d s + (1 - d) x over `values`, going on from `before` (not a number: begins anew)."""
-    known = np.isfinite(values)
-    if not known.any():
-        return np.full(len(values), before)
-    start = int(np.argmax(known))
-    first = before if np.isfinite(before) else float(values[start])
-    keep = np.where(known, decays, 1.0)
-    add = np.where(known, (1.0 - keep) * np.where(known, values, 0.0), 0.0)
-    means = _recur(keep, add, first)
-    if not np.isfinite(before):
-        means[:start] = np.nan
-    return means
-
-
-def _recur(keep: Values, add: Values, first: float) -> Values:
-    """s[k] = keep[k] s[k-1] + add[k], s[-1] = first: all blocks at once as if begun at 0, then what each takes over."""
-    count = len(keep)
-    length = min(count, _BLOCK)
-    blocks = -(-count // length)
-    factors, sums = np.ones(blocks * length), np.zeros(blocks * length)
-    factors[:count], sums[:count] = keep, add
-    # One row is one step of every block: contiguous, so that each step is one sweep.
-    factors = np.ascontiguousarray(factors.reshape(blocks, length).T)
-    sums = np.ascontiguousarray(sums.reshape(blocks, length).T)
-    for row in range(1, length):
-        sums[row] += factors[row] * sums[row - 1]
-        factors[row] *= factors[row - 1]
-    carries = np.empty(blocks)
-    carry = first
-    for block in range(blocks):
-        carries[block] = carry
-        carry = float(factors[-1, block] * carry + sums[-1, block])
-    return np.asarray((factors * carries + sums).T.reshape(-1)[:count])

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.app.widgets import decimate
 from studio.app.widgets.series import Series, Smoothed, Values
+from studio.core import curves
 
 
 def naive(steps: Values, values: Values, constant: float) -> Values:
@@ -103,7 +103,7 @@ def test_decimation_keeps_every_smallest_and_largest_value(
     values[rng.random(count) < 0.02] = np.nan
     whole = float(steps[-1]) if count else 100.0
     low, high = view[0] * whole, (view[0] + view[1]) * whole
-    x, y = decimate.envelope(steps, values, low, high, columns)
+    x, y = curves.envelope(steps, values, low, high, columns)
     assert len(x) == len(y) <= 2 * columns + 4
     assert (np.diff(x) >= 0).all()
     width = (high - low) / columns
@@ -115,21 +115,21 @@ def test_decimation_keeps_every_smallest_and_largest_value(
 
 def test_few_points_are_drawn_as_they_are_with_a_neighbour_on_each_side() -> None:
     steps, values = np.arange(50.0), np.arange(50.0) ** 2
-    x, y = decimate.envelope(steps, values, 10, 20, 100)
+    x, y = curves.envelope(steps, values, 10, 20, 100)
     assert x.tolist() == list(range(9, 22)) and y.tolist() == [step**2 for step in range(9, 22)]
 
 
 def test_a_single_peak_in_a_million_survives() -> None:
     values = np.zeros(1_000_000)
     values[123_456] = 9.0
-    x, y = decimate.envelope(np.arange(1e6), values, 0, 1e6, 800)
+    x, y = curves.envelope(np.arange(1e6), values, 0, 1e6, 800)
     assert len(x) <= 1604 and y.max() == 9.0
     assert abs(x[np.argmax(y)] - 123_456) <= 1e6 / 800
 
 
 def test_the_smooth_curve_keeps_its_points_while_it_grows() -> None:
     steps = np.arange(10_100.0)
-    before, _ = decimate.sampled(steps[:10_000], steps[:10_000], 0, 11_000, 500)
-    after, values = decimate.sampled(steps, steps, 0, 11_000, 500)
+    before, _ = curves.sampled(steps[:10_000], steps[:10_000], 0, 11_000, 500)
+    after, values = curves.sampled(steps, steps, 0, 11_000, 500)
     assert set(before[:-1]) <= set(after) and after[-1] == 10_099 and len(after) <= 1001
     np.testing.assert_array_equal(after, values)

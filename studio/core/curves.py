@@ -1,0 +1,153 @@
+"""What becomes of a curve before it is drawn, in the window and in pictures: its mean, its thinning, its range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Range = tuple[float, float]
+Values = NDArray[np.float64]
+
+# On white, for curves over one another.
+TINTS = ("#4f5bd5", "#c9762b", "#2b8f83", "#b84a7d", "#7a8a1f", "#2f86c1", "#8a5a44", "#6d6d78")
+SMOOTHING_STEPS = 50.0  # of losses, which are noisy
+
+_LOOK_BACK = 5  # smoothing: over at most 1 / _LOOK_BACK of the values so far
+_BLOCK = 1024  # smoothing: so many steps of the recurrence are taken one after the other, for all blocks at once
+_MANY = 100  # from so many points on, the few that lie far off may leave the picture
+_EARLY = 0.1  # share of the visible steps
+
+_NOTHING = np.zeros(0)
+
+
+def smooth(steps: Values, values: Values, constant: float, done: Values = _NOTHING) -> Values:
+    """The exponential mean of a curve, float64 [n], with a time constant in steps; not above 0 gives the values.
+
+    s[0] = x[0], s[k] = d s[k-1] + (1 - d) x[k] with d = exp(-(step[k] - step[k-1]) / constant), at first no more than
+    k / (k + 5), which looks back over a fifth of the way: a curve that begins high does not drag that behind it. Where
+    x is not finite s stays. done: the first means, where they are known; those that follow are returned.
+    """
+    first = len(done)
+    if constant <= 0 or first >= len(steps):
+        return values[first:]
+    gaps = np.diff(steps[first:], prepend=steps[first - 1] if first else steps[0])
+    count = np.arange(first, len(steps))
+    decays = np.minimum(np.exp(-gaps / constant), count / (count + _LOOK_BACK))
+    return _means(values[first:], decays, float(done[-1]) if first else np.nan)
+
+
+def window(steps: Values, low: float, high: float) -> tuple[int, int]:
+    """The range of indices whose points, and one more on each side, lie between two steps."""
+    first = int(np.searchsorted(steps, low, side="left")) - 1
+    last = int(np.searchsorted(steps, high, side="right")) + 1
+    return max(0, first), min(len(steps), last)
+
+
+def envelope(steps: Values, values: Values, low: float, high: float, columns: int) -> tuple[Values, Values]:
+    """Points of a line that covers in each of `columns` between low and high the smallest and the largest value.
+
+    Few points are returned as they are. Not-a-number is passed over, except where a column holds nothing else.
+    """
+    first, last = window(steps, low, high)
+    steps, values = steps[first:last], values[first:last]
+    if len(steps) <= 2 * columns:
+        return steps, values
+    edges = np.searchsorted(steps, np.linspace(low, high, columns + 1)[:-1], side="left")
+    beyond = np.searchsorted(steps, high, side="right")  # the neighbours on both sides are columns of their own
+    starts = np.unique(np.concatenate([[0], edges, [beyond]]))
+    starts = starts[starts < len(steps)]
+    ends = np.append(starts[1:], len(steps)) - 1
+    lowest, highest = np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)
+    rising = values[ends] >= values[starts]  # drawn in the order of time, as far as two points can
+    pairs = np.where(rising, (lowest, highest), (highest, lowest))
+    return np.repeat((steps[starts] + steps[ends]) / 2, 2), pairs.T.reshape(-1)
+
+
+def sampled(steps: Values, values: Values, low: float, high: float, columns: int) -> tuple[Values, Values]:
+    """About one to two points a column: enough for a curve that is smooth already.
+
+    They are multiples of a power of two, so that the same ones are taken while the curve grows: it does not shimmer.
+    """
+    first, last = window(steps, low, high)
+    count = last - first
+    if count <= 2 * columns:
+        return steps[first:last], values[first:last]
+    stride = 1 << int(np.log2(count / columns))
+    places = np.arange(first // stride * stride, last, stride)
+    places = np.append(places, last - 1)
+    return steps[places], values[places]
+
+
+def steps_range(first: float, last: float, shown: Range) -> Range:
+    """The whole way from the first to the last step; `shown` where that still fits."""
+    span = max(1.0, last - first)
+    if first - 0.05 * span <= shown[0] <= first and last <= shown[1] <= first + 1.1 * span:
+        return shown
+    return first - 0.01 * span, last + 0.05 * span
+
+
+def values_range(drawn: Sequence[tuple[Values, Values]], steps: Range, shown: Range, *, whole: bool) -> Range:
+    """Room for all curves between `steps`, outliers aside; `shown` where that still fits well.
+
+    Unless it is to be `whole`, the very first steps may leave the picture: they lie far above the rest.
+    """
+    settled = steps[0] + (0 if whole else _EARLY * (steps[1] - steps[0]))
+    bounds = [pair for pair in (_bounds(places, values, settled) for places, values in drawn) if pair is not None]
+    if not bounds:
+        return shown
+    low, high = min(pair[0] for pair in bounds), max(pair[1] for pair in bounds)
+    span = high - low if high > low else abs(high) or 1.0
+    if shown[0] <= low and high <= shown[1] and shown[1] - shown[0] <= 1.35 * span:
+        return shown
+    return low - 0.06 * span, high + 0.08 * span
+
+
+def _bounds(steps: Values, values: Values, settled: float) -> Range | None:
+    """The smallest and the largest value of a curve, without the few of many that lie far off."""
+    finite = np.isfinite(values)
+    steps, values = steps[finite], values[finite]
+    late = values[steps >= settled]
+    if len(late):
+        values = late
+    if not len(values):
+        return None
+    low, high = np.quantile(values, [0.002, 0.995]) if len(values) >= _MANY else (values.min(), values.max())
+    return float(low), float(high)
+
+
+def _means(values: Values, decays: Values, before: float) -> Values:
+    """The recurrence s = d s + (1 - d) x over `values`, going on from `before` (not a number: begins anew)."""
+    known = np.isfinite(values)
+    if not known.any():
+        return np.full(len(values), before)
+    start = int(np.argmax(known))
+    first = before if np.isfinite(before) else float(values[start])
+    keep = np.where(known, decays, 1.0)
+    add = np.where(known, (1.0 - keep) * np.where(known, values, 0.0), 0.0)
+    means = _recur(keep, add, first)
+    if not np.isfinite(before):
+        means[:start] = np.nan
+    return means
+
+
+def _recur(keep: Values, add: Values, first: float) -> Values:
+    """s[k] = keep[k] s[k-1] + add[k], s[-1] = first: all blocks at once as if begun at 0, then what each takes over."""
+    count = len(keep)
+    length = min(count, _BLOCK)
+    blocks = -(-count // length)
+    factors, sums = np.ones(blocks * length), np.zeros(blocks * length)
+    factors[:count], sums[:count] = keep, add
+    # One row is one step of every block: contiguous, so that each step is one sweep.
+    factors = np.ascontiguousarray(factors.reshape(blocks, length).T)
+    sums = np.ascontiguousarray(sums.reshape(blocks, length).T)
+    for row in range(1, length):
+        sums[row] += factors[row] * sums[row - 1]
+        factors[row] *= factors[row - 1]
+    carries = np.empty(blocks)
+    carry = first
+    for block in range(blocks):
+        carries[block] = carry
+        carry = float(factors[-1, block] * carry + sums[-1, block])
+    return np.asarray((factors * carries + sums).T.reshape(-1)[:count])
