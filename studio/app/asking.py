@@ -48,7 +48,9 @@ def for_new_file(parent: QWidget, settings: Settings, title: str, name: str, kin
 
     The dialog has asked about a file that is there only where it was named in full: another name is a free one.
     """
-    start = Path(settings.text("last_save_folder", str(Path.home()))) / name
+    stem, dot, ending = name.rpartition(".")
+    proposed = f"{files.safe_name(stem)}.{ending}" if dot else files.safe_name(name)  # titles of sprites are in it
+    start = Path(settings.text("last_save_folder", str(Path.home()))) / proposed
     chosen, kind = QFileDialog.getSaveFileName(parent, title, str(start), kinds)
     if not chosen:
         return None

@@ -49,7 +49,8 @@ def generate(args: argparse.Namespace) -> int:
     if args.columns < 1:
         raise UsageError(f"--columns must be at least 1, not {args.columns}.")
     path = find_run(args.run_name)
-    out = args.out or Path(f"{files.safe_name(path.name)} {settings.class_name or 'sprites'} {settings.seed}.png")
+    what = settings.class_name.rpartition("/")[2] or "sprites"
+    out = args.out or Path(f"{files.safe_name(f'{path.resolve().name} {what}')} {settings.seed}.png")
     if _is_sheet(out) and out.suffix.lower() != ".png":
         raise UsageError(f"Sprites are not saved as {out.suffix}.", "Let --out end in .png, or give a folder.")
     model = load_model(path, args.checkpoint, find_device(args))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,9 @@ def save_sheet(
 ) -> list[Path]:
     """Write sprites, uint8 [N, S, S, 4], as one PNG and an Aseprite-style JSON array of its frames beside it.
 
-    names, classes: one for each sprite, or none; they are in the JSON ('sword/sword 001') as they are. metadata: text
-    chunks of the PNG, and under 'meta' in the JSON. Neither file is overwritten: the pair gets a name that is free.
+    names, classes: one for each sprite, or none; they are in the JSON ('sword/sword 001'), classes without '..', as
+    programs make paths of them. metadata: text chunks of the PNG, and under 'meta' in the JSON. Neither file is
+    overwritten: the pair gets a name that is free.
     Returns the PNG and the JSON. Raises ExportError.
     """
     if not len(sprites):
@@ -100,7 +102,12 @@ def _numbered(classes: Sequence[str], count: int) -> list[str]:
 def _in_classes(names: Sequence[str], classes: Sequence[str]) -> list[str]:
     if not classes:
         return list(names)
-    return [f"{label}/{name}" if label else name for label, name in zip(classes, names, strict=True)]
+    return ["/".join([*_folders(label), name]) for label, name in zip(classes, names, strict=True)]
+
+
+def _folders(label: str) -> list[str]:
+    """'item/sword' -> ['item', 'sword'], without what would lead out of a folder."""
+    return [part for part in re.split(r"[/\\]", label) if part.strip(" .")]
 
 
 def _free_pair(path: Path) -> Path:

@@ -70,6 +70,22 @@ def test_generate_makes_files_of_one_class(
         assert said in capsys.readouterr().err
 
 
+def test_fault_13_a_class_name_makes_no_folder(
+    generator_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = shutil.copytree(generator_run, tmp_path / "copy")
+    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    (run / "run.json").write_text(json.dumps({**record, "class_names": ["items/sword", "../../x"]}))
+    (tmp_path / "in" / "here").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "in" / "here")
+    words = ["generate", str(run), "--count", "1", "--steps", "1", "--class"]
+    assert (
+        main([*words, "items/sword"]) == main([*words, "../../x"]) == main([*words, "../../x", "--out", "new"]) == DONE
+    )
+    here = {path.relative_to(tmp_path / "in" / "here").as_posix() for path in (tmp_path / "in").rglob("*.png")}
+    assert here == {"copy sword 0.png", "copy x 0.png", "new/x 1.png"}
+
+
 def test_a_generator_is_no_classifier(
     generator_run: Path, classifier_run: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -79,6 +79,15 @@ def test_a_sheet_is_read_back_by_pillow(tmp_path: Path, noise: Rgba) -> None:
         assert np.array_equal(sheet[box["y"] : box["y"] + box["h"], box["x"] : box["x"] + box["w"]], pixels)
 
 
+def test_fault_13_names_and_classes_stay_in_their_folder(tmp_path: Path, noise: Rgba) -> None:
+    target = tmp_path / "in" / "here"
+    save_files(target, noise[:3], ["../../x", "/etc/x", "..\\x"])
+    _, beside = save_sheet(target / "sheet.png", noise[:3], classes=["../../x", "/x", "a/..\\../b"])
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != target] == []
+    frames = json.loads(beside.read_text(encoding="utf-8"))["frames"]
+    assert [frame["filename"] for frame in frames] == ["x/x 001", "x/x 002", "a/b/b 001"]
+
+
 def test_a_sheet_is_read_back_by_the_studios_own_import(tmp_path: Path) -> None:
     sprites = make_sprites()
     save_sheet(tmp_path / "discs.png", sprites.rgba, 5, names=[f"disc {i}" for i in range(len(sprites))])

@@ -46,6 +46,25 @@ def test_a_name_gets_the_ending_of_its_kind(
     assert chosen == tmp_path / expected
 
 
+def test_fault_13_what_is_proposed_stays_in_the_folder(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposed: list[str] = []
+
+    def take(parent: QWidget, title: str, start: str, kinds: str) -> tuple[str, str]:
+        proposed.append(start)
+        return "", ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", take)
+    parent, settings = QWidget(), Settings()
+    qtbot.addWidget(parent)
+    settings.keep_text("last_save_folder", str(tmp_path))
+    for name in ("../../x.gpl", "/etc/x.png", "swords/long 1.5.png", "model"):
+        assert asking.for_new_file(parent, settings, "Save", name, _PNG) is None
+    names = ["_.._x.gpl", "_etc_x.png", "swords_long 1.5.png", "model"]
+    assert [Path(path) for path in proposed] == [tmp_path / name for name in names]
+
+
 class Ear(QObject):
     def __init__(self, session: Session) -> None:
         super().__init__()
