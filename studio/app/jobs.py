@@ -230,14 +230,19 @@ def list_checkpoints(path: Path) -> Events:
 
 
 def trash_run(path: Path) -> Events:
-    """Move a run to the trash, unless some window trains it. The user can take it back from there."""
-    from send2trash import send2trash
+    """Move a run to the trash, unless some window trains it. The user can take it back from there.
+
+    Where there is no trash (drives of a network, some containers) the run stays as it is. Raises StudioError.
+    """
+    from PySide6.QtCore import QFile
 
     from studio.engine.rundir import RunDir
 
     if RunDir(path).is_busy():
         raise StudioError(f"'{path.name}' is being trained.", "Stop it first.")
-    send2trash(path)
+    if not QFile(str(path)).moveToTrash():  # what the system says of it ('Bad file descriptor') helps nobody
+        title = f"'{path.name}' can't be moved to the trash: there is none for that drive, or it can't be written."
+        raise StudioError(title, f"Nothing was removed. To be rid of it, delete the folder {path} yourself.")
     yield RunTrashed(path)
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QByteArray, QObject, QThread, Slot
 from pytestqt.qtbot import QtBot
 
-from studio.app.answers import PaletteFound
+from studio.app import jobs
+from studio.app.answers import PaletteFound, RunTrashed
 from studio.app.session import Session
 from studio.app.settings import Settings
-from studio.core.events import JobFailed, Notice
+from studio.core.errors import StudioError
+from studio.core.events import Event, JobFailed, Notice
 from studio.data.importing import ImportOptions
 from studio.engine.rundir import RunDir
 from tests.ui.conftest import LONG_MS, start_tiny, trains
@@ -144,10 +149,20 @@ def test_choices_that_follow_at_once_are_all_taken_and_all_taken_back(
     assert importing.options.changed() == {"size": 16}
 
 
+def _replace_trash(monkeypatch: pytest.MonkeyPatch, move: Callable[[str], bool]) -> None:
+    """Let QFile.moveToTrash do `move`. The method itself can't be replaced: it is static, too."""
+
+    class File:
+        def __init__(self, path: str) -> None:
+            self.moveToTrash = functools.partial(move, path)
+
+    monkeypatch.setattr("PySide6.QtCore.QFile", File)
+
+
 def test_runs_are_listed_and_move_to_the_trash(
     qtbot: QtBot, ready: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("send2trash.send2trash", lambda path: shutil.move(path, tmp_path / "trash"))
+    _replace_trash(monkeypatch, lambda path: bool(shutil.move(path, tmp_path / "trash")))
     ear = Ear(ready)
     start_tiny(ready, steps=1_000_000)
     qtbot.waitUntil(trains(ready), timeout=LONG_MS)
@@ -163,6 +178,29 @@ def test_runs_are_listed_and_move_to_the_trash(
         ready.library.trash_run(path)
     qtbot.waitUntil(lambda: not ready.library.runs, timeout=LONG_MS)
     assert (tmp_path / "trash" / "run.json").exists()
+
+
+def _trash(path: Path) -> list[Event]:
+    """Move something that looks like a run to the trash."""
+    path.mkdir()
+    (path / "run.json").write_text("{}")
+    return list(jobs.trash_run(path))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the trash of other systems is the user's own")
+def test_the_trash_is_the_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert _trash(tmp_path / "a run, % and 剣") == [RunTrashed(tmp_path / "a run, % and 剣")]
+    assert (tmp_path / "data/Trash/files/a run, % and 剣/run.json").is_file()
+    assert not (tmp_path / "a run, % and 剣").exists()
+
+
+def test_where_there_is_no_trash_a_run_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _replace_trash(monkeypatch, lambda path: False)
+    with pytest.raises(StudioError, match="can't be moved to the trash") as caught:
+        _trash(tmp_path / "run")
+    assert "Nothing was removed" in caught.value.hint and (tmp_path / "run/run.json").is_file()
 
 
 def test_an_interrupted_run_is_offered_once(qtbot: QtBot, ready: Session) -> None:
