@@ -108,17 +108,18 @@ def decode(data: bytes, suffix: str) -> Decoded:
     viewers show them; other kinds are taken as they are stored. Colour profiles are ignored.
     """
     header = recognise(data, suffix)
-    key, depth, orientation, animated, wanted = None, 8, 1, False, data
+    key, depth, exif, animated, wanted = None, 8, b"", False, data
     if header.kind == "PNG":
         checked = png.check(data)
         wanted, key, depth, animated = checked.data, checked.key, checked.depth, checked.animated
     elif header.kind == "JPEG":
-        wanted, orientation = jpeg.strip(data)
+        wanted, exif = jpeg.strip(data)
     elif header.kind == "TGA":
         wanted = _padded(data, header)
     try:
         image = _open(wanted, header.kind)
         remarks = _remarks(image, header.kind, suffix, animated=animated)
+        image, turned = jpeg.upright(image, exif) if exif else (image, False)
         rgba, words = to_rgba(image, key, depth)
     except Image.DecompressionBombError:
         raise Refused("refused", "too many pixels") from None
@@ -128,9 +129,8 @@ def decode(data: bytes, suffix: str) -> Decoded:
         raise Refused("unreadable", _in_words(error, header.kind, data)) from None
     if words:
         remarks.append(Remark("converted", f"converted {words}"))
-    if orientation != 1:
+    if turned:
         remarks.append(Remark("turned", "turned upright, as its EXIF entry says"))
-        rgba = jpeg.upright(rgba, orientation)
     return Decoded(_opaque_if_undefined(rgba, data, header.kind), tuple(remarks))
 
 
