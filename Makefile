@@ -3,6 +3,9 @@
 #   make test   lint, types and tests
 PYTHON ?= python3
 BIN := .venv/bin
+# Compiled at once: where Python may not write its bytecode later, every start would compile torch anew.
+INSTALL = $(BIN)/uv pip install --python $(BIN)/python --compile-bytecode
+LOCK = $(BIN)/uv pip compile --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-annotate --no-header
 
 .PHONY: demo test lint types slow everywhere qt-libraries lock clean
 
@@ -13,15 +16,15 @@ demo: .venv/ready
 test: lint types qt-libraries
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-lint: .venv/ready
+lint: .venv/ready-to-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: .venv/ready
+types: .venv/ready-to-test
 	$(BIN)/mypy
 
 # The checks that take minutes.
-slow: .venv/ready qt-libraries
+slow: .venv/ready-to-test qt-libraries
 	$(BIN)/python -m pytest -m slow
 
 # All tests on one machine after another: other kernels, other thread counts, random order. About an hour.
@@ -32,17 +35,28 @@ everywhere: .venv/ready qt-libraries
 qt-libraries: .venv/ready
 	@$(BIN)/python -c "import PySide6.QtWidgets, PySide6.QtSvg" 2>/dev/null || sh .ci/install-qt-libraries
 
+# TORCH names another build of torch as uv's --torch-backend does: `make demo TORCH=cpu` goes without NVIDIA's gigabytes.
+# The lock holds the hashes and the companions of PyPI's build, so then it is a constraint, and torch's hash goes unchecked.
 .venv/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(BIN)/uv pip install --python $(BIN)/python --require-hashes -r requirements.lock
-	$(BIN)/uv pip install --python $(BIN)/python --no-deps -e .
+ifdef TORCH
+	$(INSTALL) --torch-backend $(TORCH) --no-deps --no-verify-hashes --constraint requirements.lock torch torchvision
+	$(INSTALL) --torch-backend $(TORCH) --constraint requirements.lock -e .
+else
+	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) --no-deps -e .
+endif
+	touch $@
+
+.venv/ready-to-test: .venv/ready requirements-dev.lock
+	$(INSTALL) --require-hashes -r requirements-dev.lock
 	touch $@
 
 # After a change of the dependencies in pyproject.toml.
 lock: .venv/ready
-	$(BIN)/uv pip compile --universal --generate-hashes --extra dev --python-version 3.11 --no-emit-index-url \
-		--no-annotate --no-header pyproject.toml -o requirements.lock
+	$(LOCK) pyproject.toml -o requirements.lock
+	$(LOCK) --group dev --constraint requirements.lock -o requirements-dev.lock
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache

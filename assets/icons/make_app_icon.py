@@ -1,14 +1,20 @@
-"""Draws the program's own icon from one pixel grid: app.svg of rectangles and app.png of 256 by 256 pixels."""
+"""Draws the program's own icon from one pixel grid: app.svg, and from that app.ico, app.icns and app.png."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from PIL import Image, ImageDraw
+from PIL import Image
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage, QPainter
+from PySide6.QtSvg import QSvgRenderer
 
 OUT = Path(__file__).resolve().parent
 SIDE = 256
+# Pixels of each picture: whole multiples of the grid, or its cells would be of uneven width.
+ICO_SIDES = (16, 32, 48, 64, 128, 256)
+ICNS_SIDES = (16, 32, 64, 128, 256, 512, 1024)
 GROUND = "#2a2748"
 COLOURS = {
     "a": "#12303f",
@@ -40,7 +46,6 @@ GRID = (
     "..aaaaaaaaaaaa..",
     "................",
 )
-CELL = SIDE // len(GRID)
 
 
 def runs() -> list[tuple[int, int, int, str]]:
@@ -69,22 +74,25 @@ def write_svg() -> None:
     (OUT / "app.svg").write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
 
 
-def write_png() -> None:
-    """The icon as pixels; only the corners of the ground are smoothed."""
-    ground = Image.new("RGBA", (SIDE * 4, SIDE * 4), (0, 0, 0, 0))
-    ImageDraw.Draw(ground).rounded_rectangle((0, 0, SIDE * 4 - 1, SIDE * 4 - 1), 3 * CELL * 4, fill=GROUND)
-    icon = ground.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
-    draw = ImageDraw.Draw(icon)
-    for x, y, length, colour in runs():
-        draw.rectangle((x * CELL, y * CELL, (x + length) * CELL - 1, (y + 1) * CELL - 1), fill=colour)
-    icon.save(OUT / "app.png", optimize=True)
+def rendered(side: int) -> Image.Image:
+    """app.svg as RGBA of `side` by `side` pixels."""
+    image = QImage(side, side, QImage.Format.Format_RGBA8888)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    QSvgRenderer(str(OUT / "app.svg")).render(painter)
+    painter.end()
+    return Image.frombytes("RGBA", (side, side), bytes(image.constBits()))
 
 
 def main() -> None:
-    """Writes both files."""
+    """Writes all four files."""
     write_svg()
-    write_png()
-    sys.stdout.write(f"app.svg and app.png written to {OUT}\n")
+    pictures = {side: rendered(side) for side in sorted({*ICO_SIDES, *ICNS_SIDES})}
+    pictures[SIDE].save(OUT / "app.png", optimize=True)
+    ico, icns = [pictures[side] for side in ICO_SIDES], [pictures[side] for side in ICNS_SIDES]
+    ico[-1].save(OUT / "app.ico", sizes=[picture.size for picture in ico], append_images=ico[:-1])
+    icns[-1].save(OUT / "app.icns", append_images=icns[:-1])
+    sys.stdout.write(f"app.svg, app.png, app.ico and app.icns written to {OUT}\n")
 
 
 if __name__ == "__main__":

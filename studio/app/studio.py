@@ -20,6 +20,8 @@ from studio.app.settings import Settings
 from studio.app.window import Window
 from studio.core import places
 
+# The name of the desktop entry in assets/desktop: by it desktops know whose windows these are, and with which icon.
+DESKTOP_ENTRY = "studio.spritetraining.SpriteTrainingStudio"
 _SWITCH_S = 0.0005  # the window's thread waits so long for another each time it needs the interpreter, not 5 ms
 
 
@@ -30,7 +32,8 @@ class Studio(QObject):
         super().__init__()
         sys.setswitchinterval(_SWITCH_S)
         app.setApplicationName("Sprite Training Studio")
-        app.setWindowIcon(QIcon(str(places.assets() / "icons" / "app.png")))
+        app.setDesktopFileName(DESKTOP_ENTRY)
+        app.setWindowIcon(QIcon(str(places.assets() / "icons" / "app.ico")))
         settings = Settings()
         self._app = app
         self._demo = demo

@@ -5,8 +5,8 @@
 All train on the same sprites, of which a twentieth was taken out, and are judged as `studio evaluate` judges,
 by the same features. What they draw is kept in a folder, so that the long races need to be run but once, and the table
 is of all that the folder holds; without racers it is judged anew. The other programs come with
-`pip install -e .[race]`. race_on_dcss.json keeps the figures of such long races: they stand beside those of a race on
-the same sprites, racer by racer where it did not take part itself.
+`uv pip install --group race`. race_on_dcss.json keeps the figures of such long races: they stand beside those of a race
+on the same sprites, racer by racer where it did not take part itself.
 """
 
 from __future__ import annotations

@@ -1,0 +1,116 @@
+"""What is handed out is what it should be: the wheel, the program's icon, the entry in a desktop's menu."""
+
+from __future__ import annotations
+
+import configparser
+import email
+import runpy
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import studio
+from studio.core import places
+
+ROOT = Path(__file__).resolve().parents[1]
+INFO = f"sprite_training_studio-{studio.__version__}.dist-info"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (path,) = folder.iterdir()
+    return zipfile.ZipFile(path)
+
+
+def test_the_wheel_holds_the_studio_and_what_it_shows(wheel: zipfile.ZipFile) -> None:
+    names = {name for name in wheel.namelist() if name.startswith("studio/")}
+    shown = {path for path in places.assets().glob("icons/*") if path.suffix in (".svg", ".ico", ".icns")}
+    shown |= {*places.demo_sprites().iterdir(), places.assets() / "demo" / "LICENSE"}
+    package = {path for path in (ROOT / "studio").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    assert names == {f"studio/{path.relative_to(ROOT).as_posix()}" for path in shown} | {
+        path.relative_to(ROOT).as_posix() for path in package
+    }
+    assert "studio/py.typed" in names and "studio/assets/icons/app.ico" in names
+
+
+def test_beside_the_studio_the_wheel_holds_its_entry_in_the_menu(wheel: zipfile.ZipFile) -> None:
+    outside = {name for name in wheel.namelist() if not name.startswith(("studio/", INFO))}
+    name = _desktop_entry()
+    assert {path.partition(".data/data/")[2] for path in outside} == {
+        f"share/applications/{name}.desktop",
+        f"share/metainfo/{name}.metainfo.xml",
+        f"share/icons/hicolor/scalable/apps/{name}.svg",
+        f"share/icons/hicolor/256x256/apps/{name}.png",
+    }
+
+
+def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
+    about = email.message_from_bytes(wheel.read(f"{INFO}/METADATA"))
+    assert about["Version"] == studio.__version__
+    needed = {text.partition(">")[0].partition("!")[0] for text in about.get_all("Requires-Dist", [])}
+    assert {"torch", "pyside6-essentials"} <= needed
+    assert not {"pytest", "ruff", "mypy", "hatchling", "diffusers"} & needed
+    commands = configparser.ConfigParser()
+    commands.read_string(wheel.read(f"{INFO}/entry_points.txt").decode())
+    assert dict(commands["console_scripts"]) == {"studio": "studio.__main__:main"}
+    assert dict(commands["gui_scripts"]) == {"sprite-training-studio": "studio.__main__:main"}
+
+
+def test_the_entry_in_the_menu_starts_the_window() -> None:
+    name = _desktop_entry()
+    folder = places.assets() / "desktop"
+    entry = configparser.ConfigParser(interpolation=None)
+    entry.optionxform = str  # type: ignore[assignment, method-assign]
+    entry.read(folder / f"{name}.desktop", encoding="utf-8")
+    assert entry["Desktop Entry"]["Exec"] == "sprite-training-studio"
+    assert entry["Desktop Entry"]["Icon"] == name
+    component = ElementTree.parse(folder / f"{name}.metainfo.xml").getroot()
+    assert component.findtext("id") == name
+    assert component.findtext("launchable") == f"{name}.desktop"
+
+
+def test_users_get_no_tools_for_tests() -> None:
+    users, dev = (_locked(ROOT / name) for name in ("requirements.lock", "requirements-dev.lock"))
+    assert {"torch", "pyside6-essentials", "msgspec"} <= set(users)
+    assert not {"pytest", "ruff", "mypy", "hypothesis", "hatchling"} & set(users)
+    assert {"pytest", "ruff", "mypy", "hypothesis", "hatchling", "pytest-randomly"} <= set(dev)
+    assert {name: dev[name] for name in dev if name in users and dev[name] != users[name]} == {}
+
+
+def test_the_script_draws_the_icon_that_is_bundled(tmp_path: Path) -> None:
+    folder = places.assets() / "icons"
+    script = runpy.run_path(str(folder / "make_app_icon.py"))
+    script["main"].__globals__["OUT"] = tmp_path
+    script["main"]()
+    assert (tmp_path / "app.svg").read_text() == (folder / "app.svg").read_text()
+    for name in ("app.png", "app.ico", "app.icns"):
+        ours, drawn = Image.open(folder / name), Image.open(tmp_path / name)
+        assert ours.info.get("sizes") == drawn.info.get("sizes")
+        pixels = [np.asarray(picture.convert("RGBA")).astype(int) for picture in (ours, drawn)]
+        # The smoothed corners may differ a little between versions of Qt.
+        assert np.abs(pixels[0] - pixels[1]).mean() < 0.1
+
+
+def _desktop_entry() -> str:
+    from studio.app.studio import DESKTOP_ENTRY
+
+    return DESKTOP_ENTRY
+
+
+def _locked(path: Path) -> dict[str, set[str]]:
+    """The pinned versions by package, without their markers."""
+    found: dict[str, set[str]] = {}
+    for line in path.read_text().splitlines():
+        if "==" in line and not line.startswith(" "):
+            name, _, rest = line.partition("==")
+            found.setdefault(name, set()).add(rest.split()[0])
+    return found
