@@ -44,6 +44,7 @@ class Commands(QObject):
         menus.quit.triggered.connect(window.close)
         menus.help.triggered.connect(self._show_help)
         menus.runs_folder.triggered.connect(self._open_runs_folder)
+        menus.logs_folder.triggered.connect(self._open_logs_folder)
 
     @Slot()
     def pause_or_go_on(self) -> None:
@@ -102,5 +103,13 @@ class Commands(QObject):
 
     @Slot()
     def _open_runs_folder(self) -> None:
-        places.runs().mkdir(parents=True, exist_ok=True)
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(places.runs())))
+        _open_folder(places.runs())
+
+    @Slot()
+    def _open_logs_folder(self) -> None:
+        _open_folder(places.logs())
+
+
+def _open_folder(path: Path) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

@@ -40,6 +40,7 @@ class Menus(QObject):
         self.stop = self._action("Stop", "Ctrl+.", "stop")
         self.help = self._action("First steps and shortcuts", "F1")
         self.runs_folder = self._action("Open the runs' folder")
+        self.logs_folder = self._action("Open the folder of logs")
         self._recent = QMenu("Open recent", bar)
         self._recent.aboutToShow.connect(self._fill_recent)
         self._recent.triggered.connect(self._choose_recent)
@@ -93,7 +94,7 @@ class Menus(QObject):
             action.setCheckable(True)
             action.setChecked(name == chosen)
             look.addAction(self._themes.addAction(action))
-        self._bar.addMenu("&Help").addActions([self.help, self.runs_folder])
+        self._bar.addMenu("&Help").addActions([self.help, self.runs_folder, self.logs_folder])
 
     def _action(self, words: str, keys: str = "", icon: str = "") -> QAction:
         action = QAction(words, self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import traceback
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import (
 from studio.app import parts, theme
 from studio.core.events import Halted, JobFailed, Notice
 
+_log = logging.getLogger(__name__)
 Level = Literal["info", "warning", "error"]
 
 _MOST_CARDS = 3
@@ -176,19 +178,24 @@ class UncaughtErrors(QObject):
 
     happened = Signal(object)
 
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._before = (sys.excepthook, threading.excepthook)
+
     def install(self) -> None:
         """Become the place where Python takes such errors."""
+        self._before = (sys.excepthook, threading.excepthook)
         sys.excepthook = self._report
         threading.excepthook = self._report_thread
 
     def uninstall(self) -> None:
-        """Give Python its own place back."""
-        sys.excepthook = sys.__excepthook__
-        threading.excepthook = threading.__excepthook__
+        """Give the place back to whoever had it."""
+        sys.excepthook, threading.excepthook = self._before
 
     def _report(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         details = "".join(traceback.format_exception(kind, error, trace))
         sys.stderr.write(details)
+        _log.critical("Nothing caught this.", exc_info=(kind, error, trace))
         title = "Something went wrong inside the studio."
         self.happened.emit(JobFailed(title, f"{kind.__name__}: {error}", details))
 

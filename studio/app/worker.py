@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import traceback
@@ -13,11 +14,13 @@ from typing import Literal
 from PySide6.QtCore import QObject, QThread, Signal
 
 from studio.app.mailbox import Mailbox
+from studio.core import logs
 from studio.core.errors import StudioError
 from studio.core.events import Event, Events, Halted, JobFailed, LossChunk, Progress
 
 Outcome = Literal["done", "failed", "cancelled"]
 
+_log = logging.getLogger(__name__)
 _STACK_BYTES = 64 << 20  # macOS gives a thread 512 KB, too little for torch
 _PLUGIN_PACKAGES = ("studio.recipes", "studio.exports", "studio.data.sources")
 
@@ -82,6 +85,7 @@ class Worker(QThread):
                 return
             self._jobs.append(job)
             self._changed.notify()
+        _log.info("%s: %s", self.objectName(), job.title)
         if not self.isRunning():
             self.start()
 
@@ -153,7 +157,7 @@ class Worker(QThread):
         except StopIteration:
             self._end(job, "done")
         except Exception as error:  # noqa: BLE001 - the one place where a job of the window can fail
-            self._post(job, failure(error))
+            self._fail(job, error)
             self._end(job, "failed")
         else:
             if isinstance(event, Halted):
@@ -171,11 +175,17 @@ class Worker(QThread):
         try:
             job.events.close()
         except Exception as error:  # noqa: BLE001 - closing runs the job's own code as well
-            self._post(job, failure(error))
+            self._fail(job, error)
+        _log.info("%s: %s: %s", self.objectName(), job.title, outcome)
         self._post(job, JobEnded(outcome))
+
+    def _fail(self, job: Job, error: Exception) -> None:
+        _log.error("'%s' failed.", job.title, exc_info=error)
+        self._post(job, failure(error))
 
     def _post(self, job: Job, event: Event) -> None:
         """Put an event in the mailbox and wake the main thread, for what can wait at most every `quiet_interval_s`."""
+        logs.note(event)
         self._box.put(job, event)
         now = time.monotonic()
         can_wait = job.background and isinstance(event, LossChunk | Progress)

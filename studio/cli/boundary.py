@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import argparse
 import io
+import logging
 import os
+import shlex
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
 
+from studio.core import logs
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
 from studio.core.process import prepare_for_training
 
+_log = logging.getLogger(__name__)
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def run(arguments: Sequence[str] | None) -> int:
-    """Parse and do; returns the exit code."""
+    """Parse and do; returns the exit code. `None` is the command line of this process, which then keeps a log."""
+    if arguments is None:
+        logs.start()
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # on Windows a program without a console has neither
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - until the end
     words = list(sys.argv[1:] if arguments is None else arguments)
     prepare_for_training()
     warnings.filterwarnings("ignore", module="PIL")  # which files are damaged is said by their names
@@ -38,8 +47,10 @@ def _guarded(words: list[str]) -> int:
         from studio.cli.parser import parse
 
         args = parse(words)
+        _log.info("studio %s", shlex.join(words))
         code = int(args.run(args))
         sys.stdout.flush()
+        _log.info("ended with exit code %d", code)
         return code
     except SystemExit as leaving:  # argparse has said what is wrong, or printed the help
         return leaving.code if isinstance(leaving.code, int) else FAILED
@@ -47,6 +58,7 @@ def _guarded(words: list[str]) -> int:
         return _failed(error.title, error.hint, args, WRONG_USAGE if isinstance(error, UsageError) else FAILED)
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
+        _log.info("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         raise
@@ -61,6 +73,7 @@ def _guarded(words: list[str]) -> int:
 
 def _failed(title: str, hint: str, args: argparse.Namespace, code: int) -> int:
     """Say what went wrong on stderr, and as an event on stdout where the output is JSON."""
+    _log.error("%s %s", title, hint, exc_info=True)
     details = traceback.format_exc() if getattr(args, "debug", False) else ""
     if getattr(args, "json", False):
         from studio.cli.as_json import line

@@ -17,6 +17,7 @@ import numpy as np
 
 from studio.cli import words
 from studio.cli.as_json import line
+from studio.core import logs
 from studio.core.events import (
     Advised,
     Event,
@@ -157,6 +158,7 @@ def follow(events: Events, reporter: Reporter, kind: type[E]) -> E:
             for event in events:
                 if not (is_halted and isinstance(event, Halted)):
                     reporter.show(event)
+                    logs.note(event)
                 is_halted = isinstance(event, Halted)
                 if is_halted:
                     time.sleep(RETRY_S)

@@ -33,6 +33,11 @@ def runs() -> Path:
     return home() / "runs"
 
 
+def logs() -> Path:
+    """The folder of what each process has noted down; it can be deleted at any time."""
+    return home() / "logs"
+
+
 def features() -> Path:
     """The folder of what was learnt to measure quality with, by training data."""
     return home() / "features"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import platform
 import time
@@ -21,6 +22,7 @@ from studio.engine.rundir import RunRecord
 
 AUTO = "auto"
 PROBE_BATCH, PROBE_SIZE = 32, 32  # what the devices' probe trains on: sprites a step, and their side in pixels
+_log = logging.getLogger(__name__)
 _CPU_BF16 = ("amx_bf16", "avx512_bf16")  # x86's; what others make of bf16 is found out by a race
 _PROBES = 3
 # How torch says that a driver or a card refuses, on the first call to it and on later ones.
@@ -77,7 +79,10 @@ def detect() -> tuple[Device, ...]:
         total = torch.mps.recommended_max_memory()
         found.append(Device("mps", "mps", "Apple GPU", total - torch.mps.current_allocated_memory(), total))
     found.append(_cpu())
-    return tuple(_probed(device) for device in found)
+    probed = tuple(_probed(device) for device in found)
+    for device in probed:
+        _log.info("%s", device)
+    return probed
 
 
 def choose(devices: tuple[Device, ...], wanted: str) -> Device:

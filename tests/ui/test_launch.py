@@ -11,8 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import qInstallMessageHandler, qWarning
 
-from studio.app import screen
+from studio.app import launch, screen
 from studio.engine.history import summarise
 
 _FIRST_PAINT = """
@@ -107,3 +108,14 @@ def test_ctrl_c_saves_a_training_and_ends(tmp_path: Path) -> None:
     assert runs, "no training began"
     assert code_at_end == 0
     assert summarise(runs[0]).standing == "stopped"
+    (log,) = (path.read_text(encoding="utf-8") for path in home.glob("logs/*.log"))
+    told = ("The window opens", "engine: ", "Device(", "RunStarted(", "RunFinished(", ": done", "The window has closed")
+    assert [words for words in told if words not in log] == []
+
+
+def test_what_qt_says_is_logged_and_said(caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
+    before = qInstallMessageHandler(launch._keep_message)
+    qWarning("an odd font")
+    qInstallMessageHandler(before)
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [("WARNING", "Qt: an odd font")]
+    assert capsys.readouterr().err == "an odd font\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 
+import pytest
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
@@ -85,9 +86,9 @@ def test_a_button_acts_and_closes(qtbot: QtBot) -> None:
     assert bar.cards() == []
 
 
-def test_what_nobody_caught_is_shown_from_every_thread(qtbot: QtBot) -> None:
+def test_what_nobody_caught_is_shown_from_every_thread(qtbot: QtBot, caplog: pytest.LogCaptureFixture) -> None:
     bar = shown(qtbot)
-    errors = UncaughtErrors()
+    errors, before = UncaughtErrors(), (sys.excepthook, threading.excepthook)
     errors.happened.connect(bar.show_failure)
     errors.install()
     try:
@@ -100,4 +101,5 @@ def test_what_nobody_caught_is_shown_from_every_thread(qtbot: QtBot) -> None:
     finally:
         errors.uninstall()
     assert [card.words[1].partition(":")[0] for card in bar.cards()] == ["ValueError", "ValueError"]
-    assert sys.excepthook is not errors._report
+    assert (sys.excepthook, threading.excepthook) == before
+    assert [line for line in caplog.messages if "Nothing caught" in line] == ["Nothing caught this."] * 2

@@ -28,6 +28,7 @@ from pytestqt.qtbot import QtBot
 from studio.app import asking
 from studio.app.pages.export import ExportDialog
 from studio.app.window import Window
+from studio.core import places
 from studio.core.config import TrainingConfig
 from studio.core.events import Advised, QualityMeasured
 from studio.recipes.base import Means
@@ -65,6 +66,18 @@ def test_an_empty_window_says_what_to_do(window: Window) -> None:
     window.show_page("generate")
     assert not window.generate.generate.isEnabled()
     assert "no model" in window.generate.generate.toolTip()
+
+
+def test_help_opens_the_folders_of_runs_and_logs(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+    monkeypatch.setattr(
+        "studio.app.commands.QDesktopServices.openUrl", lambda url: opened.append(Path(url.toLocalFile()))
+    )
+    actions = {action.text(): action for menu in window.menuBar().actions() for action in menu.menu().actions()}
+    actions["Open the runs' folder"].trigger()
+    actions["Open the folder of logs"].trigger()
+    assert opened == [places.runs(), places.logs()]
+    assert all(path.is_dir() for path in opened)
 
 
 def test_dropping_a_folder_anywhere_opens_it(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:

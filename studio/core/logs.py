@@ -1,0 +1,131 @@
+"""The log of a process: what it began, what ended how, and where it crashed. It stays on this machine.
+
+Each process writes a file of its own in the studio's home: nobody renames what another one holds open. What kills
+Python itself (a fault in torch, Qt or a driver) leaves the stack of every thread in the same file. A log that can't be
+written stops nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import logging
+import os
+import platform
+import sys
+import threading
+import time
+from importlib import metadata
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from types import TracebackType
+
+import studio
+from studio.core import places
+from studio.core.events import Advised, Event, Notice, RunFinished, RunStarted, SteppedBack
+
+LARGEST_BYTES = 1 << 20  # of a file; the one before it is kept as well
+KEPT_FILES = 20
+_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_SUFFIX = ".log"
+_TOLD = (Advised, Notice, RunFinished, RunStarted, SteppedBack)
+_LIBRARIES = ("torch", "torchvision", "PySide6-Essentials", "pyqtgraph", "numpy", "pillow", "safetensors")
+
+_log = logging.getLogger(__name__)
+
+
+class ProcessLog(RotatingFileHandler):
+    """A file that begins with the versions of everything, and that Python's faulthandler writes to as well."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, maxBytes=LARGEST_BYTES, backupCount=1, encoding="utf-8", delay=True)
+        self._crash_handle = -1  # apart from the stream: it stays open to the end, where crashes are common
+        self.setFormatter(logging.Formatter(_FORMAT))
+
+    def doRollover(self) -> None:  # noqa: N802 - logging's name
+        """Go on in a new file. Windows renames none that is open, so faulthandler lets go of it first."""
+        if self._crash_handle >= 0:
+            faulthandler.disable()
+            os.close(self._crash_handle)
+            self._crash_handle = -1
+        super().doRollover()
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """The disk is full or the folder gone: nothing to say, and nobody to say it to."""
+
+    def _open(self) -> TextIOWrapper:
+        path = Path(self.baseFilename)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path.parent)
+        stream = super()._open()
+        stream.write(f"{about()}\n")
+        stream.flush()
+        if not faulthandler.is_enabled():  # PYTHONFAULTHANDLER has it on stderr
+            self._crash_handle = os.dup(stream.fileno())
+            faulthandler.enable(self._crash_handle)
+        return stream
+
+
+def start() -> None:
+    """Log this process from now on, errors that nothing catches included. The file is made by the first line in it."""
+    root = logging.getLogger()
+    if any(isinstance(handler, ProcessLog) for handler in root.handlers):
+        return
+    now = time.strftime("%Y-%m-%d %H.%M.%S")
+    root.addHandler(ProcessLog(places.logs() / f"{now} {os.getpid()}{_SUFFIX}"))
+    logging.getLogger("studio").setLevel(logging.INFO)
+    sys.excepthook = _report
+    threading.excepthook = _report_thread
+
+
+def about() -> str:
+    """What runs here: the versions of the studio, of Python, of the system and of the libraries that matter."""
+    libraries = []
+    for name in _LIBRARIES:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            libraries.append(f"{name} {metadata.version(name)}")
+    return (
+        f"Sprite Training Studio {studio.__version__}, Python {platform.python_version()}, {platform.platform()}, "
+        f"{os.cpu_count()} cores, {', '.join(libraries)}"
+    )
+
+
+def note(event: Event) -> None:
+    """Log an event that tells how a job goes; those that come by the thousand are passed over."""
+    if isinstance(event, _TOLD):
+        _log.info("%s", event)
+
+
+def _sweep(folder: Path) -> None:
+    """Make room for one more: remove the oldest files beyond KEPT_FILES, but none of a process that is still there."""
+    files = sorted(folder.glob(f"*{_SUFFIX}"))  # names begin with the time
+    for path in files[: max(0, len(files) - KEPT_FILES + 1)]:
+        if not _is_running(path.stem.rpartition(" ")[2]):
+            with contextlib.suppress(OSError):  # Windows keeps what is open
+                path.with_name(f"{path.name}.1").unlink(missing_ok=True)
+                path.unlink()
+
+
+def _is_running(pid: str) -> bool:
+    if os.name == "nt" or not pid.isdecimal():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except OverflowError:
+        return False
+    except OSError as error:
+        return isinstance(error, PermissionError)  # somebody else's process
+    return True
+
+
+def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    _log.critical("Nothing caught this.", exc_info=(kind, error, trace))
+    sys.__excepthook__(kind, error, trace)
+
+
+def _report_thread(args: threading.ExceptHookArgs) -> None:
+    if args.exc_type is not SystemExit:
+        error = args.exc_value or args.exc_type()
+        _log.critical("Nothing caught this.", exc_info=(args.exc_type, error, args.exc_traceback))
+    threading.__excepthook__(args)
