@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QLabel,
     QLineEdit,
+    QMenu,
     QMenuBar,
     QPushButton,
     QTabBar,
@@ -73,7 +74,7 @@ def test_help_opens_the_folders_of_runs_and_logs(window: Window, monkeypatch: py
     monkeypatch.setattr(
         "studio.app.commands.QDesktopServices.openUrl", lambda url: opened.append(Path(url.toLocalFile()))
     )
-    actions = {action.text(): action for menu in window.menuBar().actions() for action in menu.menu().actions()}
+    actions = {action.text(): action for menu in window.menuBar().findChildren(QMenu) for action in menu.actions()}
     actions["Open the runs' folder"].trigger()
     actions["Open the folder of logs"].trigger()
     assert opened == [places.runs(), places.logs()]
