@@ -114,6 +114,13 @@ def test_no_command_opens_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["demo"]) == 8
 
 
+def test_a_program_without_a_console_says_nothing_and_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stream in ("stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}", None)  # as Windows has it for the command that opens the window
+    assert main(["runs"]) == DONE
+    assert main(["inspect", "nothing here"]) == FAILED
+
+
 def test_flags_give_typed_values_and_only_those_that_were_typed() -> None:
     parser = argparse.ArgumentParser()
     flags.add_settings(parser, Everything, "all", renamed={"class_name": "class"})
