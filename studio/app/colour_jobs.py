@@ -51,4 +51,5 @@ def read_style(path: Path) -> Events:
     from studio.engine.rundir import RunDir
     from studio.engine.style_file import load_style
 
-    yield StyleRead(path, load_style(RunDir(path)).palette)
+    run = RunDir(path)
+    yield StyleRead(path, load_style(run, run.record()).palette)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from studio.data.true_pixels import PixelStyle
     from studio.engine.devices import Device
     from studio.engine.generate import GenerateSettings
+    from studio.engine.history import RunReader
     from studio.engine.model import Control, TrainedModel
     from studio.recipes.base import Recipe
 
@@ -66,8 +67,9 @@ class ModelShelf:
 
     def __init__(self) -> None:
         self.drawn: tuple[SpritesGenerated, PixelStyle] | None = None
-        self._key: tuple[SavedModel, str, float] | None = None
+        self._key: tuple[Path, int, str, str] | None = None  # run, step, the weights' hash, device
         self._model: TrainedModel | None = None
+        self._news: list[Notice] = []
 
     def get(self, source: SavedModel | Control, device: Device) -> TrainedModel:
         """The live model of a training, or one loaded from a run. Raises StudioError."""
@@ -78,15 +80,20 @@ class ModelShelf:
                     "Try again shortly, or choose the run and a checkpoint.",
                 )
             return source.live
-        from studio.engine.generate import load_model
+        from studio.engine.generate import find_checkpoint, load_model
 
-        checkpoints = source.path / "checkpoints"
-        changed = checkpoints.stat().st_mtime if checkpoints.exists() else 0.0
-        key = (source, device.id, changed)
+        _, info = find_checkpoint(source.path, source.checkpoint)  # figures that are measured later move 'best'
+        key = (source.path, info.step, info.sha256.get("average", ""), device.id)
         if key != self._key or self._model is None:
             self._model = load_model(source.path, source.checkpoint, device)
+            self._news += self._model.notices
             self._key = key
         return self._model
+
+    def news(self) -> list[Notice]:
+        """What is to be said of the model that was loaded last; nothing when it has been said."""
+        news, self._news = self._news, []
+        return news
 
 
 def warm_up() -> Events:
@@ -169,6 +176,7 @@ def generate(
     from studio.engine.generate import generate
 
     model = shelf.get(source, device)
+    yield from shelf.news()
     with contextlib.closing(generate(model, settings.replace(true_pixels=False))) as events:
         for event in events:
             if isinstance(event, SpritesGenerated):
@@ -193,14 +201,18 @@ def predict(shelf: ModelShelf, source: SavedModel | Control, device: Device, rgb
     """What a model says of sprites."""
     from studio.engine.generate import predict
 
-    yield from predict(shelf.get(source, device), rgba)
+    model = shelf.get(source, device)
+    yield from shelf.news()
+    yield from predict(model, rgba)
 
 
 def export(shelf: ModelShelf, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> Events:
     """Write a model in a format, read it back and compare."""
     from studio.engine.exporting import export
 
-    yield from export(shelf.get(source, device), format_name, target)
+    model = shelf.get(source, device)
+    yield from shelf.news()
+    yield from export(model, format_name, target)
 
 
 def list_runs() -> Events:
@@ -211,13 +223,11 @@ def list_runs() -> Events:
     yield from list_runs(known_runs())
 
 
-def read_runs(paths: Sequence[Path]) -> Events:
+def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
     """Curves and samples of some runs; one that can't be read is told, and those after it are read."""
-    from studio.engine.history import read_run
-
     for path in paths:
         try:
-            yield from read_run(path)
+            yield from reader.read_run(path)
         except RunError as error:
             yield Notice("warning", error.title, error.hint)
 

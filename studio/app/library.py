@@ -12,7 +12,7 @@ from studio.app import answers, jobs
 from studio.app.dispatcher import Dispatcher
 from studio.app.worker import Job, JobEnded
 from studio.core.events import Event
-from studio.engine.history import HistoryRead, RunsListed
+from studio.engine.history import HistoryRead, RunReader, RunsListed
 
 if TYPE_CHECKING:
     from studio.engine.history import RunSummary
@@ -33,6 +33,7 @@ class Library(QObject):
         self._dispatcher = dispatcher
         self._listing: Job | None = None
         self._again = False
+        self._reader = RunReader()  # used in the files' thread alone
         self.runs: tuple[RunSummary, ...] = ()
 
     def list_runs(self) -> None:
@@ -44,7 +45,7 @@ class Library(QObject):
 
     def read_runs(self, paths: Sequence[Path]) -> None:
         """Read curves and samples; `read` comes for each run."""
-        self._dispatcher.start("files", "Reading runs", jobs.read_runs(paths), self._receive)
+        self._dispatcher.start("files", "Reading runs", jobs.read_runs(self._reader, paths), self._receive)
 
     def trash_run(self, path: Path) -> None:
         """Move a run to the system's trash."""

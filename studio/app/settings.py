@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
@@ -10,7 +11,7 @@ from typing import cast
 from PySide6.QtCore import QByteArray, QSettings
 
 from studio.app.theme import Scheme
-from studio.core import places
+from studio.core import places, records
 from studio.core.config import Value
 
 _RECENT = 8
@@ -48,10 +49,9 @@ class Settings:
     def values(self, name: str) -> dict[str, Value]:
         """Remembered settings of a form, as JSON gave them; they may be out of date."""
         try:
-            kept = json.loads(self.text(f"forms/{name}", "{}"))
+            return records.parse(self.text(f"forms/{name}", "{}"), dict[str, Value])
         except ValueError:
             return {}
-        return kept if isinstance(kept, dict) else {}
 
     def keep_values(self, name: str, values: Mapping[str, Value]) -> None:
         """Remember the settings of a form."""
@@ -60,12 +60,10 @@ class Settings:
     def recent(self) -> list[str]:
         """Folders and archives that were opened, the newest first; those that are gone are left out."""
         try:
-            kept = json.loads(self.text("recent", "[]"))
+            kept = records.parse(self.text("recent", "[]"), list[str])
         except ValueError:
             return []
-        return (
-            [path for path in kept if isinstance(path, str) and Path(path).exists()] if isinstance(kept, list) else []
-        )
+        return [path for path in kept if os.path.exists(path)]  # noqa: PTH110 - which raises for none
 
     def keep_recent(self, path: Path) -> None:
         """Put a folder or an archive at the head of the recent ones."""

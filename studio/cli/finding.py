@@ -17,6 +17,7 @@ from studio.engine.known_runs import known_runs
 
 if TYPE_CHECKING:
     from studio.engine.devices import Device
+    from studio.engine.model import TrainedModel
 
 
 def find_run(name: str) -> Path:
@@ -37,6 +38,16 @@ def find_device(args: argparse.Namespace) -> Device:
     from studio.engine import devices
 
     return devices.choose(devices.detect(), args.device)
+
+
+def load_model(path: Path, args: argparse.Namespace, device: Device, reporter: Reporter) -> TrainedModel:
+    """The model of a run at the checkpoint that was asked for. Raises RunError, UsageError, DeviceError."""
+    from studio.engine import generate
+
+    model = generate.load_model(path, args.checkpoint, device)
+    for notice in model.notices:
+        reporter.show(notice)
+    return model
 
 
 def read_sprites(args: argparse.Namespace, paths: Sequence[Path], reporter: Reporter) -> SpritesImported:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from studio.cli.finding import find_device, find_run, import_with, say_left_out
+from studio.cli.finding import find_device, find_run, import_with, load_model, say_left_out
 from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.errors import UsageError
@@ -30,11 +30,10 @@ def add_evaluate_flags(parser: argparse.ArgumentParser) -> None:
 def evaluate(args: argparse.Namespace) -> int:
     """Judge new sprites of a generator, other sprites by the same data, or what a model says of held-out sprites."""
     from studio.engine.evaluate import EvaluateSettings, evaluate, evaluate_sprites
-    from studio.engine.generate import load_model
 
     reporter, path, device = reporter_for(args), find_run(args.run_name), find_device(args)
     settings = EvaluateSettings(**given(args, EvaluateSettings))  # type: ignore[arg-type]
-    model = load_model(path, args.checkpoint, device)
+    model = load_model(path, args, device, reporter)
     if model.recipe.makes != "sprites":
         if args.paths:
             raise UsageError(f"A {model.recipe.name} is judged by its own held-out sprites.", "Leave out the paths.")

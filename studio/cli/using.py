@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from studio.cli.finding import find_device, find_run, import_with, say_left_out
+from studio.cli.finding import find_device, find_run, import_with, load_model, say_left_out
 from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
@@ -41,7 +41,7 @@ def add_generate_flags(parser: argparse.ArgumentParser) -> None:
 
 def generate(args: argparse.Namespace) -> int:
     """Draw new sprites into a sheet or into files."""
-    from studio.engine.generate import GenerateSettings, generate, load_model
+    from studio.engine.generate import GenerateSettings, generate
 
     reporter = reporter_for(args)
     settings = GenerateSettings(**given(args, GenerateSettings))  # type: ignore[arg-type]
@@ -53,7 +53,7 @@ def generate(args: argparse.Namespace) -> int:
     out = args.out or Path(f"{files.safe_name(f'{path.resolve().name} {what}')} {settings.seed}.png")
     if _is_sheet(out) and out.suffix.lower() != ".png":
         raise UsageError(f"Sprites are not saved as {out.suffix}.", "Let --out end in .png, or give a folder.")
-    model = load_model(path, args.checkpoint, find_device(args))
+    model = load_model(path, args, find_device(args), reporter)
     drawn = follow(generate(model, settings.replace(true_pixels=False)), reporter, SpritesGenerated)
     made = dataclasses.replace(drawn, sprites=returned(recoloured(drawn.sprites, drawn.labels, model.style, choice)))
     palette = choice.palette.name if choice.palette is not None else ""
@@ -102,10 +102,10 @@ def _is_sheet(out: Path) -> bool:
 
 def predict(args: argparse.Namespace) -> int:
     """Say the class of sprites, or their numbers."""
-    from studio.engine.generate import load_model, predict
+    from studio.engine.generate import predict
 
     reporter = reporter_for(args)
-    model = load_model(find_run(args.run_name), args.checkpoint, find_device(args))
+    model = load_model(find_run(args.run_name), args, find_device(args), reporter)
     read = import_with(args.paths, ImportOptions(size=model.spec.size), reporter)
     say_left_out(read, reporter)
     sprites = read.sprites
@@ -144,7 +144,6 @@ def _numbers(names: Sequence[str], found: NumbersPredicted, reporter: Reporter) 
 def export(args: argparse.Namespace) -> int:
     """Write a model in another format, and check it."""
     from studio.engine.devices import detect
-    from studio.engine.generate import load_model
 
     reporter = reporter_for(args)
     path = find_run(args.run_name)
@@ -153,7 +152,7 @@ def export(args: argparse.Namespace) -> int:
     if target is None:
         target = path / "exports" / f"{files.safe_name(RunDir(path).record().name)}{_suffix_of(format_name)}"
     cpu = next(device for device in detect() if device.kind == "cpu")
-    export_model(load_model(path, args.checkpoint, cpu), format_name, target, reporter)
+    export_model(load_model(path, args, cpu, reporter), format_name, target, reporter)
     return 0
 
 

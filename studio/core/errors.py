@@ -49,6 +49,10 @@ class UnwritableError(RunError):
         self.reason = reason
 
 
+class DamagedError(RunError):
+    """Something of a run that is not what the studio wrote."""
+
+
 class ExportError(StudioError):
     """An export that could not be written or does not match its model when read back."""
 

@@ -10,25 +10,28 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-_TEMPORARY = ".tmp-"
+from studio.core.file_systems import TEMPORARY, flush
+
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 
 @contextlib.contextmanager
-def atomic_path(target: Path) -> Iterator[Path]:
+def atomic_path(target: Path, *, durable: bool = True) -> Iterator[Path]:
     """Give a temporary path beside `target`; the file or folder written there takes its place when the block ends well.
 
-    The data are flushed to the disk before the rename and the folder after it. On an error the temporary is removed and
-    `target` is as it was. A folder as target must not exist yet. Raises OSError.
+    The data are flushed to the disk before the rename and the folder after it, unless a power failure may cost them
+    (`durable` False). On an error the temporary is removed and `target` is as it was. A folder as target must not exist
+    yet. Raises OSError.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f"{_TEMPORARY}{uuid.uuid4().hex[:12]}{target.suffix}")
+    temporary = target.with_name(f"{TEMPORARY}{uuid.uuid4().hex[:12]}{target.suffix}")
     try:
         yield temporary
-        for path in sorted(temporary.rglob("*")) if temporary.is_dir() else [temporary]:
-            _flush(path)
+        if durable:
+            _flush_all(temporary)
         temporary.replace(target)
-        _flush(target.parent)
+        if durable:
+            _flush_folder(target.parent)
     finally:
         remove(temporary)  # gone by now if all went well
 
@@ -53,7 +56,7 @@ def append_line(target: Path, line: str) -> None:
 
 def sweep_temporaries(folder: Path) -> None:
     """Remove what a crash left half-written directly inside `folder`."""
-    for path in folder.glob(f"{_TEMPORARY}*"):
+    for path in folder.glob(f"{TEMPORARY}*"):
         remove(path)
 
 
@@ -83,12 +86,17 @@ def free_path(path: Path) -> Path:
     return candidate
 
 
-def _flush(path: Path) -> None:
-    """Wait until `path` is on the disk. Windows has no handle for folders, and needs none."""
-    if os.name == "nt" and path.is_dir():
+def _flush_all(path: Path) -> None:
+    """Wait until a file, or a folder with all that is in it, is on the disk. Raises OSError."""
+    if not path.is_dir():
+        flush(path)
         return
-    handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    for inside in path.iterdir():
+        _flush_all(inside)
+    _flush_folder(path)
+
+
+def _flush_folder(path: Path) -> None:
+    """Wait until a folder is on the disk, where that can be: what was renamed is in its place all the same."""
+    with contextlib.suppress(OSError):
+        flush(path)

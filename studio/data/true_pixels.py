@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core import records
 from studio.core.events import Rgba
 from studio.data.canvas import OPAQUE
 from studio.data.palette import MOST_COLOURS, gather, nearest, oklab, palette_of
@@ -41,9 +42,19 @@ class PixelStyle:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> PixelStyle:
-        """What `to_json` gave. Raises ValueError, KeyError or TypeError."""
-        palette = np.frombuffer(bytes.fromhex(values["palette"]), np.uint8).reshape(-1, 3)
-        return cls(tuple(int(count) for count in values["colours"]), palette, bool(values["soft_alpha"]))
+        """What `to_json` gave. Raises ValueError, which says what is wrong with it."""
+        kept = records.convert(values, _StyleRecord)
+        palette = np.frombuffer(bytes.fromhex(kept.palette), np.uint8).reshape(-1, 3)
+        return cls(kept.colours, palette, kept.soft_alpha)
+
+
+@dataclass(frozen=True)
+class _StyleRecord:
+    """A style as it is kept."""
+
+    colours: tuple[records.Count, ...]
+    palette: str
+    soft_alpha: bool
 
 
 def style_of(sprites: Sprites) -> PixelStyle:

@@ -4,10 +4,12 @@
         model.safetensors       the weights being trained
         average.safetensors     their moving average, which samples and exports use
         optimizer.safetensors   the optimizer's state
-        checkpoint.json         step, time, figures, and the SHA-256 of the other files; figures may be added later
+        checkpoint.json         step, time, figures, and the SHA-256 of the other files and of what it says itself;
+                                figures may be added later
 
-A checkpoint is written into a temporary folder that is then renamed. All randomness of a step follows from the seed
-and the step, so there is no generator state to keep.
+A checkpoint is written into a temporary folder that is then renamed. One that is found to be damaged when a run is
+resumed is set aside under another name, and removed when there is a newer one. Their order is that of their steps. All
+randomness of a step follows from the seed and the step, so there is no generator state to keep.
 """
 
 from __future__ import annotations
@@ -25,23 +27,27 @@ from safetensors.torch import load as parse_tensors
 from safetensors.torch import save as as_bytes
 from torch import Tensor, nn
 
-from studio.core import files
-from studio.core.errors import RunError
+from studio.core import files, records
+from studio.core.errors import DamagedError, RunError
 from studio.engine import advice
 
 Tensors = dict[str, Tensor]
-_PARTS = ("model", "average", "optimizer")
+Found = list[tuple[Path, "CheckpointInfo"]]
+PARTS = ("model", "average", "optimizer")
+_NAME, _ASIDE, _RECORD = "step-", "damaged-", "checkpoint.json"
+_WRONG_KIND = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 @dataclass(frozen=True)
 class CheckpointInfo:
     """checkpoint.json. `number` counts a run's checkpoints from 1; `metrics` are the held-out figures at this step."""
 
-    step: int
-    number: int
-    elapsed_s: float
+    step: records.Count
+    number: records.Count
+    elapsed_s: records.Seconds
     metrics: Mapping[str, float]
     sha256: Mapping[str, str]
+    seal: str = ""  # SHA-256 of the rest; older versions wrote none
 
 
 def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
@@ -50,7 +56,7 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
     with files.atomic_path(target) as temporary:
         temporary.mkdir()
         hashes = {}
-        for part in _PARTS:
+        for part in PARTS:
             content = as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in parts[part].items()})
             (temporary / f"{part}.safetensors").write_bytes(content)  # save_file hides what the system says
             hashes[part] = hashlib.sha256(content).hexdigest()
@@ -61,18 +67,48 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
 
 def path_of(folder: Path, step: int) -> Path:
     """Where the checkpoint of a step is, or would be."""
-    return folder / f"step-{step:08d}"
+    return folder / f"{_NAME}{step:08d}"
 
 
-def find(folder: Path) -> list[tuple[Path, CheckpointInfo]]:
-    """The checkpoints in a run's folder whose records can be read, the oldest first."""
-    found = []
-    for path in sorted(folder.glob("step-*")):
+def find(folder: Path) -> Found:
+    """The checkpoints in a run's folder whose records are sound, the oldest first. Raises OSError."""
+    return look_over(folder)[0]
+
+
+def look_over(folder: Path) -> tuple[Found, list[Path]]:
+    """What `find` finds, and the folders of checkpoints whose records are damaged. Raises OSError.
+
+    That a record can't be read for now says nothing of a checkpoint, so that it is no damage.
+    """
+    try:
+        paths = [path for path in folder.iterdir() if path.name.startswith(_NAME)]
+    except FileNotFoundError:
+        return [], []
+    found, damaged = Found(), []
+    for path in paths:
         try:
-            found.append((path, CheckpointInfo(**json.loads((path / "checkpoint.json").read_text(encoding="utf-8")))))
-        except (OSError, ValueError, TypeError):
-            continue
-    return found
+            found.append((path, _read_record(path)))
+        except DamagedError:
+            damaged.append(path)
+    return sorted(found, key=lambda entry: entry[1].step), sorted(damaged)
+
+
+def none_sound(name: str) -> RunError:
+    """What to say of a run whose checkpoints are all damaged."""
+    return RunError(f"{name} has no sound checkpoint left.", "Train anew with the same settings.")
+
+
+def set_aside(path: Path) -> None:
+    """Take a damaged checkpoint out of the way of the sound ones. Raises OSError."""
+    target = path.with_name(_ASIDE + path.name)
+    files.remove(target)
+    path.rename(target)
+
+
+def remove_set_aside(folder: Path) -> None:
+    """Remove the damaged checkpoints: there is a sound one that is newer. Raises OSError."""
+    for path in folder.glob(f"{_ASIDE}*"):
+        files.remove(path)
 
 
 def add_metrics(folder: Path, step: int, metrics: Mapping[str, float]) -> None:
@@ -83,17 +119,19 @@ def add_metrics(folder: Path, step: int, metrics: Mapping[str, float]) -> None:
 
 
 def load_part(path: Path, info: CheckpointInfo, part: str) -> Tensors:
-    """One part of a checkpoint, on the CPU. Raises RunError when its bytes are not those that were written."""
+    """One part of a checkpoint, on the CPU. Raises DamagedError when its bytes are not those that were written, and
+    OSError when they can't be read.
+    """
     try:
         content = (path / f"{part}.safetensors").read_bytes()  # read whole: a mapped file can't be replaced on Windows
-    except OSError as error:
-        raise RunError(f"Checkpoint {path.name} is incomplete.", str(error)) from error
+    except _WRONG_KIND as error:
+        raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{part}.safetensors is missing.") from error
     if hashlib.sha256(content).hexdigest() != info.sha256.get(part):
-        raise RunError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors is not what was written.")
+        raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors is not what was written.")
     try:
         return parse_tensors(content)
     except SafetensorError as error:
-        raise RunError(f"Checkpoint {path.name} is damaged.", str(error)) from error
+        raise DamagedError(f"Checkpoint {path.name} is damaged.", str(error)) from error
 
 
 def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
@@ -107,7 +145,7 @@ def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
 
 
 def rotate(folder: Path, headline: str, *, low_is_better: bool, measuring_step: int | None = None) -> None:
-    """Remove what is no longer needed: the last two, the best and the numbers 1, 2, 4, 8, ... are kept.
+    """Remove what is no longer needed: the last two, the best and the numbers 1, 2, 4, 8, ... are kept. Raises OSError.
 
     So are the best of the measured ones, which a later measurement may show to be the best of all, the one of the
     lowest distance, without which that could not be told, and the one that is being measured.
@@ -124,7 +162,7 @@ def rotate(folder: Path, headline: str, *, low_is_better: bool, measuring_step: 
             files.remove(path)
 
 
-def best_of(found: list[tuple[Path, CheckpointInfo]], headline: str, *, low_is_better: bool) -> Path | None:
+def best_of(found: Found, headline: str, *, low_is_better: bool) -> Path | None:
     """The checkpoint to use; None when there is none.
 
     Where new sprites were measured, the best by that; what was saved since is taken to be no worse than the newest
@@ -165,13 +203,32 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
         _load_optimizer(by_name[name], part)
 
 
-def _measured(found: list[tuple[Path, CheckpointInfo]]) -> list[advice.Measurement]:
+def _measured(found: Found) -> list[advice.Measurement]:
     return [advice.Measurement(info.step, info.metrics) for _, info in found if "kid" in info.metrics]
 
 
 def _write_record(path: Path, info: CheckpointInfo) -> None:
     """Write or replace checkpoint.json."""
-    files.write_atomic(path / "checkpoint.json", json.dumps(dataclasses.asdict(info), indent=2).encode())
+    values = dataclasses.asdict(dataclasses.replace(info, seal=_seal(info)))
+    files.write_atomic(path / _RECORD, json.dumps(values, indent=2).encode())
+
+
+def _read_record(path: Path) -> CheckpointInfo:
+    """What checkpoint.json says. Raises DamagedError, and OSError when it can't be read."""
+    try:
+        info = records.parse((path / _RECORD).read_bytes(), CheckpointInfo)
+    except _WRONG_KIND as error:
+        raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{_RECORD} is missing.") from error
+    except ValueError as error:
+        raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{_RECORD}: {error}.") from error
+    if info.seal not in ("", _seal(info)):
+        raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{_RECORD} is not what was written.")
+    return info
+
+
+def _seal(info: CheckpointInfo) -> str:
+    values = dataclasses.asdict(dataclasses.replace(info, seal=""))
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:

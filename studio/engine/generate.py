@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.config import Config, setting
-from studio.core.errors import RunError, UsageError
-from studio.core.events import Classified, Events, NumbersPredicted, Progress, Rgba, SpritesGenerated
+from studio.core.errors import DamagedError, RunError, UsageError
+from studio.core.events import Classified, Events, Notice, NumbersPredicted, Progress, Rgba, SpritesGenerated
 from studio.data.true_pixels import true_pixels
 from studio.engine import catalogue, checkpoints, devices
 from studio.engine.batches import on_device, to_input, to_rgba
+from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
-from studio.engine.rundir import RunDir
+from studio.engine.rundir import RunDir, reading
 from studio.engine.style_file import load_style
-from studio.recipes.base import SampleSettings, Spec
+from studio.recipes.base import Recipe, SampleSettings, Spec
 
 Labels = NDArray[np.int64]
 
@@ -63,25 +64,42 @@ class GenerateSettings(Config):
 
 
 def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
-    """The model of a run at a checkpoint ('best', 'last' or a step). Raises RunError, UsageError, DeviceError."""
+    """The model of a run at a checkpoint ('best', 'last' or a step). Raises RunError, UsageError, DeviceError.
+
+    Where the best one or the last one is damaged, it is that of the others; `notices` of the model says so.
+    """
     run = RunDir(path)
     record = run.record()
     recipe = catalogue.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
     spec = Spec(record.size, record.class_names, record.target_names)
-    chosen, info = _find_checkpoint(run, checkpoint, recipe.headline, recipe.headline_is_better == "low")
+    chosen, info, tensors, notices = _load_weights(run, checkpoint, recipe)
     network = recipe.build(config, spec).eval().requires_grad_(False)
-    checkpoints.load_into(network, checkpoints.load_part(chosen, info, "average"), chosen.name)
+    checkpoints.load_into(network, tensors, chosen.name)
     target = torch.device(device.id)
     precision = devices.precision_of(record, device, config.precision)
     with devices.faults(target):
         network = network.to(target).to(memory_format=torch.channels_last)
-    return TrainedModel(recipe, config, spec, network, target, precision, info.step, record.name, load_style(run))
+    return TrainedModel(
+        recipe, config, spec, network, target, precision, info.step, record.name, load_style(run, record),
+        tuple(notices),
+    )  # fmt: skip
+
+
+def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
+    """The checkpoint of a run that 'best', 'last' or a step stands for at present. Raises RunError, UsageError."""
+    run = RunDir(path)
+    return _choose(run, _look_over(run)[0], checkpoint, catalogue.recipe(run.record().recipe))
 
 
 def checkpoint_names(path: Path) -> list[str]:
-    """What `load_model` takes for this run: 'best', 'last', then the steps; empty when there is no checkpoint yet."""
-    steps = [str(info.step) for _, info in checkpoints.find(RunDir(path).checkpoints)]
+    """What `load_model` takes for this run: 'best', 'last', then the steps; empty when there is no checkpoint yet.
+
+    Raises RunError.
+    """
+    run = RunDir(path)
+    with reading(run.checkpoints):
+        steps = [str(info.step) for _, info in checkpoints.find(run.checkpoints)]
     return ["best", "last", *reversed(steps)] if steps else []
 
 
@@ -167,16 +185,47 @@ def _labels(spec: Spec, settings: GenerateSettings) -> Labels:
     return np.full(settings.count, matches[0], dtype=np.int64)
 
 
-def _find_checkpoint(
-    run: RunDir, wanted: str, headline: str, low_is_better: bool
-) -> tuple[Path, checkpoints.CheckpointInfo]:
-    found = checkpoints.find(run.checkpoints)
+def _load_weights(
+    run: RunDir, wanted: str, recipe: Recipe
+) -> tuple[Path, CheckpointInfo, checkpoints.Tensors, list[Notice]]:
+    """The averaged weights of a checkpoint; a damaged one is passed over unless it was asked for by its step."""
+    found, damaged = _look_over(run)
+    notices = [_passed_over(f"Checkpoint {path.name} is damaged.") for path in damaged]
+    while True:
+        chosen, info = _choose(run, found, wanted, recipe)
+        try:
+            with reading(chosen):
+                return chosen, info, checkpoints.load_part(chosen, info, "average"), notices
+        except DamagedError as error:
+            if wanted not in ("best", "last"):
+                raise
+            notices.append(_passed_over(error.title))
+            found.remove((chosen, info))
+            if not found:
+                raise checkpoints.none_sound(run.path.name) from error
+
+
+def _look_over(run: RunDir) -> tuple[checkpoints.Found, list[Path]]:
+    """The checkpoints of a run, of which there is one at least, and those that are damaged. Raises RunError."""
+    with reading(run.checkpoints):
+        found, damaged = checkpoints.look_over(run.checkpoints)
+    if not found and damaged:
+        raise checkpoints.none_sound(run.path.name)
     if not found:
         raise RunError(f"{run.path.name} has no checkpoint yet.", "Let it train until its first checkpoint.")
+    return found, damaged
+
+
+def _passed_over(title: str) -> Notice:
+    return Notice("warning", title, "Another checkpoint is used.")
+
+
+def _choose(run: RunDir, found: checkpoints.Found, wanted: str, recipe: Recipe) -> tuple[Path, CheckpointInfo]:
     if wanted == "last":
         return found[-1]
     if wanted == "best":
-        best = checkpoints.best_of(found, headline, low_is_better=low_is_better)
+        low_is_better = recipe.headline_is_better == "low"
+        best = checkpoints.best_of(found, recipe.headline, low_is_better=low_is_better)
         return next(entry for entry in found if entry[0] == best)
     for path, info in found:
         if str(info.step) == wanted:

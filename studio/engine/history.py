@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,12 +16,27 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from studio.core import pictures, places
+from studio.core import pictures, places, records
 from studio.core.errors import RunError
 from studio.core.events import Event, Events, SamplesReady, SteppedBack
-from studio.engine.rundir import CAPTIONS, CONFUSION, METRICS, Progress, RunDir, RunRecord
+from studio.engine.metrics_lines import Quality, Resumed, Saved, Tick, Validation, parse_line
+from studio.engine.rundir import (
+    CAPTIONS,
+    CONFUSION,
+    METRICS,
+    MOST_SAMPLES,
+    Progress,
+    RunDir,
+    RunRecord,
+    reading,
+    spread,
+)
 
-MOST_SAMPLES = 300  # pictures that are read back: of more, as many that are evenly spread over the run
+_Matrix = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true class and predicted class
+
+_MOST_KNOWN = 8  # runs of which a reader remembers what it has read
+_ROOM_BYTES = 96 << 20  # for the live samples of a run: large ones are shown at fewer steps
+_A_PICTURE = 16  # sprites
 
 Standing = Literal["training", "interrupted", "finished", "stopped", "failed", "damaged"]
 
@@ -70,12 +87,30 @@ class HistoryRead(Event):
 
 
 def list_runs(extra: Iterable[Path] = ()) -> Events:
-    """Every run in the studio's folder and at the `extra` paths, the newest first; yields one RunsListed."""
-    inside = [path.parent for path in places.runs().glob("*/run.json")]
-    paths = {path.resolve(): path for path in [*extra, *inside] if (path / "run.json").is_file()}
+    """Every run in the studio's folder and at the `extra` paths, the newest first; yields one RunsListed.
+
+    Raises RunError when the studio's folder can't be read.
+    """
+    try:
+        with reading(places.runs()):
+            inside = list(places.runs().iterdir())
+    except FileNotFoundError:
+        inside = []
+    paths = {path.resolve(): path for path in [*extra, *inside] if _may_be_run(path)}
     runs = [summarise(path) for path in paths.values()]
     runs.sort(key=lambda run: run.record.created if run.record else "", reverse=True)
     yield RunsListed(tuple(runs))
+
+
+def _may_be_run(path: Path) -> bool:
+    """Whether there is a run.json, or something that keeps one from knowing."""
+    try:
+        (path / "run.json").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def summarise(path: Path) -> RunSummary:
@@ -88,6 +123,10 @@ def summarise(path: Path) -> RunSummary:
     standing: Standing = progress.state
     if run.is_busy():
         standing = "training"
+    elif run.is_empty():
+        return RunSummary(
+            path, None, None, "damaged", "Its start has failed: there is nothing in it. It can be removed."
+        )
     elif progress.state == "training":
         standing = "interrupted"
     return RunSummary(path, record, progress, standing)
@@ -95,29 +134,76 @@ def summarise(path: Path) -> RunSummary:
 
 def read_run(path: Path) -> Events:
     """Read a run's curves and samples; yields one HistoryRead. Raises RunError."""
-    record = RunDir(path).record()
-    yield HistoryRead(path, read_history(path), tuple(read_samples(path, record.size)))
+    yield from RunReader().read_run(path)
 
 
-def read_samples(path: Path, size: int) -> Iterator[SamplesReady]:
-    """The live samples that a run has on disk, the oldest first; unreadable ones are passed over.
+def read_history(path: Path) -> History:
+    """The curves in metrics.jsonl. What a resume has overtaken is left out, and lines that are damaged or cut short.
+
+    Raises RunError.
+    """
+    return _Curves(path).read()
+
+
+def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
+    """The live samples that a run has on disk, the oldest first; unreadable ones are passed over. Raises RunError.
 
     Of very many, the first, the last and some between.
     """
-    paths = sorted((path / "samples").glob("[0-9]*.png"))
-    spread = np.linspace(0, len(paths) - 1, min(len(paths), MOST_SAMPLES)).round().astype(int)
-    for picture_path in (paths[place] for place in spread):
-        try:
-            with Image.open(picture_path) as picture:
-                sprites = pictures.untile(np.asarray(picture.convert("RGBA")), size)
-                captions = _captions(picture.info.get(CAPTIONS))
-            step = int(picture_path.stem)
-        except (OSError, ValueError, SyntaxError):
-            continue
-        if captions and len(captions) <= len(sprites):  # what is left of the last row is empty
-            yield SamplesReady(step, sprites[: len(captions)], captions)
-        else:
-            yield SamplesReady(step, sprites)
+    return _Film(path, size).read()
+
+
+class RunReader:
+    """Reads runs over and over: of a run that was read before only what is new. Used in one thread."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Path, int], tuple[_Curves, _Film]] = {}
+
+    def read_run(self, path: Path) -> Events:
+        """Read a run's curves and samples; yields one HistoryRead. Raises RunError."""
+        key = (path, RunDir(path).record().size)
+        curves, film = self._known.pop(key) if key in self._known else (_Curves(path), _Film(*key))
+        self._known[key] = curves, film
+        for oldest in list(self._known)[:-_MOST_KNOWN]:
+            del self._known[oldest]
+        yield HistoryRead(path, curves.read(), film.read())
+
+
+class _Film:
+    """The live samples of one run, which are sprites of `size` pixels."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        self._run, self._size = RunDir(path), size
+        self._most = max(2, min(MOST_SAMPLES, _ROOM_BYTES // (_A_PICTURE * size * size * 4)))
+        self._known: dict[
+            tuple[int, int, int], SamplesReady | None
+        ] = {}  # by step, and by when and how much was written
+
+    def read(self) -> tuple[SamplesReady, ...]:
+        """Read the pictures that are new, and forget those that are gone. Raises RunError."""
+        with reading(self._run.samples):
+            paths = self._run.sample_paths()
+        found: dict[tuple[int, int, int], SamplesReady | None] = {}
+        for step in spread(list(paths), self._most):
+            with contextlib.suppress(OSError):  # it was removed in the meantime, or can't be read: others can
+                about = paths[step].stat()
+                key = (step, about.st_mtime_ns, about.st_size)
+                found[key] = self._known[key] if key in self._known else _picture(paths[step], step, self._size)
+        self._known = found
+        return tuple(samples for samples in found.values() if samples is not None)
+
+
+def _picture(path: Path, step: int, size: int) -> SamplesReady | None:
+    """One picture of live samples; None when it is damaged. Raises OSError, also for some damage."""
+    try:
+        with Image.open(path) as picture:
+            sprites = pictures.untile(np.asarray(picture.convert("RGBA")), size)
+            captions = _captions(picture.info.get(CAPTIONS))
+    except (ValueError, SyntaxError):
+        return None
+    if captions and len(captions) <= len(sprites):  # what is left of the last row is empty
+        return SamplesReady(step, sprites[: len(captions)], captions)
+    return SamplesReady(step, sprites)
 
 
 def _captions(text: object) -> tuple[str, ...]:
@@ -129,39 +215,87 @@ def _captions(text: object) -> tuple[str, ...]:
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
-def read_history(path: Path) -> History:
-    """The curves in metrics.jsonl. What a resume has overtaken is left out, and a last line cut short by a crash."""
-    ticks, confusion = _Ticks(), _read_confusion(path / CONFUSION)
-    validations: list[dict[str, Any]] = []
-    qualities: list[dict[str, Any]] = []
-    checkpoints: list[int] = []
-    setbacks: list[SteppedBack] = []
-    for line in _lines(path / METRICS):
-        if "resumed" in line:
-            step = line["resumed"]
-            ticks.cut(step)
-            validations = [entry for entry in validations if entry["step"] <= step]
-            qualities = [entry for entry in qualities if entry["step"] <= step]
-            checkpoints = [saved for saved in checkpoints if saved <= step]
-            setbacks = [setback for setback in setbacks if setback.step <= step]
-        elif "loss" in line:
-            ticks.add(line)
-        elif "metrics" in line:
-            validations.append(line)
-            counts = line.pop("confusion", None)  # older versions kept them here
-            if counts is not None and (confusion is None or line["step"] >= confusion[0]):
-                confusion = line["step"], np.array(counts, dtype=np.int64)
-        elif "quality" in line:
-            qualities.append(line)
-        elif "checkpoint" in line:
-            checkpoints.append(line["checkpoint"])
-        elif "failed_step" in line:
-            setbacks.append(SteppedBack(**line))
-    history = History(ticks.series(), _figures(validations, "metrics"), _figures(qualities, "quality"))
-    history.checkpoints, history.setbacks = checkpoints, setbacks
-    if confusion is not None and confusion[0] in {entry["step"] for entry in validations}:
-        history.confusion = confusion[1]
-    return history
+@dataclass(frozen=True)
+class _Confusion:
+    """confusion.json."""
+
+    step: records.Count
+    counts: list[list[int]]
+
+
+class _Curves:
+    """The curves of one run as far as its metrics.jsonl has been read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = (0, 0)  # which one it is, by its device and its number there
+        self._read_bytes = 0
+        self._seen = _Seen()
+
+    def read(self) -> History:
+        """Read what has been added to the file since the last time, or all where it is another. Raises RunError."""
+        try:
+            with reading(self._path / METRICS), (self._path / METRICS).open("rb") as lines:
+                about = os.fstat(lines.fileno())
+                file = (about.st_dev, about.st_ino)
+                if file != self._file or about.st_size < self._read_bytes:
+                    self._file, self._read_bytes, self._seen = file, 0, _Seen()
+                lines.seek(self._read_bytes)
+                for line in lines:
+                    if not line.endswith(b"\n"):
+                        break  # it is being written
+                    self._read_bytes += len(line)
+                    self._seen.add(line)
+        except FileNotFoundError:
+            self._file, self._read_bytes, self._seen = (0, 0), 0, _Seen()
+        return self._seen.history(_read_confusion(self._path / CONFUSION))
+
+
+class _Seen:
+    """What the lines of metrics.jsonl have said so far."""
+
+    def __init__(self) -> None:
+        self._ticks = _Ticks()
+        self._validations: list[tuple[int, Mapping[str, float]]] = []
+        self._qualities: list[tuple[int, Mapping[str, float]]] = []
+        self._checkpoints: list[int] = []
+        self._setbacks: list[SteppedBack] = []
+        self._confusion: _Matrix | None = None  # of an older version
+
+    def add(self, text: bytes) -> None:
+        """Take in a line; a damaged one says nothing."""
+        line = parse_line(text)
+        if isinstance(line, Resumed):
+            self._cut(line.resumed)
+        elif isinstance(line, Tick):
+            self._ticks.add(line)
+        elif isinstance(line, Validation):
+            self._validations.append((line.step, line.metrics))
+            if line.confusion is not None and (self._confusion is None or line.step >= self._confusion[0]):
+                self._confusion = _matrix(line.step, line.confusion)
+        elif isinstance(line, Quality):
+            self._qualities.append((line.step, line.quality))
+        elif isinstance(line, Saved):
+            self._checkpoints.append(line.checkpoint)
+        elif isinstance(line, SteppedBack):
+            self._setbacks.append(line)
+
+    def history(self, confusion: _Matrix | None) -> History:
+        """All of it as curves, and the newer confusion matrix if it is of a validation."""
+        history = History(self._ticks.series(), _figures(self._validations), _figures(self._qualities))
+        history.checkpoints, history.setbacks = list(self._checkpoints), list(self._setbacks)
+        newest = max(filter(None, (self._confusion, confusion)), key=lambda found: found[0], default=None)
+        if newest is not None and any(step == newest[0] for step, _ in self._validations):
+            history.confusion = newest[1]
+        return history
+
+    def _cut(self, step: int) -> None:
+        """Leave out what came after this step, which is trained anew."""
+        self._ticks.cut(step)
+        self._validations = [entry for entry in self._validations if entry[0] <= step]
+        self._qualities = [entry for entry in self._qualities if entry[0] <= step]
+        self._checkpoints = [saved for saved in self._checkpoints if saved <= step]
+        self._setbacks = [setback for setback in self._setbacks if setback.step <= step]
 
 
 class _Ticks:
@@ -172,16 +306,16 @@ class _Ticks:
         self._a_step = {name: array("d") for name in ("loss", "grad_norm")}
         self._a_tick = {name: array("d") for name in ("lr", "sprites_per_s", "elapsed_s", "memory_bytes")}
 
-    def add(self, tick: dict[str, Any]) -> None:
+    def add(self, tick: Tick) -> None:
         """Take in a line of metrics.jsonl."""
-        start, end = tick["step"], tick["step"] + len(tick["loss"])
-        self._steps.extend(range(start, end))
-        self._starts.append(start)
+        end = tick.step + len(tick.loss)
+        self._steps.extend(range(tick.step, end))
+        self._starts.append(tick.step)
         self._ends.append(end)
         for name, values in self._a_step.items():
-            values.extend(tick[name])
+            values.extend(getattr(tick, name))
         for name, values in self._a_tick.items():
-            values.append(tick[name])
+            values.append(getattr(tick, name))
 
     def cut(self, step: int) -> None:
         """Leave out `step`, the first that is trained anew, and all that came after it."""
@@ -206,35 +340,29 @@ class _Ticks:
         }
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        lines = path.open(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return
-    with lines:
-        for line in lines:
-            try:
-                values = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(values, dict):
-                yield values
-
-
-def _read_confusion(path: Path) -> tuple[int, NDArray[np.int64]] | None:
+def _read_confusion(path: Path) -> _Matrix | None:
     """What `RunDir.save_confusion` wrote: the step and the counts. None where nothing is, or nothing that fits."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        return int(values["step"]), np.array(values["counts"], dtype=np.int64)
-    except (OSError, ValueError, TypeError, KeyError):
+        found = records.parse(path.read_bytes(), _Confusion)
+    except (OSError, ValueError):
         return None
+    return _matrix(found.step, found.counts)
 
 
-def _figures(entries: list[dict[str, Any]], kind: str) -> dict[str, Curve]:
-    """A curve for each figure that the last of these lines of the `kind` has."""
+def _matrix(step: int, counts: list[list[int]]) -> _Matrix | None:
+    """The step with its confusion matrix; None where the counts are none."""
+    try:
+        found = np.array(counts, dtype=np.int64)
+    except (ValueError, OverflowError):
+        return None
+    return (step, found) if found.ndim == 2 and found.shape[0] == found.shape[1] else None
+
+
+def _figures(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, Curve]:
+    """A curve for each figure that the last of these entries has: steps, and figures by name."""
     curves = {}
-    for name in entries[-1][kind] if entries else ():
-        having = [entry for entry in entries if name in entry[kind]]
-        steps = np.array([entry["step"] for entry in having], dtype=np.int64)
-        curves[name] = Curve(steps, np.array([entry[kind][name] for entry in having], dtype=np.float64))
+    for name in entries[-1][1] if entries else ():
+        having = [(step, figures[name]) for step, figures in entries if name in figures]
+        steps = np.array([step for step, _ in having], dtype=np.int64)
+        curves[name] = Curve(steps, np.array([value for _, value in having], dtype=np.float64))
     return curves

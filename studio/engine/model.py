@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from studio.core.config import TrainingConfig
+from studio.core.events import Notice
 from studio.data.true_pixels import PixelStyle
 from studio.recipes.base import Recipe, Spec
 
@@ -25,6 +26,7 @@ class TrainedModel:
     step: int
     title: str  # the run's name, for people
     style: PixelStyle  # of the sprites that it learnt from
+    notices: tuple[Notice, ...] = ()  # of checkpoints that were passed over for it
 
 
 @dataclass(eq=False)

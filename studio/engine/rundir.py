@@ -1,11 +1,11 @@
 """The run folder: the record of one training, read and written alike by the window, the command line and people.
 
-    run.json            what was trained, on what, with which settings; written once
+    run.json            what was trained, on what, with which settings; written once, when all else is there
     state.json          how far it is: replaced at every checkpoint and at the end
     metrics.jsonl       one line a tick and one an evaluation; only ever appended to
     confusion.json      which classes were taken for which at the newest checkpoint; of what tells classes apart
     data.safetensors    the sprites as they were when training began
-    samples/00000400.png   live samples of the fixed seed
+    samples/00000400.png   live samples of the fixed seed; of very many some, evenly spread over the run
     checkpoints/        see checkpoints.py
     exports/
 
@@ -17,27 +17,36 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from filelock import FileLock, Timeout
+import numpy as np
+from filelock import BaseFileLock
+from numpy.typing import NDArray
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from studio.core import files, pictures
-from studio.core.errors import RunError, UnwritableError
+from studio.core import file_systems, files, pictures, records
+from studio.core.errors import DamagedError, RunError, UnwritableError
 from studio.core.events import LossChunk, QualityMeasured, SamplesReady, Validated
+from studio.engine.metrics_lines import line_of
 
 FORMAT = 1
 SAMPLE_COLUMNS = 8
+MOST_SAMPLES = 512  # pictures of live samples that a run keeps
 METRICS = "metrics.jsonl"
 CONFUSION = "confusion.json"
+STYLE = "style.json"
 CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
 
 RunState = Literal["training", "finished", "stopped", "failed"]
+T = TypeVar("T")
+
+_RECORD, _PROGRESS, _LOCK = "run.json", "state.json", ".lock"
+_BEGUN = ".starting"  # there while a new run's folder is filled: what is in it is the studio's, and no run yet
+_WAIT_S = 1.0  # for the lock: who lists runs holds it for a moment, who trains for good
 
 
 @dataclass(frozen=True)
@@ -70,8 +79,8 @@ class Progress:
     """state.json: how far a run is. `headline` is its latest figure on held-out sprites, by name."""
 
     state: RunState
-    step: int
-    elapsed_s: float
+    step: records.Count
+    elapsed_s: records.Seconds
     headline: Mapping[str, float]
     message: str = ""  # why it failed
     setbacks: int = 0  # how often it has stepped back from a loss that was no number
@@ -86,31 +95,53 @@ class RunDir:
         self.samples = path / "samples"
         self.checkpoints = path / "checkpoints"
         self.data = path / "data.safetensors"
-        self._lock = FileLock(path / ".lock", timeout=0)
+        self._lock: BaseFileLock | None = None  # while it is held
+
+    @contextlib.contextmanager
+    def being_made(self) -> Iterator[None]:
+        """Make the folder, and hold the lock from then on; the block fills it and ends with `create`.
+
+        A start that fails leaves nothing, one that is killed a folder that the next start takes. Raises RunError when
+        something else is there or nothing can be written.
+        """
+        is_new = not self.path.exists()
+        self._raise_unless_free()  # before there is a lock in what may be anybody's folder
+        with self.held_on_success():
+            self._raise_unless_free()
+            try:
+                with writing(self.path):
+                    self._empty()
+                    (self.path / _BEGUN).touch()
+                    self.samples.mkdir()
+                    self.checkpoints.mkdir()
+                yield
+                with writing(self.path):
+                    (self.path / _BEGUN).unlink()
+            except BaseException:
+                with contextlib.suppress(OSError):  # to be said is why the start has failed
+                    self._empty()
+                    self._leave(is_new)
+                raise
 
     def create(self, record: RunRecord) -> None:
-        """Make the folder and write run.json. Raises RunError when something is there or it can't be written."""
-        if self.path.exists() and any(child.name != ".lock" for child in self.path.iterdir()):
-            raise RunError(f"{self.path} is not empty.", "Choose another folder for the run, or resume the run in it.")
+        """Write run.json, which makes the folder a run: all else that a run needs is there. Raises UnwritableError."""
         with writing(self.path):
-            self.samples.mkdir(parents=True, exist_ok=True)
-            self.checkpoints.mkdir(exist_ok=True)
-            self._write_json("run.json", dataclasses.asdict(record))
+            self._write_json(_RECORD, dataclasses.asdict(record))
 
-    def acquire(self) -> None:
+    def acquire(self, wait_s: float = _WAIT_S) -> None:
         """Take the lock, which the system frees when the process ends. Raises RunError when another holds it."""
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            try:
-                self._lock.acquire()
-            except Timeout:
-                raise RunError(
-                    f"{self.path.name} is being trained elsewhere.", "Close the other window or command first."
-                ) from None
+            lock = file_systems.take_lock(self.path / _LOCK, wait_s)
+        if lock is None:
+            raise RunError(f"{self.path.name} is being trained elsewhere.", "Close the other window or command first.")
+        self._lock = lock
 
     def release(self) -> None:
-        """Give the lock back."""
-        self._lock.release()
+        """Give the lock back, if it is held."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     @contextlib.contextmanager
     def held_on_success(self) -> Iterator[None]:
@@ -123,51 +154,41 @@ class RunDir:
 
     def is_busy(self) -> bool:
         """Whether some process is writing to this run."""
-        if self._lock.is_locked:
-            return True
-        if not (self.path / ".lock").exists() or not os.access(self.path, os.W_OK):
-            return False
-        probe = FileLock(self.path / ".lock", timeout=0, is_singleton=False)
-        try:
-            probe.acquire()
-        except Timeout:
-            return True
-        probe.release()
-        return False
+        return self._lock is not None or file_systems.is_locked(self.path / _LOCK)
 
     def record(self) -> RunRecord:
-        """Read run.json. Raises RunError when it is missing, damaged or from a newer version."""
-        values = self._read_json("run.json")
-        if values.get("format", 0) > FORMAT:
+        """Read run.json. Raises RunError when it is missing, damaged, from a newer version, or can't be read."""
+        try:
+            values = self._read(_RECORD, dict[str, Any])
+        except FileNotFoundError:
+            raise RunError(f"{self.path} is not a run.", f"A run is a folder with a {_RECORD} in it.") from None
+        if isinstance(made := values.get("format"), int) and made > FORMAT:
             raise RunError(
                 f"{self.path.name} was made by a newer version of the studio.", "Update the studio to open it."
             )
-        try:
-            record = RunRecord(**values)
-        except TypeError as error:
-            raise RunError(f"run.json of {self.path.name} is damaged.", str(error)) from error
-        class_names, target_names = tuple(record.class_names), tuple(record.target_names)
-        return dataclasses.replace(record, class_names=class_names, target_names=target_names)
+        with self._naming(_RECORD):
+            return records.convert(values, RunRecord)
 
     def progress(self) -> Progress:
-        """Read state.json; a run that never got to its first checkpoint is at step 0."""
-        if not (self.path / "state.json").exists():
-            return Progress("training", 0, 0.0, {})
-        values = self._read_json("state.json")
+        """Read state.json; a run that never got to its first checkpoint is at step 0. Raises RunError."""
         try:
-            return Progress(**values)
-        except TypeError as error:
-            raise RunError(f"state.json of {self.path.name} is damaged.", str(error)) from error
+            return self._read(_PROGRESS, Progress)
+        except FileNotFoundError:
+            return Progress("training", 0, 0.0, {})
+
+    def is_empty(self) -> bool:
+        """Whether there is nothing to learn from and nothing learnt: older versions left that when a start failed."""
+        return not self.data.exists() and not (self.path / _PROGRESS).exists()
 
     def write_progress(self, progress: Progress) -> None:
         """Replace state.json. Raises UnwritableError."""
         with writing(self.path):
-            self._write_json("state.json", dataclasses.asdict(progress))
+            self._write_json(_PROGRESS, dataclasses.asdict(progress))
 
     def append(self, event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> None:
         """Add a line to metrics.jsonl. Raises UnwritableError."""
         with writing(self.path):
-            files.append_line(self.path / METRICS, json.dumps(_as_line(event), separators=(",", ":")))
+            files.append_line(self.path / METRICS, json.dumps(line_of(event), separators=(",", ":")))
 
     def mark_resume(self, step: int, device: str) -> None:
         """Note in metrics.jsonl that training goes on from `step`, on a line of its own. Raises UnwritableError."""
@@ -183,28 +204,120 @@ class RunDir:
                 files.write_atomic(self.path / CONFUSION, json.dumps(values, separators=(",", ":")).encode())
 
     def save_samples(self, samples: SamplesReady) -> Path:
-        """Write live samples as one picture, with their captions as text in it. Raises UnwritableError."""
+        """Write live samples as one picture, with their captions as text in it. Raises UnwritableError.
+
+        Of very many pictures as many as are evenly spread over the run are kept. A power failure may cost the newest.
+        """
         target = self.samples / f"{samples.step:08d}.png"
         text = PngInfo()
         text.add_text(CAPTIONS, json.dumps(samples.captions))
-        with writing(self.path), files.atomic_path(target) as temporary:
-            picture = Image.fromarray(pictures.tile(samples.sprites, SAMPLE_COLUMNS))
-            picture.save(temporary, format="PNG", pnginfo=text)
+        with writing(self.path):
+            with files.atomic_path(target, durable=False) as temporary:
+                picture = Image.fromarray(pictures.tile(samples.sprites, SAMPLE_COLUMNS))
+                picture.save(temporary, format="PNG", pnginfo=text)
+            kept = self.sample_paths()
+            for step in kept.keys() - set(spread(list(kept), MOST_SAMPLES)):
+                files.remove(kept[step])
         return target
+
+    def sweep(self) -> None:
+        """Remove what a crash left half-written."""
+        for folder in (self.path, self.checkpoints, self.samples):
+            files.sweep_temporaries(folder)
+        files.remove(self.path / _BEGUN)
+
+    def sample_paths(self) -> dict[int, Path]:
+        """The pictures of live samples by their step, the oldest first. Raises OSError."""
+        try:
+            paths = list(self.samples.iterdir())
+        except FileNotFoundError:
+            return {}
+        found = {int(path.stem): path for path in paths if path.suffix == ".png" and path.stem.isdecimal()}
+        return dict(sorted(found.items()))
 
     def _write_json(self, name: str, values: Mapping[str, Any]) -> None:
         files.write_atomic(self.path / name, json.dumps(values, indent=2).encode())
 
-    def _read_json(self, name: str) -> dict[str, Any]:
+    def _read(self, name: str, kind: type[T]) -> T:
+        """A record of this folder. Raises FileNotFoundError, DamagedError, and RunError when it can't be read."""
+        with reading(self.path / name):
+            text = (self.path / name).read_bytes()
+        with self._naming(name):
+            return records.parse(text, kind)
+
+    @contextlib.contextmanager
+    def _naming(self, name: str) -> Iterator[None]:
+        """Turn what is wrong with a record into a DamagedError that names it."""
         try:
-            values = json.loads((self.path / name).read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise RunError(f"{self.path} is not a run.", "A run is a folder with a run.json in it.") from None
-        except (OSError, ValueError) as error:
-            raise RunError(f"{name} of {self.path.name} can't be read.", str(error)) from error
-        if not isinstance(values, dict):
-            raise RunError(f"{name} of {self.path.name} is damaged.", "It does not hold what the studio writes.")
-        return values
+            yield
+        except ValueError as error:
+            hint = f"{str(error)[:1].upper()}{str(error)[1:]}."
+            if name == _PROGRESS:
+                hint += " Remove the file, and the run goes on from its newest checkpoint."
+            raise DamagedError(f"{name} of {self.path.name} is damaged.", hint) from None
+
+    def _raise_unless_free(self) -> None:
+        with writing(self.path):
+            names = {child.name for child in self.path.iterdir()} if self.path.exists() else set()
+        others = {name for name in names if not name.startswith(_LOCK)}
+        if _RECORD in names or (others and _BEGUN not in names):
+            raise RunError(f"{self.path} is not empty.", "Choose another folder for the run, or resume the run in it.")
+
+    def _empty(self) -> None:
+        """Remove what a start has written so far. Raises OSError."""
+        for name in (_RECORD, _PROGRESS, METRICS, CONFUSION, STYLE, self.data.name, "samples", "checkpoints"):
+            files.remove(self.path / name)
+        files.sweep_temporaries(self.path)
+        files.remove(self.path / _BEGUN)
+
+    def _leave(self, is_new: bool) -> None:
+        """Give back the lock and remove the folder, if it is new and nothing else is in it. Raises OSError."""
+        self.release()
+        if is_new:
+            for path in self.path.glob(f"{_LOCK}*"):
+                path.unlink()
+            self.path.rmdir()
+
+
+def sweep_starts(folder: Path) -> None:
+    """Remove what starts of runs in this folder left when they were killed."""
+    for path in folder.glob(f"*/{_BEGUN}"):
+        run = RunDir(path.parent)
+        with contextlib.suppress(OSError, RunError):  # it is being made, or is not ours
+            run.acquire(wait_s=0.0)
+            if not (run.path / _RECORD).exists():
+                run._empty()
+                run._leave(is_new=True)
+        run.release()
+
+
+def spread(steps: Sequence[int], most: int) -> list[int]:
+    """At most so many of these steps, which rise: the first, the last and those between as even as they can be.
+
+    Of one step more than that, the one goes whose neighbours are nearest to each other: so a run whose steps are handed
+    in as they come keeps gaps of which none is more than about twice another.
+    """
+    kept: NDArray[np.int64] = np.array(steps, dtype=np.int64)
+    if len(kept) > 2 * most:
+        kept = kept[np.linspace(0, len(kept) - 1, 2 * most).round().astype(int)]
+    while len(kept) > max(2, most):
+        kept = np.delete(kept, 1 + np.argmin(kept[2:] - kept[:-2]))
+    return [int(step) for step in kept]
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what the disk says while `path` is read into a RunError: a file that can't be read for now is not missing.
+
+    FileNotFoundError stays what it is.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        hint = "Nothing was changed. Try again; if that does not help, look after the drive and who may read the file."
+        raise RunError(f"Can't read {error.filename or path}: {error.strerror or error}.", hint) from error
 
 
 @contextlib.contextmanager
@@ -214,22 +327,3 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UnwritableError(path, str(error.strerror or error)) from error
-
-
-def _as_line(event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> dict[str, Any]:
-    """One JSON line: numbers as short as float32 allows."""
-    if isinstance(event, LossChunk):
-        return {
-            "step": event.first_step,
-            "loss": [float(f"{value:.7g}") for value in event.losses],
-            "grad_norm": [float(f"{value:.5g}") for value in event.grad_norms],
-            "lr": event.lr,
-            "sprites_per_s": round(event.sprites_per_s, 1),
-            "elapsed_s": round(event.elapsed_s, 3),
-            "memory_bytes": event.memory_bytes,
-        }
-    if isinstance(event, Validated):
-        return {"step": event.step, "metrics": dict(event.metrics)}
-    if isinstance(event, QualityMeasured):
-        return {"step": event.step, "quality": dict(event.figures)}
-    return dict(event)

@@ -14,9 +14,9 @@ from torch import nn
 import studio
 from studio.core import places, wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import RunError, TrainingError
+from studio.core.errors import DamagedError, TrainingError
 from studio.core.events import Event, Notice, Rgba, SteppedBack, Validated
-from studio.core.files import sweep_temporaries
+from studio.core.file_systems import news_of_lacks
 from studio.data import packed
 from studio.data.groups import grouped
 from studio.data.sprites import Sprites
@@ -29,7 +29,7 @@ from studio.engine.model import TrainedModel
 from studio.engine.optim import Average, learning_rate, make_optimizers
 from studio.engine.pace import seldom, told
 from studio.engine.placing import placed
-from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, writing
+from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, reading, sweep_starts, writing
 from studio.engine.split import BY_GROUP, Split, split_of
 from studio.engine.style_file import load_style, save_style
 from studio.recipes.base import Recipe, Spec
@@ -107,10 +107,12 @@ class Training:
             self.run.save_confusion(self.validated)
         self.write_state("training")
         self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
-        low_is_better = self.recipe.headline_is_better == "low"
-        checkpoints.rotate(
-            self.run.checkpoints, self.recipe.headline, low_is_better=low_is_better, measuring_step=self.measuring_step
-        )
+        with writing(self.run.path):
+            checkpoints.remove_set_aside(self.run.checkpoints)
+            checkpoints.rotate(
+                self.run.checkpoints, self.recipe.headline, measuring_step=self.measuring_step,
+                low_is_better=self.recipe.headline_is_better == "low",
+            )  # fmt: skip
         return checkpoints.path_of(self.run.checkpoints, self.step)
 
     def _save_checkpoint(self) -> None:
@@ -176,15 +178,16 @@ def begin(
     torch.manual_seed(config.seed)
     network = recipe.build(config, Spec.of(chosen))
     run = RunDir(path)
-    with run.held_on_success():
+    sweep_starts(path.parent)
+    with run.being_made():
         record = _new_record(path, chosen, recipe, config, device, network)
-        run.create(record)
         with writing(path):
             yield from told(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
             chosen = packed.reopened(chosen, run.data)
-        save_style(run, chosen)
+        save_style(run, record, chosen)
         training = _assemble(run, record, recipe, config, chosen, network, device)
         training.write_state("training")
+        run.create(record)
     training.notices += [Notice("info", note) for note in notes]
     return training
 
@@ -199,8 +202,8 @@ def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
     recipe = catalogue.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
     with run.held_on_success():
-        for folder in (run.path, run.checkpoints, run.samples):
-            sweep_temporaries(folder)
+        with writing(path):
+            run.sweep()
         sprites, _ = yield from told(packed.loading(run.data), record.data_count, "sprites checked")
         torch.manual_seed(config.seed)
         network = recipe.build(config, Spec.of(sprites))
@@ -235,35 +238,48 @@ def _assemble(
         network.get_buffer(name).copy_(values)
     # Convolutions on the CPU and on tensor cores are faster with channels innermost.
     network = network.to(target).to(memory_format=torch.channels_last)
+    if lacks := news_of_lacks(run.path):
+        notices = [*notices, Notice("info", f"The drive of {run.path} can't do all that others can.", lacks)]
     return Training(
         run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
         device=target, precision=precision,
         train_set=train_set, heldout=DeviceSprites(heldout, target),
         network=network, average=Average(network, config.ema_halflife_sprites),
         optimizers=make_optimizers(network, config, precision), sprites=sprites, split=split, train_sample=sample,
-        heldout_sprites=heldout.rgba, style=load_style(run), notices=[*notices],
+        heldout_sprites=heldout.rgba, style=load_style(run, record), notices=[*notices],
     )  # fmt: skip
 
 
 def _load_newest(training: Training) -> None:
-    """Load the newest checkpoint that is sound; note each damaged one that is passed over. Without any, begin anew."""
-    found = checkpoints.find(training.run.checkpoints)
-    for path, info in reversed(found):
+    """Load the newest checkpoint that is sound. Each damaged one that is passed over is noted and set aside, so that
+    no later look takes it for the newest. Without any checkpoint, begin anew.
+    """
+    folder = training.run.checkpoints
+    with reading(folder):
+        found, damaged = checkpoints.look_over(folder)
+    number = max((info.number for _, info in found), default=0)
+    while found:
+        path, info = found[-1]
         try:
-            parts = {part: checkpoints.load_part(path, info, part) for part in ("model", "average", "optimizer")}
-        except RunError as error:
-            training.notices.append(Notice("warning", error.title, "The checkpoint before it is used."))
-            continue
+            with reading(path):
+                parts = {part: checkpoints.load_part(path, info, part) for part in checkpoints.PARTS}
+            break
+        except DamagedError:
+            damaged.append(found.pop()[0])
+    if not found and damaged:
+        raise checkpoints.none_sound(training.record.name)
+    with writing(folder):
+        for broken in damaged:
+            checkpoints.set_aside(broken)
+            training.notices.append(Notice("warning", f"Checkpoint {broken.name} is damaged.", "It is passed over."))
+    if found:
         checkpoints.load_into(training.network, parts["model"], path.name)
         checkpoints.load_into(training.average.network, parts["average"], path.name)
         checkpoints.load_optimizers(training.optimizers, parts["optimizer"])
         training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
-        training.checkpoint_number = max(other.number for _, other in found)
+        training.checkpoint_number = number
         training.set_headline(info.metrics)
-        return
-    if found:
-        raise RunError(f"{training.record.name} has no sound checkpoint left.", "Train anew with the same settings.")
-    if training.run.progress().step > 0:
+    elif training.run.progress().step > 0:
         training.notices.append(Notice("warning", "There is no checkpoint to go on from.", "Training begins anew."))
 
 

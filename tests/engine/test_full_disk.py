@@ -1,9 +1,10 @@
-"""A disk that takes nothing, once or for good, at any write of a training."""
+"""Fault 21: a disk that takes nothing, once or for good, at any write of a training."""
 
 from __future__ import annotations
 
 import itertools
 import os
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -11,6 +12,7 @@ from typing import IO, Any
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from studio.core import places
 from studio.core.errors import UnwritableError
@@ -29,22 +31,28 @@ STEPS = 3
 
 
 class _Disk:
-    """Counts the writes from 1: files that are flushed, lines that are added. Those that `fails` names fail."""
+    """Counts the writes from 1: files that are flushed, lines that are added, pictures. Those that `fails` names fail."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.writes, self.fails = 0, frozenset[int]()
-        flush, open_file = os.fsync, Path.open
+        flush, open_file, save = os.fsync, Path.open, Image.Image.save
 
         def fsync(handle: int) -> None:
-            self._write()
+            if stat.S_ISREG(os.fstat(handle).st_mode):
+                self._write()
             flush(handle)
+
+        def saved(picture: Image.Image, *arguments: Any, **named: Any) -> None:
+            self._write()
+            save(picture, *arguments, **named)
 
         def opened(path: Path, mode: str = "r", *arguments: Any, **named: Any) -> IO[Any]:
             if mode == "ab":
                 self._write()
             return open_file(path, mode, *arguments, **named)
 
-        monkeypatch.setattr("studio.core.files.os.fsync", fsync)
+        monkeypatch.setattr(os, "fsync", fsync)
+        monkeypatch.setattr(Image.Image, "save", saved)
         monkeypatch.setattr(Path, "open", opened)
 
     def _write(self) -> None:
@@ -75,7 +83,7 @@ def _weights(path: Path) -> dict[str, torch.Tensor]:
     return checkpoints.load_part(found, info, "model")
 
 
-def test_a_write_that_fails_once_halts_the_training_and_costs_nothing(
+def test_fault_21_a_write_that_fails_once_halts_the_training_and_costs_nothing(
     tmp_path: Path, sprites: Sprites, disk: _Disk
 ) -> None:
     returned(similar_pairs(sprites, places.cache()))  # kept from here on: looking for them writes no more
@@ -99,7 +107,7 @@ def test_a_write_that_fails_once_halts_the_training_and_costs_nothing(
 
 
 @pytest.mark.parametrize("failing", range(1, 30, 3))
-def test_a_disk_that_stays_full_halts_until_the_run_is_ended(
+def test_fault_21_a_disk_that_stays_full_halts_until_the_run_is_ended(
     run_path: Path, sprites: Sprites, disk: _Disk, failing: int
 ) -> None:
     disk.fails = frozenset(range(failing, 10_000))
@@ -121,7 +129,7 @@ def test_a_disk_that_stays_full_halts_until_the_run_is_ended(
         assert of_kind(list(train_resumed(run_path, CPU, Control())), RunFinished)[0].step == STEPS
 
 
-def test_a_wish_to_stop_on_a_full_disk_is_granted_when_there_is_space(
+def test_fault_21_a_wish_to_stop_on_a_full_disk_is_granted_when_there_is_space(
     run_path: Path, sprites: Sprites, disk: _Disk
 ) -> None:
     control, events = Control(), list[Event]()
@@ -145,7 +153,7 @@ def small_files() -> Iterator[Callable[[int], None]]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_what_the_system_cuts_short_is_written_whole_at_last(
+def test_fault_21_what_the_system_cuts_short_is_written_whole_at_last(
     run_path: Path, sprites: Sprites, small_files: Callable[[int], None]
 ) -> None:
     control, limits, halted = Control(), itertools.count(300, 30_000), 0

@@ -75,7 +75,7 @@ def test_of_very_many_samples_some_are_read_from_all_over(tmp_path: Path, monkey
     assert len(list(read_samples(tmp_path, 8))) == 12
     monkeypatch.setattr(history, "MOST_SAMPLES", 5)
     found = list(read_samples(tmp_path, 8))
-    assert [samples.step for samples in found] == [0, 30, 60, 80, 110]
+    assert [samples.step for samples in found] == [0, 40, 70, 90, 110]
     assert all((samples.sprites == np.uint8(samples.step)).all() for samples in found)
 
 

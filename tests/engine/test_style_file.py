@@ -27,26 +27,27 @@ def _alike(first: PixelStyle, second: PixelStyle) -> bool:
 
 
 def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
-    kept = load_style(run)
+    kept = load_style(run, run.record())
     (run.path / "style.json").unlink()
-    assert _alike(load_style(run), kept)  # of a run that is older than the file
+    assert _alike(load_style(run, run.record()), kept)  # of a run that is older than the file
 
 
 def test_a_colour_that_is_held_out_is_none_of_the_styles(run_path: Path) -> None:
     art = make_sprites(20)
     art.rgba[split_by_group(art, 0.5, 0).validation, 4, 4] = (1, 2, 3, 255)  # no two are twins: each is a group
     list(train_generator(run_path, art, steps=1, holdout=0.5))
-    style = load_style(RunDir(run_path))
+    run = RunDir(run_path)
+    style = load_style(run, run.record())
     assert [1, 2, 3] not in style.palette.tolist() and len(style.palette)
     (run_path / "style.json").unlink()
-    assert _alike(load_style(RunDir(run_path)), style)
+    assert _alike(load_style(run, run.record()), style)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"colours": [1], "palette": "xyz", "soft_alpha": true}', "[]"])
 def test_a_damaged_file_is_said(run: RunDir, text: str) -> None:
     (run.path / "style.json").write_text(text, encoding="utf-8")
     with pytest.raises(RunError, match=r"style\.json"):
-        load_style(run)
+        load_style(run, run.record())
 
 
 def test_new_sprites_have_the_palette_unless_it_is_switched_off(run: RunDir) -> None:

@@ -17,7 +17,7 @@ from studio.app.pages.runs import RunsPage
 from studio.app.session import Session
 from studio.app.widgets.time_plot import TimePlot
 from studio.core.events import Events, Notice, SamplesReady
-from studio.engine.history import Curve, History, HistoryRead, RunSummary
+from studio.engine.history import Curve, History, HistoryRead, RunReader, RunSummary
 from studio.engine.rundir import Progress, RunRecord
 from tests.conftest import make_sprites
 from tests.engine.tools import train_generator
@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The runs that were read. Each has a hundred losses and two samples more than the last time."""
     read: list[str] = []
 
-    def read_runs(paths: Sequence[Path]) -> Events:
+    def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
         for path in paths:
             read.append(path.name)
             count = 100 * read.count(path.name)
@@ -159,6 +159,6 @@ def test_other_runs_are_shown_whole(qtbot: QtBot, page: RunsPage) -> None:
 
 def test_a_run_that_can_not_be_read_is_told_and_the_next_one_is_read(tmp_path: Path, run_path: Path) -> None:
     list(train_generator(run_path, make_sprites(), steps=1))
-    told, read = jobs.read_runs([tmp_path / "gone", run_path])
+    told, read = jobs.read_runs(RunReader(), [tmp_path / "gone", run_path])
     assert isinstance(told, Notice) and "gone" in told.title
     assert isinstance(read, HistoryRead) and read.path == run_path

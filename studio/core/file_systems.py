@@ -1,0 +1,115 @@
+"""What not every file system has: flushing of folders, locks, links. The studio does without, and says so once."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import uuid
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
+
+TEMPORARY = ".tmp-"
+_POLL_S = 0.02
+_UNKNOWN = frozenset({errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK})  # what lacks locks answers
+_LACKS = {
+    "flush": "It can't confirm that a folder is written: a power failure may cost the newest checkpoint, and the one "
+    "before it is used then.",
+    "locks": "It has no locks: a file stands for them, so don't train one run from two computers at once.",
+    "links": "It has no links: large sets of sprites are copied into every run.",
+}
+_told: set[int] = set()  # the file systems, by their numbers, of which it has been said
+
+warnings.filterwarnings("ignore", message="flock not supported")  # filelock's own words for what is said here
+
+
+def flush(path: Path) -> None:
+    """Wait until a file or a folder is on the disk. Raises OSError.
+
+    Windows has no handle for folders, and needs none.
+    """
+    if os.name == "nt" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def take_lock(path: Path, wait_s: float) -> BaseFileLock | None:
+    """The lock of that name, held, which the system frees when the process ends; None when another holds it so long.
+
+    Where the file system has no locks a file beside it stands for one, which names its process, so that what a crash
+    leaves is noticed. Raises OSError.
+    """
+    try:
+        return _taken(FileLock(path), wait_s)
+    except NotImplementedError:  # older versions of filelock for ENOSYS
+        pass
+    except OSError as error:
+        if error.errno not in _UNKNOWN:
+            raise
+    return _taken(SoftFileLock(path.with_name(f"{path.name}-file")), wait_s)
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some process holds the lock of that name. It is taken for a moment; where that can't be tried, no."""
+    if not os.access(path.parent, os.W_OK) or not (path.exists() or path.with_name(f"{path.name}-file").exists()):
+        return False
+    try:
+        lock = take_lock(path, 0.0)
+    except OSError:
+        return False
+    if lock is not None:
+        lock.release()
+        return False
+    return True
+
+
+def news_of_lacks(folder: Path) -> str:
+    """What the file system of a folder lacks, in sentences; empty where it lacks nothing or that has been said."""
+    number = folder.stat().st_dev
+    if number in _told:
+        return ""
+    found = [_LACKS[name] for name in _lacks(folder)]
+    if found:
+        _told.add(number)
+    return " ".join(found)
+
+
+def _taken(lock: BaseFileLock, wait_s: float) -> BaseFileLock | None:
+    try:
+        lock.acquire(timeout=wait_s, poll_interval=_POLL_S)
+    except Timeout:
+        return None
+    return lock
+
+
+def _lacks(folder: Path) -> Iterator[str]:
+    try:
+        flush(folder)
+    except OSError:
+        yield "flush"
+    trial = folder / f"{TEMPORARY}{uuid.uuid4().hex[:12]}"
+    names = [trial, trial.with_name(f"{trial.name}-file"), trial.with_name(f"{trial.name}-link")]
+    try:
+        lock = take_lock(trial, 0.0)
+        if isinstance(lock, SoftFileLock):
+            yield "locks"
+        trial.touch()
+        try:
+            os.link(trial, names[-1])
+        except OSError:
+            yield "links"
+        if lock is not None:
+            lock.release()
+    except OSError:
+        return  # what can't be written to is said by what writes
+    finally:
+        for name in names:
+            with contextlib.suppress(OSError):
+                name.unlink()

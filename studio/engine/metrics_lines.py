@@ -1,0 +1,95 @@
+"""The lines of metrics.jsonl: how events are written, and what is read back. A line is what its fields make it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from studio.core import records
+from studio.core.events import LossChunk, QualityMeasured, SteppedBack, Validated
+
+
+@dataclass(frozen=True)
+class Tick:
+    """What LossChunk says."""
+
+    step: records.Count
+    loss: list[float]
+    grad_norm: list[float]
+    lr: float
+    sprites_per_s: float
+    elapsed_s: float
+    memory_bytes: float
+
+    def __post_init__(self) -> None:
+        if len(self.loss) != len(self.grad_norm):
+            raise ValueError("there are not as many losses as gradient norms")
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What Validated says; older versions kept the confusion matrix there."""
+
+    step: records.Count
+    metrics: dict[str, float]
+    confusion: list[list[int]] | None = None
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What QualityMeasured says."""
+
+    step: records.Count
+    quality: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A checkpoint was written."""
+
+    checkpoint: records.Count
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Training goes on from this step; what comes after it above is overtaken."""
+
+    resumed: records.Count
+
+
+Line = Tick | Validation | Quality | Saved | Resumed | SteppedBack
+
+_TOLD_BY: dict[str, type[Line]] = {
+    "resumed": Resumed, "loss": Tick, "metrics": Validation, "quality": Quality, "checkpoint": Saved,
+    "failed_step": SteppedBack,
+}  # fmt: skip
+
+
+def parse_line(text: bytes) -> Line | None:
+    """What a line says; None where it is damaged, or of a kind that this version does not know."""
+    try:
+        values = records.parse(text, dict[str, Any])
+        kind = next((kind for name, kind in _TOLD_BY.items() if name in values), None)
+        return None if kind is None else records.convert(values, kind)
+    except ValueError:
+        return None
+
+
+def line_of(event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> dict[str, Any]:
+    """What is written of an event: numbers as short as float32 allows."""
+    if isinstance(event, LossChunk):
+        return {
+            "step": event.first_step,
+            "loss": [float(f"{value:.7g}") for value in event.losses],
+            "grad_norm": [float(f"{value:.5g}") for value in event.grad_norms],
+            "lr": event.lr,
+            "sprites_per_s": round(event.sprites_per_s, 1),
+            "elapsed_s": round(event.elapsed_s, 3),
+            "memory_bytes": event.memory_bytes,
+        }
+    if isinstance(event, Validated):
+        return {"step": event.step, "metrics": dict(event.metrics)}
+    if isinstance(event, QualityMeasured):
+        return {"step": event.step, "quality": dict(event.figures)}
+    return dict(event)
