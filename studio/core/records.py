@@ -42,7 +42,7 @@ def _in_words(said: str) -> str:
     """'Expected `str`, got `int` - at `$.created`' -> "'created' holds a whole number where a text belongs"."""
     place = _PLACE.search(said)
     said = _PLACE.sub("", said)
-    name = f"'{place['place'].replace('[...]', '')}'" if place else "it"
+    name = f"'{place['place'].partition('[')[0]}'" if place else "it"
     if expected := _EXPECTED.fullmatch(said):
         wanted, got = (
             " or ".join(_WORDS.get(word, word) for word in expected[part].split(" | ")) for part in ("wanted", "got")
@@ -51,4 +51,6 @@ def _in_words(said: str) -> str:
     if missing := re.fullmatch(r"Object missing required field `(.+)`", said):
         inside = f" in {name}" if place else ""
         return f"'{missing[1]}' is missing{inside}"
-    return f"{name}: {said.replace('`', '')}"
+    if invalid := re.fullmatch(r"Invalid enum value (.+)", said):
+        return f"{name} can't be {invalid[1]}"
+    return f"{name} is out of its bounds ({said.replace('`', '')})"

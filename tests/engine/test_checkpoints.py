@@ -33,7 +33,7 @@ def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_any_damage_is_found(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_fault_19_any_damage_is_found(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("damaged")
     path = _save(folder, 1, 1)
     ((_, info),) = find(folder)

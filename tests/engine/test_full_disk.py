@@ -31,7 +31,7 @@ STEPS = 3
 
 
 class _Disk:
-    """Counts the writes from 1: files that are flushed, lines that are added, pictures. Those that `fails` names fail."""
+    """Counts the writes from 1: files that are flushed, lines, pictures. Those that `fails` names fail."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.writes, self.fails = 0, frozenset[int]()

@@ -3,7 +3,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import pytest
@@ -15,9 +17,9 @@ from studio.core.errors import RunError
 from studio.core.events import CheckpointSaved, LossChunk, SamplesReady
 from studio.data.sprites import Sprites
 from studio.engine import history
-from studio.engine.history import HistoryRead, RunsListed, list_runs, read_history, read_run, read_samples
+from studio.engine.history import HistoryRead, RunReader, RunsListed, list_runs, read_history, read_run, read_samples
 from studio.engine.model import Control
-from studio.engine.rundir import RunDir
+from studio.engine.rundir import RunDir, spread
 from studio.engine.train import train_resumed
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
 
@@ -77,6 +79,114 @@ def test_of_very_many_samples_some_are_read_from_all_over(tmp_path: Path, monkey
     found = list(read_samples(tmp_path, 8))
     assert [samples.step for samples in found] == [0, 40, 70, 90, 110]
     assert all((samples.sprites == np.uint8(samples.step)).all() for samples in found)
+
+
+def test_of_a_long_run_few_samples_are_kept_evenly_over_its_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.rundir.MOST_SAMPLES", 6)
+    flushed = list[int]()
+    monkeypatch.setattr("os.fsync", flushed.append)
+    run, pixels = RunDir(tmp_path), np.zeros((2, 8, 8, 4), np.uint8)
+    for step in range(0, 1000, 10):
+        run.save_samples(SamplesReady(step, pixels))
+        assert len(list(run.samples.iterdir())) <= 6
+    kept = list(run.sample_paths())
+    assert kept[0] == 0 and kept[-1] == 990 and not flushed
+    gaps = np.diff(kept)
+    assert gaps[:-1].max() <= 2 * gaps[:-1].min()
+
+
+def test_steps_are_spread_evenly_while_they_come() -> None:
+    kept = list[int]()
+    for step in range(0, 30_000, 3):
+        kept = spread([*kept, step], 64)
+        gaps = np.diff(kept)
+        assert len(kept) <= 64 and kept[0] == 0 and kept[-1] == step
+        assert len(kept) < 64 or gaps[:-1].max() <= 3 * gaps[:-1].min()
+    many = spread(range(1_000_000), 512)  # of a run by an older version, which kept all
+    assert len(many) == 512 and many[-1] == 999_999 and np.diff(many).max() < 3 * np.diff(many).min()
+
+
+class _Counted:
+    """A file whose bytes are counted as they are read line by line."""
+
+    def __init__(self, stream: BinaryIO, counts: list[int]) -> None:
+        self._stream, self._counts = stream, counts
+
+    def __enter__(self) -> _Counted:
+        return self
+
+    def __exit__(self, *why: object) -> None:
+        self._stream.close()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._stream:
+            self._counts.append(len(line))
+            yield line
+
+    def seek(self, place: int) -> None:
+        self._stream.seek(place)
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+
+def test_who_looks_again_reads_only_what_is_new(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(train_generator(run_path, sprites, steps=6))
+    counts, decoded, open_file, open_picture = list[int](), list[Path](), Path.open, Image.open
+    metrics = run_path / "metrics.jsonl"
+
+    def opened(path: Path, *arguments: Any, **named: Any) -> Any:
+        stream = open_file(path, *arguments, **named)
+        return _Counted(stream, counts) if path == metrics and arguments == ("rb",) else stream
+
+    def decode(path: Path) -> Image.Image:
+        decoded.append(path)
+        return open_picture(path)
+
+    monkeypatch.setattr(Path, "open", opened)
+    monkeypatch.setattr(Image, "open", decode)
+    reader = RunReader()
+
+    def look() -> tuple[HistoryRead, int, int]:
+        counts.clear()
+        decoded.clear()
+        (read,) = reader.read_run(run_path)
+        assert isinstance(read, HistoryRead)
+        return read, sum(counts), len(decoded)
+
+    first, all_bytes, pictures = look()
+    assert all_bytes == metrics.stat().st_size and pictures == len(first.samples) == 2
+    again, no_bytes, none = look()
+    assert (no_bytes, none) == (0, 0) and len(again.samples) == 2
+    tick = {
+        "step": 6,
+        "loss": [0.5],
+        "grad_norm": [1.0],
+        "lr": 0.1,
+        "sprites_per_s": 1,
+        "elapsed_s": 9,
+        "memory_bytes": 0,
+    }
+    line = f"{json.dumps(tick)}\n"
+    with metrics.open("a") as lines:
+        lines.write(line + line[:9])  # and a line that is being written
+    RunDir(run_path).save_samples(SamplesReady(7, sprites.rgba[:4]))
+    grown, new_bytes, new_pictures = look()
+    assert new_bytes == len(line) + 9 and new_pictures == 1
+    assert grown.history.series["loss"].steps.tolist() == list(range(7))
+    assert first.history.series["loss"].steps.tolist() == list(range(6))  # who got it keeps it as it was
+    assert [samples.step for samples in grown.samples] == [0, 6, 7]
+    with metrics.open("a") as lines:
+        lines.write(line[9:] + '{"resumed": 4}\n')
+    assert look()[0].history.series["loss"].steps.tolist() == list(range(4))
+    metrics.write_text(line)  # another file
+    assert look()[0].history.series["loss"].steps.tolist() == [6]
+    list(list_runs([run_path]))
+    assert sum(counts) == len(line)  # the list of runs does not look into it
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_runs_of_older_versions_hold_out_what_they_held_out(run_path: Path) -> N
     assert resumed.heldout_count == 2 and resumed.train_count == 8
 
 
-def test_a_folder_in_use_or_not_empty_is_refused(run_path: Path, sprites: Sprites) -> None:
+def test_fault_27_a_folder_in_use_or_not_empty_is_refused(run_path: Path, sprites: Sprites) -> None:
     events = train_generator(run_path, sprites)
     next(events)
     with pytest.raises(RunError, match="trained elsewhere"):
@@ -232,7 +232,7 @@ def test_resume_and_stop_at_once_leaves_the_checkpoint_untouched(run_path: Path,
     assert (saved.stat().st_ino, saved.stat().st_mtime_ns) == before
 
 
-def test_a_damaged_checkpoint_falls_back_to_the_one_before(run_path: Path, sprites: Sprites) -> None:
+def test_fault_19_a_damaged_checkpoint_falls_back_to_the_one_before(run_path: Path, sprites: Sprites) -> None:
     control = Control()
     for event in train_generator(run_path, sprites, control, steps=12):
         control.checkpoint_now = isinstance(event, LossChunk)
