@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import json
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ import pytest
 from studio.cli import flags, main, window
 from studio.cli.boundary import DONE, FAILED, WRONG_USAGE
 from studio.cli.interrupts import stopping
+from studio.core import places
 from studio.core.config import Config, setting, settings_of
 from studio.engine import catalogue
 from studio.engine.model import Control
+from studio.engine.rundir import Progress, RunDir, RunRecord
 from studio.recipes.base import Means
 from tests.cli.tools import json_lines
 
@@ -94,6 +97,30 @@ def test_a_bug_is_called_a_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     assert "This is a bug in the studio: ZeroDivisionError: a slip" in text and "Traceback" not in text
     assert main(["runs", "--debug"]) == FAILED
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_fault_34_a_damaged_run_is_listed_with_the_field_and_all_others_are_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    record = RunRecord(
+        "trial", "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 9, "2026-01-01T00:00:00+00:00", {}
+    )
+    for name in ("good", "bad", "worse"):
+        run = RunDir(places.runs() / name)
+        run.path.mkdir(parents=True)
+        run.create(replace(record, name=name))
+        run.write_progress(Progress("finished", 7, 1.0, {"loss": 0.5}))
+    for name, damage in (("bad", {"created": 5}), ("worse", {"class_names": None})):
+        path = places.runs() / name / "run.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
+    assert main(["runs", "--json"]) == DONE
+    rows = {Path(row["path"]).name: row for row in json_lines(capsys.readouterr().out)}
+    assert rows["good"]["standing"] == "finished" and rows["good"]["progress"]["step"] == 7
+    assert [rows[name]["standing"] for name in ("bad", "worse")] == ["damaged", "damaged"]
+    assert "'created' holds a whole number" in rows["bad"]["problem"] and "'class_names'" in rows["worse"]["problem"]
+    assert main(["runs"]) == DONE
+    said = " ".join(capsys.readouterr().out.split())
+    assert "good generator discs" in said and "'created'" in said
 
 
 def test_what_the_system_refuses_is_no_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

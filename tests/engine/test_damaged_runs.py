@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -350,3 +351,33 @@ def test_fault_22_training_waits_for_a_folder_that_has_vanished(run_path: Path, 
                 away.rename(run_path)
     assert halted == 3 and of_kind(events, RunFinished)[0].reason == "finished"
     assert read_history(run_path).series["loss"].steps.tolist() == list(range(6)) and steps(run_path)[-1] == 6
+
+
+def test_fault_35_a_file_system_that_lacks_much_trains_and_says_so_once(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    flush = os.fsync
+
+    def files_alone(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        flush(handle)
+
+    def unknown(*arguments: object) -> None:
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr("studio.core.file_systems._told", set[int]())
+    monkeypatch.setattr(os, "fsync", files_alone)
+    monkeypatch.setattr(os, "link", unknown)
+    monkeypatch.setattr(fcntl, "flock", unknown)
+    events = train_classifier(run_path, sprites, steps=2)
+    first = next(events)
+    assert RunDir(run_path).is_busy()
+    with pytest.raises(RunError, match="trained elsewhere"):
+        next(train_resumed(run_path, CPU, Control()))
+    notices = of_kind([first, *events], Notice)
+    assert len(notices) == 1 and "no locks" in notices[0].hint and "no links" in notices[0].hint
+    assert titles(run_path) == [] and not RunDir(run_path).is_busy()
+    remember(run_path)
+    assert known_runs() == [run_path]

@@ -83,14 +83,18 @@ class RunActions(QWidget):
         why_not = "A run that is being trained stays: stop it first." if busy else ""
         parts.enable(self.trash, why_not if self._runs else "Choose a run in the table.", _TIPS["trash"])
 
-    def _why_no_model(self) -> str:
+    def _why_no_run(self) -> str:
         if len(self._runs) != 1:
             return "Choose one run in the table."
         if self._runs[0].record is None:
             return "This run is damaged."
-        if self._runs[0].progress is None or not self._runs[0].progress.step:
-            return "This run has no checkpoint yet."
         return "" if self._session.workshop.devices else "Devices are still being looked for."
+
+    def _why_no_model(self) -> str:
+        run = self._runs[0] if len(self._runs) == 1 else None
+        if run is not None and run.progress is not None and not run.progress.step:
+            return "This run has no checkpoint yet."
+        return self._why_no_run()
 
     def _why_no_export(self) -> str:
         return self._why_no_model() or ("" if self._session.workshop.exports else "The engine is still starting.")
@@ -102,7 +106,7 @@ class RunActions(QWidget):
             return "This run is being trained."
         if self._session.training.is_busy():
             return "Another run is being trained: stop it first."
-        return self._why_no_model()
+        return self._why_no_run()
 
     @Slot()
     def _resume(self) -> None:

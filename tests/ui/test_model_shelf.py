@@ -1,0 +1,59 @@
+"""The model that the window keeps: it is the one that was asked for, also when 'best' has become another one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from studio.app.jobs import ModelShelf, SavedModel
+from studio.core.events import LossChunk
+from studio.data.sprites import Sprites
+from studio.engine.checkpoints import add_metrics, find
+from studio.engine.generate import load_model
+from studio.engine.model import Control
+from tests.engine.tools import CPU, train_generator
+
+FIGURES = {"kid_error": 0.0, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which checkpoints are loaded, as they were asked for."""
+    asked: list[str] = []
+
+    def watched(path: Path, checkpoint: str, *rest: object) -> object:
+        asked.append(checkpoint)
+        return load_model(path, checkpoint, CPU)
+
+    monkeypatch.setattr("studio.engine.generate.load_model", watched)
+    return asked
+
+
+def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, sprites: Sprites, loaded: list[str]) -> None:
+    control = Control()
+    for event in train_generator(run_path, sprites, control, steps=4):
+        control.checkpoint_now = isinstance(event, LossChunk)
+    folder, shelf = run_path / "checkpoints", ModelShelf()
+    first, *_, last = [info.step for _, info in find(folder)]
+    add_metrics(folder, first, {**FIGURES, "kid": 0.3})
+    add_metrics(folder, last, {**FIGURES, "kid": 0.1})
+    best = SavedModel(run_path, "best")
+    model = shelf.get(best, CPU)
+    assert model.step == last and shelf.get(best, CPU) is model
+    for same in ("last", str(last)):
+        assert shelf.get(SavedModel(run_path, same), CPU) is model
+    assert loaded == ["best"]
+    add_metrics(folder, last, {"kid": 0.5})  # measured again: the folder of checkpoints is as old as before
+    assert shelf.get(best, CPU).step == first and loaded == ["best", "best"]
+
+
+def test_what_was_passed_over_is_said_once(run_path: Path, sprites: Sprites) -> None:
+    control = Control(checkpoint_now=True)
+    list(train_generator(run_path, sprites, control, steps=2))
+    path, _ = find(run_path / "checkpoints")[-1]
+    (path / "average.safetensors").write_bytes(b"")
+    shelf = ModelShelf()
+    for said in ([f"Checkpoint {path.name} is damaged."], []):
+        shelf.get(SavedModel(run_path, "last"), CPU)
+        assert [notice.title for notice in shelf.news()] == said
