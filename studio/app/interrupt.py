@@ -1,16 +1,22 @@
-"""Ctrl+C in the terminal, seen while Qt waits for events."""
+"""Ctrl+C, `kill` and a terminal that is closed, seen while Qt waits for events."""
 
 from __future__ import annotations
 
 import signal
 import socket
 from types import FrameType
+from typing import Any
 
 from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
 
+from studio.core.process import HANGUP, end_signals, let_go_of_lost_terminal
+
 
 class Interrupt(QObject):
-    """happened: the user pressed Ctrl+C. A second one ends the process at once."""
+    """happened: a signal has asked the studio to end. A second one ends the process at once.
+
+    Not so a terminal that is closed: its shell repeats what the system has said.
+    """
 
     happened = Signal()
 
@@ -21,17 +27,19 @@ class Interrupt(QObject):
             end.setblocking(False)
         self._notifier = QSocketNotifier(self._reading.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._wake)
-        self._before = (signal.getsignal(signal.SIGINT), -1)
+        self._before: dict[int, Any] = {}
+        self._wakeup_before = -1
 
     def install(self) -> None:
-        """Take Ctrl+C; Python itself sees it only when it runs, and the socket makes it run."""
-        self._before = (signal.signal(signal.SIGINT, self._handle), signal.set_wakeup_fd(self._writing.fileno()))
+        """Take the signals; Python itself sees them only when it runs, and the socket makes it run."""
+        self._before = {number: signal.signal(number, self._handle) for number in end_signals()}
+        self._wakeup_before = signal.set_wakeup_fd(self._writing.fileno())
 
     def uninstall(self) -> None:
-        """Give Ctrl+C back."""
-        handler, wakeup = self._before
-        signal.set_wakeup_fd(wakeup)
-        signal.signal(signal.SIGINT, handler)
+        """Give the signals back."""
+        signal.set_wakeup_fd(self._wakeup_before)
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
         self._notifier.setEnabled(False)
         self._reading.close()
         self._writing.close()
@@ -41,5 +49,8 @@ class Interrupt(QObject):
         self._reading.recv(64)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        let_go_of_lost_terminal()
+        for one in self._before:
+            if one != HANGUP:
+                signal.signal(one, signal.SIG_DFL)
         self.happened.emit()

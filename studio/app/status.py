@@ -10,7 +10,7 @@ from studio.app import parts
 from studio.app.session import Session
 from studio.app.widgets import labels
 from studio.app.worker import Job
-from studio.core import wording
+from studio.core import limits, wording
 from studio.core.events import Event, LossChunk, Progress
 
 _SHOW_AFTER_MS = 400  # what is done sooner is not worth a flicker
@@ -147,7 +147,7 @@ class StatusLine(QStatusBar):
 
     def _memory_words(self, used_bytes: int) -> str:
         device = self._session.training.device if self._session.training.is_busy() else None
-        total = device.memory_total_bytes if device else psutil.virtual_memory().total
+        total = device.memory_total_bytes if device else limits.memory().total_bytes
         return wording.memory(used_bytes, total)
 
     @Slot()

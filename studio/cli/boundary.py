@@ -12,6 +12,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 
+from studio.cli.interrupts import ending
 from studio.core import logs
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
@@ -35,7 +36,8 @@ def run(arguments: Sequence[str] | None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name that the terminal can't show ends nothing
     try:
-        return _guarded(words)
+        with ending():
+            return _guarded(words)
     except BrokenPipeError:  # 'studio runs | head': nobody reads on
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - for the flush at exit
         return FAILED

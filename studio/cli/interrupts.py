@@ -1,13 +1,15 @@
-"""Ctrl+C while a model trains: the first one asks it to stop and save, the second gives up at once."""
+"""Ctrl+C, `kill` and a terminal that is closed: a training stops and saves, other commands end and tidy up."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Protocol
+
+from studio.core.process import HANGUP, end_signals, let_go_of_lost_terminal
 
 _SAVING = b"\nStopping and saving the work. Ctrl+C again gives up at once.\n"
 
@@ -27,20 +29,44 @@ class Interruption:
 
 @contextlib.contextmanager
 def stopping(control: Stoppable) -> Iterator[Interruption]:
-    """Inside the block SIGINT and SIGTERM set `control.stop`; a second one raises KeyboardInterrupt."""
+    """Inside the block the signals that ask for an end set `control.stop`; a second one raises KeyboardInterrupt.
+
+    Not so a terminal that is closed: its shell repeats what the system has said.
+    """
     interruption = Interruption()
 
     def ask(number: int, frame: FrameType | None) -> None:
+        let_go_of_lost_terminal()
         if interruption.asked:
+            if number == HANGUP:
+                return
             raise KeyboardInterrupt
         interruption.asked = True
         control.stop = True
         with contextlib.suppress(OSError):
             os.write(2, _SAVING)  # print is not safe in a handler: it may have interrupted a print
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with _handling(ask, end_signals()):
         yield interruption
+
+
+@contextlib.contextmanager
+def ending() -> Iterator[None]:
+    """Inside the block the other signals that ask for an end do what Ctrl+C does: what was begun is tidied up."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        let_go_of_lost_terminal()
+        raise KeyboardInterrupt
+
+    with _handling(end, [number for number in end_signals() if number != signal.SIGINT]):
+        yield
+
+
+@contextlib.contextmanager
+def _handling(handle: Callable[[int, FrameType | None], None], numbers: Sequence[int]) -> Iterator[None]:
+    before = {number: signal.signal(number, handle) for number in numbers}
+    try:
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

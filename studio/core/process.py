@@ -1,12 +1,18 @@
-"""What the whole process needs for fast training on a CPU, set before torch is imported."""
+"""What concerns the whole process: fast training on a CPU, set before torch is imported, and being asked to end."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import sys
+from contextlib import suppress
+
+from studio.core import limits
 
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8  # of malloc.h
+
+HANGUP = getattr(signal, "SIGHUP", None)  # of the terminal; Windows has none
 
 
 def prepare_for_training() -> None:
@@ -15,9 +21,12 @@ def prepare_for_training() -> None:
     glibc hands large blocks back to the system when they are freed; a training step then takes 25,000 page faults to
     get them again, a third of its time. One arena, so that this holds in the engine's thread too. Spinning is OpenMP's
     way to wait for the other threads: as long as by default, it stalls training when other programs use the cores;
-    none at all costs a quarter of the speed when they do not. What the user has set in the environment is kept.
+    none at all costs a quarter of the speed when they do not. A container's share of the CPUs is told to OpenMP, which
+    looks at their number alone. What the user has set in the environment is kept.
     """
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    if limits.cpus() < limits.cpus_to_run_on():
+        os.environ.setdefault("OMP_NUM_THREADS", str(limits.cpus()))
     if sys.platform != "linux":
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -26,3 +35,26 @@ def prepare_for_training() -> None:
         mallopt(_M_MMAP_THRESHOLD, 1 << 30)
         mallopt(_M_TRIM_THRESHOLD, (1 << 31) - 1)
         mallopt(_M_TOP_PAD, 64 << 20)
+
+
+def end_signals() -> tuple[signal.Signals, ...]:
+    """The signals that ask this process to end: Ctrl+C, `kill` or a system that shuts down, a terminal that is closed.
+
+    The last one is left out where `nohup` has the process outlive its terminal.
+    """
+    asking = [signal.SIGINT, signal.SIGTERM]
+    if HANGUP is not None and signal.getsignal(HANGUP) is not signal.SIG_IGN:
+        asking.append(HANGUP)
+    return tuple(asking)
+
+
+def let_go_of_lost_terminal() -> None:
+    """Write to nowhere what would go to a terminal that was closed: an error there must not end what is being saved."""
+    for handle in (1, 2):
+        try:
+            os.write(handle, b"")
+        except OSError:
+            with suppress(OSError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, handle)
+                os.close(nowhere)

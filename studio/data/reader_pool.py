@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
 
+from studio.core import limits
 from studio.data.found_files import FoundFiles
 from studio.data.imported import ImportOptions
 from studio.data.reader_messages import BUFFER_BYTES, packed_group, receive, send, send_encoded, unpacked_readings
@@ -28,6 +29,7 @@ Worker = Callable[[Iterator[range]], Iterator[tuple[int, Reading]]]
 _FEWEST = 2000  # files: fewer are read by the time that a process has started
 _SHARE = 500  # files for which one more process is worth its start
 _MOST = 16  # processes
+_PROCESS_BYTES = 128 << 20  # of memory, with a large picture in it
 _AHEAD = 2  # chunks that a process has been given: while an answer is taken it goes on with the next
 _MOST_KNOWN = 1 << 18  # names that a process keeps
 _GROUPS_KEPT = 4  # encoded: all processes are at about the same place in the list
@@ -46,8 +48,7 @@ def processes_for(count: int) -> int:
     runs_python = "python" in Path(sys.executable or "").name.lower() and not getattr(sys, "frozen", False)
     if count < _FEWEST or not runs_python:
         return 0
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(_MOST, cores - 1, count // _SHARE)
+    return min(_MOST, limits.cpus() - 1, count // _SHARE, limits.memory().free_bytes // _PROCESS_BYTES)
 
 
 class ReaderPool:

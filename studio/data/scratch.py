@@ -15,11 +15,20 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-IN_MEMORY = 256 << 20  # bytes: more go to the disk
+from studio.core import limits
+
 SPARE = 512 << 20  # bytes of the drive that are left to others
 _LOOK_EVERY = 256 << 20  # bytes between two looks at how much is free
 _BUFFER = 1 << 20
 _FIRST = 1 << 20  # bytes of memory to begin with
+
+
+def most_in_memory() -> int:
+    """Bytes that an import may keep in memory: where that is small, of a container too, a sixteenth of it."""
+    return min(256 << 20, limits.memory().total_bytes // 16)
+
+
+IN_MEMORY = most_in_memory()  # bytes: more go to the disk
 
 
 class Scratch:

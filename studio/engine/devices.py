@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import platform
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from studio.core import limits
 from studio.core.errors import DeviceError, DeviceFullError, UsageError
 from studio.core.events import Event, Events
 from studio.engine.rundir import RunRecord
@@ -164,7 +164,7 @@ def memory_free(device: torch.device) -> int:
         return int(torch.cuda.mem_get_info(device)[0] + kept)
     if device.type == "mps":
         return int(torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
-    return int(psutil.virtual_memory().available)
+    return limits.memory().free_bytes
 
 
 def give_back_memory(device: torch.device) -> None:
@@ -247,11 +247,9 @@ def _first_line(error: Exception) -> str:
 
 
 def _cpu() -> Device:
-    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    physical = psutil.cpu_count(logical=False) or affinity
-    memory = psutil.virtual_memory()
-    threads = min(affinity, physical)
-    return Device("cpu", "cpu", _cpu_name(), memory.available, memory.total, cores=affinity, threads=threads)
+    cores, memory = limits.cpus(), limits.memory()
+    threads = min(cores, psutil.cpu_count(logical=False) or cores)
+    return Device("cpu", "cpu", _cpu_name(), memory.free_bytes, memory.total_bytes, cores=cores, threads=threads)
 
 
 def _cpu_name() -> str:

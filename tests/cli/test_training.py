@@ -108,8 +108,11 @@ def test_resume_goes_on_where_it_stopped(run_path: Path, capsys: pytest.CaptureF
     assert history.summarise(run_path).standing == "finished"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT for one process there")
-def test_ctrl_c_saves_and_the_run_can_be_resumed(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal for one process there")
+@pytest.mark.parametrize("name", [pytest.param("SIGINT", marks=pytest.mark.slow), "SIGTERM"])
+def test_fault_28_and_36_ctrl_c_and_sigterm_save_and_the_run_can_be_resumed(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
     run = tmp_path / "run"
     words = ["train", str(folder), "--out", str(run), "--minutes", "10", "--json", *TINY, *SMALL["generator"]]
     command = [sys.executable, "-m", "studio", *words, "--device", "cpu"]
@@ -117,7 +120,7 @@ def test_ctrl_c_saves_and_the_run_can_be_resumed(folder: Path, tmp_path: Path) -
     assert process.stdout is not None
     for text in process.stdout:
         if json.loads(text)["type"] == "LossChunk":
-            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.Signals[name])
             break
     rest, said = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED, said

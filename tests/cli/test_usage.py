@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from studio.cli import flags, main, window
-from studio.cli.boundary import DONE, FAILED, WRONG_USAGE
+from studio.cli.boundary import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.interrupts import stopping
 from studio.core import places
 from studio.core.config import Config, setting, settings_of
@@ -162,7 +164,7 @@ def test_flags_give_typed_values_and_only_those_that_were_typed() -> None:
             parser.parse_args(wrong)
 
 
-def test_the_first_interrupt_asks_and_the_second_ends(capfd: pytest.CaptureFixture[str]) -> None:
+def test_fault_28_the_first_interrupt_asks_and_the_second_ends(capfd: pytest.CaptureFixture[str]) -> None:
     control, before = Control(), signal.getsignal(signal.SIGINT)
     with stopping(control) as interruption:
         signal.raise_signal(signal.SIGINT)
@@ -171,3 +173,59 @@ def test_the_first_interrupt_asks_and_the_second_ends(capfd: pytest.CaptureFixtu
             signal.raise_signal(signal.SIGTERM)
     assert capfd.readouterr().err.count("Stopping and saving the work.") == 1
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no terminal hangs up there")
+def test_fault_36_a_terminal_that_is_closed_asks_once_and_again(capfd: pytest.CaptureFixture[str]) -> None:
+    control = Control()
+    with stopping(control) as interruption:
+        for _ in range(2):
+            signal.raise_signal(signal.SIGHUP)
+        assert control.stop and interruption.asked
+    assert capfd.readouterr().err.count("Stopping and saving the work.") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no terminal hangs up there")
+def test_fault_36_what_outlives_its_terminal_is_not_stopped_by_it() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with stopping(Control()) as interruption:
+            signal.raise_signal(signal.SIGHUP)
+        assert not interruption.asked and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals there")
+def test_fault_36_a_command_whose_terminal_is_closed_lets_go_of_it() -> None:
+    import pty
+
+    code = (
+        "import signal, sys\n"
+        "from studio.cli.interrupts import stopping\n"
+        "class Control: stop = False\n"
+        "with stopping(Control()) as interruption:\n"
+        "    print('here', flush=True)\n"
+        "    signal.pause()\n"
+        "    print('said to nobody', flush=True)\n"
+        "sys.exit(40 + interruption.asked)\n"
+    )
+    child, terminal = pty.fork()
+    if not child:
+        os.execv(sys.executable, [sys.executable, "-c", code])
+    assert b"here" in os.read(terminal, 100)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 41
+
+
+def test_fault_36_sigterm_ends_other_commands_as_ctrl_c_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def terminated(args: argparse.Namespace) -> int:
+        signal.raise_signal(signal.SIGTERM)
+        return DONE
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("studio.cli.looking.runs", terminated)
+    assert main(["runs"]) == INTERRUPTED
+    assert capsys.readouterr().err == "Interrupted.\n" and signal.getsignal(signal.SIGTERM) is before

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from studio.core import limits
 from studio.core.process import prepare_for_training
 
 _PAGES = 10_240  # of 4 KB in a block of 40 MB
@@ -45,3 +46,16 @@ def test_what_the_user_has_set_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GOMP_SPINCOUNT")
     prepare_for_training()
     assert int(os.environ["GOMP_SPINCOUNT"]) > 0
+
+
+@pytest.mark.parametrize(("share", "threads"), [(16, None), (2, "2")])
+def test_fault_36_libraries_start_as_many_threads_as_a_container_may_use(
+    monkeypatch: pytest.MonkeyPatch, share: int, threads: str | None
+) -> None:
+    monkeypatch.setattr(sys, "platform", "elsewhere")
+    monkeypatch.setenv("OMP_NUM_THREADS", "")
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr(limits, "cpus_to_run_on", lambda: 16)
+    monkeypatch.setattr(limits, "cpus", lambda: share)
+    prepare_for_training()
+    assert os.environ.get("OMP_NUM_THREADS") == threads

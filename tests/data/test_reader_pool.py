@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 import studio
+from studio.core import limits
 from studio.core.events import Progress
 from studio.data import background, importing, reader_pool
 from studio.data.background import in_crew
@@ -243,14 +244,20 @@ def test_a_process_with_other_sources_reads_nothing(tmp_path: Path, pools: list[
     assert_gone([pool])
 
 
-def test_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
+def test_fault_36_how_many_the_cpus_and_the_memory_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    def machine(cpus: int, free_bytes: int = 64 << 30) -> None:
+        monkeypatch.setattr(limits, "cpus", lambda: cpus)
+        monkeypatch.setattr(limits, "memory", lambda: limits.Memory(64 << 30, free_bytes))
+
+    machine(8)
     assert [processes_for(count) for count in (0, 1999, 2000, 3000, 50_000)] == [0, 0, 4, 6, 7]
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(200), raising=False)
+    machine(200)
     assert processes_for(1_000_000) == 16
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(1), raising=False)
+    machine(1)
     assert processes_for(1_000_000) == 0
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
+    machine(8, free_bytes=512 << 20)
+    assert processes_for(1_000_000) == 4
+    machine(8)
     for executable in (None, "", "/opt/Sprite Studio/studio"):
         monkeypatch.setattr(sys, "executable", executable)
         assert processes_for(1_000_000) == 0

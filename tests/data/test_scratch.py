@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 import pytest
 
+from studio.core import limits
 from studio.core.errors import BadInputError
 from studio.core.events import Notice, Progress
 from studio.data import scratch
@@ -137,6 +138,12 @@ def test_closing_leaves_nothing_on_the_disk(folder: Path, tmp_path: Path, stage:
         if thread.name == "reader":
             thread.join(5)  # which may be waiting for the drive
     assert not [path for path in (tmp_path / "cache").iterdir() if not path.name.startswith("import-")]
+
+
+def test_fault_36_where_memory_is_small_less_is_kept_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    for total_bytes, most in ((64 << 30, 256 << 20), (512 << 20, 32 << 20)):
+        monkeypatch.setattr(limits, "memory", lambda total_bytes=total_bytes: limits.Memory(total_bytes, total_bytes))
+        assert scratch.most_in_memory() == most
 
 
 def test_bytes_come_back_from_memory_and_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import psutil
 import pytest
 import torch
 
+from studio.core import limits
 from studio.core.errors import DeviceError, UsageError
 from studio.engine import devices
 from studio.engine.devices import Device, DevicesFound, choose, detect, find_devices, resolve_precision
@@ -20,6 +22,16 @@ def test_the_cpu_is_always_there_and_works() -> None:
     cpu = detect()[-1]
     assert cpu.id == "cpu" and not cpu.problem and cpu.steps_per_s > 0
     assert cpu.threads >= 1 and cpu.memory_total_bytes > cpu.memory_free_bytes > 0
+
+
+def test_fault_36_a_containers_limits_are_the_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "probe_step", lambda device, precision: 1.0)
+    monkeypatch.setattr(psutil, "cpu_count", lambda logical: 32)
+    monkeypatch.setattr(limits, "cpus", lambda: 3)
+    monkeypatch.setattr(limits, "memory", lambda: limits.Memory(2_000, 500))
+    cpu = detect()[-1]
+    assert (cpu.cores, cpu.threads, cpu.memory_total_bytes, cpu.memory_free_bytes) == (3, 3, 2_000, 500)
+    assert devices.memory_free(torch.device("cpu")) == 500  # by which sprites are placed
 
 
 def test_a_device_that_fails_its_probe_is_listed_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:

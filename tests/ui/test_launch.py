@@ -92,8 +92,9 @@ def test_a_missing_library_is_named_with_its_packages(monkeypatch: pytest.Monkey
     assert "libegl1" in sentence
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send")
-def test_ctrl_c_saves_a_training_and_ends(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal to send")
+@pytest.mark.parametrize("name", [pytest.param("SIGINT", marks=pytest.mark.slow), "SIGTERM"])
+def test_fault_28_and_36_ctrl_c_and_sigterm_save_a_training_and_end(tmp_path: Path, name: str) -> None:
     code = "from studio.app import launch; import sys; sys.exit(launch.main(demo=True))"
     home = Path(os.environ["STUDIO_HOME"])
     with subprocess.Popen([sys.executable, "-c", code]) as process:
@@ -103,7 +104,7 @@ def test_ctrl_c_saves_a_training_and_ends(tmp_path: Path) -> None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.2)
             runs = [path.parent for path in home.glob("runs/*/metrics.jsonl")]
-        process.send_signal(signal.SIGINT if runs else signal.SIGKILL)
+        process.send_signal(signal.Signals[name] if runs else signal.SIGKILL)
         code_at_end = process.wait(60)
     assert runs, "no training began"
     assert code_at_end == 0
