@@ -76,7 +76,7 @@ def _device_row(device: Device, fastest: str) -> tuple[str, ...]:
         return (device.id, device.name, "", "", f"does not work: {device.problem}")
     name = f"{device.name} ({count(device.threads, 'thread')})" if device.threads else device.name
     free = memory(device.memory_free_bytes, device.memory_total_bytes)
-    return (device.id, name, free, "bf16" if device.bf16 else "fp32", "fastest" if device.id == fastest else "")
+    return (device.id, name, free, device.precision, "fastest" if device.id == fastest else "")
 
 
 def _measure_row(item: DeviceMeasured, top: float) -> tuple[str, ...]:

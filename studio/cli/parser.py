@@ -269,7 +269,9 @@ def _add_run(parser: argparse.ArgumentParser, *, checkpoint: bool = False) -> No
 
 
 def _add_device(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:1, mps (default: auto)")
+    parser.add_argument(
+        "--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:1, mps, xpu (default: auto)"
+    )
 
 
 def _is_command(words: list[str], name: str) -> bool:

@@ -86,7 +86,10 @@ class SteppedBack(Event):
 
 @dataclass(frozen=True, eq=False)
 class LossChunk(Event):
-    """The steps of one tick: `losses` and `grad_norms` are float32 [n], for steps first_step .. first_step + n - 1."""
+    """The steps of one tick: `losses` and `grad_norms` are float32 [n], for steps first_step .. first_step + n - 1.
+
+    A norm is 0 where the step was skipped, its scale being too large for fp16.
+    """
 
     first_step: int
     losses: NDArray[np.float32]

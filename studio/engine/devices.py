@@ -18,22 +18,28 @@ from torch.nn import functional as F
 from studio.core import limits
 from studio.core.errors import DeviceError, DeviceFullError, UsageError
 from studio.core.events import Event, Events
+from studio.engine.optim import LossScaler
 from studio.engine.rundir import RunRecord
+
+_log = logging.getLogger(__name__)
 
 AUTO = "auto"
 PROBE_BATCH, PROBE_SIZE = 32, 32  # what the devices' probe trains on: sprites a step, and their side in pixels
-_log = logging.getLogger(__name__)
+_RACE_BATCH = 512  # where only a race tells what suits a card: so many that it is the arithmetic that takes the time
+_FASTER = 1.05  # times as fast has to be what is to be called faster
+_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+_CARDS = ("cuda", "xpu")  # of which there may be several; torch calls AMD's 'cuda', too
 _CPU_BF16 = ("amx_bf16", "avx512_bf16")  # x86's; what others make of bf16 is found out by a race
 _PROBES = 3
 # How torch says that a driver or a card refuses, on the first call to it and on later ones.
 _REFUSALS = (RuntimeError, AssertionError, torch.cuda.DeferredCudaCallError)
 
-_NAMES = {"cpu": "This computer", "cuda": "The graphics card", "mps": "The Apple GPU"}
-# What torch's plain RuntimeErrors hold where it raises no class of their own: memory of MPS, CUDA's libraries and the
-# CPU, and libraries that find the card gone before torch does.
+_NAMES = {"cpu": "This computer", "cuda": "The graphics card", "xpu": "The Intel GPU", "mps": "The Apple GPU"}
+# What torch's plain RuntimeErrors hold where it raises no class of their own: memory of MPS, the CPU and the libraries
+# of cards, and libraries that find the card gone before torch does.
 _FULL_HOST = "DefaultCPUAllocator"
-_FULL = ("out of memory", "ALLOC_FAILED", _FULL_HOST)
-_LOST = ("CUDA error", "cuDNN error")
+_FULL = ("out of memory", "ALLOC_FAILED", "OUT_OF_DEVICE_MEMORY", _FULL_HOST)
+_LOST = ("CUDA error", "cuDNN error", "HIP error", "MIOpen Error", "level_zero backend failed", "Native API failed")
 _FULL_HINT = (
     "Close other programs or choose another device. In training, a smaller batch size or width needs less memory, too."
 )
@@ -44,16 +50,17 @@ _LOST_HINT = (
 
 @dataclass(frozen=True)
 class Device:
-    """A device and what its probe found: `problem` is empty when it works, `bf16` says that bf16 is what suits it."""
+    """A device and what its probe found: `problem` is empty when it works."""
 
-    id: str  # what torch calls it: 'cuda:0', 'mps', 'cpu'
+    id: str  # what torch calls it: 'cuda:0', 'xpu:0', 'mps', 'cpu'
     kind: str
     name: str
     memory_free_bytes: int
     memory_total_bytes: int
     cores: int = 0  # CPU only
     threads: int = 0  # CPU only: how many training uses
-    bf16: bool = False
+    precision: str = "fp32"  # what suits it: 'fp32', 'bf16' or 'fp16'
+    mixed: str = "bf16"  # the mixed precision that it is best at, whether it suits or not; empty when it has none
     steps_per_s: float = 0.0  # of the probe's small network, in the faster precision: ranks the devices
     problem: str = ""
 
@@ -73,8 +80,8 @@ def find_devices() -> Events:
 
 
 def detect() -> tuple[Device, ...]:
-    """Every cuda card, mps and the CPU, each probed. A device that fails is listed with its reason."""
-    found = [_cuda_card(index) for index in range(torch.cuda.device_count())]
+    """Every card, mps and the CPU, each probed. A device that fails is listed with its reason."""
+    found = [_card(kind, index) for kind in _CARDS for index in range(torch.get_device_module(kind).device_count())]
     if torch.backends.mps.is_available():
         total = torch.mps.recommended_max_memory()
         found.append(Device("mps", "mps", "Apple GPU", total - torch.mps.current_allocated_memory(), total))
@@ -102,10 +109,8 @@ def choose(devices: tuple[Device, ...], wanted: str) -> Device:
 
 
 def resolve_precision(device: Device, wanted: str) -> str:
-    """'fp32' or 'bf16': what was asked for, or for 'auto' what suits this device."""
-    if wanted != AUTO:
-        return wanted
-    return "bf16" if device.bf16 else "fp32"
+    """'fp32', 'bf16' or 'fp16': what was asked for, or for 'auto' what suits this device."""
+    return device.precision if wanted == AUTO else wanted
 
 
 def precision_of(record: RunRecord, device: Device, wanted: str) -> str:
@@ -116,10 +121,10 @@ def precision_of(record: RunRecord, device: Device, wanted: str) -> str:
 
 
 def autocast(device_type: str, precision: str) -> contextlib.AbstractContextManager[object]:
-    """The context in which networks run: mixed precision for 'bf16', nothing for 'fp32'."""
+    """The context in which networks run: mixed precision for 'bf16' and 'fp16', nothing for 'fp32'."""
     if precision == "fp32":
         return contextlib.nullcontext()
-    return torch.autocast(device_type, dtype=torch.bfloat16)
+    return torch.autocast(device_type, dtype=_DTYPES[precision])
 
 
 @contextlib.contextmanager
@@ -142,16 +147,16 @@ def faults(device: torch.device) -> Iterator[None]:
 
 def synchronize(device: torch.device) -> None:
     """Wait until the device has done what was asked of it, so that a clock tells the truth."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    if device.type in _CARDS:
+        torch.get_device_module(device).synchronize(device)
     elif device.type == "mps":
         torch.mps.synchronize()
 
 
 def memory_in_use(device: torch.device) -> int:
     """Bytes held on the device; for the CPU, what the process holds."""
-    if device.type == "cuda":
-        return int(torch.cuda.memory_allocated(device))
+    if device.type in _CARDS:
+        return int(torch.get_device_module(device).memory_allocated(device))
     if device.type == "mps":
         return int(torch.mps.current_allocated_memory())
     return int(psutil.Process().memory_info().rss)
@@ -159,9 +164,10 @@ def memory_in_use(device: torch.device) -> int:
 
 def memory_free(device: torch.device) -> int:
     """Bytes that are free on the device; for the CPU, those that programs can have without others being moved out."""
-    if device.type == "cuda":
-        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # by torch, for what comes next
-        return int(torch.cuda.mem_get_info(device)[0] + kept)
+    if device.type in _CARDS:
+        torchs = torch.get_device_module(device)
+        kept = torchs.memory_reserved(device) - torchs.memory_allocated(device)  # by torch, for what comes next
+        return int(_free_and_total(device)[0] + kept)
     if device.type == "mps":
         return int(torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
     return limits.memory().free_bytes
@@ -170,31 +176,36 @@ def memory_free(device: torch.device) -> int:
 def give_back_memory(device: torch.device) -> None:
     """Let other programs have the memory that torch keeps for what comes next."""
     with contextlib.suppress(RuntimeError):  # a device that was lost has none to give, and was reported
-        if device.type == "cuda":
-            torch.cuda.empty_cache()
-        elif device.type == "mps":
-            torch.mps.empty_cache()
+        if device.type != "cpu":
+            torch.get_device_module(device).empty_cache()
 
 
-def probe_step(device: torch.device, precision: str) -> float:
+def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BATCH) -> float:
     """Take real training steps of a small network and return steps per second. Raises RuntimeError when one fails."""
     network = nn.Sequential(
         nn.Conv2d(4, 64, 3, 2, 1), nn.GroupNorm(4, 64), nn.SiLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(),
         nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(), nn.Conv2d(64, 4, 3, 1, 1),
     ).to(device)  # fmt: skip
     optimizer = torch.optim.AdamW(network.parameters(), fused=True)
-    sprites = torch.zeros(PROBE_BATCH, 4, PROBE_SIZE, PROBE_SIZE, device=device)
+    scaler = LossScaler(network, [optimizer], precision, device)
+    sprites = torch.zeros(batch_size, 4, PROBE_SIZE, PROBE_SIZE, device=device)
     durations_s = []
     for _ in range(5):
         start = time.perf_counter()
         with autocast(device.type, precision):
             loss = F.mse_loss(network(sprites).float(), sprites[:, :, ::2, ::2] + 1)
-        loss.backward()
+        scaler.scaled(loss).backward()
+        if precision == "fp16":
+            scaler.unscale_gradients()
+            norm = torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            scaler.judge(torch.stack([loss.detach(), norm]))
         optimizer.step()
         optimizer.zero_grad()
         if not torch.isfinite(loss.detach()).item():
             raise RuntimeError("a training step gave a number that is not finite")
         durations_s.append(time.perf_counter() - start)
+    if scaler.skipped.item():
+        raise RuntimeError("a training step gave gradients that are not finite")
     return 1 / min(durations_s[2:])  # the first steps pay for warming up
 
 
@@ -209,10 +220,36 @@ def _probed(device: Device) -> Device:
             fp32 = max(fp32, probe_step(torch_device, "fp32"))
         except (RuntimeError, NotImplementedError) as error:  # what torch raises for a card too old, full or lost
             return replace(device, problem=f"A training step failed: {_first_line(error)}")
-        with contextlib.suppress(RuntimeError, NotImplementedError):  # no bf16 is no fault
-            bf16 = max(bf16, probe_step(torch_device, "bf16"))
-    suits = bf16 > 1.05 * fp32 or (bf16 > 0 and _computes_in_bf16(torch_device))
-    return replace(device, bf16=suits, steps_per_s=max(fp32, bf16))
+        bf16 = max(bf16, _speed(torch_device, "bf16"))
+    found = replace(device, mixed="bf16" if bf16 else "", steps_per_s=max(fp32, bf16))
+    if bf16 and _computes_in_bf16(torch_device):
+        return replace(found, precision="bf16")
+    if device.kind != "cpu":
+        return _raced(found)
+    return replace(found, precision="bf16" if bf16 > _FASTER * fp32 else "fp32")
+
+
+def _raced(device: Device) -> Device:
+    """A GPU that may be made for bf16, for fp16 or for neither: steps that keep it busy tell.
+
+    bf16 goes before a faster fp16, as it needs no scaling of the loss.
+    """
+    speeds = dict.fromkeys(("fp32", "bf16", "fp16"), 0.0)
+    for _ in range(_PROBES):
+        for precision, speed in speeds.items():
+            speeds[precision] = max(speed, _speed(torch.device(device.id), precision, _RACE_BATCH))
+    give_back_memory(torch.device(device.id))
+    for mixed in ("bf16", "fp16"):
+        if speeds[mixed] > _FASTER * speeds["fp32"] > 0:
+            return replace(device, precision=mixed, mixed=mixed)
+    return device
+
+
+def _speed(device: torch.device, precision: str, batch_size: int = PROBE_BATCH) -> float:
+    """Steps per second, 0 where it can't do it, or where what comes of it is no number."""
+    with contextlib.suppress(RuntimeError, NotImplementedError):
+        return probe_step(device, precision, batch_size)
+    return 0.0
 
 
 def _computes_in_bf16(device: torch.device) -> bool:
@@ -220,26 +257,41 @@ def _computes_in_bf16(device: torch.device) -> bool:
 
     The probe's steps are so small that such a card spends them on being told what to do, of which mixed precision
     needs more; in real trainings its tensor cores and half the memory traffic count. On a CPU other programs would
-    decide it, and a seed give one run today and another tomorrow.
+    decide it, and a seed give one run today and another tomorrow. What AMD's cards call their capability tells nothing.
     """
     if device.type == "cuda":
-        return torch.cuda.get_device_capability(device) >= (8, 0)
+        return not torch.version.hip and torch.cuda.get_device_capability(device) >= (8, 0)
     return device.type == "cpu" and any(torch.cpu.get_capabilities().get(name) for name in _CPU_BF16)
 
 
-def _cuda_card(index: int) -> Device:
+def _card(kind: str, index: int) -> Device:
     """A card that was counted; with a driver too old or a card that hangs, the first question to it raises."""
-    name, free, total, problem = f"NVIDIA GPU {index}", 0, 0, ""
+    device = torch.device(kind, index)
+    maker = "Intel" if kind == "xpu" else "AMD" if torch.version.hip else "NVIDIA"
+    name, free, total, problem = f"{maker} GPU {index}", 0, 0, ""
     try:
-        name = torch.cuda.get_device_name(index)
-        free, total = memory_free(torch.device("cuda", index)), torch.cuda.mem_get_info(index)[1]
+        name = torch.get_device_module(kind).get_device_name(index).strip() or name
+        free, total = memory_free(device), _free_and_total(device)[1]
     except _REFUSALS as error:
         problem = f"It does not answer: {_first_line(error)}"
-    return Device(f"cuda:{index}", "cuda", name, free, total, problem=problem)
+    return Device(str(device), kind, name, free, total, problem=problem)
+
+
+def _free_and_total(device: torch.device) -> tuple[int, int]:
+    """Bytes of a card's memory, without what torch keeps; some of Intel's drivers don't tell what others leave free."""
+    torchs = torch.get_device_module(device)
+    try:
+        free, total = torchs.mem_get_info(device)
+    except RuntimeError:
+        if device.type != "xpu":
+            raise
+        total = torchs.get_device_properties(device).total_memory
+        free = total - torchs.memory_reserved(device)
+    return free, total
 
 
 def _named(device: torch.device) -> str:
-    return _NAMES[device.type] + (f" ({device})" if device.type == "cuda" else "")
+    return _NAMES[device.type] + (f" ({device})" if device.type in _CARDS else "")
 
 
 def _first_line(error: Exception) -> str:

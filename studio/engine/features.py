@@ -136,6 +136,7 @@ def _learn(found: SpriteFeatures, training: Sprites, precision: str) -> Generato
     """Train the network to see how a sprite was spoilt and which class it is of or, where all are of one, which way up
     it is (Gidaris et al. 2018).
     """
+    precision = "fp32" if precision == "fp16" else precision  # its loss would have to be scaled
     network, data = found.network.train(), DeviceSprites(training, found.device)
     optimizers = make_optimizers(network, TrainingConfig(weight_decay=0.05), precision)
     rng = torch.Generator(found.device)

@@ -16,7 +16,7 @@ from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import DeviceSprites
 from studio.engine.devices import Device
-from studio.engine.optim import make_optimizers
+from studio.engine.optim import LossScaler, make_optimizers
 from studio.recipes.base import Means, Recipe, Spec
 
 WARM_UP_STEPS = 2
@@ -48,7 +48,7 @@ def means_of(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> 
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:
-    """Time real steps in fp32 and bf16: yields Progress between steps and a DeviceMeasured for each precision.
+    """Time real steps in fp32 and in mixed precision: yields Progress between steps and a DeviceMeasured for each.
 
     Raises DeviceError.
     """
@@ -69,7 +69,7 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
     targets = rng.standard_normal((count, len(spec.target_names))).astype(np.float32)
     sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, spec.target_names)
     transfer_ms = _transfer_ms(sprites, target)
-    for precision in ("fp32", "bf16"):
+    for precision in filter(None, ("fp32", device.mixed)):
         network = recipe.build(config, spec).to(target).to(memory_format=torch.channels_last).train()
         durations_s: list[float] = []
         for duration_s in _steps(recipe, config, network, sprites, target, precision):
@@ -88,6 +88,7 @@ def _steps(
     """Train on and on; yields the seconds of each step, the device having finished it."""
     data, rng = DeviceSprites(sprites, target), torch.Generator(target)
     optimizers = make_optimizers(network, config, precision)
+    scaler = LossScaler(network, optimizers, precision, target)
     step = 0
     while True:
         start = time.perf_counter()
@@ -95,8 +96,10 @@ def _steps(
         batch = data.batch(step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng)
         with devices.autocast(target.type, precision):
             loss = recipe.loss(network, batch, config, rng)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
+        scaler.scaled(loss).backward()
+        scaler.unscale_gradients()
+        norm = torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
+        scaler.judge(torch.stack([loss.detach(), norm]))
         for optimizer in optimizers:
             optimizer.step()
         network.zero_grad(set_to_none=True)

@@ -1,4 +1,4 @@
-"""The optimizers, the learning rate over a run, and the average of the weights."""
+"""The optimizers, the learning rate over a run, the scale of the loss in fp16, and the average of the weights."""
 
 from __future__ import annotations
 
@@ -15,18 +15,24 @@ _MOMENTUM = 0.95
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's: in five rounds every singular value comes near to 1
 _NEWTON_SCHULZ_ROUNDS = 5
 _ADAMW_RMS = 0.2  # of one update at a rate of 1 (Liu et al. 2025)
+_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+_FIRST_SCALE = 2.0**16
+_SCALE_GROWS_AFTER = 2000  # sound steps
 
 
 class Muon(torch.optim.Optimizer):
     """Momentum made orthogonal (Jordan 2024), so that a weight learns in all directions at the same speed.
 
     A weight [out, ...] is taken as a matrix [out, rest]. Updates are made as large as AdamW's are (Liu et al. 2025), so
-    that both learn at one rate. `dtype` is the number format of the orthogonalisation.
+    that both learn at one rate. `dtype` is the number format of the orthogonalisation. `goes_on`: training goes on
+    after a step that `found_inf` skips, so that the momentum is left alone, too.
     """
 
-    def __init__(self, weights: Iterable[Tensor], lr: float, weight_decay: float, dtype: torch.dtype) -> None:
+    def __init__(
+        self, weights: Iterable[Tensor], lr: float, weight_decay: float, dtype: torch.dtype, *, goes_on: bool = False
+    ) -> None:
         super().__init__(weights, {"lr": lr, "weight_decay": weight_decay})
-        self.dtype = dtype
+        self.dtype, self.goes_on = dtype, goes_on
         self.found_inf: Tensor | None = None  # a scalar on the device: weights are left alone where it is not 0
         (group,) = self.param_groups
         by_shape = sorted(group["params"], key=_matrix_shape)
@@ -41,11 +47,14 @@ class Muon(torch.optim.Optimizer):
         for weights in self._alike:  # in one batch: alone, most matrices are too small to fill a device
             momenta = [self.state[weight]["momentum"] for weight in weights]
             gradients = [weight.grad for weight in weights]
+            if self.goes_on and self.found_inf is not None:  # a momentum drawn towards itself stays where it is
+                pairs = zip(momenta, gradients, strict=True)
+                gradients = [torch.where(self.found_inf == 0, gradient, momentum) for momentum, gradient in pairs]
             torch._foreach_lerp_(momenta, gradients, 1 - _MOMENTUM)
             torch._foreach_lerp_(gradients, momenta, _MOMENTUM)  # Nesterov's look ahead
             matrices = torch.stack([gradient.flatten(1) for gradient in gradients if gradient is not None])
             size = _ADAMW_RMS * max(matrices.shape[1:]) ** 0.5
-            change = (group["lr"] * size) * orthogonal(matrices.to(self.dtype)).float()
+            change = (group["lr"] * size) * orthogonal(matrices, self.dtype).float()
             keep = torch.ones((), device=change.device) - group["lr"] * group["weight_decay"]
             if self.found_inf is not None:
                 change = torch.where(self.found_inf == 0, change, 0)
@@ -54,11 +63,12 @@ class Muon(torch.optim.Optimizer):
             torch._foreach_sub_(weights, [one.view(weights[0].shape) for one in change.unbind()])
 
 
-def orthogonal(matrices: Tensor) -> Tensor:
-    """Matrices [N, rows, columns] with their singular values brought near 1, by Newton-Schulz rounds."""
+def orthogonal(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Matrices [N, rows, columns] with their singular values brought near 1, by Newton-Schulz rounds in `dtype`."""
     a, b, c = _NEWTON_SCHULZ
     wide = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT
-    x: Tensor = wide / (torch.linalg.vector_norm(wide, dim=(1, 2), keepdim=True) + 1e-7)
+    norms = torch.linalg.vector_norm(wide, dim=(1, 2), keepdim=True)
+    x: Tensor = (wide / (norms + 1e-7)).to(dtype)  # before that, what is small would be 0 in fp16
     for _ in range(_NEWTON_SCHULZ_ROUNDS):
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
@@ -85,9 +95,74 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
         torch.optim.AdamW(groups, lr=config.learning_rate, betas=(0.9, 0.99), fused=True)
     ]
     if kernels:
-        dtype = torch.bfloat16 if precision == "bf16" else torch.float32
-        made.append(Muon(kernels, config.learning_rate, config.weight_decay, dtype))
+        dtype = _DTYPES.get(precision, torch.float32)
+        rate, decay = config.learning_rate, config.weight_decay
+        made.append(Muon(kernels, rate, decay, dtype, goes_on=precision == "fp16"))
     return made
+
+
+class LossScaler:
+    """Decides on the device whether a step counts, and scales the loss in fp16 (Micikevicius et al. 2018).
+
+    A step whose loss or gradient is not finite leaves weights and optimizers alone, as do all that follow it. In fp16
+    small gradients would become 0: the loss is multiplied by a scale before the backward pass, and the gradients are
+    divided by it after. When they overflow because of that, the step alone is skipped and the scale halved; it doubles
+    after many sound steps. At a scale of 1 it is not the scale's fault any more.
+    """
+
+    def __init__(
+        self, network: nn.Module, optimizers: Sequence[torch.optim.Optimizer], precision: str, device: torch.device
+    ) -> None:
+        self._weights = [weight for weight in network.parameters() if weight.requires_grad]
+        self._broken = torch.zeros((), device=device)  # 1 from the first step on that is not finite
+        self.skipped = self._broken  # float32 [], not 0 where optimizers are to leave everything as it is
+        self._state: dict[str, Tensor] = {}  # the scale, and for how many steps it has been sound; empty without
+        if precision == "fp16":
+            self.skipped = torch.zeros((), device=device)
+            self._state["scale"] = torch.full((), _FIRST_SCALE, device=device)
+            self._state["sound"] = torch.zeros((), dtype=torch.int32, device=device)
+        for optimizer in optimizers:
+            vars(optimizer)["found_inf"] = self.skipped
+
+    def scaled(self, loss: Tensor) -> Tensor:
+        """The loss to go backward from."""
+        return loss * self._state["scale"] if self._state else loss
+
+    def unscale_gradients(self) -> None:
+        """Make the gradients those of the loss itself; to be done before they are looked at."""
+        if self._state:
+            gradients = [weight.grad for weight in self._weights if weight.grad is not None]
+            torch._foreach_mul_(gradients, 1 / self._state["scale"])
+
+    def judge(self, seen: Tensor) -> None:
+        """Decide on the step to be taken from float32 [2] on the device: its loss, and the norm of its gradient.
+
+        The norm becomes 0 where the step is skipped because the scale was too large.
+        """
+        if not self._state:
+            self._note_broken(seen)
+            return
+        (loss, norm), scale = seen.unbind(), self._state["scale"]
+        overflow = torch.isfinite(loss) & ~torch.isfinite(norm) & (scale > 1) & (self._broken == 0)
+        norm.masked_fill_(overflow, 0)
+        self._note_broken(seen)
+        too_large = overflow.float()
+        torch.maximum(self._broken, too_large, out=self.skipped)
+        torch._amp_update_scale_(scale, self._state["sound"], too_large, 2.0, 0.5, _SCALE_GROWS_AFTER)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What a checkpoint keeps of it; nothing but in fp16."""
+        return {f"{type(self).__name__}/{name}": value for name, value in self._state.items()}
+
+    def load(self, tensors: dict[str, Tensor]) -> None:
+        """Take back, out of `tensors`, what `tensors()` gave; where it is missing or not needed it stays as it is."""
+        for name in ("scale", "sound"):
+            value = tensors.pop(f"{type(self).__name__}/{name}", None)
+            if value is not None and name in self._state:
+                self._state[name].copy_(value)
+
+    def _note_broken(self, seen: Tensor) -> None:
+        torch.maximum(self._broken, (~torch.isfinite(seen.sum())).float(), out=self._broken)
 
 
 def learning_rate(config: TrainingConfig, step: int, progress: float) -> float:

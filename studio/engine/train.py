@@ -69,9 +69,10 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
 
     Inside a tick nothing is read back from the device: losses and gradient norms go to a buffer there, and a step whose
     loss or gradient is not finite leaves the weights alone, on the device itself, as do all that follow it in the tick.
-    After the tick one copy brings the buffer over; if it holds such a step, NotFiniteError is raised.
+    After the tick one copy brings the buffer over; if it holds such a step, NotFiniteError is raised. A step left out
+    because its loss was scaled too much for fp16 is none.
     """
-    config, recipe, optimizers = training.config, training.recipe, training.optimizers
+    config, recipe, optimizers, scaler = training.config, training.recipe, training.optimizers, training.scaler
     weights = [weight for weight in training.network.parameters() if weight.requires_grad]
     rng = torch.Generator(training.device)
     speed, steps_a_tick = Speedometer(config.batch_size), 1
@@ -90,9 +91,6 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         first_step = training.step
         count = min(steps_a_tick, config.steps - first_step) if config.steps else steps_a_tick
         seen = torch.zeros(2, count, device=training.device)  # losses and gradient norms
-        broken = torch.zeros((), device=training.device)  # 1 from the first step on that is not finite
-        for optimizer in optimizers:
-            vars(optimizer)["found_inf"] = broken  # what a step looks at before it changes a weight
         training.network.train()
         for i in range(count):
             rng.manual_seed(step_seed(config.seed, training.step))
@@ -104,10 +102,11 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
                 with devices.autocast(training.device.type, training.precision):
                     share = recipe.weight(piece) / recipe.weight(batch)
                     loss = recipe.loss(training.network, piece, config, rng) * share
-                loss.backward()
+                scaler.scaled(loss).backward()
                 seen[0, i] += loss.detach()
+            scaler.unscale_gradients()
             seen[1, i] = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)
-            torch.maximum(broken, (~torch.isfinite(seen[:, i].sum())).float(), out=broken)
+            scaler.judge(seen[:, i])
             for optimizer in optimizers:
                 optimizer.step()
             training.network.zero_grad(set_to_none=True)

@@ -26,7 +26,7 @@ from studio.engine.batches import DeviceSprites, TrainSet, at_most, sampled
 from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
-from studio.engine.optim import Average, learning_rate, make_optimizers
+from studio.engine.optim import Average, LossScaler, learning_rate, make_optimizers
 from studio.engine.pace import seldom, told
 from studio.engine.placing import placed
 from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, reading, sweep_starts, writing
@@ -53,6 +53,7 @@ class Training:
     network: nn.Module
     average: Average
     optimizers: list[torch.optim.Optimizer]
+    scaler: LossScaler
     sprites: Sprites
     split: Split  # of `sprites`; `train_set` and `heldout` are those for training and for validation
     train_sample: Sprites  # of those in `train_set`; all of them unless there are very many
@@ -121,7 +122,7 @@ class Training:
         parts = {
             "model": self.network.state_dict(),
             "average": self.average.network.state_dict(),
-            "optimizer": checkpoints.optimizer_tensors(self.optimizers),
+            "optimizer": checkpoints.optimizer_tensors(self.optimizers) | self.scaler.tensors(),
         }
         with writing(self.run.path):
             checkpoints.save(self.run.checkpoints, info, parts)
@@ -240,13 +241,14 @@ def _assemble(
     network = network.to(target).to(memory_format=torch.channels_last)
     if lacks := news_of_lacks(run.path):
         notices = [*notices, Notice("info", f"The drive of {run.path} can't do all that others can.", lacks)]
+    optimizers = make_optimizers(network, config, precision)
     return Training(
         run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
         device=target, precision=precision,
         train_set=train_set, heldout=DeviceSprites(heldout, target),
         network=network, average=Average(network, config.ema_halflife_sprites),
-        optimizers=make_optimizers(network, config, precision), sprites=sprites, split=split, train_sample=sample,
-        heldout_sprites=heldout.rgba, style=load_style(run, record), notices=[*notices],
+        optimizers=optimizers, scaler=LossScaler(network, optimizers, precision, target), sprites=sprites, split=split,
+        train_sample=sample, heldout_sprites=heldout.rgba, style=load_style(run, record), notices=[*notices],
     )  # fmt: skip
 
 
@@ -275,6 +277,7 @@ def _load_newest(training: Training) -> None:
     if found:
         checkpoints.load_into(training.network, parts["model"], path.name)
         checkpoints.load_into(training.average.network, parts["average"], path.name)
+        training.scaler.load(parts["optimizer"])
         checkpoints.load_optimizers(training.optimizers, parts["optimizer"])
         training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
         training.checkpoint_number = number

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig
-from studio.engine.optim import Average, Muon, learning_rate, make_optimizers, orthogonal
+from studio.engine.optim import Average, LossScaler, Muon, learning_rate, make_optimizers, orthogonal
 
 
 def test_the_rate_rises_stays_and_falls() -> None:
@@ -91,6 +91,76 @@ def test_muon_leaves_out_a_step_that_is_not_finite() -> None:
     weight.grad = torch.full((4, 4), torch.nan)
     muon.step()
     assert torch.equal(weight, torch.ones(4, 4))
+
+
+def tiny_fp16() -> tuple[nn.Module, list[torch.optim.Optimizer], LossScaler]:
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Conv2d(4, 8, 3), nn.Flatten(), nn.Linear(8, 1))
+    optimizers = make_optimizers(network, TrainingConfig(), "fp16")
+    return network, optimizers, LossScaler(network, optimizers, "fp16", torch.device("cpu"))
+
+
+def fp16_step(network: nn.Module, optimizers: list[torch.optim.Optimizer], scaler: LossScaler, times: float) -> Tensor:
+    """A step whose gradient is multiplied; returns what was seen of it."""
+    loss = network(torch.ones(2, 4, 3, 3)).square().mean()
+    (scaler.scaled(loss) * times).backward()
+    scaler.unscale_gradients()
+    seen = torch.stack([loss.detach(), nn.utils.clip_grad_norm_(network.parameters(), 1.0)])
+    scaler.judge(seen)
+    for optimizer in optimizers:
+        optimizer.step()
+    network.zero_grad()
+    return seen
+
+
+def test_the_scale_adapts_and_a_skipped_step_leaves_everything_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.engine.optim._SCALE_GROWS_AFTER", 2)
+    network, optimizers, scaler = tiny_fp16()
+    fp16_step(network, optimizers, scaler, 1.0)
+
+    def everything() -> list[Tensor]:
+        states = [value for one in optimizers for state in one.state.values() for value in state.values()]
+        return [tensor.detach().clone() for tensor in (*network.parameters(), *states)]
+
+    before = everything()
+    seen = fp16_step(network, optimizers, scaler, torch.inf)
+    assert float(seen[1]) == 0 and float(scaler.skipped) == 1
+    assert all(torch.equal(*pair) for pair in zip(before, everything(), strict=True))
+    scales = [float(scaler.tensors()["LossScaler/scale"])]
+    for _ in range(2):
+        fp16_step(network, optimizers, scaler, 1.0)
+        scales.append(float(scaler.tensors()["LossScaler/scale"]))
+    assert scales == [2.0**15, 2.0**15, 2.0**16]
+    assert not any(torch.equal(*pair) for pair in zip(before, everything(), strict=True))
+
+
+def test_what_no_scale_mends_breaks_the_run_at_once_in_fp16() -> None:
+    network, optimizers, scaler = tiny_fp16()
+    seen = torch.tensor([torch.nan, 1.0])
+    scaler.judge(seen)
+    before = [weight.detach().clone() for weight in network.parameters()]
+    fp16_step(network, optimizers, scaler, 1.0)  # sound, but after one that was not
+    assert all(torch.equal(*pair) for pair in zip(before, network.parameters(), strict=True))
+
+
+def test_checkpoints_of_other_precisions_have_no_scale_and_are_read() -> None:
+    *_, scaler = tiny_fp16()
+    scaler.judge(torch.tensor([1.0, torch.inf]))
+    kept = scaler.tensors()
+    network, optimizers, again = tiny_fp16()
+    again.load({})
+    assert float(again.tensors()["LossScaler/scale"]) == 2.0**16
+    other, held = {**kept, "AdamW/0/step": torch.ones(())}, {**kept}
+    again.load(other)
+    assert again.tensors() == kept and list(other) == ["AdamW/0/step"]
+    plain = LossScaler(network, optimizers, "bf16", torch.device("cpu"))
+    plain.load(held)
+    assert not plain.tensors() and not held and plain.scaled(kept["LossScaler/scale"]) is kept["LossScaler/scale"]
+
+
+def test_small_gradients_are_orthogonalised_in_fp16_too() -> None:
+    matrices = 1e-6 * torch.randn(2, 8, 12, generator=torch.Generator().manual_seed(1))
+    assert torch.allclose(orthogonal(matrices, torch.float16).float(), orthogonal(matrices), atol=0.02)
 
 
 def test_the_average_has_its_half_life() -> None:

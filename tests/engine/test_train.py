@@ -77,12 +77,18 @@ def test_the_run_folder_is_the_record(run_path: Path, sprites: Sprites) -> None:
     assert not list(run_path.rglob("*.pkl")) + list(run_path.rglob("*.pt"))
 
 
-@pytest.mark.parametrize("train", [train_generator, train_classifier])
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize(
+    ("train", "precision"),
+    [
+        (train_generator, "fp32"), (train_classifier, "fp32"), (train_generator, "bf16"), (train_classifier, "bf16"),
+        (train_generator, "fp16"),
+    ],
+)  # fmt: skip
 def test_stop_and_resume_is_bit_identical_to_never_stopping(
-    tmp_path: Path, sprites: Sprites, train: Any, precision: str
+    tmp_path: Path, sprites: Sprites, train: Any, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     changes = {"steps": 9, "flip": True, "shift_px": 1, "precision": precision}
+    monkeypatch.setattr("studio.engine.optim._SCALE_GROWS_AFTER", 3)  # which resuming must not forget
     list(train(tmp_path / "whole", sprites, **changes))
     control = Control()
     for event in train(tmp_path / "parts", sprites, control, **changes):
@@ -102,7 +108,7 @@ def test_a_run_keeps_its_precision_on_its_device(run_path: Path, sprites: Sprite
     """'auto' is decided once: a busy moment in a later probe must not turn it into another run."""
     list(train_generator(run_path, sprites, Control(stop=True), precision="auto"))
     for device, precision in ((CPU, "fp32"), (replace(CPU, name="another CPU"), "bf16")):
-        now = replace(device, bf16=True)
+        now = replace(device, precision="bf16")
         assert load_model(run_path, "last", now).precision == precision
         started = of_kind(list(train_resumed(run_path, now, Control(stop=True))), RunStarted)[0]
         assert started.precision == precision
@@ -142,9 +148,11 @@ class _CountReadBacks(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-@pytest.mark.parametrize("train", [train_generator, train_classifier])
-def test_no_step_reads_back_from_the_device(run_path: Path, sprites: Sprites, train: Any) -> None:
-    events = train(run_path, sprites, steps=60, holdout=0.0)
+@pytest.mark.parametrize(
+    ("train", "precision"), [(train_generator, "fp32"), (train_generator, "fp16"), (train_classifier, "fp32")]
+)
+def test_no_step_reads_back_from_the_device(run_path: Path, sprites: Sprites, train: Any, precision: str) -> None:
+    events = train(run_path, sprites, steps=60, holdout=0.0, precision=precision)
     while not isinstance(next(events), SamplesReady):
         pass
     with _CountReadBacks() as read_backs:

@@ -102,6 +102,55 @@ def test_a_loss_that_is_no_number_before_any_checkpoint_begins_anew(
     assert of_kind(events, RunFinished)[0].step == 4
 
 
+class _Overflowing(Generator):
+    """A generator whose gradient is infinite, though its loss is not, in some of its calls."""
+
+    def __init__(self, overflows: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls, self.overflows = 0, overflows
+        monkeypatch.setitem(catalogue.recipes(), self.name, self)
+
+    def loss(self, *arguments: Any) -> torch.Tensor:
+        loss = super().loss(*arguments)
+        if self.overflows(self.calls):
+            loss.register_hook(lambda gradient: gradient * math.inf)
+        self.calls += 1
+        return loss
+
+
+def test_in_fp16_a_step_that_overflows_is_left_out_and_is_no_setback(
+    tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.optim._FIRST_SCALE", 256.0)  # too small to overflow by itself
+    found = {}
+    for precision, overflowing in (("fp32", {}), ("fp16", {}), ("overflow", {2, 5})):
+        recipe = _Overflowing(lambda call, overflowing=overflowing: call in overflowing, monkeypatch)  # type: ignore[misc]
+        config = small_generator(steps=7, precision=precision if precision == "fp32" else "fp16")
+        events = list(train_new(tmp_path / precision, sprites, recipe, config, CPU, Control()))
+        assert not of_kind(events, SteppedBack) and of_kind(events, RunFinished)[0].step == 7
+        chunks = of_kind(events, LossChunk)
+        found[precision] = [
+            np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("losses", "grad_norms")
+        ]
+    for fp32, fp16 in zip(found["fp32"], found["fp16"], strict=True):
+        assert fp16 == pytest.approx(fp32, rel=0.02)
+    assert np.flatnonzero(found["overflow"][1] == 0).tolist() == [2, 5]
+    assert np.isfinite(found["overflow"]).all()
+    (saved,) = (tmp_path / "overflow" / "checkpoints").iterdir()
+    kept = load_file(saved / "optimizer.safetensors")
+    assert float(kept["LossScaler/scale"]) == 64 and int(kept["LossScaler/sound"]) == 1
+    assert {float(value) for name, value in kept.items() if name.endswith("/step")} == {5.0}  # of seven
+
+
+def test_in_fp16_a_gradient_that_no_scale_makes_finite_is_a_setback(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.optim._FIRST_SCALE", 4.0)
+    recipe = _Overflowing(lambda call: call < 3, monkeypatch)  # at a scale of 4, 2 and 1
+    config = small_generator(steps=5, precision="fp16")
+    events = list(train_new(run_path, sprites, recipe, config, CPU, Control()))
+    assert of_kind(events, SteppedBack) == [SteppedBack(2, 0, 0.5)] and of_kind(events, RunFinished)[0].step == 5
+
+
 class _Hungry(Classifier):
     """A classifier for which the device has no memory when it gets more than `most` sprites at once."""
 

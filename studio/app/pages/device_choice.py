@@ -57,7 +57,7 @@ class DeviceChoice(QWidget):
     def speed(self, precision: str) -> float:
         """Sprites per second that were measured on the chosen device; 0 when they were not."""
         device = self.picker.selected()
-        asked = ("fp32", "bf16") if precision == "auto" else (precision,)
+        asked = ("fp32", "bf16", "fp16") if precision == "auto" else (precision,)
         return max(self._speeds.get((device, name), 0.0) for name in asked)
 
     def measure(self, recipe: Recipe, config: TrainingConfig, sprites: Sprites) -> None:

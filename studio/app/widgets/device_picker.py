@@ -14,7 +14,7 @@ from studio.app.widgets import labels
 from studio.app.widgets.speed_bars import Speed, SpeedBars
 from studio.core import wording
 
-_KINDS = {"cuda": "CUDA", "mps": "Metal", "cpu": "CPU"}
+_KINDS = {"cuda": "CUDA", "xpu": "XPU", "mps": "Metal", "cpu": "CPU"}
 _INDENT = 26  # where a radio button's text begins
 _MEASURE = "Take real training steps on every device and show which is the fastest."
 _CANCEL = "End the measurement; what is known stays."
@@ -38,7 +38,7 @@ class DeviceLike(Protocol):
     @property
     def threads(self) -> int: ...
     @property
-    def bf16(self) -> bool: ...
+    def precision(self) -> str: ...
     @property
     def problem(self) -> str: ...
 
@@ -114,7 +114,7 @@ class DevicePicker(QWidget):
     def set_measurement(
         self, device_id: str, precision: str, sprites_per_s: float, transfer_ms: float, compute_ms: float
     ) -> None:
-        """Show what a device did in a precision ('fp32', 'bf16'); per step: milliseconds in transfer and in compute."""
+        """Show what a device did in a precision ('fp32', 'bf16'...); per step: milliseconds in transfer, in compute."""
         self._speeds.setdefault(device_id, {})[precision] = Speed(sprites_per_s, transfer_ms, compute_ms)
         self._show_speeds()
 
@@ -199,6 +199,6 @@ def _facts(device: DeviceLike) -> str:
         facts.append(f"{wording.memory(device.memory_free_bytes, device.memory_total_bytes)} free")
     if device.threads:
         facts.append(wording.count(device.threads, "thread"))
-    if device.bf16:
-        facts.append("bf16")
+    if device.precision != "fp32":
+        facts.append(device.precision)
     return " · ".join(facts)

@@ -14,8 +14,7 @@ from studio.core import wording
 
 _BAR = 8  # pixels high
 _GAP = 8
-_ORDER = ("fp32", "bf16")
-_WORDS = {"fp32": "full precision (fp32)", "bf16": "mixed precision (bf16)"}
+_WORDS = {"fp32": "full precision (fp32)", "bf16": "mixed precision (bf16)", "fp16": "mixed precision (fp16)"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class SpeedBars(QWidget):
 
     def set_speeds(self, speeds: Mapping[str, Speed], longest: float) -> None:
         """Show these, by precision; a bar of the whole width would be `longest` sprites per second."""
-        known = [name for name in _ORDER if name in speeds] + sorted(set(speeds) - set(_ORDER))
+        known = [name for name in _WORDS if name in speeds] + sorted(set(speeds) - set(_WORDS))
         self._speeds = [(name, speeds[name]) for name in known]
         self._longest = max(longest, 1e-9)
         words = "\n".join(_sentence(name, speed) for name, speed in self._speeds)

@@ -26,11 +26,11 @@ class Device:
     memory_total_bytes: int = 0
     cores: int = 0
     threads: int = 0
-    bf16: bool = False
+    precision: str = "fp32"
     problem: str = ""
 
 
-CARD = Device("cuda:0", "cuda", "NVIDIA GeForce RTX 4070", 9 * GB, 12 * GB, bf16=True)
+CARD = Device("cuda:0", "cuda", "NVIDIA GeForce RTX 4070", 9 * GB, 12 * GB, precision="bf16")
 BROKEN = Device("cuda:1", "cuda", "NVIDIA GeForce GTX 960", 0, 2 * GB, problem="A training step failed: too old")
 CPU = Device("cpu", "cpu", "A CPU with a name that is far too long for the narrow column", 20 * GB, 32 * GB, 8, 4)
 
