@@ -36,10 +36,10 @@ _NAME = "similar-*.npy"
 def grouped(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Sprites]:
     """The same sprites, with near twins in one group; yields Progress.
 
-    Files are groups already (see `Sprites`). One that is larger than a tenth of its class, and than an animation, is
-    a sheet: it is cut into runs of eight. Then moved, mirrored or recoloured copies of sprites join them, and then those
-    that are like others but for a few pixels, the most alike first. None joins where the group would become
-    larger than a tenth of its class, so that a long chain of near twins is cut where it is weakest.
+    Files are groups already (see `Sprites`). One that is larger than a tenth of its class, and than an animation, is a
+    sheet and is cut into runs of eight. Then come moved, mirrored and recoloured copies, then sprites that differ in a
+    few pixels, the most alike first. None joins a group that would become larger than a tenth of its class, so that a
+    long chain of near twins is cut where it is weakest.
 
     With `cache_dir`, pairs of sprites are not looked for again.
     """
