@@ -8,7 +8,6 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Literal
 
 from PySide6.QtCore import QObject, QThread, Signal
@@ -17,12 +16,12 @@ from studio.app.mailbox import Mailbox
 from studio.core import logs
 from studio.core.errors import StudioError
 from studio.core.events import Event, Events, Halted, JobFailed, LossChunk, Progress
+from studio.core.failures import in_words
 
 Outcome = Literal["done", "failed", "cancelled"]
 
 _log = logging.getLogger(__name__)
 _STACK_BYTES = 64 << 20  # macOS gives a thread 512 KB, too little for torch
-_PLUGIN_PACKAGES = ("studio.recipes", "studio.exports", "studio.data.sources")
 
 
 @dataclass(frozen=True)
@@ -197,30 +196,11 @@ class Worker(QThread):
 
 
 def failure(error: Exception) -> JobFailed:
-    """What to tell the user of an error: its own words, or for a bug the traceback and the plug-in it arose in."""
-    if isinstance(error, StudioError):
-        return JobFailed(error.title, error.hint)
-    details = "".join(traceback.format_exception(error))
-    if isinstance(error, OSError) and error.filename:
-        return JobFailed(f"Can't use {error.filename}.", f"{error.strerror or error}.", details)
-    plugin = _plugin_of(error)
-    if plugin:
-        return JobFailed(f"The plug-in '{plugin}' failed.", f"{type(error).__name__}: {error}", details)
-    return JobFailed("Something went wrong inside the studio.", f"{type(error).__name__}: {error}", details)
+    """What to tell the user of an error, with the traceback of one that the studio or a plug-in did not foresee."""
+    title, hint = in_words(error, otherwise="Something went wrong inside the studio.")
+    foreseen = isinstance(error, StudioError)
+    return JobFailed(title, hint, "" if foreseen else "".join(traceback.format_exception(error)))
 
 
 def _urgency(job: Job) -> tuple[bool, bool, bool]:
     return (not job.cancelled, not job.hurried, job.background)
-
-
-def _plugin_of(error: Exception) -> str:
-    """The name of the first plug-in on the way to the error; empty when there was none."""
-    offered = {entry.module: entry.name for group in _PLUGIN_PACKAGES for entry in entry_points(group=group)}
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        module = str(frame.f_globals.get("__name__", ""))
-        package, _, name = module.rpartition(".")
-        if module in offered:
-            return offered[module]
-        if package in _PLUGIN_PACKAGES and name != "base":
-            return name
-    return ""

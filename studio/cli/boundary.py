@@ -16,6 +16,7 @@ from studio.cli.interrupts import ending
 from studio.core import logs
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
+from studio.core.failures import in_words
 from studio.core.process import prepare_for_training
 
 _log = logging.getLogger(__name__)
@@ -67,10 +68,10 @@ def _guarded(words: list[str]) -> int:
     except OSError as error:
         where = f" ({os.fsdecode(error.filename)})" if error.filename else ""
         return _failed(f"The system says: {error.strerror or error}{where}.", "", args, FAILED)
-    except Exception as error:  # noqa: BLE001 - the boundary: anything that gets here is a bug of the studio's
-        title = f"This is a bug in the studio: {type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - the boundary: what gets here is a bug, the studio's or a plug-in's
+        title, what = in_words(error, otherwise="This is a bug in the studio.")
         hint = "" if getattr(args, "debug", False) else "The same command with --debug shows where it happened."
-        return _failed(title, hint, args, FAILED)
+        return _failed(f"{title.removesuffix('.')}: {what}", hint, args, FAILED)
 
 
 def _failed(title: str, hint: str, args: argparse.Namespace, code: int) -> int:

@@ -37,6 +37,10 @@ class DeviceFullError(DeviceError):
     """A device that has no memory left."""
 
 
+class StepTooLargeError(DeviceFullError):
+    """A device that has no memory left for a training step."""
+
+
 class RunError(StudioError):
     """A run folder that is busy, damaged, from a newer version, or can't be written."""
 

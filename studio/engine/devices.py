@@ -128,8 +128,8 @@ def autocast(device_type: str, precision: str) -> contextlib.AbstractContextMana
 
 
 @contextlib.contextmanager
-def faults(device: torch.device) -> Iterator[None]:
-    """Turn what torch says of a device that is full or lost into a DeviceError; other errors pass."""
+def faults(device: torch.device, full: type[DeviceFullError] = DeviceFullError) -> Iterator[None]:
+    """Turn what torch says of a device that is full or lost into a DeviceError (`full` if full); other errors pass."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -137,7 +137,7 @@ def faults(device: torch.device) -> Iterator[None]:
         if isinstance(error, torch.OutOfMemoryError | MemoryError) or any(words in said for words in _FULL):
             of_the_host = isinstance(error, MemoryError) or _FULL_HOST in said
             title = f"{_NAMES['cpu'] if of_the_host else _named(device)} has no memory left."
-            raise DeviceFullError(title, _FULL_HINT) from error
+            raise full(title, _FULL_HINT) from error
         if isinstance(error, torch.AcceleratorError) or said.startswith(_LOST):
             lost = _NAMES["cuda"] if device.type == "cpu" else _named(device)  # a card lost before ends work there, too
             title = f"{lost} has stopped working: {_first_line(error).rstrip('.')}."

@@ -83,8 +83,9 @@ class Progress:
     elapsed_s: records.Seconds
     headline: Mapping[str, float]
     message: str = ""  # why it failed
-    setbacks: int = 0  # how often it has stepped back from a loss that was no number
-    pieces: int = 1  # that a batch is taken in, where it does not fit the device at once
+    setbacks: int = 0  # how often it has stepped back from a loss that was no number; some are forgiven
+    pieces: int = 1  # micro-batches that a batch is taken in, where it does not fit the device at once
+    device_name: str = ""  # where it was trained last
 
 
 class RunDir:

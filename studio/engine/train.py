@@ -7,14 +7,16 @@ import functools
 import math
 from collections.abc import Callable, Generator
 from pathlib import Path
+from types import TracebackType
 from typing import Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import DeviceFullError, NotFiniteError, StudioError, UnwritableError
+from studio.core.errors import NotFiniteError, StepTooLargeError, UnwritableError
 from studio.core.events import (
     CheckpointSaved,
     Classified,
@@ -27,6 +29,7 @@ from studio.core.events import (
     RunStarted,
     SamplesReady,
 )
+from studio.core.failures import in_words
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import true_pixels
 from studio.engine import devices
@@ -72,7 +75,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     After the tick one copy brings the buffer over; if it holds such a step, NotFiniteError is raised. A step left out
     because its loss was scaled too much for fp16 is none.
     """
-    config, recipe, optimizers, scaler = training.config, training.recipe, training.optimizers, training.scaler
+    config, optimizers, scaler = training.config, training.optimizers, training.scaler
     weights = [weight for weight in training.network.parameters() if weight.requires_grad]
     rng = torch.Generator(training.device)
     speed, steps_a_tick = Speedometer(config.batch_size), 1
@@ -81,7 +84,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     validated_epoch = training.step * config.batch_size // len(training.train_set)
 
     control.live = training.model()
-    yield from training.notices
+    yield from training.take_notices()
     yield _started(training)
     if training.step == 0:
         yield from sampling.timed(live_samples(training, control))
@@ -93,22 +96,14 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         seen = torch.zeros(2, count, device=training.device)  # losses and gradient norms
         training.network.train()
         for i in range(count):
-            rng.manual_seed(step_seed(config.seed, training.step))
             set_learning_rate(optimizers, training.learning_rate())
-            batch = training.train_set.batch(
-                training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng
-            )
-            for piece in batch.pieces(training.pieces):
-                with devices.autocast(training.device.type, training.precision):
-                    share = recipe.weight(piece) / recipe.weight(batch)
-                    loss = recipe.loss(training.network, piece, config, rng) * share
-                scaler.scaled(loss).backward()
-                seen[0, i] += loss.detach()
+            seen[0, i] = _add_gradients(training, rng)
             scaler.unscale_gradients()
             seen[1, i] = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)
             scaler.judge(seen[:, i])
-            for optimizer in optimizers:
-                optimizer.step()
+            with devices.faults(training.device, full=StepTooLargeError):
+                for optimizer in optimizers:
+                    optimizer.step()
             training.network.zero_grad(set_to_none=True)
             training.step += 1
             training.average.update(training.step * config.batch_size, config.batch_size)
@@ -134,6 +129,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
             control.sample_now = False
             yield from sampling.timed(live_samples(training, control))
         yield from quality.advance()
+        yield from training.take_notices()
 
     yield from save(training, control)
     if not control.stop:
@@ -143,6 +139,40 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     training.elapsed_s = clock.now_s()
     yield from until_written(control, training.write_state, reason)
     yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
+
+
+def _add_gradients(training: Training, rng: torch.Generator) -> Tensor:
+    """Forward and backward of the next step's batch; returns its loss, a scalar on the device.
+
+    Where the device has no room for that, it is done anew in smaller micro-batches. Raises StepTooLargeError.
+    """
+    while True:
+        try:
+            with devices.faults(training.device, full=StepTooLargeError):
+                return _batch_gradients(training, rng)
+        except StepTooLargeError as error:
+            if training.step_is_too_large():
+                raise
+            training.make_micro_batches_smaller(error.title)
+        # Not before here is what has failed free again: its error holds it.
+        training.network.zero_grad(set_to_none=True)
+        devices.give_back_memory(training.device)
+
+
+def _batch_gradients(training: Training, rng: torch.Generator) -> Tensor:
+    config, recipe = training.config, training.recipe
+    rng.manual_seed(step_seed(config.seed, training.step))
+    batch = training.train_set.batch(
+        training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng
+    )
+    total = torch.zeros((), device=training.device)
+    for micro_batch in batch.micro_batches(training.micro_batches.count):
+        with devices.autocast(training.device.type, training.precision):
+            share = recipe.weight(micro_batch) / recipe.weight(batch)
+            loss = recipe.loss(training.network, micro_batch, config, rng) * share
+        training.scaler.scaled(loss).backward()
+        total += loss.detach()
+    return total
 
 
 def validate(training: Training, control: Control) -> Events:
@@ -155,15 +185,17 @@ def validate(training: Training, control: Control) -> Events:
 
 
 def save(training: Training, control: Control) -> Events:
-    """Validate, if that was not just done, and write a checkpoint: yields Validated and CheckpointSaved.
+    """Write a checkpoint, and validate it if that was not just done: yields Validated and CheckpointSaved.
 
-    Nothing happens when this step is on disk already: replacing a sound checkpoint would put it at risk.
+    First comes what can't be had again: whatever validation meets, the weights are kept. Nothing happens when this step
+    is on disk already: replacing a sound checkpoint would put it at risk.
     """
     if training.saved_step == training.step:
         return
-    if training.validated is None or training.validated.step != training.step:
-        yield from validate(training, control)
     path = yield from until_written(control, training.save)
+    if not training.is_validated():
+        yield from validate(training, control)
+        yield from until_written(control, training.add_figures)
     yield CheckpointSaved(training.step, path)
 
 
@@ -211,10 +243,11 @@ def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
 def _tended(make: Generator[Event, None, Training], path: Path, device: Device, control: Control) -> Events:
     """Drive a training; what more care may help against does not end it: it goes on from its newest checkpoint.
 
-    A loss that is no number: at half the rate, MOST_SETBACKS times at most. A full device: with batches in pieces.
+    A loss that is no number: at half the rate, MOST_SETBACKS times at most, of which some are forgiven in time. No room
+    for the optimizers' work: with smaller micro-batches, which leave more to it.
     """
     target = torch.device(device.id)
-    take_care: Callable[[Training], None] = _carry_on
+    take_care: Callable[[Training], None] = Training.say_how_it_was_left
     while True:
         with devices.faults(target):
             training = yield from make
@@ -225,10 +258,10 @@ def _tended(make: Generator[Event, None, Training], path: Path, device: Device, 
             if training.setbacks == MOST_SETBACKS:
                 raise
             take_care = functools.partial(Training.slow_down, why=error.title, failed_step=error.step)
-        except DeviceFullError as error:
-            if training.pieces >= training.config.batch_size:
+        except StepTooLargeError as error:
+            if training.step_is_too_large():
                 raise
-            take_care = functools.partial(Training.take_smaller_pieces, why=error.title)
+            take_care = functools.partial(Training.make_micro_batches_smaller, why=error.title)
         finally:
             del training
             devices.give_back_memory(target)
@@ -239,22 +272,28 @@ def _guarded(training: Training, take_care: Callable[[Training], None], control:
     """Drive a training; whatever ends it, the lock is given back, and the record says if it failed."""
     clock = Stopwatch(training.elapsed_s)
     quality = QualityMeter(training, control, clock)
-    try:
+    with contextlib.ExitStack() as at_the_end:
+        at_the_end.callback(_let_go, training, control, quality)
+        at_the_end.push(functools.partial(_record_failure, training))
         take_care(training)
         with devices.faults(training.device):
             yield from advised(clock.timed(train(training, control, clock, quality)), read_history(training.run.path))
-    except (StudioError, RuntimeError, OSError) as error:
+
+
+def _record_failure(
+    training: Training, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+) -> None:
+    """Write down what has ended a training: any error, not that it was closed or interrupted."""
+    if isinstance(error, Exception):
+        words = in_words(error, otherwise="Something went wrong inside the studio.")
         with contextlib.suppress(UnwritableError):  # to be said is what has ended the run
-            training.write_state("failed", str(error))
-        raise
-    finally:
-        control.live = None
-        quality.close()
-        training.close()
+            training.write_state("failed", " ".join(words).strip())
 
 
-def _carry_on(training: Training) -> None:
-    """Nothing has gone wrong yet."""
+def _let_go(training: Training, control: Control, quality: QualityMeter) -> None:
+    control.live = None
+    quality.close()
+    training.close()
 
 
 def _started(training: Training) -> RunStarted:

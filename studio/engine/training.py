@@ -35,6 +35,35 @@ from studio.engine.style_file import load_style, save_style
 from studio.recipes.base import Recipe, Spec
 
 VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a steady figure
+SOUND_CHECKPOINTS = 10  # in a row, after which it is tried whether all is as well as it was before some trouble
+
+
+class MicroBatches:
+    """In how many parts a batch is taken: in more when the device is full, in fewer again when it may be no longer."""
+
+    def __init__(self, count: int = 1) -> None:
+        self.count = count
+        self._sound = 0  # checkpoints since the last change
+        self._patience = SOUND_CHECKPOINTS  # before fewer are tried
+        self._on_trial = False  # fewer, since the last checkpoint
+
+    def make_smaller(self) -> bool:
+        """Take twice as many. False when that was to be expected: it was only a trial whether fewer would do."""
+        was_trial = self._on_trial
+        if was_trial:
+            self._patience *= 2
+        self.count, self._sound, self._on_trial = 2 * self.count, 0, False
+        return not was_trial
+
+    def checkpoint_saved(self) -> bool:
+        """Try half as many after some time without trouble. True when a trial has just turned out well."""
+        went_well, self._on_trial = self._on_trial, False
+        if went_well:
+            self._patience = SOUND_CHECKPOINTS
+        self._sound += 1
+        if self.count > 1 and self._sound >= self._patience:
+            self.count, self._sound, self._on_trial = self.count // 2, 0, True
+        return went_well
 
 
 @dataclass(eq=False)
@@ -47,6 +76,7 @@ class Training:
     config: TrainingConfig
     spec: Spec
     device: torch.device
+    device_name: str
     precision: str
     train_set: TrainSet
     heldout: DeviceSprites
@@ -65,8 +95,9 @@ class Training:
     saved_step: int = -1  # of the newest checkpoint that is known to be sound
     measuring_step: int | None = None  # of the checkpoint whose sprites are being measured, which takes a while
     setbacks: int = 0  # as in Progress
-    pieces: int = 1
-    notices: list[Event] = field(default_factory=list)
+    sound_checkpoints: int = 0  # since the last setback, or since one was forgiven
+    micro_batches: MicroBatches = field(default_factory=MicroBatches)
+    notices: list[Event] = field(default_factory=list)  # to be said at the next opportunity
     validated: Validated | None = None
     headline: Mapping[str, float] = field(default_factory=dict)  # as in Progress
 
@@ -104,6 +135,7 @@ class Training:
         """
         if self.saved_step != self.step:
             self._save_checkpoint()
+            self._recover()
         if self.validated is not None:
             self.run.save_confusion(self.validated)
         self.write_state("training")
@@ -116,8 +148,21 @@ class Training:
             )  # fmt: skip
         return checkpoints.path_of(self.run.checkpoints, self.step)
 
+    def add_figures(self) -> None:
+        """Write to the newest checkpoint what validation has found out about it since. Raises UnwritableError."""
+        if self.is_validated():
+            assert self.validated is not None
+            with writing(self.run.path):
+                checkpoints.add_metrics(self.run.checkpoints, self.step, self.validated.metrics)
+            self.run.save_confusion(self.validated)
+            self.write_state("training")
+
+    def is_validated(self) -> bool:
+        """Whether there are held-out figures of this step."""
+        return self.validated is not None and self.validated.step == self.step
+
     def _save_checkpoint(self) -> None:
-        metrics = dict(self.validated.metrics) if self.validated and self.validated.step == self.step else {}
+        metrics = dict(self.validated.metrics) if self.validated and self.is_validated() else {}
         info = CheckpointInfo(self.step, self.checkpoint_number + 1, self.elapsed_s, metrics, {})
         parts = {
             "model": self.network.state_dict(),
@@ -133,8 +178,11 @@ class Training:
         if self.validated is not None:
             self.set_headline(self.validated.metrics)
         self.run.write_progress(
-            Progress(state, self.step, self.elapsed_s, self.headline, message, self.setbacks, self.pieces)
-        )
+            Progress(
+                state, self.step, self.elapsed_s, self.headline, message, self.setbacks, self.micro_batches.count,
+                self.device_name,
+            )
+        )  # fmt: skip
 
     def set_headline(self, metrics: Mapping[str, float]) -> None:
         """Remember, of figures on held-out sprites, the one that stands for a run."""
@@ -146,22 +194,52 @@ class Training:
         setback = SteppedBack(failed_step, self.step, self.rate_share())
         self.run.append(asdict(setback))
         self.notices.append(setback)
-        self._go_on(why, "at half the rate")
+        self._say_how_it_goes_on(why, "at half the rate")
+        self.write_state("training")
 
-    def take_smaller_pieces(self, why: str) -> None:
-        """Take a batch in twice as many pieces from here on; their gradients are added up. Raises UnwritableError."""
-        self.pieces *= 2
-        self._go_on(why, f"with batches in {self.pieces} pieces")
+    def make_micro_batches_smaller(self, why: str) -> None:
+        """Take a batch in twice as many micro-batches from here on; their gradients are added up."""
+        if self.micro_batches.make_smaller():
+            self._say_how_it_goes_on(why, f"with batches {_in_parts(self.micro_batches.count)}")
 
-    def _go_on(self, why: str, how: str) -> None:
+    def say_how_it_was_left(self) -> None:
+        """Nothing has gone wrong now; what did before still shows."""
+        if self.micro_batches.count > 1:
+            title = f"Batches are still taken {_in_parts(self.micro_batches.count)}: the device had no room for more."
+            self.notices.append(Notice("info", title, "Larger parts are tried again after a while."))
+
+    def step_is_too_large(self) -> bool:
+        """Whether nothing is left to be made smaller: a micro-batch is one sprite."""
+        return self.micro_batches.count >= self.config.batch_size
+
+    def take_notices(self) -> list[Event]:
+        """What is to be said now; it is said once."""
+        notices, self.notices = self.notices, []
+        return notices
+
+    def _recover(self) -> None:
+        """Another sound checkpoint: after some of them a setback is forgiven, or larger micro-batches are tried."""
+        if self.micro_batches.checkpoint_saved():
+            title = f"Batches are taken {_in_parts(self.micro_batches.count)} again: the device has room for that."
+            self.notices.append(Notice("info", title))
+        self.sound_checkpoints += 1
+        if self.setbacks and self.sound_checkpoints >= SOUND_CHECKPOINTS:
+            self.setbacks, self.sound_checkpoints = self.setbacks - 1, 0
+            title = f"Training learns at {self.rate_share():.0%} of its rate again: its losses have long been sound."
+            self.notices.append(Notice("info", title))
+
+    def _say_how_it_goes_on(self, why: str, how: str) -> None:
         hint = f"Training goes on from step {wording.number(self.step)}, {how}."
         self.notices.append(Notice("warning", why, hint))
-        self.write_state("training")
 
     def close(self) -> None:
         """End what works in the background and give the run's lock back."""
         self.train_set.close()
         self.run.release()
+
+
+def _in_parts(count: int) -> str:
+    return "whole" if count == 1 else f"in {count} parts"
 
 
 def begin(
@@ -211,7 +289,11 @@ def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
         training = _assemble(run, record, recipe, config, sprites, network, device)
         _load_newest(training)
         progress = run.progress()
-        training.setbacks, training.pieces = progress.setbacks, progress.pieces
+        training.setbacks = progress.setbacks
+        if (progress.device_name or record.device_name) == device.name:
+            training.micro_batches = MicroBatches(progress.pieces)
+        elif progress.pieces > 1:
+            training.notices.append(Notice("info", "Batches are taken whole again: this is another device."))
         run.mark_resume(training.step, device.id)
         training.write_state("training")
     return training
@@ -244,7 +326,7 @@ def _assemble(
     optimizers = make_optimizers(network, config, precision)
     return Training(
         run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
-        device=target, precision=precision,
+        device=target, device_name=device.name, precision=precision,
         train_set=train_set, heldout=DeviceSprites(heldout, target),
         network=network, average=Average(network, config.ema_halflife_sprites),
         optimizers=optimizers, scaler=LossScaler(network, optimizers, precision, target), sprites=sprites, split=split,

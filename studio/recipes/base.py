@@ -36,7 +36,7 @@ class Batch:
     changes: Tensor
     targets: Tensor
 
-    def pieces(self, count: int) -> list[Batch]:
+    def micro_batches(self, count: int) -> list[Batch]:
         """The same sprites in so many batches, at most one for each."""
         columns = (self.x, self.y, self.changes, self.targets)
         parts = [column.tensor_split(min(count, len(self.x))) for column in columns]

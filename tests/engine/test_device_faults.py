@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from studio.core.errors import DeviceError
-from studio.core.events import Events
+from studio.core.events import CheckpointSaved, Events, RunStarted
 from studio.data.sprites import Sprites
-from studio.engine import devices
+from studio.engine import checkpoints, devices
 from studio.engine.evaluate import EvaluateSettings, evaluate
 from studio.engine.generate import GenerateSettings, generate, load_model, predict
 from studio.engine.measure import measure
@@ -24,7 +24,7 @@ from studio.recipes.base import Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, small_classifier, small_generator, train_generator
+from tests.engine.tools import CPU, of_kind, small_classifier, small_generator, train_generator
 
 FULL = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 LOST = torch.AcceleratorError("CUDA error: unspecified launch failure\nCUDA kernel errors might be reported later.")
@@ -68,13 +68,24 @@ def test_other_errors_stay_what_they_are() -> None:
         raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
 
-def test_a_device_lost_in_training_ends_the_run_in_words(run_path: Path, sprites: Sprites) -> None:
-    control = Control()
-    with pytest.raises(DeviceError, match="stopped working") as caught:
-        list(train_new(run_path, sprites, _Faulty(), small_generator(), CPU, control))
+def test_fault_25_a_device_lost_in_training_ends_the_run_in_words_and_another_goes_on_with_it(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control, card = Control(checkpoint_now=True), replace(CPU, name="a graphics card")
+    events = train_new(run_path, sprites, Generator(), small_generator(), card, control)
+    while not isinstance(next(events), CheckpointSaved):
+        pass
+    with monkeypatch.context() as patch:
+        patch.setattr(Generator, "loss", _Faulty.loss)
+        with pytest.raises(DeviceError, match="stopped working") as caught:
+            list(events)
     assert "resume the run" in caught.value.hint and control.live is None
     run = RunDir(run_path)
     assert run.progress().state == "failed" and run.progress().message == str(caught.value) and not run.is_busy()
+    (kept,) = checkpoints.find(run.checkpoints)
+    resumed = list(train_resumed(run_path, CPU, Control()))
+    assert of_kind(resumed, RunStarted)[0].first_step == kept[1].step > 0
+    assert run.progress().state == "finished" and run.progress().message == ""
 
 
 def test_a_training_that_ends_gives_memory_back(

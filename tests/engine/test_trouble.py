@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
+import itertools
 import math
 import weakref
 from collections.abc import Callable
@@ -17,14 +19,14 @@ import torch
 from safetensors.torch import load_file
 
 from studio.core.errors import DeviceFullError, TrainingError, UnwritableError
-from studio.core.events import CheckpointSaved, LossChunk, Notice, RunFinished, SteppedBack
+from studio.core.events import CheckpointSaved, Event, LossChunk, Notice, RunFinished, SteppedBack
 from studio.data.sprites import Sprites
-from studio.engine import catalogue
+from studio.engine import catalogue, checkpoints, devices
 from studio.engine.history import read_history
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
 from studio.engine.train import train_new, train_resumed
-from studio.engine.training import Training
+from studio.engine.training import MicroBatches
 from studio.recipes.base import Batch
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
@@ -45,7 +47,7 @@ class _Poisoned(Generator):
         return super().loss(*arguments) * (math.nan if self.poisoned(self.calls - 1) else 1.0)
 
 
-def test_a_loss_that_is_no_number_never_reaches_the_weights(
+def test_fault_24_a_loss_that_is_no_number_never_reaches_the_weights(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     control, weights = Control(checkpoint_now=True), list[torch.Tensor]()
@@ -72,7 +74,7 @@ def test_a_loss_that_is_no_number_never_reaches_the_weights(
         assert bool(torch.isfinite(tensor).all())
 
 
-def test_after_a_loss_that_is_no_number_training_goes_on_from_its_checkpoint_at_half_the_rate(
+def test_fault_24_after_a_loss_that_is_no_number_training_goes_on_from_its_checkpoint_at_half_the_rate(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     control, recipe = Control(checkpoint_now=True), _Poisoned(lambda call: call == 5, monkeypatch)
@@ -91,7 +93,7 @@ def test_after_a_loss_that_is_no_number_training_goes_on_from_its_checkpoint_at_
     assert RunDir(run_path).progress().setbacks == 1
 
 
-def test_a_loss_that_is_no_number_before_any_checkpoint_begins_anew(
+def test_fault_24_a_loss_that_is_no_number_before_any_checkpoint_begins_anew(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = _Poisoned(lambda call: call == 2, monkeypatch)
@@ -151,6 +153,23 @@ def test_in_fp16_a_gradient_that_no_scale_makes_finite_is_a_setback(
     assert of_kind(events, SteppedBack) == [SteppedBack(2, 0, 0.5)] and of_kind(events, RunFinished)[0].step == 5
 
 
+def test_fault_24_setbacks_are_forgiven_after_some_sound_checkpoints(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.training.SOUND_CHECKPOINTS", 1)
+    monkeypatch.setattr("studio.engine.train.TICK_S", 0.0)
+    recipe, control = _Poisoned(lambda call: call % 3 == 2, monkeypatch), Control()
+    config = small_generator(steps=9, lr_warmup_steps=0, lr_decay_share=0.0, holdout=0.0)
+    events = list[Event]()
+    for event in train_new(run_path, sprites.take(range(4)), recipe, config, CPU, control):
+        events.append(event)
+        control.checkpoint_now = isinstance(event, LossChunk)
+    assert len(of_kind(events, SteppedBack)) == 4  # more than a run may have in a row
+    assert of_kind(events, RunFinished)[0].step == 9 and RunDir(run_path).progress().setbacks == 0
+    assert [chunk.lr / config.learning_rate for chunk in of_kind(events, LossChunk)] == [1, 1, *[0.5, 1] * 3, 0.5]
+    assert "100%" in of_kind(events, Notice)[-1].title
+
+
 class _Hungry(Classifier):
     """A classifier for which the device has no memory when it gets more than `most` sprites at once."""
 
@@ -164,7 +183,7 @@ class _Hungry(Classifier):
         return super().loss(network, batch, *arguments)
 
 
-def test_batches_that_do_not_fit_the_device_are_taken_in_pieces_and_teach_the_same(
+def test_fault_23_batches_that_do_not_fit_the_device_are_taken_in_parts_and_teach_the_same(
     tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []
@@ -172,14 +191,113 @@ def test_batches_that_do_not_fit_the_device_are_taken_in_pieces_and_teach_the_sa
         config = small_classifier(steps=6, label_smoothing=0.0, batch_size=8)
         control, run = Control(), tmp_path / str(most)
         found.append(list(train_new(run, sprites, _Hungry(most, monkeypatch), config, CPU, control)))
-    whole, pieces = (np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)]) for events in found)
-    assert whole == pytest.approx(pieces, rel=1e-3) and len(pieces) == 6
+    whole, parts = (np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)]) for events in found)
+    assert whole == pytest.approx(parts, rel=1e-3) and len(parts) == 6
     assert [notice.hint for notice in of_kind(found[1], Notice)] == [
-        f"Training goes on from step 0, with batches in {count} pieces." for count in (2, 4)
+        f"Training goes on from step 0, with batches in {count} parts." for count in (2, 4)
     ]
     assert RunDir(tmp_path / "3").progress().pieces == 4
-    again = list(train_resumed(tmp_path / "3", CPU, Control()))
-    assert of_kind(again, RunFinished) and not of_kind(again, Notice)
+
+
+def test_fault_23_a_device_that_is_full_in_the_middle_costs_no_step(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe, events = _Hungry(4, monkeypatch), []
+    for event in train_new(run_path, sprites, recipe, small_classifier(steps=30), CPU, Control()):
+        events.append(event)
+        recipe.most = 2 if of_kind(events, LossChunk) else 4
+    first_steps = [chunk.first_step for chunk in of_kind(events, LossChunk)]
+    assert first_steps == sorted(set(first_steps)) and read_history(run_path).series["loss"].steps.tolist() == [
+        *range(30)
+    ]
+    (notice,) = of_kind(events, Notice)
+    assert "no memory left" in notice.title and "2 parts" in notice.hint
+    assert len(of_kind(events, CheckpointSaved)) == 1  # at the end: it went back to none
+
+
+def test_fault_23_what_did_not_fit_is_free_before_it_is_tried_again(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[weakref.ref[torch.Tensor]] = []
+
+    class Watched(_Hungry):
+        def loss(self, network: torch.nn.Module, batch: Batch, *arguments: Any) -> torch.Tensor:
+            if len(batch.x) > self.most:
+                held = [batch.x, network(batch.x)]
+                made.extend(map(weakref.ref, held))
+            return super().loss(network, batch, *arguments)
+
+    given_back: list[bool] = []
+    monkeypatch.setattr(devices, "give_back_memory", lambda _: given_back.append(not any(one() for one in made)))
+    gc.collect()
+    gc.disable()
+    try:
+        list(train_new(run_path, sprites, Watched(1, monkeypatch), small_classifier(steps=1), CPU, Control()))
+    finally:
+        gc.enable()
+    assert given_back == [True] * 3 and len(made) == 4  # after two tries, and at the end
+
+
+def test_fault_23_a_device_that_is_full_while_weights_change_goes_back_to_a_checkpoint(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step, calls = torch.optim.AdamW.step, itertools.count()
+
+    def full_at_times(optimizer: torch.optim.AdamW, *arguments: Any) -> Any:
+        if next(calls) == 5:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return step(optimizer, *arguments)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", full_at_times)
+    control = Control(checkpoint_now=True)
+    events = list(train_new(run_path, sprites, Classifier(), small_classifier(steps=8), CPU, control))
+    saved = of_kind(events, CheckpointSaved)[0].step
+    assert [notice.hint for notice in of_kind(events, Notice)] == [
+        f"Training goes on from step {saved}, with batches in 2 parts."
+    ]
+    assert read_history(run_path).series["loss"].steps.tolist() == [*range(8)]
+
+
+def test_a_device_that_has_room_again_is_given_larger_parts_and_one_that_has_none_costs_nothing(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.training.SOUND_CHECKPOINTS", 1)
+    monkeypatch.setattr("studio.engine.train.TICK_S", 0.0)
+    recipe, control, events = _Hungry(2, monkeypatch), Control(), list[Event]()
+    for event in train_new(run_path, sprites, recipe, small_classifier(steps=12), CPU, control):
+        events.append(event)
+        control.checkpoint_now = isinstance(event, LossChunk)
+        recipe.most = 2 if len(of_kind(events, LossChunk)) < 4 else 4
+    assert [notice.level for notice in of_kind(events, Notice)] == ["warning", "info"]  # a trial that fails is not said
+    assert "taken whole again" in of_kind(events, Notice)[1].title
+    assert read_history(run_path).series["loss"].steps.tolist() == [*range(12)]
+    assert RunDir(run_path).progress().pieces == 1
+
+
+def test_trials_of_larger_parts_become_rarer_while_they_fail() -> None:
+    parts, trials = MicroBatches(4), []
+    for checkpoint in range(80):
+        assert parts.checkpoint_saved() is False
+        if parts.count == 2:
+            trials.append(checkpoint)
+            assert parts.make_smaller() is False
+    assert trials == [9, 29, 69] and parts.count == 4
+    assert parts.make_smaller() is True and parts.count == 8
+
+
+def test_a_run_that_goes_on_says_that_batches_are_in_parts_and_another_device_begins_anew(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, control = small_classifier(steps=100), Control()
+    recipe = _Hungry(2, monkeypatch)
+    for event in train_new(run_path, sprites, recipe, config, CPU, control):
+        control.stop = isinstance(event, LossChunk)
+    recipe.most = 4
+    other = replace(CPU, name="another CPU")
+    for device, words, pieces in ((CPU, "still taken in 2 parts", 2), (other, "whole again", 1)):
+        (notice,) = of_kind(list(train_resumed(run_path, device, Control(stop=True))), Notice)
+        assert words in notice.title and RunDir(run_path).progress().pieces == pieces
+    assert not of_kind(list(train_resumed(run_path, other, Control(stop=True))), Notice)
 
 
 def test_a_sprite_that_does_not_fit_the_device_ends_the_run(
@@ -189,6 +307,33 @@ def test_a_sprite_that_does_not_fit_the_device_ends_the_run(
         list(train_new(run_path, sprites, _Hungry(0, monkeypatch), small_classifier(batch_size=4), CPU, Control()))
     progress = RunDir(run_path).progress()
     assert progress.state == "failed" and progress.pieces == 4
+
+
+@pytest.mark.parametrize("where", ["loss", "evaluate"])
+def test_fault_31_an_exception_in_a_plug_in_is_in_the_record_with_its_name(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    module: dict[str, Any] = {"__name__": "studio.recipes.swirl"}
+    exec("def odd(*arguments):\n    raise ValueError('an odd shape')", module)
+    monkeypatch.setattr(Classifier, where, module["odd"])
+    with pytest.raises(ValueError, match="an odd shape"):
+        list(train_new(run_path, sprites, Classifier(), small_classifier(steps=2), CPU, Control()))
+    run = RunDir(run_path)
+    assert run.progress().state == "failed" and not run.is_busy()
+    assert run.progress().message == "The plug-in 'swirl' failed. ValueError: an odd shape"
+    assert len(checkpoints.find(run.checkpoints)) == (where == "evaluate")  # saved before anything is said of it
+
+
+@pytest.mark.parametrize("ending", [GeneratorExit, KeyboardInterrupt])
+def test_a_training_that_is_closed_or_interrupted_has_not_failed(
+    run_path: Path, sprites: Sprites, ending: type[BaseException]
+) -> None:
+    events = train_new(run_path, sprites, Classifier(), small_classifier(), CPU, Control())
+    while not isinstance(next(events), LossChunk):
+        pass
+    with pytest.raises(ending):
+        events.throw(ending())
+    assert RunDir(run_path).progress().state == "training" and not RunDir(run_path).is_busy()
 
 
 def test_a_step_left_out_on_the_device_changes_nothing() -> None:
@@ -205,7 +350,7 @@ def test_a_step_left_out_on_the_device_changes_nothing() -> None:
     assert float(weight.detach().max()) < 1
 
 
-def test_pieces_of_a_batch_count_by_the_numbers_that_are_known(
+def test_parts_of_a_batch_count_by_the_numbers_that_are_known(
     tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some = with_numbers(sprites)
@@ -213,7 +358,7 @@ def test_pieces_of_a_batch_count_by_the_numbers_that_are_known(
     some = replace(some, targets=targets.astype(np.float32))
     found = []
     for pieces in (1, 4):
-        monkeypatch.setattr(Training, "pieces", pieces)
+        monkeypatch.setattr("studio.engine.training.MicroBatches", functools.partial(MicroBatches, pieces))
         config = small_regression(steps=6, batch_size=8, dropout=0.0, holdout=0.0)
         found.append(list(train_new(tmp_path / str(pieces), some, Regression(), config, CPU, Control())))
     whole, parts = (np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)]) for events in found)

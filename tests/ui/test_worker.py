@@ -256,7 +256,9 @@ def test_an_error_of_the_studio_keeps_its_words(qtbot: QtBot, dispatcher: Dispat
     assert log.outcome() == "failed"
 
 
-def test_a_bug_comes_with_its_traceback_and_the_worker_lives(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+def test_fault_31_a_bug_comes_with_its_traceback_and_the_worker_lives(
+    qtbot: QtBot, dispatcher: Dispatcher, log: Log
+) -> None:
     def events() -> Events:
         yield Progress(1, 2, "things")
         raise ZeroDivisionError("by zero")
@@ -272,7 +274,7 @@ def test_a_bug_comes_with_its_traceback_and_the_worker_lives(qtbot: QtBot, dispa
     assert after.outcome() == "done"
 
 
-def test_a_plugin_that_fails_is_named() -> None:
+def test_fault_31_a_plugin_that_fails_is_named() -> None:
     module: dict[str, object] = {"__name__": "studio.recipes.swirl"}
     exec("def loss():\n    raise ValueError('odd')", module)
     with pytest.raises(ValueError, match="odd") as caught:
