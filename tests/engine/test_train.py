@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -183,6 +185,21 @@ def test_time_paused_does_not_count(run_path: Path, sprites: Sprites, monkeypatc
             chunks.append(event)
     assert len(chunks) > 1 and chunks[-1].elapsed_s < 30
     assert all(0 <= chunk.eta_s <= 3 for chunk in chunks)
+
+
+@pytest.mark.parametrize("budget", [{"steps": 1000}, {"steps": 0, "minutes": 0.5}])
+def test_fault_26_a_clock_that_jumps_never_makes_the_time_left_negative(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, budget: dict[str, Any]
+) -> None:
+    real_clock, jumps_s = time.time, itertools.cycle((0.0, 1e6, -1e6))
+    monkeypatch.setattr(time, "time", lambda: real_clock() + next(jumps_s))
+    control, chunks = Control(), list[LossChunk]()
+    for event in train_generator(run_path, sprites, control, holdout=0.0, **budget):
+        chunks += of_kind([event], LossChunk)
+        control.stop = len(chunks) == 8
+    assert all(0 <= chunk.eta_s < math.inf for chunk in chunks)
+    elapsed_s = [0.0, *(chunk.elapsed_s for chunk in chunks), RunDir(run_path).progress().elapsed_s]
+    assert elapsed_s == sorted(elapsed_s) and elapsed_s[-1] < 1000
 
 
 def test_minutes_end_a_run(run_path: Path, sprites: Sprites) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
@@ -11,7 +13,9 @@ from pytestqt.qtbot import QtBot
 from studio.app import theme
 from studio.app.training import Training
 from studio.app.window import Window
+from studio.core.events import Events
 from studio.engine.history import read_history, summarise
+from studio.engine.train import save
 from tests.ui.conftest import LONG_MS, click, start_tiny, trains
 
 
@@ -27,7 +31,7 @@ def test_an_idle_window_closes_at_once(qtbot: QtBot, window: Window) -> None:
     assert not window.isVisible()
 
 
-def test_keep_training_keeps_the_window(qtbot: QtBot, opened: Window) -> None:
+def test_fault_28_keep_training_keeps_the_window(qtbot: QtBot, opened: Window) -> None:
     start_tiny(opened.session, steps=1_000_000)
     qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
     opened.close()
@@ -37,7 +41,7 @@ def test_keep_training_keeps_the_window(qtbot: QtBot, opened: Window) -> None:
     assert opened.session.training.state == "training"
 
 
-def test_stop_and_save_closes_and_leaves_a_run_to_resume(qtbot: QtBot, opened: Window) -> None:
+def test_fault_28_stop_and_save_closes_and_leaves_a_run_to_resume(qtbot: QtBot, opened: Window) -> None:
     start_tiny(opened.session, steps=1_000_000)
     qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
     opened.close()
@@ -54,13 +58,33 @@ def test_stop_and_save_closes_and_leaves_a_run_to_resume(qtbot: QtBot, opened: W
     qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
 
 
-def test_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window) -> None:
+def test_fault_28_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window) -> None:
     start_tiny(opened.session, steps=1_000_000)
     qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         opened.farewell.insist()
     assert opened.session.training.path is not None
     assert summarise(opened.session.training.path).standing == "stopped"
+
+
+def test_fault_28_leaving_does_not_wait_for_ever_for_a_device_that_hangs(
+    qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    answers_again = threading.Event()
+
+    def hang(*arguments: Any) -> Events:
+        answers_again.wait(60)
+        yield from save(*arguments)
+
+    monkeypatch.setattr("studio.engine.train.save", hang)
+    opened.farewell._deadline.setInterval(50)
+    with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
+        opened.farewell.insist()
+    assert opened.session.training.is_busy()
+    answers_again.set()
+    qtbot.waitUntil(lambda: not opened.session.training.is_busy(), timeout=LONG_MS)
 
 
 def no_space(*arguments: object) -> None:
