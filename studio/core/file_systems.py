@@ -58,16 +58,16 @@ def take_lock(path: Path, wait_s: float) -> BaseFileLock | None:
 
 def is_locked(path: Path) -> bool:
     """Whether some process holds the lock of that name. It is taken for a moment; where that can't be tried, no."""
-    if not os.access(path.parent, os.W_OK) or not (path.exists() or path.with_name(f"{path.name}-file").exists()):
-        return False
     try:
+        there = path.exists() or path.with_name(f"{path.name}-file").exists()
+        if not there or not os.access(path.parent, os.W_OK):
+            return False
         lock = take_lock(path, 0.0)
+        if lock is not None:
+            lock.release()
     except OSError:
         return False
-    if lock is not None:
-        lock.release()
-        return False
-    return True
+    return lock is None
 
 
 def news_of_lacks(folder: Path) -> str:

@@ -57,15 +57,13 @@ def entry_for(
 
 def recalling(entry: Path) -> Generator[int, None, Arranged | None]:
     """The import that is kept there; None when there is none or it is damaged. Yields how many sprites were checked."""
-    if not entry.exists():
-        return None
     try:
         sprites, extra = yield from packed.loading(entry)
         sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
         quarantine, notes = (tuple(_listed(extra[key])) for key in ("quarantine", "notes"))
         twins = tuple(_twins(extra["twins"]))
         arranged = Arranged(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), twins)
-    except (BadInputError, KeyError, ValueError, TypeError):
+    except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
         return None
     with contextlib.suppress(OSError):
         os.utime(entry)  # the newest ones are kept

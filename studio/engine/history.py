@@ -117,13 +117,13 @@ def summarise(path: Path) -> RunSummary:
     """What the list of runs says of one; a damaged run is listed as such."""
     run = RunDir(path)
     try:
-        record, progress = run.record(), run.progress()
+        record, progress, is_empty = run.record(), run.progress(), run.is_empty()
     except RunError as error:
         return RunSummary(path, None, None, "damaged", str(error))
     standing: Standing = progress.state
     if run.is_busy():
         standing = "training"
-    elif run.is_empty():
+    elif is_empty:
         return RunSummary(
             path, None, None, "damaged", "Its start has failed: there is nothing in it. It can be removed."
         )

@@ -105,7 +105,8 @@ class RunDir:
         A start that fails leaves nothing, one that is killed a folder that the next start takes. Raises RunError when
         something else is there or nothing can be written.
         """
-        is_new = not self.path.exists()
+        with writing(self.path):
+            is_new = not self.path.exists()
         self._raise_unless_free()  # before there is a lock in what may be anybody's folder
         with self.held_on_success():
             self._raise_unless_free()
@@ -178,8 +179,12 @@ class RunDir:
             return Progress("training", 0, 0.0, {})
 
     def is_empty(self) -> bool:
-        """Whether there is nothing to learn from and nothing learnt: older versions left that when a start failed."""
-        return not self.data.exists() and not (self.path / _PROGRESS).exists()
+        """Whether there is nothing to learn from and nothing learnt: older versions left that when a start failed.
+
+        Raises RunError when that can't be seen.
+        """
+        with reading(self.path):
+            return not self.data.exists() and not (self.path / _PROGRESS).exists()
 
     def write_progress(self, progress: Progress) -> None:
         """Replace state.json. Raises UnwritableError."""

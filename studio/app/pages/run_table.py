@@ -111,5 +111,5 @@ def _day(created: str) -> str:
     """'2026-11-21T04:03:00+00:00' -> '2026-11-21 04:03' of the clock on the wall."""
     try:
         return datetime.datetime.fromisoformat(created).astimezone().strftime("%Y-%m-%d %H:%M")
-    except ValueError:
+    except (ValueError, OverflowError):  # not a date, or one that no clock shows
         return created
