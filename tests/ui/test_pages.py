@@ -268,7 +268,7 @@ def test_a_regression_shows_its_numbers_beside_the_true_ones(
     train_to_the_end(qtbot, window)
     monitor = window.train.monitor
     assert monitor.tabs.currentIndex() == 2 and not monitor.tabs.isTabVisible(1)
-    assert monitor.scatter.isVisible() and not monitor.scatter.choice.isVisible()
+    assert monitor.scatter is not None and monitor.scatter.isVisible() and not monitor.scatter.choice.isVisible()
     assert 1 < int(monitor.scatter.dots.accessibleDescription().split()[0]) < len(files)  # the held-out ones
     assert "price " in monitor.numbers.view.model().index(0, 0).data()
     assert monitor.readings.value("Held out").startswith("R² ")

@@ -17,7 +17,6 @@ from studio.app.widgets.confusion import ConfusionView
 from studio.app.widgets.filmstrip import Filmstrip
 from studio.app.widgets.predictions import PredictionsView
 from studio.app.widgets.readings import Readings
-from studio.app.widgets.scatter import Scatter
 from studio.core.events import (
     Event,
     LossChunk,
@@ -30,6 +29,7 @@ from studio.engine.history import HistoryRead
 
 if TYPE_CHECKING:
     from studio.app.widgets.loss_plot import LossPlot
+    from studio.app.widgets.scatter import Scatter
 
 
 class Monitor(QWidget):
@@ -45,7 +45,8 @@ class Monitor(QWidget):
         self.filmstrip = Filmstrip()
         self.confusion = ConfusionView()
         self.numbers = PredictionsView()
-        self.scatter = Scatter()
+        self.scatter: Scatter | None = None  # made when there is something to show: it needs the library of the plots
+        self._scatter_place = parts.column()
         self.tabs = QTabWidget()
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self._plot_place = parts.column()
@@ -68,7 +69,7 @@ class Monitor(QWidget):
             self.readings.set_reading(name, "–", run_words.READINGS[name])
         self.tabs.addTab(self.filmstrip, "Samples")
         self.tabs.addTab(self.confusion, "Which class for which")
-        both = parts.row(self.scatter, self.numbers)
+        both = parts.row(self._scatter_place, self.numbers)
         both.setStretch(1, 1)
         self.tabs.addTab(parts.panel(both), "Predicted and true")
         self._hide_tabs()
@@ -159,9 +160,17 @@ class Monitor(QWidget):
             self.confusion.set_confusion(event.confusion, self._class_names)
             self.tabs.setTabVisible(1, True)
         if event.pairs is not None and event.pairs.shape[2] == len(self._target_names):
-            self.scatter.set_pairs(event.pairs, self._target_names)
+            self._made_scatter().set_pairs(event.pairs, self._target_names)
         if self._session.training.chunk is not None:
             self._show_readings(self._session.training.chunk)
+
+    def _made_scatter(self) -> Scatter:
+        from studio.app.widgets.scatter import Scatter
+
+        if self.scatter is None:
+            self.scatter = Scatter()
+            self._scatter_place.addWidget(self.scatter)
+        return self.scatter
 
     def _add_quality(self, event: QualityMeasured) -> None:
         if "copies" in event.figures:

@@ -149,20 +149,20 @@ class PlotArea(QWidget):
         self.canvas.setBackground(colours.surface)
         for name in ("bottom", "left"):
             axis = self._item.getAxis(name)
-            axis.setPen(_pen(colours.border))
-            axis.setTickPen(_pen(colours.text if name == "left" else colours.border))
-            axis.setTextPen(_pen(colours.muted))
+            axis.setPen(pen(colours.border))
+            axis.setTickPen(pen(colours.text if name == "left" else colours.border))
+            axis.setTextPen(pen(colours.muted))
         self._item.getAxis("left").setGrid(30)  # none for the steps: marks are vertical, and a grid costs a millisecond
-        points = f"{_small_font().pointSizeF():.1f}pt"
+        points = f"{small_font().pointSizeF():.1f}pt"
         self._item.getAxis("bottom").setLabel("Step", **{"color": colours.muted, "font-size": points})
         for look, curve, dots in self._curves:
-            curve.setPen(_pen(look.colour(), scale * _WIDTHS[look.style]))
+            curve.setPen(pen(look.colour(), scale * _WIDTHS[look.style]))
             dots.setPen(None)
             dots.setBrush(look.colour())
         tints = {"checkpoint": theme.mix(colours.surface, colours.text, 0.25), "incident": colours.error}
         for kind, curve in self._marks.items():
-            curve.setPen(_pen(tints.get(kind, colours.good)))
-        self._cross.setPen(_pen(colours.muted))
+            curve.setPen(pen(tints.get(kind, colours.good)))
+        self._cross.setPen(pen(colours.muted))
         self._note.fill.setColor(QColor(colours.surface))
 
     def event(self, event: QEvent) -> bool:
@@ -184,7 +184,7 @@ class PlotArea(QWidget):
         box.setLimits(minXRange=2)
         for name in ("bottom", "left"):
             axis = item.getAxis(name)
-            axis.setTickFont(_small_font())
+            axis.setTickFont(small_font())
             axis.enableAutoSIPrefix(False)
             axis.setStyle(tickLength=0, tickTextOffset=6, maxTickLevel=1)
         item.getAxis("left").setWidth(_AXIS_WIDTH)
@@ -208,12 +208,14 @@ class PlotArea(QWidget):
         self.moved_by_user.emit(steps != self._set[0], values != self._set[1])
 
 
-def _pen(colour: str, width: float = 1) -> QPen:
+def pen(colour: str, width: float = 1) -> QPen:
+    """A pen of whole pixels of the device."""
     pen: QPen = pg.mkPen(colour, width=max(1, round(width)))
     return pen
 
 
-def _small_font() -> QFont:
+def small_font() -> QFont:
+    """That of axes."""
     font = QFont()
     font.setPointSizeF(font.pointSizeF() * 0.88)
     return font

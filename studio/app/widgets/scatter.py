@@ -1,40 +1,50 @@
-"""What a regression says of held-out sprites, set against what is true."""
+"""What a regression says of held-out sprites, set against what is true. Importing this imports pyqtgraph (0.4 s)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPointF, QRect, QSize, Qt, Slot
-from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QComboBox, QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QEvent, QSize, Qt, Slot
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QVBoxLayout, QWidget
 
 from studio.app import parts, theme
+from studio.app.widgets.plot_area import pen, small_font
+from studio.app.widgets.plot_axes import ValueAxis
 from studio.core import wording
 
-_DOT, _NEAR, _PAD = 5, 12, 8  # logical pixels: across a dot, how near counts as pointed at, around the plot
-_SMALLEST = 140  # logical pixels
-_TRUE, _SAID = "true", "predicted"
+_DOT, _DOT_SEEN = 7, 10  # pixels across: a dot, and the one that is pointed at
+_SMALLEST = 160  # logical pixels
+_MARGIN = 0.05  # share of the range that is left free around the dots
 
 
-class _Dots(QWidget):
+class Dots(QWidget):
     """A dot a sprite: to the right what is true, upwards what is predicted; on the diagonal both are the same."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._points: NDArray[np.float32] = np.zeros((2, 0), np.float32)
-        self._ends = (0.0, 1.0)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setAccessibleName("Predicted and true")
+        self.canvas = pg.PlotWidget(axisItems={"bottom": ValueAxis("bottom"), "left": ValueAxis("left")})
+        self.points: Any = pg.ScatterPlotItem(pxMode=True, antialias=True, hoverable=True, tip=_tip, pen=None)
+        self._diagonal: Any = pg.InfiniteLine(pos=(0, 0), angle=45, movable=False)
+        self._item: Any = self.canvas.getPlotItem()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.canvas)
+        self._prepare()
+        self.restyle()
 
     def set_points(self, points: NDArray[np.float32]) -> None:
         """Show float32 [2, N], predicted and true; those whose true number is not known are left out."""
-        self._points = points[:, np.isfinite(points).all(0)]
-        low, high = (float(end(self._points, initial=start)) for end, start in ((np.min, np.inf), (np.max, -np.inf)))
-        self._ends = (low, high) if low < high else (low - 0.5, low + 0.5) if low == high else (0.0, 1.0)
-        self.setAccessibleDescription(f"{wording.count(self._points.shape[1], 'sprite')}, one dot each.")
-        self.update()
+        said, true = points[:, np.isfinite(points).all(0)].astype(np.float64)
+        self.points.setData(x=true, y=said)
+        low, high = (min(said.min(), true.min()), max(said.max(), true.max())) if len(said) else (0.0, 1.0)
+        low, high = (low, high) if low < high else (low - 0.5, low + 0.5)
+        self._item.getViewBox().setRange(xRange=(low, high), yRange=(low, high), padding=_MARGIN)
+        self.setAccessibleDescription(f"{wording.count(len(said), 'sprite')}, one dot each.")
 
     def sizeHint(self) -> QSize:
         return QSize(2 * _SMALLEST, 2 * _SMALLEST)
@@ -43,65 +53,56 @@ class _Dots(QWidget):
         """Below it the dots would say nothing."""
         return QSize(_SMALLEST, _SMALLEST)
 
-    def words_at(self, position: QPointF) -> str:
-        """What is said of the sprite whose dot is there; empty where there is none."""
-        if not self._points.shape[1]:
-            return ""
-        x, y = self._places()
-        distances = np.hypot(x - position.x(), y - position.y())
-        nearest = int(distances.argmin())
-        said, true = self._points[:, nearest].tolist()
-        return wording.beside(said, true) if distances[nearest] <= _NEAR else ""
+    def restyle(self) -> None:
+        """Take the colours of the theme."""
+        colours = theme.colours()
+        self.canvas.setBackground(colours.surface)
+        points = f"{small_font().pointSizeF():.1f}pt"
+        for name, words in (("bottom", "True"), ("left", "Predicted")):
+            axis = self._item.getAxis(name)
+            axis.setPen(pen(colours.border))
+            axis.setTickPen(pen(colours.text))
+            axis.setTextPen(pen(colours.muted))
+            axis.setLabel(words, **{"color": colours.muted, "font-size": points})
+        self._diagonal.setPen(pen(colours.muted, self.devicePixelRatioF()))
+        dots = QColor(colours.accent)
+        self.points.opts.update(hoverBrush=pg.mkBrush(dots), hoverPen=pen(colours.text), hoverSize=_DOT_SEEN)
+        dots.setAlphaF(0.55)  # where many lie over one another it is darker
+        self.points.setBrush(pg.mkBrush(dots))
 
     def event(self, event: QEvent) -> bool:
-        """A tool tip for each dot."""
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            QToolTip.showText(event.globalPos(), self.words_at(QPointF(event.pos())), self)
-            return True
-        return super().event(event)
+        """pyqtgraph follows neither the theme nor the screen by itself."""
+        done = super().event(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.DevicePixelRatioChange):
+            self.restyle()
+        return done
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """The diagonal, the dots, and the ends of both axes."""
-        colours, area = theme.colours(), self._area()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.fillRect(area, QColor(colours.surface))
-        painter.setPen(QColor(colours.border))
-        painter.drawRect(area)
-        painter.setPen(QColor(colours.muted))
-        painter.drawLine(area.bottomLeft(), area.topRight())
-        dots = QColor(colours.accent)
-        dots.setAlphaF(0.5)  # where many lie over one another it is darker
-        painter.setBrush(dots)
-        painter.setPen(Qt.PenStyle.NoPen)
-        for x, y in zip(*(places.tolist() for places in self._places()), strict=True):
-            painter.drawEllipse(QPointF(x, y), _DOT / 2, _DOT / 2)
-        self._label(painter, area)
+    def _prepare(self) -> None:
+        """A picture to look at and to point at: nothing is dragged or zoomed, and both axes have one scale."""
+        item = self._item
+        item.setMenuEnabled(False)
+        item.hideButtons()
+        item.setMouseEnabled(x=False, y=False)
+        item.setAspectLocked(True)
+        item.setContentsMargins(0, 6, 12, 0)
+        for name in ("bottom", "left"):
+            axis = item.getAxis(name)
+            axis.setTickFont(small_font())
+            axis.enableAutoSIPrefix(False)
+            axis.setStyle(tickLength=0, tickTextOffset=6, maxTickLevel=1)
+            axis.setGrid(30)
+        self.points.setSize(_DOT)
+        self._diagonal.setZValue(-1)
+        for part in (self._diagonal, self.points):
+            item.addItem(part, ignoreBounds=True)
+        self.canvas.setFrameShape(pg.PlotWidget.Shape.NoFrame)
+        self.canvas.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAccessibleName("Predicted and true")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
-    def _label(self, painter: QPainter, area: QRect) -> None:
-        painter.setPen(QColor(theme.colours().muted))
-        low, high = (wording.decimal(end) for end in self._ends)
-        below = QRect(area.left(), area.bottom() + _PAD // 2, area.width(), painter.fontMetrics().height())
-        for words, place in ((low, Qt.AlignmentFlag.AlignLeft), (_TRUE, Qt.AlignmentFlag.AlignHCenter)):
-            painter.drawText(below, place, words)
-        painter.drawText(below, Qt.AlignmentFlag.AlignRight, high)
-        painter.translate(area.left() - _PAD // 2 - painter.fontMetrics().height(), area.bottom())
-        painter.rotate(-90)
-        beside = QRect(0, 0, area.height(), painter.fontMetrics().height())
-        for words, place in ((_SAID, Qt.AlignmentFlag.AlignHCenter), (high, Qt.AlignmentFlag.AlignRight)):
-            painter.drawText(beside, place, words)
 
-    def _area(self) -> QRect:
-        """The square of the plot."""
-        labels = self.fontMetrics().height() + _PAD
-        side = max(1, min(self.width(), self.height()) - labels - _PAD)
-        return QRect(labels, _PAD // 2, side, side)
-
-    def _places(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Where the dots are, x and y, each [N]."""
-        area, (low, high) = self._area(), self._ends
-        said, true = (self._points.astype(np.float64) - low) / (high - low)
-        return area.left() + true * area.width(), area.bottom() - said * area.height()
+def _tip(x: float, y: float, data: object) -> str:
+    return wording.beside(y, x)
 
 
 class Scatter(QWidget):
@@ -111,7 +112,7 @@ class Scatter(QWidget):
         super().__init__()
         self._pairs: NDArray[np.float32] = np.zeros((2, 0, 0), np.float32)
         self.choice = QComboBox()
-        self.dots = _Dots()
+        self.dots = Dots()
         parts.describe(self.choice, "Number", "Which of the numbers the dots show.")
         self.setLayout(parts.column(self.choice, self.dots, spacing=parts.GRID // 2))
         self.choice.currentIndexChanged.connect(self._show_chosen)

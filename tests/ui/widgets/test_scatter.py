@@ -3,43 +3,64 @@
 from __future__ import annotations
 
 import numpy as np
+import pyqtgraph as pg
 import pytest
-from PySide6.QtCore import QPointF
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QColor, QMouseEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.widgets.scatter import Scatter
 
+_NO_BUTTON = Qt.MouseButton.NoButton
+
 
 @pytest.fixture
-def scatter(qtbot: QtBot) -> Scatter:
+def scatter(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Scatter:
+    monkeypatch.setitem(pg.CONFIG_OPTIONS, "mouseRateLimit", -1)  # every move of the mouse is heard
     widget = Scatter()
     qtbot.addWidget(widget)
     widget.resize(300, 340)
-    widget.show()
-    qtbot.waitExposed(widget)
+    with qtbot.waitExposed(widget):
+        widget.show()
     return widget
+
+
+def _place(scatter: Scatter, true: float, said: float) -> QPointF:
+    """Where a dot is on the canvas."""
+    box = scatter.dots.canvas.getPlotItem().getViewBox()
+    found: QPointF = box.mapViewToScene(QPointF(true, said))
+    return QPointF(scatter.dots.canvas.mapFromScene(found))
+
+
+def _tip_at(scatter: Scatter, place: QPointF) -> str:
+    """What the tool tip says when the mouse comes to a place."""
+    box = scatter.dots.canvas.getPlotItem().getViewBox()
+    viewport = scatter.dots.canvas.viewport()
+    seen = viewport.mapToGlobal(place)
+    move = QMouseEvent(QEvent.Type.MouseMove, place, seen, _NO_BUTTON, _NO_BUTTON, Qt.KeyboardModifier.NoModifier)
+    QApplication.sendEvent(viewport, move)
+    return str(box.toolTip())
 
 
 def test_right_ones_lie_on_the_diagonal_and_are_told(scatter: Scatter) -> None:
     numbers = np.array([0.0, 5.0, 10.0], np.float32)
     scatter.set_pairs(np.stack([numbers, numbers])[:, :, None], ("price",))
     assert not scatter.choice.isVisible()
-    area = scatter.dots._area()
-    assert scatter.dots.words_at(QPointF(area.bottomLeft())) == "0, true 0"
-    assert scatter.dots.words_at(QPointF(area.center())) == "5, true 5"
-    assert scatter.dots.words_at(QPointF(area.topRight())) == "10, true 10"
-    assert scatter.dots.words_at(QPointF(area.topLeft())) == ""
-    picture = scatter.dots.grab().toImage()
-    ratio = picture.devicePixelRatio()
-    pixel = QColor(picture.pixel((QPointF(area.center()) * ratio).toPoint()))
-    assert pixel.name() not in (theme.colours().surface, theme.colours().border)
+    left, middle, right = (_place(scatter, number, number) for number in (0, 5, 10))
+    assert right.x() - left.x() == pytest.approx(left.y() - right.y(), abs=2)  # both axes have one scale
+    assert _tip_at(scatter, middle) == "5, true 5"
+    assert _tip_at(scatter, QPointF(left.x(), right.y())) == ""
+    picture = scatter.dots.canvas.grab().toImage()
+    pixel = QColor(picture.pixel((middle * picture.devicePixelRatio()).toPoint()))
+    assert pixel.name() not in (theme.colours().surface, theme.colours().border, theme.colours().muted)
 
 
 def test_too_high_lies_above(scatter: Scatter) -> None:
     scatter.set_pairs(np.array([[[10.0], [0.0]], [[0.0], [0.0]]], np.float32), ("price",))
-    assert scatter.dots.words_at(QPointF(scatter.dots._area().topLeft())) == "10, true 0"
+    assert _place(scatter, 0, 10).y() < _place(scatter, 0, 0).y() - 100
+    assert _tip_at(scatter, _place(scatter, 0, 10)) == "10, true 0"
 
 
 def test_one_of_several_numbers_is_chosen_and_stays(scatter: Scatter) -> None:
@@ -56,4 +77,12 @@ def test_one_of_several_numbers_is_chosen_and_stays(scatter: Scatter) -> None:
 def test_nothing_to_see_is_drawn_too(scatter: Scatter, pairs: np.ndarray) -> None:
     scatter.set_pairs(pairs.astype(np.float32), ("price",))
     assert not scatter.dots.grab().isNull()
-    assert scatter.dots.words_at(QPointF(-50, -50)) == ""
+
+
+def test_it_follows_the_theme(scatter: Scatter, qapp: QApplication) -> None:
+    scatter.set_pairs(np.random.default_rng(0).random((2, 30, 1), np.float32), ("price",))
+    grounds = []
+    for scheme in ("dark", "light"):
+        theme.apply(qapp, "dark" if scheme == "dark" else "light")
+        grounds.append(scatter.dots.canvas.grab().toImage().pixelColor(2, 2).name())
+    assert grounds == [theme.DARK.surface, theme.LIGHT.surface]
