@@ -24,6 +24,7 @@ from studio.engine import catalogue
 from studio.engine.known_runs import remember
 from studio.engine.rundir import RunDir
 from tests.cli.tools import json_lines
+from tests.engine.tools import own_clock
 
 
 def test_generate_makes_a_sheet_with_what_made_it(
@@ -245,6 +246,7 @@ def test_the_demo_in_the_terminal(
 ) -> None:
     monkeypatch.setattr(places, "demo_sprites", lambda: folder)
     monkeypatch.setattr(demo, "COUNT", 6)
+    own_clock(monkeypatch)
     out = tmp_path / "demo-output"
     assert main(["demo", "--terminal", "--minutes", "0.05", "--out", str(out)]) == DONE
     names = {path.name for path in out.iterdir()}

@@ -199,7 +199,8 @@ def test_a_cpu_made_for_bf16_takes_it_whichever_wins_on_a_busy_machine(
     assert resolve_precision(detect()[-1], "auto") == ("bf16" if made_for_it else precision)
 
 
-def test_finding_is_a_job() -> None:
+def test_finding_is_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "probe_step", lambda device, precision: 1.0)
     (found,) = find_devices()
     assert isinstance(found, DevicesFound) and found.fastest in [device.id for device in found.devices]
 

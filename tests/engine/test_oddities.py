@@ -13,8 +13,8 @@ from studio.core.generators import returned
 from studio.data.findings import Examined
 from studio.data.sprites import Sprites
 from studio.engine import oddities
-from studio.engine.devices import choose, detect
 from studio.engine.oddities import find_oddities, nearest_of
+from tests.engine.tools import CPU
 
 PLACE = "place"
 
@@ -39,7 +39,7 @@ def found_among(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
         return PlacesAsFeatures()
 
     monkeypatch.setattr(oddities, "features_of", features_of)
-    *_, examined = find_oddities(sprites, TrainingConfig(), choose(detect(), "cpu"))
+    *_, examined = find_oddities(sprites, TrainingConfig(), CPU)
     assert isinstance(examined, Examined) and examined.sprites is sprites
     return {item.name: item.group for item in examined.items}
 

@@ -38,7 +38,7 @@ from studio.engine.train import train_resumed
 from studio.recipes.base import Batch, Spec
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, of_kind, small_generator, train_classifier, train_generator
+from tests.engine.tools import CPU, of_kind, own_clock, small_generator, train_classifier, train_generator
 
 
 def test_a_run_tells_its_story_in_order(run_path: Path, sprites: Sprites) -> None:
@@ -176,11 +176,10 @@ def test_a_fault_of_a_disk_is_in_the_record(run_path: Path, sprites: Sprites, mo
 
 
 def test_time_paused_does_not_count(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
-    real_clock, paused_s = time.perf_counter, 0.0
-    monkeypatch.setattr("studio.engine.pace.time.perf_counter", lambda: real_clock() + paused_s)
+    clock = own_clock(monkeypatch)
     chunks: list[LossChunk] = []
     for event in train_generator(run_path, sprites, steps=0, minutes=0.05, holdout=0.0):
-        paused_s += 1000.0  # paused after every event
+        clock.now_s += 1000.0  # paused after every event
         if isinstance(event, LossChunk):
             chunks.append(event)
     assert len(chunks) > 1 and chunks[-1].elapsed_s < 30
@@ -202,7 +201,8 @@ def test_fault_26_a_clock_that_jumps_never_makes_the_time_left_negative(
     assert elapsed_s == sorted(elapsed_s) and elapsed_s[-1] < 1000
 
 
-def test_minutes_end_a_run(run_path: Path, sprites: Sprites) -> None:
+def test_minutes_end_a_run(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_clock(monkeypatch)
     finished = of_kind(list(train_generator(run_path, sprites, steps=0, minutes=0.05)), RunFinished)[0]
     assert finished.reason == "finished" and finished.elapsed_s >= 3
 

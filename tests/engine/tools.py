@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pytest
 
 from studio.core.events import Event, Events, Rgba
 from studio.data.sprites import Sprites
+from studio.engine import pace, train
 from studio.engine.devices import Device
 from studio.engine.model import Control
 from studio.engine.train import train_new
@@ -55,6 +57,25 @@ def train_classifier(path: Path, sprites: Sprites, control: Control | None = Non
 def train_regression(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
     """The events of a small regression's training."""
     return train_new(path, sprites, Regression(), small_regression(**changes), CPU, control or Control())
+
+
+class Clock:
+    """In place of `time`: goes on by 50 ms whenever it is looked at, however fast the machine is."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def perf_counter(self) -> float:
+        self.now_s += 0.05
+        return self.now_s
+
+
+def own_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A training's minutes pass by such a clock, and a tick is a step."""
+    clock = Clock()
+    monkeypatch.setattr(pace, "time", clock)
+    monkeypatch.setattr(train, "TICK_S", 0.0)
+    return clock
 
 
 def agreeing(one: Rgba, other: Rgba) -> float:

@@ -14,14 +14,17 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app import theme
+from studio.app import jobs, theme
 from studio.app.dispatcher import Dispatcher
 from studio.app.session import Session
 from studio.app.settings import Settings
 from studio.app.window import Window
 from studio.core.config import TrainingConfig
-from studio.core.events import Events, Progress
+from studio.core.events import Event, Events, Progress
 from tests.conftest import make_sprites
+
+_DEVICES_FOUND: list[Event] = []
+_find_devices = jobs.find_devices
 
 LONG_MS = 60_000  # torch is imported, a model trains, on a machine that does other things too
 
@@ -55,6 +58,18 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def _soon_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sprites that are opened are got to know, in passing."""
     monkeypatch.setattr("studio.engine.features._STEPS", 3)
+
+
+@pytest.fixture(autouse=True)
+def _probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices are probed for the first test that looks for them, and found again by all others: it takes seconds."""
+
+    def find_devices() -> Events:
+        if not _DEVICES_FOUND:
+            _DEVICES_FOUND.extend(_find_devices())
+        yield from _DEVICES_FOUND
+
+    monkeypatch.setattr(jobs, "find_devices", find_devices)
 
 
 @pytest.fixture

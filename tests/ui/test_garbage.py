@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import jobs
 from studio.app.garbage import MainThreadCollector
+from studio.app.jobs import find_devices
 
 
 class _Knot:
@@ -81,7 +82,7 @@ def test_what_an_import_brings_is_not_walked(monkeypatch: pytest.MonkeyPatch, au
 
 def test_starting_the_engine_leaves_the_collector_off(automatic: None) -> None:
     collector = MainThreadCollector()
-    for job in (jobs.warm_up(), jobs.find_plugins(), jobs.find_devices()):
+    for job in (jobs.warm_up(), jobs.find_plugins(), find_devices()):
         list(job)
     assert not gc.isenabled()
     collector.end()
