@@ -16,16 +16,18 @@ from studio.core import wording
 from studio.core.errors import BadInputError
 from studio.core.events import Rgba
 from studio.data import scratch
-from studio.data.canvas import fit_into, looks_like_sheet, propose_size, visible_box
+from studio.data.canvas import LARGE_PICTURE, fit_into, looks_like_sheet, propose_size, visible_box
 from studio.data.gathering import Gathered
-from studio.data.imported import ImportOptions, Quarantined
+from studio.data.imported import FoundSheet, ImportOptions, Quarantined
 from studio.data.labelling import Labelling
 from studio.data.reading import Reading, Shape
+from studio.data.recognising import Seen
 from studio.data.scratch import Scratch
 from studio.data.sources.base import Found, Remark
 from studio.data.sprites import Sprites
 
 MOST_SPRITES = 4_000_000
+_SHEET = "looks like a sheet"
 _ADVICE = {
     "as they are": "let Sheets be grid or packed (--sheets grid), or save its JSON beside it",
     "grid": "no such grid is seen in it, so give its tiles (--tile 16 --spacing 1)",
@@ -57,6 +59,7 @@ class Arranged:
     sizes: Mapping[tuple[int, int], int]
     proposed_size: int
     twins: tuple[Twin, ...]
+    sheets: tuple[FoundSheet, ...] = ()
 
 
 class _Table:
@@ -104,10 +107,12 @@ def arrange(
     title: str,
     problems: Sequence[Quarantined],
     labelling: Labelling,
+    sheets: Mapping[int, Seen],
     folder: Path | None,
 ) -> Generator[int, None, Arranged]:
     """Returns Arranged, with what could not even be looked at (`problems`) in its quarantine.
 
+    sheets: what was recognised, by the number of the file, whether it was cut or not.
     Yields the number of the file that it is at, after each shape. Very many sprites go to a scratch file in `folder`.
     Raises BadInputError, and OSError when there is no room.
     """
@@ -118,14 +123,19 @@ def arrange(
         raise BadInputError(f"There are more than {MOST_SPRITES:,} sprites.", "Import a smaller folder.")
     _check_room(room, size, scratch.usable(folder))
     table = _Table(options, size, labelling, folder)
+    found = []
     for number, reading in gathered.in_order():
-        for _ in _added(table, reading):
+        sheet = sheets.get(number)
+        if sheet is not None:
+            found.append(FoundSheet(reading.file.name, sheet.grid, sheet.sprites))
+        for _ in _added(table, reading, sheet):
             yield number
     gathered.close()
     quarantine = sorted([*problems, *table.quarantine], key=lambda item: item.name)
     sprites = table.sprites(title)
     notes = sorted([*table.notes, *labelling.notes()], key=lambda item: item.name)
-    return Arranged(sprites, tuple(quarantine), tuple(notes), dict(gathered.sizes), proposed, tuple(table.twins))
+    lists = (tuple(quarantine), tuple(notes))
+    return Arranged(sprites, *lists, dict(gathered.sizes), proposed, tuple(table.twins), tuple(found))
 
 
 def _check_room(count: int, size: int, folder: Path) -> None:
@@ -144,25 +154,27 @@ def _fits(shape: Shape, size: int, options: ImportOptions) -> bool:
     return shape.size == (size, size) if options.other_sizes == "leave out" else max(shape.visible) <= size
 
 
-def _added(table: _Table, reading: Reading) -> Iterator[None]:
+def _added(table: _Table, reading: Reading, sheet: Seen | None) -> Iterator[None]:
     """Put one shape of a file after the other on the canvas or in quarantine, and its remarks if any was kept."""
     table.quarantine += [_quarantined(reading.file, remark) for remark in reading.left_out]
     before = len(table.names)
     for shape in reading.shapes:
-        if _place(table, reading.file, shape):
+        if _place(table, reading.file, shape, sheet):
             table.groups.append(before)
             table.notes += [_quarantined(reading.file, remark) for remark in shape.remarks]
+            if sheet is not None and not shape.cut:
+                table.notes.append(_quarantined(reading.file, Remark(_SHEET, _seen_in(shape, sheet))))
         yield
     kept = len(table.names) > before
     remarks = [remark for remark in reading.remarks if kept or remark.group == "cut sheet"]
     table.notes += [_quarantined(reading.file, remark) for remark in remarks]
 
 
-def _place(table: _Table, file: Found, shape: Shape) -> bool:
+def _place(table: _Table, file: Found, shape: Shape, sheet: Seen | None) -> bool:
     """Put a shape at the end of the table, or in quarantine where it can't be. Whether it is kept."""
     row = table.labelling.row_of(file, shape.part)
     if not _fits(shape, table.size, table.options):
-        table.quarantine.append(_quarantined(file, _misfit(shape, table.size, table.options)))
+        table.quarantine.append(_quarantined(file, _misfit(shape, sheet, table.size, table.options)))
         return False
     assert shape.rgba is not None
     place = len(table.names)
@@ -215,14 +227,22 @@ def _fit(rgba: Rgba, canvas: Rgba) -> None:
     fit_into(rgba, canvas)
 
 
-def _misfit(shape: Shape, size: int, options: ImportOptions) -> Remark:
+def _seen_in(shape: Shape, sheet: Seen) -> str:
+    """'256 x 16 pixels, looks like 21 sprites of 12 x 16'."""
+    (width, height), grid = shape.size, sheet.grid
+    sprites = wording.count(sheet.sprites, "sprite")
+    return f"{width:,} x {height:,} pixels, looks like {sprites} of {grid.tile_width} x {grid.tile_height}"
+
+
+def _misfit(shape: Shape, sheet: Seen | None, size: int, options: ImportOptions) -> Remark:
     width, height = shape.size
     if shape.visible == (0, 0):
         return Remark("empty", "nothing to see: every pixel is fully transparent", shape.part)
-    if not shape.part and looks_like_sheet(width, height, size):
-        reason = f"{width:,} x {height:,} pixels, perhaps a sheet of many sprites"
-        advice = _ADVICE[options.sheets]
-        return Remark("looks like a sheet", f"{reason}: {advice}")
+    too_large = max(width, height) > LARGE_PICTURE and looks_like_sheet(width, height, size)
+    if not shape.part and (sheet is not None or too_large):
+        perhaps = f"{width:,} x {height:,} pixels, perhaps a sheet of many sprites"
+        reason = perhaps if sheet is None else _seen_in(shape, sheet)
+        return Remark(_SHEET, f"{reason}: {_ADVICE[options.sheets]}")
     if options.other_sizes == "leave out":
         return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", shape.part)
     return Remark("wrong size", f"{width} x {height} pixels: too large for the canvas of {size} x {size}", shape.part)

@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import PIL
@@ -17,7 +17,8 @@ from studio.core.config import settings_of
 from studio.core.errors import BadInputError
 from studio.data import packed
 from studio.data.arranging import Arranged, Twin
-from studio.data.imported import Quarantined, ReadOptions
+from studio.data.grids import Grid
+from studio.data.imported import FoundSheet, Quarantined, ReadOptions
 from studio.data.listing import Root
 from studio.data.sources.base import Found
 
@@ -62,7 +63,8 @@ def recalling(entry: Path) -> Generator[int, None, Arranged | None]:
         sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
         quarantine, notes = (tuple(_listed(extra[key])) for key in ("quarantine", "notes"))
         twins = tuple(_twins(extra["twins"]))
-        arranged = Arranged(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), twins)
+        sheets = tuple(FoundSheet(str(name), Grid(*grid), int(count)) for name, grid, count in extra["sheets"])
+        arranged = Arranged(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), twins, sheets)
     except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
         return None
     with contextlib.suppress(OSError):
@@ -79,6 +81,7 @@ def storing(entry: Path, arranged: Arranged) -> Generator[int, None, Arranged]:
         "sizes": [[width, height, count] for (width, height), count in arranged.sizes.items()],
         "quarantine": [_row(item) for item in arranged.quarantine],
         "notes": [_row(item) for item in arranged.notes],
+        "sheets": [[sheet.name, astuple(sheet.grid), sheet.sprites] for sheet in arranged.sheets],
         "proposed_size": arranged.proposed_size,
         "twins": [[_row(twin.item), twin.first, twin.class_name, twin.numbers] for twin in arranged.twins],
     }

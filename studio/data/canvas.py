@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from studio.core.events import Rgba
 
 COMMON_SIZES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+LARGE_PICTURE = COMMON_SIZES[-1]  # pixels: no canvas is larger, so it can hardly be one sprite
 _STRIP_CELLS, _BLOCK_CELLS, _SHEET_CELLS = 3, 8, 16  # canvases in a picture that is taken for a sheet
 _MOSTLY = 0.75  # share of single sprites from which on the others are not
 _ENOUGH = 0.9  # share of the sprites that a proposed canvas holds

@@ -183,6 +183,8 @@ _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
 _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "cut sheet": ("Cut into sprites of their own.",
                   _setting("Keep them whole", {"sheets": "as they are"})),
+    "looks like a sheet": (
+        "Many sprites in one picture. Cut, each becomes a sprite of its own, and the canvas fits them.", _cut),
     "jpeg": ("JPEG blurs edges and invents colours. Look for the originals, or leave them out.", _without_them),
     "misnamed": ("They are another kind of file than their names say, and were read as what they are.", _none),
     "converted": ("Their files hold more than eight bits, or no RGB: the colours are not bit for bit the same.",

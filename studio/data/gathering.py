@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from studio.data.imported import LARGEST_CANVAS
 from studio.data.reading import Reading, Shape
+from studio.data.recognising import Seen
 from studio.data.scratch import Scratch
 from studio.data.sources.base import Found, Remark
 
 _UNSEEN = -1  # instead of a place among the pixels
+_NO_FILE = (1 << 32) - 1  # instead of the number of one
 
 
 class _Texts(NamedTuple):
@@ -45,6 +47,7 @@ class Gathered:
 
     def __init__(self, files: Sequence[Found], folder: Path | None) -> None:
         self.sizes: Counter[tuple[int, int]] = Counter()  # of what can be seen, by (width, height)
+        self.seen: dict[int, tuple[Seen, ...]] = {}  # of pictures that may be sheets, by the number of the file
         self._files, self._pixels = files, Scratch(folder)
         self._file_of, self._place = array("I"), array("q")
         self._size, self._visible = array("I"), array("I")  # width and height, one after the other
@@ -59,6 +62,23 @@ class Gathered:
                 self._put_shape(number, shape)
             if reading.left_out or reading.remarks:
                 self._about[number] = _AboutFile(reading.left_out, reading.remarks)
+            if reading.seen:
+                self.seen[number] = reading.seen
+
+    def forget(self, numbers: Collection[int]) -> None:
+        """Drop what came of these files: they are to be read once more, in another way."""
+        gone = np.flatnonzero(np.isin(np.frombuffer(self._file_of, np.uint32), list(numbers)))
+        for row in gone.tolist():
+            if self._sides(self._visible, row) != (0, 0):
+                self.sizes[self._sides(self._size, row)] -= 1
+            self._file_of[row], self._place[row] = _NO_FILE, _UNSEEN
+        self.sizes = +self.sizes
+        for number in numbers:
+            self._about.pop(number, None)
+
+    def size_of(self, number: int) -> tuple[int, int]:
+        """Width and height of the one picture of that file."""
+        return self._sides(self._size, self._file_of.index(number))
 
     def close(self) -> None:
         """Let go of the pixels."""
@@ -98,11 +118,14 @@ class Gathered:
         self._visible.extend(shape.visible)
 
     def _shape(self, row: int, pixels: NDArray[np.uint8]) -> Shape:
-        size = (self._size[2 * row], self._size[2 * row + 1])
-        visible = (self._visible[2 * row], self._visible[2 * row + 1])
+        size, visible = self._sides(self._size, row), self._sides(self._visible, row)
         part, folders, label, remarks, cut = self._texts.get(row, _NO_TEXTS)
         place, rgba = self._place[row], None
         if place != _UNSEEN:
             width, height = visible if max(size) > LARGEST_CANVAS else size
             rgba = pixels[place : place + 4 * width * height].reshape(height, width, 4)
         return Shape(part, folders, label, size, visible, rgba, remarks, cut)
+
+    @staticmethod
+    def _sides(pairs: array[int], row: int) -> tuple[int, int]:
+        return pairs[2 * row], pairs[2 * row + 1]

@@ -1,36 +1,28 @@
-"""The grid of a sheet that nothing describes, told from its pixels.
-
-A border between tiles is crossed by few neighbours of one colour: sprites end before it, and those on its two sides are
-different ones. A grid is likely where that holds at each of its borders and seldom elsewhere.
-"""
+"""The grids that a picture may be cut along, told from its pixels; see borders.py for what tells."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
-from studio.data.canvas import COMMON_SIZES, as_numbers
+from studio.data.borders import LARGEST_TILE, Lines, Sizes
+from studio.data.canvas import COMMON_SIZES, as_numbers, native_scale
 
-_SMALLEST_TILE, _LARGEST_TILE = 4, 256
-_MOST_MARGIN = 32
-_USUAL = 0.75  # quantile of the links between neighbouring lines that stands for those inside of sprites
-_FEW, _SOME = 0.06, 0.35  # shares of the usual links
-_AT_BORDERS = (0.75, 0.22, 0.03)  # how often a true border is crossed by at most a few, at most some, and more links
 _ENOUGH = 2.0  # evidence for a grid: 7 to 1
+_MOST_CANDIDATES = 32
+_SIZES_TRIED = 8  # of each side, for each spacing
 # Natural logarithms of how much rarer something is than its plain counterpart, as far as that can be said.
 _SPACING = (0.0, 1.0, 1.0, 3.0, 2.0, 4.0, 4.0, 4.0, 3.0)  # by pixels
-_OBLONG = 2.5
-_ODD_SIZES = ((8, 2.0), (4, 4.0), (2, 5.0), (1, 7.0))  # by the first number that divides a size that is not common
-_ONE_SIDED, _PARTLY_EMPTY, _CUT_OFF = 1.0, 3.0, 8.0  # what is left behind the last tile
-_MARGIN_AS_SPACING, _EVEN_MARGIN, _ANY_MARGIN = 0.5, 2.0, 3.0
-_EVEN_MARGINS = (1, 2, 4, 8, 16)
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+_OF_STRIP = 1.0  # rows of tiles in a picture that is that long
+_LONG = 3.0
+_OBLONG = 1.4  # for tiles that are twice as wide as high
+_ODD_SIZES = ((8, 1.0), (4, 2.0), (2, 3.0), (1, 4.0))  # by the first number that divides a size that is not common
+_COMES_OUT_EVEN = 0.5  # of that where the picture is so many tiles exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +48,16 @@ class Grid:
         return max(0, (height - self.top + self.spacing) // (self.tile_height + self.spacing))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Lines:
-    """The rows of a picture, or its columns. evidence: float [n], that a tile begins there. busy: bool [n]."""
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A grid that a picture may have, all as log-odds.
 
-    evidence: Floats
-    busy: NDArray[np.bool_]  # holds more than one colour: no line between tiles does
+    score: against other grids. parted: that the picture is many sprites and no whole one, as far as pixels tell.
+    """
 
-    def __len__(self) -> int:
-        return len(self.busy)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Sizes:
-    """The best for each tile size in one direction, the size as index. score: float, evidence: float, start: int."""
-
-    score: Floats
-    evidence: Floats
-    start: Ints
+    grid: Grid
+    score: float
+    parted: float
 
 
 def background_of(pixels: NDArray[np.uint32]) -> int:
@@ -89,79 +73,89 @@ def propose_grid(rgba: Rgba) -> Grid | None:
 
     None where there is no evidence for any: a single sprite, too few tiles, ground that goes on from tile to tile.
     """
+    best = next(iter(candidates(rgba)), None)
+    return best.grid if best and best.grid.confidence >= 0.5 else None
+
+
+def candidates(rgba: Rgba) -> list[Candidate]:
+    """The likeliest grids of at least two tiles, the best first; uint8 [H, W, 4] with colour zeroed under alpha 0."""
+    scale = native_scale(rgba)
+    if scale == 1 or any(side % scale for side in rgba.shape[:2]):
+        return _candidates(rgba)
+    small = _candidates(rgba[::scale, ::scale])  # blocks of pixels would be taken for tiles
+    return [replace(candidate, grid=_enlarged(candidate.grid, scale)) for candidate in small]
+
+
+def _enlarged(grid: Grid, scale: int) -> Grid:
+    tile, start = (scale * grid.tile_width, scale * grid.tile_height), (scale * grid.left, scale * grid.top)
+    return Grid(*tile, *start, scale * grid.spacing, grid.confidence)
+
+
+def _candidates(rgba: Rgba) -> list[Candidate]:
     pixels = as_numbers(rgba)
     filled = pixels != background_of(pixels)
-    down, across = _lines(pixels, filled), _lines(pixels.T, filled.T)
-    best, proposed = -math.inf, None
+    down, across = Lines(pixels, filled), Lines(pixels.T, filled.T)
+    high, wide = Sizes.along(down), Sizes.along(across)
+    found = []
     for spacing, rarity in enumerate(_SPACING):
-        high, wide = _sizes(down, spacing), _sizes(across, spacing)
-        joint = high.score[:, None] + wide.score - rarity - _OBLONG
-        np.einsum("ii->i", joint)[:] += _OBLONG
-        y, x = (int(index) for index in np.unravel_index(joint.argmax(), joint.shape))
-        if joint[y, x] > best:
-            best = float(joint[y, x])
-            proposed = Grid(x, y, int(wide.start[x]), int(high.start[y]), spacing, _confidence(high, wide, y, x))
-    if proposed is None or proposed.confidence < 0.5:
-        return None
-    several = proposed.rows(len(down)) * proposed.columns(len(across)) > 1
-    return replace(proposed, confidence=round(proposed.confidence, 3)) if several else None
+        rows, columns = _best(high.score[spacing], len(across)), _best(wide.score[spacing], len(down))
+        for y, x in product(rows, columns):
+            grid = Grid(x, y, int(wide.start[spacing, x]), int(high.start[spacing, y]), spacing)
+            if _several(grid, down, across):
+                score = high.score[spacing, y] + wide.score[spacing, x] - rarity - _shape_rarity(grid, down, across)
+                found.append((float(score + _resemblance(grid, down, across)), grid))
+    found.sort(key=lambda pair: -pair[0])
+    return [_weighed(grid, score, down, across) for score, grid in found[:_MOST_CANDIDATES]]
 
 
-def _confidence(high: _Sizes, wide: _Sizes, y: int, x: int) -> float:
-    return 1 / (1 + math.exp(_ENOUGH - float(high.evidence[y] + wide.evidence[x])))
+def _best(scores: NDArray[np.float64], also: int) -> list[int]:
+    """The sizes of the best scores, and one that would make the tiles square."""
+    sizes = np.argsort(-scores, kind="stable")[:_SIZES_TRIED].tolist()
+    return [size for size in dict.fromkeys([*sizes, min(also, LARGEST_TILE)]) if scores[size] > -math.inf]
 
 
-def _lines(pixels: NDArray[np.uint32], filled: NDArray[np.bool_]) -> _Lines:
-    """What the rows of [n, m] show."""
-    drawn = (pixels == pixels[:1]).all(axis=0)  # lines that lead along between tiles link everything
-    links = ((pixels[1:] == pixels[:-1]) & filled[1:] & filled[:-1] & ~drawn).sum(axis=1)
-    evidence = np.zeros(len(pixels))
-    if links.any():
-        usual = np.quantile(links, _USUAL)
-        crossed = np.digitize(links, (_FEW * usual, _SOME * usual), right=True)
-        anywhere = (np.bincount(crossed, minlength=3) + 1) / (len(links) + 3)
-        evidence[1:] = np.log(np.array(_AT_BORDERS) / anywhere)[crossed]
-    return _Lines(evidence, (pixels != pixels[:, :1]).any(axis=1))
+def _several(grid: Grid, down: Lines, across: Lines) -> bool:
+    """Whether what can be seen lies in more than one tile."""
+    rows = min(grid.rows(len(down)), (down.last - grid.top) // (grid.tile_height + grid.spacing) + 1)
+    columns = min(grid.columns(len(across)), (across.last - grid.left) // (grid.tile_width + grid.spacing) + 1)
+    return rows > 0 and columns > 0 and rows * columns > 1
 
 
-def _sizes(lines: _Lines, spacing: int) -> _Sizes:
-    count = _LARGEST_TILE + 1
-    found = _Sizes(np.full(count, -np.inf), np.zeros(count), np.zeros(count, np.int64))
-    at = np.arange(len(lines))
-    busy_before = np.concatenate([[0], np.cumsum(lines.busy)])
-    for size in range(_SMALLEST_TILE, min(_LARGEST_TILE, len(lines)) + 1):
-        if len(lines) // 2 < size < len(lines) - 2 * _MOST_MARGIN:
-            continue  # neither two tiles nor one with its margins
-        period = size + spacing
-        phase = at % period
-        busy = np.bincount(phase, lines.busy, period) > 0
-        if spacing and busy.all():
-            continue
-        start = np.arange(min(_MOST_MARGIN, period - 1, len(lines) - size) + 1)
-        between = (start[:, None] - np.arange(1, spacing + 1)) % period
-        start = start[(busy_before[start] == 0) & ~busy[between].any(axis=1)]
-        if not len(start):
-            continue
-        evidence = np.bincount(phase, lines.evidence, period)[start]
-        rest = (len(lines) - start + spacing) % period
-        score = evidence - _start_rarity(start, spacing) - _rest_rarity(rest, start, spacing, busy_before)
-        best = int(score.argmax())
-        found.score[size] = score[best] - _size_rarity(size)
-        found.evidence[size], found.start[size] = evidence[best], start[best]
-    return found
+def _shape_rarity(grid: Grid, down: Lines, across: Lines) -> float:
+    """Of tiles of that size; a strip is as high as its tiles, whatever that is."""
+    width, height = grid.tile_width, grid.tile_height
+    strip = grid.rows(len(down)) == 1 or grid.columns(len(across)) == 1
+    long = max(len(down), len(across)) >= _LONG * min(len(down), len(across))
+    rarity = _OF_STRIP if long and not strip else 0.0
+    if width == height:
+        return rarity + (0.0 if strip else _size_rarity(width, len(across)))
+    rarity += _OBLONG * abs(math.log2(width / height))
+    for size, side in ((width, len(across)), (height, len(down))):
+        rarity += 0.0 if size == side and long else _size_rarity(size, side)
+    return rarity
 
 
-def _start_rarity(start: Ints, spacing: int) -> Floats:
-    margin = np.where(np.isin(start, _EVEN_MARGINS), _EVEN_MARGIN, _ANY_MARGIN)
-    return np.where(start == 0, 0.0, np.where(start == spacing, _MARGIN_AS_SPACING, margin))
+def _size_rarity(size: int, side: int) -> float:
+    if size in COMMON_SIZES:
+        return 0.0
+    rarity = next(rarity for step, rarity in _ODD_SIZES if size % step == 0)
+    return rarity if side % size else rarity * _COMES_OUT_EVEN
 
 
-def _rest_rarity(rest: Ints, start: Ints, spacing: int, busy_before: Ints) -> Floats:
-    """rest: lines behind the last tile, of which a grid with equal margins leaves as many as before the first."""
-    empty = busy_before[-1] == busy_before[len(busy_before) - 1 - rest]
-    other = np.where(rest == spacing, _ONE_SIDED, np.where(empty, _PARTLY_EMPTY, _CUT_OFF))
-    return np.where(rest == start, 0.0, other)
+def _resemblance(grid: Grid, down: Lines, across: Lines) -> float:
+    one = across.resemblance(grid.tile_width + grid.spacing) if grid.columns(len(across)) > 1 else 0.0
+    other = down.resemblance(grid.tile_height + grid.spacing) if grid.rows(len(down)) > 1 else 0.0
+    return one + other
 
 
-def _size_rarity(size: int) -> float:
-    return 0.0 if size in COMMON_SIZES else next(rarity for step, rarity in _ODD_SIZES if size % step == 0)
+def _weighed(grid: Grid, score: float, down: Lines, across: Lines) -> Candidate:
+    """A candidate with what speaks for its borders alone, whatever its numbers are."""
+    alike = _resemblance(grid, down, across)
+    evidence = parted = alike
+    for lines, start, size in ((down, grid.top, grid.tile_height), (across, grid.left, grid.tile_width)):
+        if size <= len(lines) // 2:
+            borders = slice(start % (size + grid.spacing), None, size + grid.spacing)
+            evidence += float(lines.evidence[borders].sum())
+            parted += float(lines.parted[borders].sum())
+    confidence = round(1 / (1 + math.exp(min(_ENOUGH - float(evidence), 700.0))), 3)
+    return Candidate(replace(grid, confidence=confidence), round(score, 2), round(float(parted), 2))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from studio.core.config import Config, setting
 from studio.core.events import Event
+from studio.data.grids import Grid
 from studio.data.sprites import Sprites
 
 LARGEST_CANVAS = 256
@@ -38,13 +39,14 @@ class ReadOptions(Config):
     sheets: str = setting(
         "as they are",
         "Pictures of many sprites that no file beside them describes: keep them as they are, cut them into the tiles "
-        "of a grid, or cut packed ones where emptiness parts their sprites. Cuts every picture that is larger than the "
-        "canvas size, or every one where that is 0; one in which no grid or no second sprite is seen stays whole.",
+        "of a grid, or cut packed ones where emptiness parts their sprites. Without a tile width, 'grid' cuts each "
+        "picture that looks like a strip or a sheet by the grid that is seen in it. Else every picture is cut that is "
+        "larger than the canvas size, or every one where that is 0; one without a second sprite stays whole.",
         choices=("as they are", "grid", "packed"),
     )
     tile: int = setting(
         0,
-        "Width of a grid's tiles; 0 finds the whole grid of each sheet in its pixels.",
+        "Width of a grid's tiles; 0 finds out which pictures are sheets, and the grid of each, from their pixels.",
         label="Tile width",
         unit="px",
         low=0,
@@ -102,6 +104,16 @@ class ReadOptions(Config):
         high=16,
         advanced=True,
     )
+
+    @property
+    def cuts_each_by_its_own(self) -> bool:
+        """Whether sheets are cut along the grids that are seen in them."""
+        return self.sheets == "grid" and not self.tile
+
+    @property
+    def looks_for_sheets(self) -> bool:
+        """Whether it has to be told which pictures are sheets."""
+        return self.sheets == "as they are" or self.cuts_each_by_its_own
 
 
 @dataclass(frozen=True)
@@ -184,6 +196,15 @@ class Quarantined:
     twin: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class FoundSheet:
+    """A picture that looks like a strip or a sheet of many sprites. name: as in Quarantined. sprites: in its grid."""
+
+    name: str
+    grid: Grid
+    sprites: int
+
+
 Groups = Mapping[str, tuple[Quarantined, ...]]
 
 
@@ -216,6 +237,7 @@ SHEET_GROUPS = ("looks like a sheet", "cut sheet", "wrong size")
 # Kept.
 NOTE_GROUPS = (
     "cut sheet",  # into how many sprites, kept or not
+    "looks like a sheet",  # and fits the canvas
     "jpeg",
     "misnamed",  # another kind than its name says
     "converted",  # 16 bits, CMYK, LAB, ...: colours are not bit for bit those of the file
@@ -241,6 +263,7 @@ class SpritesImported(Event):
     by group, as there can be too many of them to go through while a window waits.
     sizes: pictures that could be read, by (width, height) in pixels.
     proposed_size: the canvas that fits most sprites, whatever size was asked for.
+    sheets: pictures that look like sheets, cut or not, in the order of their names.
     """
 
     sprites: Sprites
@@ -250,6 +273,7 @@ class SpritesImported(Event):
     proposed_size: int
     elapsed_s: float
     from_cache: bool
+    sheets: tuple[FoundSheet, ...] = ()
     quarantine_groups: Groups = field(init=False)
     note_groups: Groups = field(init=False)
 

@@ -23,11 +23,13 @@ from studio.data.arranging import Arranged, arrange, commonest
 from studio.data.background import aside, in_crew, in_threads
 from studio.data.found_files import FoundFiles
 from studio.data.gathering import Gathered
+from studio.data.grids import Grid
 from studio.data.imported import (
     MOST_FILES,
     NOTE_GROUPS,
     QUARANTINE_GROUPS,
     SHEET_GROUPS,
+    FoundSheet,
     ImportOptions,
     Quarantined,
     SpritesImported,
@@ -38,6 +40,7 @@ from studio.data.mending import mend
 from studio.data.palette_files import load_palette
 from studio.data.reader_pool import ReaderPool, Worker
 from studio.data.reading import all_sources
+from studio.data.recognising import Seen, elect, likely
 from studio.data.scratch import usable
 from studio.data.sources.base import Source
 
@@ -63,11 +66,11 @@ _READ = (
 
 
 class NothingUsableError(BadInputError):
-    """No file could be kept. left_out: what was found instead, and why it can't be."""
+    """No file could be kept. left_out: what was found instead, and why it can't be. sheets: as in SpritesImported."""
 
-    def __init__(self, title: str, hint: str, left_out: Sequence[Quarantined]) -> None:
+    def __init__(self, title: str, hint: str, left_out: Sequence[Quarantined], sheets: Sequence[FoundSheet]) -> None:
         super().__init__(title, hint)
-        self.left_out = tuple(left_out)
+        self.left_out, self.sheets = tuple(left_out), tuple(sheets)
 
 
 def import_sprites(
@@ -95,7 +98,7 @@ def import_sprites(
         if arranged is None:
             arranged = yield from _read(files, problems, sources, options, title_of(roots), cache_dir)
             if not len(arranged.sprites):
-                raise _nothing_usable(roots, arranged.quarantine)
+                raise _nothing_usable(roots, arranged)
             if entry is not None and all(item.group != "no access" for item in arranged.quarantine):
                 arranged = yield from _store(entry, arranged)
         mended = yield from mend(arranged, options, cache_dir)
@@ -152,25 +155,53 @@ def _read(
 ) -> Generator[Event, None, Arranged]:  # fmt: skip
     """The sprites of these files, on one canvas. Raises OSError when there is no room in `folder`."""
     labelling, unreadable = yield from read_labels(files)
-    gathered = yield from _read_files(files, sources, options, folder)
-    arranging = arrange(gathered, options, title, [*problems, *unreadable], labelling, folder)
+    gathered = Gathered(files, folder)
+    yield from _read_files(gathered, files, sources, options)
+    sheets = elect(gathered.seen)
+    if options.cuts_each_by_its_own:
+        sheets |= _asked_for(gathered, sheets, options.size)
+        gathered.forget(sheets.keys())
+        grids = {number: sheet.grid for number, sheet in sheets.items()}
+        yield from _read_files(gathered, files, sources, options, grids)
+    arranging = arrange(gathered, options, title, [*problems, *unreadable], labelling, sheets, folder)
     return (yield from _told(arranging, len(files), "files arranged"))
 
 
+def _asked_for(gathered: Gathered, sheets: Mapping[int, Seen], size: int) -> dict[int, Seen]:
+    """Pictures that are no sheets beyond doubt, and are to be cut as somebody says that there are sheets.
+
+    Those that are larger than the canvas that was asked for, or all of them where no other is one.
+    """
+    asked = {}
+    for number, seen in gathered.seen.items():
+        too_large = max(gathered.size_of(number)) > size > 0
+        if number not in sheets and (too_large or not (size or sheets)) and (sheet := likely(seen)):
+            asked[number] = sheet
+    return asked
+
+
 def _read_files(
-    files: FoundFiles, sources: list[Source], options: ImportOptions, folder: Path | None
-) -> Generator[Event, None, Gathered]:
-    """What came of each file that was for the studio. Raises OSError when there is no room in `folder`."""
-    gathered = Gathered(files, folder)
-    pool = ReaderPool(files, sources, options)
+    gathered: Gathered,
+    files: FoundFiles,
+    sources: list[Source],
+    options: ImportOptions,
+    grids: Mapping[int, Grid] | None = None,
+) -> Generator[Event, None, None]:
+    """Gather what comes of each file that is for the studio, or of those alone in which these grids were recognised.
+
+    Raises OSError when there is no room.
+    """
+    pool = ReaderPool(files, sources, options, grids)
     workers = [partial(_gather, gathered, worker) for worker in pool.workers()]
-    chunks = [range(start, min(start + _CHUNK, len(files))) for start in range(0, len(files), _CHUNK)]
-    done = 0
+    if grids is None:
+        chunks = [range(start, min(start + _CHUNK, len(files))) for start in range(0, len(files), _CHUNK)]
+    else:
+        chunks = [range(number, number + 1) for number in sorted(grids)]
+    done, total, what = 0, sum(map(len, chunks)), "files read" if grids is None else "sheets cut"
     with closing(in_crew(workers, chunks)) as batches, pool:
-        while done < len(files):  # and not until all workers are done: a process may only now come up
+        while done < total:  # and not until all workers are done: a process may only now come up
             done += len(next(batches))
-            yield Progress(done, len(files), "files read")
-    return gathered
+            yield Progress(done, total, what)
 
 
 def _gather(gathered: Gathered, worker: Worker, chunks: Iterator[range]) -> Iterator[int]:
@@ -220,6 +251,7 @@ def _imported(arranged: Arranged, origin: Mapping[str, object], started: float, 
         proposed_size=arranged.proposed_size,
         elapsed_s=time.perf_counter() - started,
         from_cache=from_cache,
+        sheets=arranged.sheets,
     )
 
 
@@ -238,7 +270,8 @@ def _is_palette(path: Path) -> bool:
         return False
 
 
-def _nothing_usable(roots: Sequence[Root], quarantine: Sequence[Quarantined]) -> NothingUsableError:
+def _nothing_usable(roots: Sequence[Root], arranged: Arranged) -> NothingUsableError:
+    quarantine = arranged.quarantine
     where, hint = title_of(roots), f"The studio reads {_READ}."
     title = f"None of the {len(quarantine):,} pictures in {where!r} can be used."
     if not quarantine and len(roots) == 1 and _is_palette(roots[0].path):
@@ -250,4 +283,4 @@ def _nothing_usable(roots: Sequence[Root], quarantine: Sequence[Quarantined]) ->
         title = f"{quarantine[0].name!r} can't be used: {quarantine[0].reason}."
     else:
         hint = f"Most often: {commonest(quarantine)}. {hint}"
-    return NothingUsableError(title, hint, quarantine)
+    return NothingUsableError(title, hint, quarantine, arranged.sheets)

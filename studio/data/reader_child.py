@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import queue
 import threading
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from studio.data.found_files import Row
+from studio.data.grids import Grid
 from studio.data.imported import ImportOptions
 from studio.data.reader_messages import BUFFER_BYTES, Groups, packed_readings, receive, send
 from studio.data.reading import Reading, all_sources, kinds_of, read_all
-from studio.data.sources.base import Source
 
 _ENOUGH_BYTES = 256 << 10  # of pixels in one answer
 
@@ -51,19 +52,20 @@ def _serve(asked: queue.SimpleQueue[dict[str, Any]], answers: BinaryIO) -> None:
     while True:
         head = asked.get()
         if "rows" in head:
-            _read([Row(*row) for row in head["rows"]], groups, sources, options, answers)
+            rows, grids = [Row(*row) for row in head["rows"]], [grid and Grid(*grid) for grid in head["grids"]]
+            readings = read_all([groups[row.group].made(row) for row in rows], sources, options, grids)
+            _answer(readings, answers)
         elif "forget" in head:
             groups.forget()
         else:
             groups.take(head)
 
 
-def _read(rows: list[Row], groups: Groups, sources: list[Source], options: ImportOptions, answers: BinaryIO) -> None:
-    """Answer with the readings of these files, several at a time."""
-    files = [groups[row.group].made(row) for row in rows]
+def _answer(readings: Iterator[Reading], answers: BinaryIO) -> None:
+    """Answer with readings, several at a time."""
     waiting: list[Reading] = []
     size = 0
-    for reading in read_all(files, sources, options):
+    for reading in readings:
         waiting.append(reading)
         size += sum(shape.rgba.nbytes for shape in reading.shapes if shape.rgba is not None)
         if size > _ENOUGH_BYTES:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -15,7 +16,9 @@ import numpy as np
 
 from studio.core.events import Rgba
 from studio.data.found_files import Group
+from studio.data.grids import Grid
 from studio.data.reading import Reading, Shape
+from studio.data.recognising import Seen
 from studio.data.sources.base import Entries, Entry, Found, Remark
 
 BUFFER_BYTES = 256 << 10  # of a pipe as well: systems give only so many pages to one user
@@ -66,7 +69,8 @@ def _packed(reading: Reading) -> list[Any]:
         ]
         for shape in reading.shapes
     ]  # fmt: skip
-    return [shapes, _told(reading.left_out), _told(reading.remarks)]
+    seen = [(astuple(one.grid), one.sprites, one.score, one.sheet) for one in reading.seen]
+    return [shapes, _told(reading.left_out), _told(reading.remarks), seen]
 
 
 def _told(remarks: Sequence[Remark]) -> list[tuple[str, str, str]]:
@@ -76,7 +80,7 @@ def _told(remarks: Sequence[Remark]) -> list[tuple[str, str, str]]:
 def unpacked_readings(head: list[Any], body: bytearray, files: Sequence[Found]) -> Iterator[Reading]:
     """What `packed_readings` made, once more of these files."""
     place = 0
-    for file, (packed, left_out, remarks) in zip(files, head, strict=True):
+    for file, (packed, left_out, remarks, seen) in zip(files, head, strict=True):
         shapes = []
         for part, folders, label, size, visible, form, about, cut in packed:
             rgba = None
@@ -86,7 +90,8 @@ def unpacked_readings(head: list[Any], body: bytearray, files: Sequence[Found]) 
                 place += length
             texts, sizes = (part, tuple(folders), label), (tuple(size), tuple(visible))
             shapes.append(Shape(*texts, *sizes, rgba, tuple(_remarks(about)), cut))
-        yield Reading(file, shapes, _remarks(left_out), _remarks(remarks))
+        candidates = tuple(Seen(Grid(*grid), *rest) for grid, *rest in seen)
+        yield Reading(file, shapes, _remarks(left_out), _remarks(remarks), candidates)
 
 
 def _remarks(told: list[list[str]]) -> list[Remark]:

@@ -11,14 +11,16 @@ import subprocess
 import sys
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import astuple
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
 
 from studio.core import limits
 from studio.data.found_files import FoundFiles
+from studio.data.grids import Grid
 from studio.data.imported import ImportOptions
 from studio.data.reader_messages import BUFFER_BYTES, packed_group, receive, send, send_encoded, unpacked_readings
 from studio.data.reading import Reading, kinds_of, read_all
@@ -54,8 +56,16 @@ def processes_for(count: int) -> int:
 class ReaderPool:
     """Workers for `background.in_crew` that read chunks of a list of files; leaving it ends the processes at once."""
 
-    def __init__(self, files: FoundFiles, sources: Sequence[Source], options: ImportOptions) -> None:
+    def __init__(
+        self,
+        files: FoundFiles,
+        sources: Sequence[Source],
+        options: ImportOptions,
+        grids: Mapping[int, Grid] | None = None,
+    ) -> None:
+        """grids: recognised in files that are read once more, by their numbers; then only those are to be read."""
         self.files, self.sources, self.options = files, sources, options
+        self._grids = grids
         self._processes: list[subprocess.Popen[bytes]] = []
         self._closed = False
         self._starting = threading.Lock()
@@ -75,7 +85,12 @@ class ReaderPool:
 
     def workers(self) -> list[Worker]:
         """The thread that reads at once, and those that drive processes."""
-        return [self._read, *[self._read_elsewhere] * processes_for(len(self.files))]
+        count = len(self.files) if self._grids is None else len(self._grids)
+        return [self._read, *[self._read_elsewhere] * processes_for(count)]
+
+    def grids(self, chunk: range) -> list[Grid | None]:
+        """Those of these files; empty where none were recognised yet."""
+        return [] if self._grids is None else [self._grids.get(number) for number in chunk]
 
     def start_process(self) -> subprocess.Popen[bytes]:
         """Raises OSError."""
@@ -108,7 +123,7 @@ class ReaderPool:
     def _read(self, chunks: Iterator[range]) -> Iterator[tuple[int, Reading]]:
         for chunk in chunks:
             some = self.files[chunk.start : chunk.stop]
-            yield from zip(chunk, read_all(some, self.sources, self.options), strict=True)
+            yield from zip(chunk, read_all(some, self.sources, self.options, self.grids(chunk)), strict=True)
 
     def _read_elsewhere(self, chunks: Iterator[range]) -> Iterator[tuple[int, Reading]]:
         """Read in a process. What it leaves undone is read here: should a file be at fault, that is said here too."""
@@ -150,7 +165,8 @@ class _Process:
         rows = self._pool.files.rows(slice(chunk.start, chunk.stop))
         try:
             self._tell_shared({row.group for row in rows})
-            send(self._requests, {"rows": rows})
+            grids = [grid and astuple(grid) for grid in self._pool.grids(chunk)]
+            send(self._requests, {"rows": rows, "grids": grids})
         except OSError as error:
             raise _LostError from error
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from studio.core import wording
 from studio.core.discovery import discover
 from studio.core.events import Rgba
 from studio.data.canvas import clear_hidden, looks_smooth, native_scale, shrunk, visible_box
+from studio.data.grids import Grid
 from studio.data.imported import LARGEST_CANVAS, QUARANTINE_GROUPS, ImportOptions
 from studio.data.listing import no_access
 from studio.data.naming import shown
-from studio.data.slicing import sliced
+from studio.data.recognising import Seen, look
+from studio.data.slicing import may_be_sheet, sliced
 from studio.data.sources.base import Found, Picture, Refused, Remark, Source
 
 
@@ -44,12 +47,17 @@ class Shape:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Reading:
-    """What came of one file. left_out: parts, or all of it, with the reasons. remarks: about the file as a whole."""
+    """What came of one file.
+
+    left_out: parts, or all of it, with the reasons. remarks: about the file as a whole. seen: the grids that its one
+    picture may have, where it may be a sheet.
+    """
 
     file: Found
     shapes: list[Shape] = field(default_factory=list)
     left_out: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
+    seen: tuple[Seen, ...] = ()
 
 
 def all_sources() -> list[Source]:
@@ -63,23 +71,29 @@ def kinds_of(sources: Sequence[Source]) -> list[str]:
     return [f"{type(source).__module__}.{type(source).__qualname__}" for source in sources]
 
 
-def read_all(files: Sequence[Found], sources: Sequence[Source], options: ImportOptions) -> Iterator[Reading]:
+def read_all(
+    files: Sequence[Found], sources: Sequence[Source], options: ImportOptions, grids: Sequence[Grid | None] = ()
+) -> Iterator[Reading]:
     """Read `files` with the first of `sources` that claims each; files that none claims give an empty reading.
 
-    What of `options` is about sheets is done here, the rest once all sprites are known.
+    What of `options` is about sheets is done here, the rest once all sprites are known. grids: those that were
+    recognised in these files; without them, a picture that may be a sheet stays whole and says what is seen in it.
     """
-    for file in files:
+    for file, grid in zip_longest(files, grids):
         source = next((source for source in sources if source.claims(file)), None)
-        yield Reading(file) if source is None else _read(file, source, options)
+        yield Reading(file) if source is None else _read(file, source, options, grid)
 
 
-def _read(file: Found, source: Source, options: ImportOptions) -> Reading:
-    reading = Reading(file)
+def _read(file: Found, source: Source, options: ImportOptions, grid: Grid | None) -> Reading:
+    reading, seen = Reading(file), tuple[Seen, ...]()
     try:
         for item in source.read(file):
             if isinstance(item, Picture):
                 picture = replace(item, label=item.label or item.tag) if options.tag_classes else item
-                cut = sliced(picture, shown(file.stem), options)
+                cut = sliced(picture, shown(file.stem), options, grid)
+                if grid is None and options.looks_for_sheets and may_be_sheet(picture):
+                    clear_hidden(picture.rgba)
+                    seen = look(picture.rgba)
                 shapes = (_shape(part, options.shrink) for part in cut)
                 if cut[0] is picture:
                     reading.shapes.extend(shapes)
@@ -94,7 +108,7 @@ def _read(file: Found, source: Source, options: ImportOptions) -> Reading:
         return Reading(file, left_out=[Remark(refused.group, refused.reason)])
     except OSError as error:
         return Reading(file, left_out=[Remark("no access", no_access(error, "file"))])
-    return reading
+    return replace(reading, seen=seen)
 
 
 def _in_words(cut: Sequence[Picture], options: ImportOptions) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from studio.core.events import Rgba
 from studio.data.canvas import as_numbers, clear_hidden, shrunk
 from studio.data.cells import Filling, cells_of
-from studio.data.grids import Grid, background_of, propose_grid
+from studio.data.grids import Grid, background_of
 from studio.data.imported import MOST_IN_SHEET, ImportOptions
 from studio.data.sources.base import Picture, Refused
 
@@ -44,17 +44,21 @@ class _Parts:
     pixels: Ints
 
 
-def sliced(picture: Picture, sheet: str, options: ImportOptions) -> Sequence[Picture]:
+def sliced(picture: Picture, sheet: str, options: ImportOptions, own_grid: Grid | None = None) -> Sequence[Picture]:
     """The sprites of a picture that is a sheet as `options` have it; else the picture alone.
 
-    sheet: its name for people. Raises Refused for too many sprites.
+    sheet: its name for people. own_grid: the one that was recognised in it. Raises Refused for too many sprites.
     """
     if options.sheets == "as they are" or not may_be_sheet(picture):
         return (picture,)
     clear_hidden(picture.rgba)
-    if fits_canvas(picture.rgba, options):
+    if options.cuts_each_by_its_own:
+        cut = list(_by_grid(picture.rgba, own_grid)) if own_grid else []
+    elif fits_canvas(picture.rgba, options):
         return (picture,)
-    cut = list((_by_grid if options.sheets == "grid" else _by_emptiness)(picture.rgba, options))
+    else:
+        by_grid = options.sheets == "grid"
+        cut = list(_by_grid(picture.rgba, given_grid(options)) if by_grid else _by_emptiness(picture.rgba, options))
     if not cut:
         return (picture,)
     digits = len(str(1 + max(row for row, _, _ in cut)))  # so that class names sort as the rows lie
@@ -75,10 +79,9 @@ def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
     return options.size > 0 and max(shrunk(rgba, options.shrink).shape[:2]) <= options.size
 
 
-def _by_grid(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str, Rgba]]:
-    """Row, part name and pixels of each tile; none where no grid is seen or only one tile fits."""
-    grid = given_grid(options) if options.tile else propose_grid(rgba)
-    if grid is None or grid.rows(rgba.shape[0]) * grid.columns(rgba.shape[1]) < 2:
+def _by_grid(rgba: Rgba, grid: Grid) -> Iterator[tuple[int, str, Rgba]]:
+    """Row, part name and pixels of each tile; none where only one tile fits."""
+    if grid.rows(rgba.shape[0]) * grid.columns(rgba.shape[1]) < 2:
         return
     for row, column, tile in cut_grid(rgba, grid):
         yield row, f"r{row + 1} c{column + 1}", tile

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from studio.data.found_files import Group, Row
+from studio.data.grids import Grid
 from studio.data.reader_messages import (
     Groups,
     packed_group,
@@ -20,6 +21,7 @@ from studio.data.reader_messages import (
     unpacked_readings,
 )
 from studio.data.reading import Reading, Shape
+from studio.data.recognising import Seen
 from studio.data.sources.base import Entries, Entry, Remark
 
 
@@ -40,12 +42,13 @@ def test_no_field_is_lost_on_the_way() -> None:
     groups, pipe = Groups(), io.BytesIO()
     for head in packed_group(7, group):
         send_encoded(pipe, head)
-    send(pipe, *packed_readings([Reading(group.made(row), [shape, unseen, shape], remarks, remarks[:1])]))
+    seen = (Seen(Grid(12, 15, 1, 2, 3, 0.5), 21, 4.25, -1.5), Seen(Grid(8, 8), 2, 0.0, 0.0))
+    send(pipe, *packed_readings([Reading(group.made(row), [shape, unseen, shape], remarks, remarks[:1], seen)]))
     pipe.seek(0)
     groups.take(receive(pipe)[0])
     groups.take(receive(pipe)[0])
     (reading,) = unpacked_readings(*receive(pipe), [groups[7].made(row)])
-    assert values_of(reading) == [group.made(row), reading.shapes, remarks, remarks[:1]]
+    assert values_of(reading) == [group.made(row), reading.shapes, remarks, remarks[:1], seen]
     assert [values_of(came) for came in reading.shapes] == [values_of(one) for one in (shape, unseen, shape)]
     assert values_of(groups[7]) == values_of(group)
     with pytest.raises(EOFError):

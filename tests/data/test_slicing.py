@@ -179,7 +179,7 @@ def test_enlarged_sprites_that_fit_the_canvas_at_their_true_size_stay_whole(tmp_
 
 
 def test_a_sheet_without_a_grid_says_what_to_do(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "s.png", np.full((96, 96, 4), 255, np.uint8))
+    write(tmp_path / "set" / "s.png", np.full((320, 320, 4), 255, np.uint8))
     write(tmp_path / "set" / "one.png", sprite(1, 16))
     for sheets, advice in (("grid", "--tile 16"), ("packed", "--sheets grid")):
         event = imported(tmp_path / "set", sheets=sheets, size=16)

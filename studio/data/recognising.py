@@ -1,0 +1,166 @@
+"""Telling strips and sheets of many sprites from whole sprites: by shape, by pixels, and by what all files support.
+
+Each picture is looked at by itself, on reader threads. The files then vote: a size of tiles that many of them show
+decides where one alone could be cut in more than one way, or hardly shows that it is a sheet.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Rgba
+from studio.data.canvas import LARGE_PICTURE, as_numbers, visible_box
+from studio.data.cells import Filling, cells_of
+from studio.data.grids import Grid, candidates
+
+_SMALLEST_TILE = 6  # pixels: what is smaller is no sprite, unless somebody says so
+_LONG, _OBLONG = 3.0, 1.9  # sides of a picture, one by the other: hardly any sprite is so long, and few are so oblong
+# Log-odds that a picture of that shape is a sheet, before a pixel is looked at.
+_IF_LONG, _IF_OBLONG, _IF_TOO_LARGE, _IF_LARGE, _IF_SMALL = 0.0, -3.0, 2.0, -2.0, -5.0
+_SMALL, _LARGE = 48, 96  # pixels
+_SQUARE = 1.4  # sides: of a picture that has to be parted in both directions, if in any
+_LITTLE = 0.35  # of what usually goes on from one line to the next
+_SURE = 6.0  # log-odds: from here on a picture is taken for a sheet
+_LIKELY = -1.5  # log-odds: of a grid that is less likely than that, nothing follows
+_BORDERS, _ENOUGH_BORDERS = 0.15, 20.0
+_ASKED = 0.5  # confidence: where it is said that there is a grid
+_HALF = 3.0  # votes with which a size has half of the support that it can have
+_SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # log-odds at most: of the same tiles, and of tiles as wide or as high
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A grid that a picture may have. sprites: its tiles that are not empty.
+
+    score: log-odds against other grids of the picture. sheet: the same, that it is no whole sprite.
+    """
+
+    grid: Grid
+    sprites: int
+    score: float
+    sheet: float
+
+
+def look(rgba: Rgba) -> tuple[Seen, ...]:
+    """The grids that a picture may have, the likeliest first; none for nearly every whole sprite.
+
+    rgba: uint8 [H, W, 4] with colour zeroed under alpha 0.
+    """
+    if not _may_hold_several(rgba):
+        return ()
+    found = []
+    filling, before = Filling.of(rgba), _before_looking(*rgba.shape[:2])
+    for candidate in candidates(rgba):
+        grid = candidate.grid
+        if min(grid.tile_width, grid.tile_height) >= _SMALLEST_TILE:
+            sprites = cells_of(grid, filling).sprites
+            if sprites > 1:
+                found.append(Seen(grid, sprites, candidate.score, round(candidate.parted + before, 2)))
+    return tuple(found)
+
+
+def _may_hold_several(rgba: Rgba) -> bool:
+    """A quick look, which all pictures get: a long one may, any other has to show borders that part it evenly."""
+    height, width = rgba.shape[:2]
+    long, short = max(height, width), min(height, width)
+    box = visible_box(rgba)
+    if box is None or short < _SMALLEST_TILE or long < 2 * _SMALLEST_TILE:
+        return False
+    if long >= _LONG * short or long > LARGE_PICTURE:
+        return True
+    left, top, right, bottom = box
+    pixels = as_numbers(rgba[top:bottom, left:right])
+    square = long < _SQUARE * short
+    if (square or width > height) and not _parted_evenly(pixels.T, left, width, long):
+        return False
+    return not (square or height > width) or _parted_evenly(pixels, top, height, long)
+
+
+def _parted_evenly(pixels: NDArray[np.uint32], start: int, side: int, long: int) -> bool:
+    """Whether equal parts of a side, or of what can be seen, have borders that little goes on across, or right beside.
+
+    pixels: uint32 [n, m], the lines that can be seen, from `start` on. In small pictures nothing may go on at all.
+    """
+    filled = pixels != 0
+    touching = filled[1:] & filled[:-1]
+    touches = np.count_nonzero(touching, axis=1)
+    if long <= _SMALL:
+        return _even_borders(touches == 0, start, side)
+    links = np.count_nonzero((pixels[1:] == pixels[:-1]) & touching, axis=1)
+    return any(_even_borders(count <= _LITTLE * np.quantile(count, 0.75), start, side) for count in (touches, links))
+
+
+def _even_borders(free: NDArray[np.bool_], start: int, side: int) -> bool:
+    """free: bool [n], whether little goes on from one line to the next."""
+    near = free.copy()
+    near[:-1] |= free[1:]
+    near[1:] |= free[:-1]
+    for before, length in ((start, side), (0, len(free) + 1)):
+        for parts in range(2, length // _SMALLEST_TILE + 1):
+            borders = np.arange(1, parts) * length // parts - 1 - before
+            borders = borders[(borders >= 0) & (borders < len(near))]
+            if len(borders) and near[borders].all():
+                return True
+    return False
+
+
+def _before_looking(height: int, width: int) -> float:
+    long, short = max(height, width), min(height, width)
+    if long > LARGE_PICTURE:
+        return _IF_TOO_LARGE
+    if long >= _LONG * short:
+        return _IF_LONG
+    if long >= _OBLONG * short:
+        return _IF_OBLONG
+    return _IF_LARGE if long > _LARGE else _IF_SMALL
+
+
+def elect(seen: Mapping[int, Sequence[Seen]]) -> dict[int, Seen]:
+    """Which pictures are sheets, and the grid of each. seen: what each may be, by the number of its file."""
+    tiles: Counter[tuple[int, int]] = Counter()
+    widths: Counter[int] = Counter()
+    heights: Counter[int] = Counter()
+    first = {number: one for number, several in seen.items() if (one := _likeliest(several)) is not None}
+    for one in first.values():
+        tiles[one.grid.tile_width, one.grid.tile_height] += 1
+        widths[one.grid.tile_width] += 1
+        heights[one.grid.tile_height] += 1
+
+    def support(grid: Grid, own: Grid | None) -> float:
+        """What the other files say."""
+        width, height = grid.tile_width, grid.tile_height
+        same = tiles[width, height] - (own is not None and (own.tile_width, own.tile_height) == (width, height))
+        wide = widths[width] - (own is not None and own.tile_width == width)
+        high = heights[height] - (own is not None and own.tile_height == height)
+        side = max(wide, high)
+        return _SUPPORT * same / (same + _HALF) + _SIDE_SUPPORT * side / (side + _HALF)
+
+    elected = {}
+    for number, several in seen.items():
+        own = first[number].grid if number in first else None
+        backed = [(one, support(one.grid, own)) for one in several]
+        if backed:
+            best, support_of_best = max(backed, key=lambda pair: pair[0].score + pair[1] + _weight_of_borders(pair[0]))
+            if best.score + support_of_best >= _LIKELY and best.sheet + support_of_best >= _SURE:
+                elected[number] = best
+    return elected
+
+
+def _weight_of_borders(one: Seen) -> float:
+    """Of two grids with the same support, that with the clearer borders."""
+    return _BORDERS * min(one.sheet, _ENOUGH_BORDERS)
+
+
+def likely(several: Sequence[Seen]) -> Seen | None:
+    """The best grid of a picture of which somebody says that it is a sheet, if one is seen in it."""
+    return several[0] if several and several[0].grid.confidence >= _ASKED and several[0].sheet >= 0 else None
+
+
+def _likeliest(several: Sequence[Seen]) -> Seen | None:
+    """The best grid of a picture that is a sheet beyond doubt."""
+    return several[0] if several and several[0].sheet >= _SURE and several[0].score >= _LIKELY else None

@@ -1,0 +1,204 @@
+"""Folders as games have them, put together from whole sprites: strips and sheets that nothing describes, and others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.random import Generator
+from PIL import Image
+
+from studio.data.canvas import clear_hidden, visible_box
+from studio.data.grids import Grid
+from studio.data.slicing import cut_grid
+from tests.data.making import Pixels
+
+DEMO = Path(__file__).resolve().parents[2] / "assets/demo/demo sprites"
+_CELLS = ((16, 16), (12, 15), (14, 16), (16, 18), (20, 20), (24, 24), (24, 32), (32, 32), (18, 14))
+_SHARES = (("exact", 5), ("padded", 6), ("rows", 3), ("upright", 1), ("roomy", 2), ("spaced", 2), ("items", 1))
+_PAGE = 256  # pixels: many games want textures of a power of two
+
+
+@dataclass(frozen=True, eq=False)
+class Composed:
+    """One picture. grid: of what it was put together; None for a whole sprite. frames: how many it holds."""
+
+    name: str
+    rgba: Pixels
+    grid: Grid | None = None
+    frames: int = 1
+
+
+def trimmed(rgba: Pixels) -> Pixels:
+    """What can be seen of uint8 [H, W, 4]."""
+    box = visible_box(rgba)
+    assert box is not None
+    left, top, right, bottom = box
+    return rgba[top:bottom, left:right]
+
+
+def animated(sprite: Pixels, count: int, width: int, height: int, rng: Generator) -> list[Pixels]:
+    """An animation of a sprite in cells of that size: it bobs, its legs move, and some of its pixels flash."""
+    knee = int(rng.integers(1, sprite.shape[0]))
+    frames = []
+    for number in range(count):
+        frame = sprite.copy()
+        if number % 4 in (1, 3):
+            frame[knee:] = shifted(frame[knee:], across=2 - number % 4)
+        if number % 4 == 2:
+            frame = shifted(frame, down=1)
+        flash = (rng.random(frame.shape[:2]) < 0.04) & (frame[..., 3] > 0)
+        frame[flash, :3] = rng.integers(0, 255, 3)
+        frames.append(celled(frame, width, height))
+    return frames
+
+
+def shifted(rgba: Pixels, across: int = 0, down: int = 0) -> Pixels:
+    """Moved by a pixel within its own box; what leaves that is gone."""
+    moved = np.roll(rgba, (down, across), (0, 1))
+    if across:
+        moved[:, 0 if across > 0 else -1] = 0
+    if down:
+        moved[0] = 0
+    return moved
+
+
+def celled(rgba: Pixels, width: int, height: int) -> Pixels:
+    """A sprite on the floor of a cell, in its middle."""
+    cell = np.zeros((height, width, 4), np.uint8)
+    left = (width - rgba.shape[1]) // 2
+    cell[height - rgba.shape[0] :, left : left + rgba.shape[1]] = rgba
+    return cell
+
+
+def laid(cells: Sequence[Pixels], grid: Grid, columns: int, width: int = 0, height: int = 0) -> Pixels:
+    """Cells in rows, the last row only begun where they don't fill it, in a picture that is at least so large."""
+    rows = -(-len(cells) // columns)
+    step_x, step_y = grid.tile_width + grid.spacing, grid.tile_height + grid.spacing
+    width = max(width, 2 * grid.left + columns * step_x - grid.spacing)
+    height = max(height, 2 * grid.top + rows * step_y - grid.spacing)
+    rgba = np.zeros((height, width, 4), np.uint8)
+    for number, cell in enumerate(cells):
+        y, x = grid.top + number // columns * step_y, grid.left + number % columns * step_x
+        rgba[y : y + grid.tile_height, x : x + grid.tile_width] = cell
+    return rgba
+
+
+def demo_sprites() -> list[Pixels]:
+    """The sprites that come with the studio, one by one."""
+    found = []
+    for path in sorted(DEMO.glob("*.png")):
+        sheet = np.array(Image.open(path).convert("RGBA"))
+        clear_hidden(sheet)
+        for frame in json.loads(path.with_suffix(".json").read_text())["frames"]:
+            x, y, w, h = (frame["frame"][key] for key in "xywh")
+            found.append(sheet[y : y + h, x : x + w].copy())
+    return found
+
+
+def frames_of(rgba: Pixels, grid: Grid) -> list[bytes]:
+    """What lies in the cells of a grid, whatever is left empty around it."""
+    cells = (rgba for _, _, rgba in cut_grid(rgba, grid))
+    return [trimmed(cell).tobytes() for cell in cells]
+
+
+class Composer:
+    """Makes pictures from whole sprites, all of one folder from cells of one to three sizes."""
+
+    def __init__(self, sprites: Sequence[Pixels], rng: Generator) -> None:
+        self._rng = rng
+        self._sprites = [trimmed(sprite) for sprite in sprites]
+        sizes = rng.choice(len(_CELLS), int(rng.integers(1, 4)), replace=False)
+        self._cells = [_CELLS[number] for number in sizes]
+
+    def folder(self, strips: int, whole: int) -> list[Composed]:
+        """So many strips and sheets, and so many whole sprites of all kinds."""
+        kinds = [kind for kind, share in _SHARES for _ in range(share)]
+        made = []
+        for number in range(strips):
+            kind = kinds[number % len(kinds)]
+            composed = self.strip(kind)
+            made.append(Composed(f"{kind} {number}.png", composed.rgba, composed.grid, composed.frames))
+        wholes: tuple[tuple[str, Callable[[], Pixels]], ...] = (
+            ("icon", self.icon), ("wide", self.wide), ("boss", self.boss), ("gap", self.gap),
+        )  # fmt: skip
+        for number in range(whole):
+            name, make = wholes[number % len(wholes)]
+            made.append(Composed(f"{name} {number}.png", make()))
+        return made
+
+    def strip(self, kind: str) -> Composed:
+        """One strip or sheet of a kind."""
+        rng = self._rng
+        width, height = self._cells[int(rng.integers(len(self._cells)))]
+        grid = Grid(width, height)
+        count = int(rng.integers(3, 13))
+        sprite = self._fitting(width, height)
+        if kind == "roomy":  # frames that are smaller than their cells
+            sprite = self._fitting(width - 4, height - 1)
+        elif kind == "spaced":
+            margin, spacing = ((0, 1), (1, 1), (0, 2), (2, 2))[int(rng.integers(4))]
+            grid = Grid(width, height, margin, margin, spacing)
+        if kind == "items":
+            cells = [celled(self._fitting(width, height), width, height) for _ in range(int(rng.integers(20, 60)))]
+            return Composed(kind, laid(cells, grid, columns=8), grid, len(cells))
+        if kind == "rows":
+            rows = int(rng.integers(2, 5))
+            columns = int(rng.integers(3, 9))
+            cells = [cell for _ in range(rows) for cell in animated(sprite, columns, width, height, rng)]
+            cells = cells[: len(cells) - int(rng.integers(0, columns))]
+            page = _PAGE if rng.random() < 0.3 else 0
+            return Composed(kind, laid(cells, grid, columns, page), grid, len(cells))
+        cells = animated(sprite, count, width, height, rng)
+        if kind == "upright":
+            return Composed(kind, laid(cells, grid, 1), grid, count)
+        if kind == "padded":  # into a texture: behind the last frame it is empty, and some rows below may be
+            high = next(side for side in (8, 16, 32, 64) if side >= height)
+            return Composed(kind, laid(cells, grid, count, _PAGE, high), grid, count)
+        return Composed(kind, laid(cells, grid, count), grid, count)
+
+    def icon(self) -> Pixels:
+        """A sprite as it is, in a square."""
+        sprite = self._any()
+        side = next((side for side in (16, 24, 32, 48, 64) if side >= max(sprite.shape[:2])), max(sprite.shape[:2]))
+        return celled(sprite, side, side)
+
+    def wide(self) -> Pixels:
+        """Sprites that have grown together to one that is two to four times as wide as high: a ship, a train."""
+        whole = self._any()
+        while whole.shape[1] < 2 * whole.shape[0]:
+            part = self._any()
+            high, wide = max(whole.shape[0], part.shape[0]), whole.shape[1] + part.shape[1] - 3
+            grown = np.zeros((high, wide, 4), np.uint8)
+            grown[high - whole.shape[0] :, : whole.shape[1]] = whole
+            over = grown[high - part.shape[0] :, whole.shape[1] - 3 :]
+            over[part[..., 3] > 0] = part[part[..., 3] > 0]
+            middle = slice(whole.shape[1] - 6, whole.shape[1] + 3)
+            grown[high - 4 : high - 1, middle] = (90, 60, 40, 255)
+            whole = grown
+        return whole
+
+    def boss(self) -> Pixels:
+        """A sprite that is larger than the others."""
+        return self._any().repeat(3, 0).repeat(3, 1)
+
+    def gap(self) -> Pixels:
+        """One sprite in two parts that don't touch, like a pair of boots."""
+        sprite = self._any()
+        half = max(1, sprite.shape[1] // 2)
+        apart = np.zeros((sprite.shape[0], 4, 4), np.uint8)
+        return np.concatenate([sprite[:, :half], apart, sprite[:, half:]], axis=1)
+
+    def _any(self) -> Pixels:
+        return self._sprites[int(self._rng.integers(len(self._sprites)))]
+
+    def _fitting(self, width: int, height: int) -> Pixels:
+        """A sprite for cells of that size, every other pixel of it where it is larger; never less than half of it."""
+        while True:
+            sprite = self._any()
+            for small in (sprite, trimmed(sprite[::2, ::2]) if sprite[::2, ::2, 3].any() else sprite):
+                if width // 2 <= small.shape[1] <= width and height // 2 <= small.shape[0] <= height:
+                    return small
