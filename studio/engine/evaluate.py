@@ -27,6 +27,7 @@ from studio.engine import devices
 from studio.engine.batches import DeviceSprites, at_most, sampled
 from studio.engine.copies import look_for_copies
 from studio.engine.features import SpriteFeatures, features_of
+from studio.engine.fitting import AtOnce
 from studio.engine.generate import GenerateSettings, Labels, draw
 from studio.engine.model import TrainedModel
 from studio.engine.pace import told
@@ -37,6 +38,7 @@ from studio.engine.split import FEWEST_REPORTED, Indices, split_of
 FEWEST = 20  # sprites on each side: with fewer, the figures are noise
 MOST_HELDOUT = 4096  # sprites that are looked at: a seeded choice of more; the figures compare each with each
 MOST_TRAINING = 8192  # likewise, for the distances from those learnt from
+_AT_ONCE = 256  # sprites, at most
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,12 @@ def classes_to_draw(training: Sprites, count: int, seed: int) -> Labels:
 
 
 def heldout_figures(model: TrainedModel, heldout: DeviceSprites) -> Validated:
-    """The recipe's own figures on held-out sprites."""
-    batches = heldout.plain_batches(256, len(heldout))
-    with torch.no_grad(), devices.autocast(model.device.type, model.precision):
-        found = model.recipe.evaluate(model.network, batches, model.config, model.spec)
+    """The recipe's own figures on held-out sprites. Raises DeviceFullError."""
+    fit, found = AtOnce(model.device, _AT_ONCE, model.spec.size), None
+    while found is None:
+        with fit.room(), torch.no_grad(), devices.autocast(model.device.type, model.precision):
+            batches = heldout.plain_batches(fit.count, len(heldout))
+            found = model.recipe.evaluate(model.network, batches, model.config, model.spec)
     confusion = None if found.confusion is None else found.confusion.numpy()
     pairs = None if found.pairs is None else found.pairs.numpy()
     return Validated(model.step, found.metrics, confusion, found.baseline, pairs)

@@ -29,6 +29,7 @@ from studio.core.events import Event, Progress, Rgba
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import DeviceSprites, at_most, on_device, to_input
+from studio.engine.fitting import AtOnce
 from studio.engine.optim import make_optimizers, set_learning_rate
 from studio.recipes.layers import ResidualBlock, group_norm
 
@@ -109,8 +110,11 @@ class SpriteFeatures:
 
     @torch.no_grad()
     def _raw(self, rgba: Rgba) -> Tensor:
-        parts = [rgba[i : i + _AT_ONCE] for i in range(0, len(rgba), _AT_ONCE)]
-        return torch.cat([self.network(to_input(on_device(part, self.device))) for part in parts]).float()
+        fit, found = AtOnce(self.device, _AT_ONCE, rgba.shape[1]), list[Tensor]()
+        for part in fit.parts(len(rgba)):
+            with fit.room():
+                found.append(self.network(to_input(on_device(rgba[part], self.device))))
+        return torch.cat(found).float()
 
 
 def features_of(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, SpriteFeatures]:
@@ -139,24 +143,37 @@ def _learn(found: SpriteFeatures, training: Sprites, precision: str) -> Generato
     precision = "fp32" if precision == "fp16" else precision  # its loss would have to be scaled
     network, data = found.network.train(), DeviceSprites(training, found.device)
     optimizers = make_optimizers(network, TrainingConfig(weight_decay=0.05), precision)
-    rng = torch.Generator(found.device)
+    rng, fit = torch.Generator(found.device), AtOnce(found.device, _BATCH)
     for step in range(_STEPS):
         set_learning_rate(optimizers, _RATE * min(1, (step + 1) / _WARM_UP) * min(1, 2 * (1 - step / _STEPS)))
         rng.manual_seed(step)
         batch = data.batch(step, _BATCH, flip=False, shift_px=_SHIFT_PX, rng=rng)
         x, y = (batch.x, batch.y) if found.knows_classes else _turned(batch.x)
         x, kind = spoilt(x, rng)
-        with torch.enable_grad(), devices.autocast(found.device.type, precision):
-            features = network(x)
-            loss = F.cross_entropy(network.class_scores(features).float(), y, label_smoothing=0.1)
-            loss = loss + F.cross_entropy(network.judge(features).float(), kind)
-        loss.backward()
+        has_gradients = False
+        while not has_gradients:
+            network.zero_grad(set_to_none=True)
+            with fit.room(), torch.enable_grad():
+                _add_gradients(network, x, y, kind, precision, at_once=fit.count)
+                has_gradients = True
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         for optimizer in optimizers:
             optimizer.step()
-        network.zero_grad(set_to_none=True)
         yield Progress(step + 1, _STEPS, "steps of learning to see")
+    network.zero_grad(set_to_none=True)
     network.eval()
+
+
+def _add_gradients(
+    network: FeatureNetwork, x: Tensor, y: Tensor, kind: Tensor, precision: str, *, at_once: int
+) -> None:
+    """Forward and backward of a batch, in micro-batches where the device has no room for it at once."""
+    for x_part, y_part, kind_part in zip(x.split(at_once), y.split(at_once), kind.split(at_once), strict=True):
+        with devices.autocast(x.device.type, precision):
+            features = network(x_part)
+            loss = F.cross_entropy(network.class_scores(features).float(), y_part, label_smoothing=0.1)
+            loss = loss + F.cross_entropy(network.judge(features).float(), kind_part)
+        (loss * (len(x_part) / len(x))).backward()
 
 
 def spoilt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -20,6 +20,7 @@ from studio.engine import catalogue, checkpoints, devices
 from studio.engine.batches import on_device, to_input, to_rgba
 from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.devices import Device
+from studio.engine.fitting import AtOnce
 from studio.engine.model import TrainedModel
 from studio.engine.rundir import RunDir, reading
 from studio.engine.style_file import load_style
@@ -27,7 +28,8 @@ from studio.recipes.base import Recipe, SampleSettings, Spec
 
 Labels = NDArray[np.int64]
 
-_AT_ONCE = 64  # sprites in one pass: enough to fill a device, few enough to stop soon
+_AT_ONCE = 64  # sprites drawn in one pass, at most: enough to fill a device, few enough to stop soon
+_SEEN_AT_ONCE = 256
 _MOST_CLASSES_SAID = 30
 
 
@@ -122,18 +124,18 @@ def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
 def draw(model: TrainedModel, labels: Labels, how: SolverSettings) -> Generator[Progress, None, Rgba]:
     """A sprite of each class in int64 [N]: yields Progress after each solver step, returns uint8 [N, S, S, 4]."""
     made: list[Rgba] = []
-    for start in range(0, len(labels), _AT_ONCE):
-        part = labels[start : start + _AT_ONCE]
-        request = SampleSettings(
-            torch.from_numpy(part).to(model.device), how.guidance, how.steps, how.seed, first=start
-        )
-        for step, x in enumerate(sample_steps(model, request), 1):
-            if x is not None:
-                drawn = to_rgba(x).numpy()
-                made.append(true_pixels(drawn, part, model.style) if how.true_pixels else drawn)
-            else:
-                share = min(step, how.steps) / how.steps
-                yield Progress(round(start + share * len(part)), len(labels), "sprites drawn")
+    fit = AtOnce(model.device, _AT_ONCE, model.spec.size)
+    for part in fit.parts(len(labels)):
+        with fit.room():
+            chosen = torch.from_numpy(labels[part]).to(model.device)
+            request = SampleSettings(chosen, how.guidance, how.steps, how.seed, first=part.start)
+            for step, x in enumerate(sample_steps(model, request), 1):
+                if x is not None:
+                    drawn = to_rgba(x).numpy()
+                    made.append(true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn)
+                else:
+                    share = min(step, how.steps) / how.steps
+                    yield Progress(round(part.start + share * len(chosen)), len(labels), "sprites drawn")
     return np.concatenate(made)
 
 
@@ -162,11 +164,12 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
             f"These sprites are not {model.spec.size} pixels wide and high.", "Import them at the model's size."
         )
     found: list[Tensor] = []
-    for start in range(0, len(rgba), 256):
-        with devices.faults(model.device), torch.no_grad(), devices.autocast(model.device.type, model.precision):
-            part = to_input(on_device(rgba[start : start + 256], model.device))
-            found.append(model.recipe.predict(model.network, part).cpu())
-        yield Progress(min(start + 256, len(rgba)), len(rgba), "sprites looked at")
+    fit = AtOnce(model.device, _SEEN_AT_ONCE, model.spec.size)
+    for part in fit.parts(len(rgba)):
+        with fit.room(), torch.no_grad(), devices.autocast(model.device.type, model.precision):
+            x = to_input(on_device(rgba[part], model.device))
+            found.append(model.recipe.predict(model.network, x).cpu())
+        yield Progress(sum(map(len, found)), len(rgba), "sprites looked at")
     names = model.spec.class_names if model.recipe.makes == "labels" else model.spec.target_names
     said = torch.cat(found).numpy() if found else np.zeros((0, len(names)), np.float32)
     yield Classified(said, names) if model.recipe.makes == "labels" else NumbersPredicted(said, names)

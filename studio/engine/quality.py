@@ -31,6 +31,8 @@ MOST_SEEN = 4096  # real sprites a distance is taken from: more make it no stead
 SHARE = 0.05  # of the run's time, all in all
 LEARNING_SHARE = 0.2  # at the beginning, so that there is something to measure with early on
 APART_SHARE = 0.01  # of the run's time, at least, between a checkpoint and one that is saved only to be measured
+REST_S = 300.0  # before measuring is tried again on a device that had no room for it
+_WHAT = "measurements of new sprites"
 _WARM_UP = 20  # slices of learning to see that take longer than all others
 _FORESIGHT = 30  # slices after which it is known how long the others take
 
@@ -51,6 +53,7 @@ class QualityMeter:
         self._measured_step = -1
         self._is_learning = True  # to see
         self._is_waiting = False  # for a checkpoint
+        self._rest_until_s = 0.0  # after the device had no room for measuring
         self._yardstick: _Yardstick | None = None
         self._slices: Events | None = None
         if training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST:
@@ -86,10 +89,11 @@ class QualityMeter:
         Gives way, without a measurement, as soon as `control.stop` is set.
         """
         if self._yardstick is not None and self._measured_step != self._training.step:
-            for event in self._measure(self._yardstick):
-                if self._control.stop:
-                    return
-                yield event
+            with self._training.left_out_if_full(_WHAT):
+                for event in self._measure(self._yardstick):
+                    if self._control.stop:
+                        return
+                    yield event
 
     def close(self) -> None:
         """Measure no more. The slices hold this meter as it holds them: the training would stay in memory."""
@@ -106,6 +110,8 @@ class QualityMeter:
 
     def _is_affordable(self) -> bool:
         now_s, allowance_s = self._clock.now_s(), self._allowance_s()
+        if now_s < self._rest_until_s:
+            return False
         if self._yardstick is None:
             return self._spent_s <= min(allowance_s, LEARNING_SHARE * (now_s - self._start_s))
         left_s = max(1.0, self._training.planned_s() - self._ready_s)
@@ -116,11 +122,21 @@ class QualityMeter:
         return SHARE * (self._training.planned_s() - self._start_s)
 
     def _measure_on_and_on(self) -> Events:
+        """Measure while the device has room for it; where it has none, try again after a while."""
+        while True:
+            with self._training.left_out_if_full(_WHAT):
+                yield from self._measure_each_checkpoint()
+            self._training.measuring_step = None
+            self._rest_until_s = self._clock.now_s() + REST_S
+            yield Progress(0, 1, "waiting for room")
+
+    def _measure_each_checkpoint(self) -> Events:
         training = self._training
-        features = yield from features_of(training.train_sample, training.device, training.precision)
-        self._is_learning = False
-        self._yardstick = yield from _make_yardstick(training, features)
-        self._learnt_s, self._ready_s = self._spent_s, self._clock.now_s()
+        if self._yardstick is None:
+            features = yield from features_of(training.train_sample, training.device, training.precision)
+            self._is_learning = False
+            self._yardstick = yield from _make_yardstick(training, features)
+            self._learnt_s, self._ready_s = self._spent_s, self._clock.now_s()
         while True:
             self._is_waiting = True
             while training.saved_step != training.step:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Generator
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
@@ -24,20 +24,18 @@ from studio.core.events import (
     Events,
     LossChunk,
     NumbersPredicted,
-    Progress,
     RunFinished,
     RunStarted,
     SamplesReady,
 )
 from studio.core.failures import in_words
 from studio.data.sprites import Sprites
-from studio.data.true_pixels import true_pixels
 from studio.engine import devices
 from studio.engine.advice import advised
-from studio.engine.batches import step_seed, to_rgba
+from studio.engine.batches import step_seed
 from studio.engine.devices import Device
 from studio.engine.evaluate import heldout_figures
-from studio.engine.generate import GenerateSettings, predict, sample_steps
+from studio.engine.generate import GenerateSettings, draw, predict
 from studio.engine.history import read_history
 from studio.engine.holding import until_written
 from studio.engine.model import Control, TrainedModel
@@ -45,7 +43,9 @@ from studio.engine.optim import current_rate, set_learning_rate
 from studio.engine.pace import Paced, Speedometer, Stopwatch
 from studio.engine.quality import QualityMeter
 from studio.engine.training import Training, begin, take_up
-from studio.recipes.base import Recipe, SampleSettings
+from studio.recipes.base import Recipe
+
+T = TypeVar("T")
 
 TICK_S = 0.05
 SAMPLE_COUNT = 16
@@ -135,6 +135,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     if not control.stop:
         yield from live_samples(training, control)
         yield from quality.finish()
+    yield from training.take_notices()
     reason: Literal["stopped", "finished"] = "stopped" if training.used_up() < 1 else "finished"
     training.elapsed_s = clock.now_s()
     yield from until_written(control, training.write_state, reason)
@@ -179,9 +180,10 @@ def validate(training: Training, control: Control) -> Events:
     """The averaged weights on held-out sprites: yields one Validated, or nothing when none are held out."""
     if not len(training.heldout):
         return
-    training.validated = heldout_figures(training.model(), training.heldout)
-    yield from until_written(control, training.run.append, training.validated)
-    yield training.validated
+    with training.left_out_if_full("figures of held-out sprites"):
+        training.validated = heldout_figures(training.model(), training.heldout)
+        yield from until_written(control, training.run.append, training.validated)
+        yield training.validated
 
 
 def save(training: Training, control: Control) -> Events:
@@ -204,27 +206,37 @@ def live_samples(training: Training, control: Control) -> Events:
 
     Gives way, without samples, as soon as `control.stop` is set.
     """
-    model, names = training.model(), training.spec.class_names
-    if model.recipe.makes != "sprites":
-        yield _heldout_samples(training, model)
-        return
+    with training.left_out_if_full("live samples"):
+        model = training.model()
+        if model.recipe.makes != "sprites":
+            yield _heldout_samples(training, model)
+        else:
+            yield from _drawn_samples(training, model, control)
+
+
+def _drawn_samples(training: Training, model: TrainedModel, control: Control) -> Events:
+    names = training.spec.class_names
     common = np.argsort(-np.bincount(training.train_set.labels_host, minlength=len(names)), kind="stable")[
         :SAMPLE_COUNT
     ]
     labels = np.resize(np.sort(common), SAMPLE_COUNT)
-    request = SampleSettings(
-        torch.from_numpy(labels).to(training.device), GenerateSettings().guidance, SAMPLE_STEPS, SAMPLE_SEED
-    )
-    for number, x in enumerate(sample_steps(model, request), 1):
-        if control.stop:
-            return
-        if x is None:
-            yield Progress(number, SAMPLE_STEPS, "live samples")
-        else:
-            sprites = true_pixels(to_rgba(x).numpy(), labels, training.style)
-            samples = SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
-            yield from until_written(control, training.run.save_samples, samples)
-            yield samples
+    drawing = draw(model, labels, GenerateSettings(steps=SAMPLE_STEPS, seed=SAMPLE_SEED))
+    sprites = yield from _unless_stopped(drawing, control)
+    if sprites is not None:
+        samples = SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
+        yield from until_written(control, training.run.save_samples, samples)
+        yield samples
+
+
+def _unless_stopped(work: Generator[Event, None, T], control: Control) -> Generator[Event, None, T | None]:
+    """Hand on the events of `work` and return what it does; None as soon as `control.stop` is set."""
+    while not control.stop:
+        try:
+            event = next(work)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        yield event
+    return None
 
 
 def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import platform
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from torch import nn
 import studio
 from studio.core import places, wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import DamagedError, TrainingError
+from studio.core.errors import DamagedError, DeviceFullError, TrainingError
 from studio.core.events import Event, Notice, Rgba, SteppedBack, Validated
 from studio.core.file_systems import news_of_lacks
 from studio.data import packed
@@ -98,6 +99,7 @@ class Training:
     sound_checkpoints: int = 0  # since the last setback, or since one was forgiven
     micro_batches: MicroBatches = field(default_factory=MicroBatches)
     notices: list[Event] = field(default_factory=list)  # to be said at the next opportunity
+    _left_out: set[str] = field(default_factory=set)  # what the device had no room for, beside the steps
     validated: Validated | None = None
     headline: Mapping[str, float] = field(default_factory=dict)  # as in Progress
 
@@ -211,6 +213,23 @@ class Training:
     def step_is_too_large(self) -> bool:
         """Whether nothing is left to be made smaller: a micro-batch is one sprite."""
         return self.micro_batches.count >= self.config.batch_size
+
+    @contextlib.contextmanager
+    def left_out_if_full(self, what: str) -> Iterator[None]:
+        """Around work beside the training step: where the device has no room even for one sprite, it goes on without.
+
+        `what` is left out then; that is said once.
+        """
+        try:
+            with devices.faults(self.device):
+                yield
+            return
+        except DeviceFullError as error:
+            if what not in self._left_out:
+                self._left_out.add(what)
+                hint = f"Training goes on without {what} until there is room for them."
+                self.notices.append(Notice("warning", error.title, hint))
+        devices.give_back_memory(self.device)
 
     def take_notices(self) -> list[Event]:
         """What is to be said now; it is said once."""

@@ -150,7 +150,10 @@ class Recipe(ABC):
 
     @abstractmethod
     def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
-        """Figures over held-out batches, the same for the same network. Called without gradients, in eval mode."""
+        """Figures over held-out batches, the same for the same network, however large the batches are.
+
+        Called without gradients, in eval mode; anew, in smaller batches, where the device had no room for these.
+        """
 
     def sample(self, network: nn.Module, spec: Spec, settings: SampleSettings) -> Iterator[Tensor | None]:
         """Yield None after each solver step, then x float32 [N, 4, S, S] as in `Batch`. For makes='sprites'."""

@@ -46,6 +46,7 @@ class GeneratorConfig(TrainingConfig):
 
 
 _PLANNER = Planner(width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300)
+_GOLDEN = (5**0.5 - 1) / 2
 _LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
 
 
@@ -185,13 +186,18 @@ class Generator(Recipe):
         return _flow_error(network, batch, noise, t, label)
 
     def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
-        """The training loss at evenly spread quantiles of the training times, with noise of a fixed seed."""
+        """The training loss at evenly spread quantiles of the training times, with noise of a fixed seed.
+
+        A sprite's time and noise follow from its place alone, so that the batches may be of any size.
+        """
         settings = cast(GeneratorConfig, config)
         total, seen = 0.0, 0
-        for number, batch in enumerate(batches):
+        for batch in batches:
             count = len(batch.x)
-            noise = draw_noise(count, batch.x.shape[-1], seed=number).to(batch.x.device)
-            normal = torch.special.ndtri((torch.arange(count) + 0.5) / count) + settings.time_mean  # MPS has no ndtri
+            noise = draw_noise(count, batch.x.shape[-1], seed=0, first=seen).to(batch.x.device)
+            # However many they are, multiples of the golden ratio are spread evenly.
+            quantiles = (0.5 + _GOLDEN * torch.arange(seen, seen + count, dtype=torch.float64)) % 1
+            normal = torch.special.ndtri(quantiles).float() + settings.time_mean  # on the CPU: MPS has no ndtri
             times = torch.sigmoid(normal).to(batch.x.device)
             total += float(_flow_error(network, batch, noise, times, batch.y)) * count
             seen += count

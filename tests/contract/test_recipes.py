@@ -116,6 +116,8 @@ def test_evaluation_is_repeatable_and_leaves_nothing_behind(recipe: Recipe) -> N
     with torch.no_grad():
         first = recipe.evaluate(network, data.plain_batches(10, len(data)), config, spec)
         second = recipe.evaluate(network, data.plain_batches(10, len(data)), config, spec)
+        smaller = recipe.evaluate(network, data.plain_batches(7, len(data)), config, spec)
+    assert dict(smaller.metrics) == pytest.approx(dict(first.metrics), rel=1e-4)
     assert dict(first.metrics) == dict(second.metrics) and "loss" in first.metrics
     assert recipe.headline in first.metrics
     assert torch.equal(before, torch.random.get_rng_state())

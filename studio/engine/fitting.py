@@ -1,0 +1,53 @@
+"""Work that is no training step, in portions that fit the device: drawing, predicting, validating, measuring."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+from studio.core.errors import DeviceFullError
+from studio.engine import devices
+
+_PIXELS = 256 * 32 * 32  # at once: they fill a device whether they are of few sprites or of many
+
+
+class AtOnce:
+    """How many sprites are worked on at once: a bounded number of pixels, and half of it whenever the device is full.
+
+    What comes of the work must not depend on it.
+    """
+
+    def __init__(self, device: torch.device, most: int, size: int = 1) -> None:
+        """most: sprites at once, at most; size: their side in pixels, where large ones take more room."""
+        self.count = max(1, min(most, _PIXELS // size**2))
+        self._device = device
+        self._was_full = False
+
+    def parts(self, total: int) -> Iterator[slice]:
+        """Slices of `total` sprites, one after the other. One for which there was no `room` comes again, smaller."""
+        start = 0
+        while start < total:
+            self.count = min(self.count, total - start)
+            part = slice(start, start + self.count)
+            yield part
+            if not self._was_full:
+                start = part.stop
+
+    @contextlib.contextmanager
+    def room(self) -> Iterator[None]:
+        """Around work with `count` sprites: ends it where the device is full, and halves `count`.
+
+        Raises DeviceFullError when one sprite is too many.
+        """
+        if self._was_full:  # not before here is what failed free again: its error held it
+            devices.give_back_memory(self._device)
+        self._was_full = False
+        try:
+            with devices.faults(self._device):
+                yield
+        except DeviceFullError:
+            if self.count == 1:
+                raise
+            self.count, self._was_full = self.count // 2, True

@@ -1,0 +1,243 @@
+"""Memory that is short beside the training step: that work takes fewer sprites at once, or is left out with a word."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from studio.core.config import TrainingConfig
+from studio.core.errors import DeviceFullError
+from studio.core.events import (
+    CheckpointSaved,
+    Classified,
+    Event,
+    LossChunk,
+    Notice,
+    NumbersPredicted,
+    QualityMeasured,
+    RunFinished,
+    SamplesReady,
+    Validated,
+)
+from studio.data.sprites import Sprites
+from studio.engine import copies, devices, features, pace, quality, train
+from studio.engine.copies import nearest_training_sprites
+from studio.engine.features import FeatureNetwork
+from studio.engine.fitting import AtOnce
+from studio.engine.generate import load_model, predict
+from studio.engine.model import Control
+from studio.engine.rundir import RunDir
+from studio.engine.train import train_new
+from studio.recipes.base import Recipe, Spec
+from studio.recipes.classifier import Classifier
+from studio.recipes.generator import Generator
+from studio.recipes.regression import Regression
+from tests.conftest import make_sprites, with_numbers
+from tests.engine.tools import CPU, of_kind, small_classifier, small_generator, small_regression
+
+DEVICE = torch.device("cpu")
+CONFIGS = {"generator": small_generator, "classifier": small_classifier, "regression": small_regression}
+
+
+class _Room:
+    """For how many sprites the device has memory where nothing is learnt, and who asked for more."""
+
+    def __init__(self, most: int) -> None:
+        self.most, self.refused = most, 0
+
+    def __deepcopy__(self, memory: dict[int, Any]) -> _Room:
+        return self
+
+    def check(self, network: nn.Module, arguments: tuple[Any, ...]) -> None:
+        if not network.training and len(arguments[0]) > self.most:
+            self.refused += 1
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+
+
+def _limited(recipe: type[Recipe], room: _Room, monkeypatch: pytest.MonkeyPatch) -> Recipe:
+    """The recipe, with networks that are refused more."""
+    build = recipe.build
+
+    def limited(self: Recipe, config: TrainingConfig, spec: Spec) -> nn.Module:
+        network = build(self, config, spec)
+        inner = network.body if recipe is Regression else network
+        assert isinstance(inner, nn.Module)
+        inner.register_forward_pre_hook(room.check)
+        return network
+
+    monkeypatch.setattr(recipe, "build", limited)
+    return recipe()
+
+
+@pytest.mark.parametrize("recipe", [Generator, Classifier, Regression])
+def test_fault_33_work_beside_the_step_takes_fewer_sprites_at_once_and_finds_the_same(
+    tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, recipe: type[Recipe]
+) -> None:
+    found, said = [], []
+    for most in (1000, 3):
+        run, room = tmp_path / str(most), _Room(most)
+        with monkeypatch.context() as patch:
+            made = _limited(recipe, room, patch)
+            config = CONFIGS[recipe.name](steps=6, holdout=0.5)
+            found.append(list(train_new(run, with_numbers(sprites), made, config, CPU, Control())))
+            if recipe is not Generator:
+                *_, answer = predict(load_model(run, "last", CPU), sprites.rgba)
+                assert isinstance(answer, Classified | NumbersPredicted)
+                said.append(answer.probabilities if isinstance(answer, Classified) else answer.numbers)
+        assert not of_kind(found[-1], Notice) and RunDir(run).progress().pieces == 1
+        assert bool(room.refused) == (most == 3)
+    whole, parts = (of_kind(events, Validated)[-1] for events in found)
+    assert parts.step == whole.step == 6 and dict(parts.metrics) == pytest.approx(dict(whole.metrics), rel=1e-4)
+    for before, after in zip(*(of_kind(events, SamplesReady) for events in found), strict=True):
+        assert np.abs(before.sprites.astype(int) - after.sprites).max() <= 1
+    if said:
+        np.testing.assert_allclose(said[0], said[1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("recipe", [Generator, Classifier])
+def test_fault_33_what_finds_no_room_is_left_out_with_a_word_and_the_work_is_saved(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch, recipe: type[Recipe]
+) -> None:
+    room, control, events = _Room(0), Control(), list[Event]()
+    config = CONFIGS[recipe.name](steps=12)
+    for event in train_new(run_path, make_sprites(), _limited(recipe, room, monkeypatch), config, CPU, control):
+        events.append(event)
+        control.sample_now = control.checkpoint_now = isinstance(event, LossChunk)
+    assert of_kind(events, RunFinished)[0].step == of_kind(events, CheckpointSaved)[-1].step == 12
+    assert len(of_kind(events, CheckpointSaved)) > 1 and not of_kind(events, Validated)
+    assert not of_kind(events, SamplesReady) and room.refused > 4
+    assert [notice.hint for notice in of_kind(events, Notice)] == [
+        f"Training goes on without {what} until there is room for them."
+        for what in ("live samples", "figures of held-out sprites")
+    ]
+    progress = RunDir(run_path).progress()
+    assert progress.state == "finished" and progress.pieces == 1
+
+
+@pytest.fixture
+def measuring(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New sprites are measured quickly, and often."""
+    for module, name, value in (
+        (train, "TICK_S", 0.0), (features, "_STEPS", 3), (quality, "COUNT", 24), (copies, "_FARTHEST_PX", 0),
+        (quality, "SHARE", 1e6), (quality, "LEARNING_SHARE", 1e6), (pace, "SIDE_SHARE", 1e6),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+
+
+def _measured(run: Path, room: _Room, patch: pytest.MonkeyPatch) -> list[Event]:
+    """A training whose every kind of side work is refused more than the room there is."""
+    forward, flat = FeatureNetwork.forward, copies._flat
+
+    def seen(network: FeatureNetwork, x: torch.Tensor) -> torch.Tensor:
+        room.check(nn.Module().eval(), (x,))
+        return forward(network, x)
+
+    def compared(sprites: np.ndarray, device: torch.device) -> torch.Tensor:
+        room.check(nn.Module().eval(), (sprites,))
+        return flat(sprites, device)
+
+    patch.setattr(FeatureNetwork, "forward", seen)
+    patch.setattr(copies, "_flat", compared)
+    recipe = _limited(Generator, room, patch)
+    return list(train_new(run, make_sprites(60), recipe, small_generator(steps=30), CPU, Control()))
+
+
+@pytest.mark.usefixtures("measuring")
+def test_fault_33_measuring_takes_fewer_sprites_at_once_and_finds_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for most in (1000, 30):
+        monkeypatch.setenv("STUDIO_HOME", str(tmp_path / f"home {most}"))  # each learns to see by itself
+        room = _Room(most)
+        with monkeypatch.context() as patch:
+            events = _measured(tmp_path / str(most), room, patch)
+        assert not of_kind(events, Notice) and bool(room.refused) == (most == 30)
+        found.append(of_kind(events, QualityMeasured)[-1])
+    assert found[0].step == found[1].step == 30
+    assert dict(found[1].figures) == pytest.approx(dict(found[0].figures), rel=0.05, abs=1e-3)
+
+
+@pytest.mark.usefixtures("measuring")
+def test_fault_33_measuring_that_finds_no_room_rests_and_is_tried_again(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries, features_of = [], features.features_of
+
+    def full_at_first(*arguments: Any) -> Any:
+        tries.append(arguments)
+        if len(tries) == 1:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return features_of(*arguments)
+
+    monkeypatch.setattr(quality, "features_of", full_at_first)
+    monkeypatch.setattr(quality, "REST_S", 0.0)
+    events = _measured(run_path, _Room(1000), monkeypatch)
+    (notice,) = of_kind(events, Notice)
+    assert "without measurements of new sprites" in notice.hint
+    assert len(tries) == 2 and of_kind(events, QualityMeasured)
+
+
+def test_few_large_sprites_are_as_much_at_once_as_many_small_ones() -> None:
+    assert [AtOnce(DEVICE, 256, size).count for size in (8, 32, 64, 256, 2048)] == [256, 256, 64, 4, 1]
+
+
+def test_a_part_without_room_comes_again_and_the_others_stay_small() -> None:
+    fit, done = AtOnce(DEVICE, 8), list[tuple[int, int]]()
+    for part in fit.parts(10):
+        with fit.room():
+            if part.stop - part.start > 3:
+                raise MemoryError
+            done.append((part.start, part.stop))
+    assert done == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
+
+
+def test_what_did_not_fit_is_free_before_it_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[weakref.ref[torch.Tensor]] = []
+    free: list[bool] = []
+
+    def work(count: int) -> None:
+        held = torch.zeros(count)
+        made.append(weakref.ref(held))
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    def tried(part: slice) -> None:
+        with fit.room():
+            work(fit.count)
+
+    monkeypatch.setattr(devices, "give_back_memory", lambda _: free.append(not any(one() for one in made)))
+    gc.collect()
+    gc.disable()
+    try:
+        fit = AtOnce(DEVICE, 4)
+        with pytest.raises(DeviceFullError):
+            list(map(tried, fit.parts(4)))
+    finally:
+        gc.enable()
+    assert len(made) == 3 and free == [True, True]
+
+
+def test_copies_are_the_same_with_few_training_sprites_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    training = rng.integers(0, 256, (23, 8, 8, 4), dtype=np.uint8)
+    new = np.concatenate([training[3:6], rng.integers(0, 256, (6, 8, 8, 4), dtype=np.uint8)])
+    known = Sprites(training, np.zeros(23, np.int64), ("noise",), ("",) * 23, "noise")
+    whole, flat, sizes = nearest_training_sprites(new, known, None, DEVICE), copies._flat, list[int]()
+
+    def limited(sprites: np.ndarray, device: torch.device) -> torch.Tensor:
+        if len(sprites) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        sizes.append(len(sprites))
+        return flat(sprites, device)
+
+    monkeypatch.setattr(copies, "_flat", limited)
+    parts = nearest_training_sprites(new, known, None, DEVICE)
+    assert whole.is_copy.tolist() == parts.is_copy.tolist() == [True] * 3 + [False] * 6
+    assert whole.index.tolist() == parts.index.tolist() and 1 in sizes
