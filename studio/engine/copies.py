@@ -89,7 +89,7 @@ def _variants(sprites: Rgba) -> list[Rgba]:
 def _nearest(
     sprites: Rgba, known: Tensor, at_once: int, left_out: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.float32], Indices]:
-    """For uint8 [N, S, S, 4] the nearest of pixels `known` [M, D] on a device: float32 [N] distances, int64 [N] indices.
+    """For uint8 [N, S, S, 4] the nearest of pixels `known` [M, D] on a device: float32 [N] distances, int64 [N] places.
 
     left_out: bool [N, M], of what is not to be looked at; where that is everything, the distance is infinite. Takes as
     much room as the pixels of `at_once` sprites do.
