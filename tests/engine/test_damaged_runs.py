@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from studio.cli.looking import _run_row
 from studio.core import places
 from studio.core.errors import DamagedError, RunError, StudioError
 from studio.core.events import Event, Halted, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
+from studio.core.file_systems import take_lock
 from studio.data.sprites import Sprites
 from studio.engine import checkpoints
 from studio.engine.checkpoints import CheckpointInfo, find, look_over
@@ -386,3 +388,22 @@ def test_fault_35_a_file_system_that_lacks_much_trains_and_says_so_once(
     assert titles(run_path) == [] and not RunDir(run_path).is_busy()
     remember(run_path)
     assert known_runs() == [run_path]
+
+
+def test_fault_27_a_run_waits_for_who_looks_whether_it_is_busy(tmp_path: Path) -> None:
+    run, held, done = RunDir(tmp_path), threading.Event(), threading.Event()
+
+    def look_for_long() -> None:
+        lock = take_lock(tmp_path / ".lock", 0.0)
+        held.set()
+        done.wait(0.1)
+        assert lock is not None
+        lock.release()
+
+    looking = threading.Thread(target=look_for_long)
+    looking.start()
+    assert held.wait(10.0)
+    run.acquire()
+    looking.join()
+    assert run.is_busy()
+    run.release()
