@@ -59,6 +59,7 @@ def test_fault_35_a_folder_that_can_not_be_flushed_stops_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
+@pytest.mark.filterwarnings("ignore:flock not supported")
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK])
 def test_fault_35_without_locks_a_file_stands_for_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int

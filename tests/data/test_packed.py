@@ -218,7 +218,7 @@ def test_a_failed_save_leaves_the_old_file(sprites: Sprites, path: Path, monkeyp
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("studio.core.files._flush", full)
+    monkeypatch.setattr("studio.core.files.flush", full)
     with pytest.raises(OSError, match="No space"):
         save(sprites, path)
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
