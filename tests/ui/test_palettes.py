@@ -29,6 +29,7 @@ from studio.data.true_pixels import style_of
 from studio.engine import catalogue
 from studio.engine.generate import GenerateSettings
 from studio.engine.model import Control
+from studio.engine.rundir import RunDir, RunRecord
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU
 from tests.exports.tools import CLASS_NAMES, small_model
@@ -282,7 +283,12 @@ def colours_in(rgba: Rgba) -> set[tuple[int, ...]]:
 
 def test_the_colours_of_a_run_are_shown(qtbot: QtBot, session: Session, panel: ColourPanel, run_path: Path) -> None:
     run_path.mkdir(parents=True)
-    style = style_of(make_sprites())
+    art = make_sprites()
+    style = style_of(art)
+    begun = "2026-01-01T00:00:00+00:00"
+    RunDir(run_path).create(
+        RunRecord("trial", "generator", {}, 8, art.class_names, "discs", 24, "", "cpu", "CPU", "fp32", 9, begun, {})
+    )
     (run_path / "style.json").write_text(json.dumps(style.to_json()))
     panel._models.models.addItem("trial", str(run_path))  # as if it were listed
     qtbot.waitUntil(lambda: panel.swatches.model().rowCount() > 0, timeout=LONG_MS)
