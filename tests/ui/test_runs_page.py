@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QItemSelectionModel
+from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from studio.app import jobs, theme
+from studio.app.pages.run_table import RunTable
 from studio.app.pages.runs import RunsPage
 from studio.app.session import Session
 from studio.app.widgets.time_plot import TimePlot
@@ -162,3 +164,15 @@ def test_a_run_that_can_not_be_read_is_told_and_the_next_one_is_read(tmp_path: P
     told, read = jobs.read_runs(RunReader(), [tmp_path / "gone", run_path])
     assert isinstance(told, Notice) and "gone" in told.title
     assert isinstance(read, HistoryRead) and read.path == run_path
+
+
+def test_fault_34_a_damaged_run_is_in_the_table_with_its_field(qapp: QApplication) -> None:
+    problem = "run.json of old is damaged. 'created' holds a whole number where a text belongs."
+    table = RunTable()
+    table.show_runs([OLD, RunSummary(Path("bad"), None, None, "damaged", problem)], {})
+    row = [table.index(1, column) for column in range(table.columnCount())]
+    assert [row[0].data(), row[7].data()] == ["bad", "Damaged"] and table.index(0, 0).data() == "old"
+    assert all(index.data(Qt.ItemDataRole.ToolTipRole) == problem for index in row)
+    strange = RunSummary(Path("strange"), replace(OLD.record, created="0001-01-01"), OLD.progress, "stopped")  # type: ignore[type-var]
+    table.show_runs([strange], {})
+    assert "1" in table.index(0, 8).data()

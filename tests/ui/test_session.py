@@ -270,3 +270,11 @@ def test_a_damaged_settings_file_is_as_if_there_were_none(tmp_path: Path) -> Non
     assert settings.values("generator") == {}
     assert settings.recent() == []
     assert settings.scheme() == "system"
+
+
+@pytest.mark.parametrize("text", ["[]", "null", '{"minutes": [1]}', '{"minutes": null}', "[" * 100_000])
+def test_remembered_values_of_another_kind_are_as_if_there_were_none(tmp_path: Path, text: str) -> None:
+    settings = Settings(tmp_path / "window.ini")
+    settings.keep_text("forms/generator", text)
+    settings.keep_text("recent", text)
+    assert settings.values("generator") == {} and settings.recent() == []
