@@ -239,7 +239,7 @@ class TrainingConfig(Config):
     )
     threads: int = setting(
         0,
-        "CPU threads for training on the CPU; 0 takes one per core.",
+        "CPU threads for training on the CPU; 0 takes one per core, and fewer while other programs keep them busy.",
         low=0,
         high=1024,
         advanced=True,

@@ -42,6 +42,7 @@ from studio.engine.model import Control, TrainedModel
 from studio.engine.optim import current_rate, set_learning_rate
 from studio.engine.pace import Paced, Speedometer, Stopwatch
 from studio.engine.quality import QualityMeter
+from studio.engine.threads import ThreadTuner, tuned
 from studio.engine.training import Training, begin, take_up
 from studio.recipes.base import Recipe
 
@@ -81,6 +82,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     speed, steps_a_tick = Speedometer(config.batch_size), 1
     sampling, saving = Paced(config.sample_every_s, clock), Paced(config.checkpoint_every_s, clock)
     validating = Paced(0.0, clock)
+    threads = ThreadTuner(torch.get_num_threads(), may_change=training.may_change_threads())
     validated_epoch = training.step * config.batch_size // len(training.train_set)
 
     control.live = training.model()
@@ -98,10 +100,10 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         for i in range(count):
             set_learning_rate(optimizers, training.learning_rate())
             seen[0, i] = _add_gradients(training, rng)
-            scaler.unscale_gradients()
-            seen[1, i] = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)
-            scaler.judge(seen[:, i])
             with devices.faults(training.device, full=StepTooLargeError):
+                scaler.unscale_gradients()
+                seen[1, i] = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)
+                scaler.judge(seen[:, i])
                 for optimizer in optimizers:
                     optimizer.step()
             training.network.zero_grad(set_to_none=True)
@@ -117,6 +119,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         chunk = _chunk(training, first_step, losses, norms, speed)
         yield from until_written(control, training.run.append, chunk)
         yield chunk
+        yield from tuned(threads, count, tick_s)
 
         epoch = training.step * config.batch_size // len(training.train_set)
         if (epoch > validated_epoch and validating.affordable()) or validating.idle_s() > LONGEST_UNVALIDATED_S:
@@ -285,6 +288,7 @@ def _guarded(training: Training, take_care: Callable[[Training], None], control:
     clock = Stopwatch(training.elapsed_s)
     quality = QualityMeter(training, control, clock)
     with contextlib.ExitStack() as at_the_end:
+        at_the_end.callback(torch.set_num_threads, torch.get_num_threads())
         at_the_end.callback(_let_go, training, control, quality)
         at_the_end.push(functools.partial(_record_failure, training))
         take_care(training)

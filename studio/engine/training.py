@@ -122,6 +122,13 @@ class Training:
             return self.elapsed_s / max(self.used_up(), 1e-6)
         return 60 * self.config.minutes
 
+    def may_change_threads(self) -> bool:
+        """Whether it may compute with fewer CPU threads for a while: that changes its results by a rounding.
+
+        Those of a number of steps are the same each time, and a number of threads that was asked for is heeded.
+        """
+        return self.device.type == "cpu" and not self.config.steps and not self.config.threads
+
     def learning_rate(self) -> float:
         """The rate of the next step: that of the settings, halved by each setback."""
         return learning_rate(self.config, self.step, self.used_up()) * self.rate_share()
