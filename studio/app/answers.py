@@ -15,7 +15,7 @@ from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
     from studio.data.colour_use import ColourUse
-    from studio.data.imported import Quarantined
+    from studio.data.imported import FoundSheet, Quarantined
     from studio.data.palettes.base import Palette
     from studio.data.sheets import Sheet
     from studio.engine.devices import Device
@@ -130,10 +130,14 @@ class CheckpointsListed(Event):
 
 @dataclass(frozen=True)
 class OnlySheets(Event):
-    """The import of these paths found no sprite, but pictures that are too large for one."""
+    """The import of these paths found no sprite, but pictures that are too large for one.
+
+    recognised: those of them that look like sheets by their pixels.
+    """
 
     paths: tuple[Path, ...]
     sheets: tuple[Quarantined, ...]
+    recognised: tuple[FoundSheet, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from studio.core.events import Events
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
+    from studio.data.grids import Grid
     from studio.data.importing import ImportOptions
     from studio.data.sheets import Sheet
 
@@ -41,15 +42,15 @@ def open_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
         sheets = tuple(item for item in error.left_out if item.group in SHEET_GROUPS)
         if not sheets or options.sheets != "as they are" or options.other_sizes == "leave out":
             raise
-        yield OnlySheets(tuple(paths), sheets)
+        yield OnlySheets(tuple(paths), sheets, error.sheets)
 
 
-def look_at_sheet(paths: Sequence[Path], name: str) -> Events:
+def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) -> Events:
     """The sheet that an import of `paths` calls `name`, or why it can't be seen."""
     from studio.data.sheets import look_at_sheet
 
     try:
-        yield SheetSeen((yield from look_at_sheet(paths, name)))
+        yield SheetSeen((yield from look_at_sheet(paths, name, grid)))
     except BadInputError as error:
         yield SheetUnseen(error.title, error.hint)
 

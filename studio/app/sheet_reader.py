@@ -16,6 +16,7 @@ from studio.app.worker import Job, JobEnded
 from studio.core.events import Event, Events, JobFailed
 
 if TYPE_CHECKING:
+    from studio.data.grids import Grid
     from studio.data.sheets import Sheet
 
 
@@ -39,10 +40,10 @@ class SheetReader(QObject):
         self.sheet: Sheet | None = None
         self.trouble = ""
 
-    def read(self, paths: Sequence[Path], name: str) -> None:
-        """Read the sheet of that name; there is none until it is there."""
+    def read(self, paths: Sequence[Path], name: str, grid: Grid | None) -> None:
+        """Read the sheet of that name; there is none until it is there. grid: recognised in it already."""
         self.forget()
-        self._ask(f"Opening {name}", import_jobs.look_at_sheet(paths, name))
+        self._ask(f"Opening {name}", import_jobs.look_at_sheet(paths, name, grid))
 
     def boxes(self, gap: int) -> NDArray[np.int64] | None:
         """The boxes of packed sprites: int [n, 4], left, top, right and bottom. None: they are being looked for."""

@@ -6,9 +6,10 @@ decides where one alone could be cut in more than one way, or hardly shows that 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from studio.core.events import Rgba
 from studio.data.canvas import LARGE_PICTURE, as_numbers, visible_box
 from studio.data.cells import Filling, cells_of
 from studio.data.grids import Grid, candidates
+from studio.data.imported import MOST_IN_SHEET
 
 _SMALLEST_TILE = 6  # pixels: what is smaller is no sprite, unless somebody says so
 _LONG, _OBLONG = 3.0, 1.9  # sides of a picture, one by the other: hardly any sprite is so long, and few are so oblong
@@ -27,6 +29,7 @@ _SQUARE = 1.4  # sides: of a picture that has to be parted in both directions, i
 _LITTLE = 0.35  # of what usually goes on from one line to the next
 _SURE = 6.0  # log-odds: from here on a picture is taken for a sheet
 _LIKELY = -1.5  # log-odds: of a grid that is less likely than that, nothing follows
+_ENOUGH_ROWS, _ENOUGH_TILES, _MOSTLY_EMPTY, _EMPTY_BY_TURNS = 4, 8, 0.5, 10.0
 _BORDERS, _ENOUGH_BORDERS = 0.15, 20.0
 _ASKED = 0.5  # confidence: where it is said that there is a grid
 _HALF = 3.0  # votes with which a size has half of the support that it can have
@@ -58,10 +61,20 @@ def look(rgba: Rgba) -> tuple[Seen, ...]:
     for candidate in candidates(rgba):
         grid = candidate.grid
         if min(grid.tile_width, grid.tile_height) >= _SMALLEST_TILE:
-            sprites = cells_of(grid, filling).sprites
-            if sprites > 1:
-                found.append(Seen(grid, sprites, candidate.score, round(candidate.parted + before, 2)))
-    return tuple(found)
+            cells = cells_of(grid, filling)
+            if 1 < cells.sprites <= MOST_IN_SHEET:
+                score = round(candidate.score - _by_turns(cells.filled) - _by_turns(cells.filled.T), 2)
+                found.append(Seen(grid, cells.sprites, score, round(candidate.parted + before, 2)))
+    return tuple(sorted(found, key=lambda one: -one.score))
+
+
+def _by_turns(filled: NDArray[np.bool_]) -> float:
+    """What speaks against tiles of which every other row is mostly empty, bool [rows, columns]: two make one."""
+    rows = np.flatnonzero(filled.any(axis=1))
+    few, many = sorted((int(filled[::2].sum()), int(filled[1::2].sum())))
+    if rows[-1] - rows[0] < _ENOUGH_ROWS - 1 or many < _ENOUGH_TILES or few > _MOSTLY_EMPTY * many:
+        return 0.0
+    return (1 - few / many) * _EMPTY_BY_TURNS
 
 
 def _may_hold_several(rgba: Rgba) -> bool:
@@ -147,7 +160,9 @@ def elect(seen: Mapping[int, Sequence[Seen]]) -> dict[int, Seen]:
         if backed:
             best, support_of_best = max(backed, key=lambda pair: pair[0].score + pair[1] + _weight_of_borders(pair[0]))
             if best.score + support_of_best >= _LIKELY and best.sheet + support_of_best >= _SURE:
-                elected[number] = best
+                odds = min(best.score + support_of_best - _LIKELY, best.sheet + support_of_best)
+                grid = replace(best.grid, confidence=round(1 / (1 + math.exp(-odds)), 3))
+                elected[number] = replace(best, grid=grid)
     return elected
 
 

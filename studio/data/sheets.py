@@ -35,12 +35,13 @@ class Sheet:
     proposed: Grid | None
 
 
-def look_at_sheet(paths: Sequence[Path], name: str) -> Generator[Event, None, Sheet]:
+def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) -> Generator[Event, None, Sheet]:
     """Read the sheet that an import of `paths` calls `name`, with or without the part behind '#'.
 
+    grid: the one that the import has recognised; otherwise the likeliest that this picture shows is proposed.
     Raises BadInputError when it has gone, can't be read, or is taken apart already by what describes it.
     """
-    return (yield from _beside(lambda: _looked_at(paths, name), "sheet read"))
+    return (yield from _beside(lambda: _looked_at(paths, name, grid), "sheet read"))
 
 
 def find_packed(sheet: Sheet, gap: int) -> Generator[Event, None, NDArray[np.int64]]:
@@ -65,7 +66,7 @@ def _beside(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
     return found[0]
 
 
-def _looked_at(paths: Sequence[Path], name: str) -> Sheet:
+def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
     roots = roots_of(paths)
     file = find_file(roots, name)
     if file is None and "#" in name:
@@ -74,7 +75,7 @@ def _looked_at(paths: Sequence[Path], name: str) -> Sheet:
         raise BadInputError(f"{name!r} has gone since it was read.", "Open its folder again.")
     picture = _picture(file)
     clear_hidden(picture.rgba)
-    return Sheet(file.name, picture.rgba, Filling.of(picture.rgba), propose_grid(picture.rgba))
+    return Sheet(file.name, picture.rgba, Filling.of(picture.rgba), grid or propose_grid(picture.rgba))
 
 
 def _picture(file: Found) -> Picture:

@@ -340,16 +340,18 @@ def test_what_would_stay_whole_is_said(qtbot: QtBot, page: SpritesPage, tmp_path
 
 
 def test_a_small_sheet_among_the_sprites_can_be_chosen(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
-    for number, name in enumerate(("s", "t")):
-        write(tmp_path / f"{name}.png", sheet_of(number, 4, 4, Grid(16, 16)))
+    for seed, name in ((0, "s"), (4, "t")):  # of four sprites each: too little to say that they are sheets
+        rows = [np.concatenate([sprite(seed + 2 * row, 16), sprite(seed + 2 * row + 1, 16)], 1) for row in (0, 1)]
+        write(tmp_path / f"{name}.png", np.concatenate(rows))
     load(qtbot, page, tmp_path)
+    assert page.proposal.isHidden()
     assert not page.summary.see_cells.isEnabled() and "select one" in page.summary.see_cells.toolTip()
     page.grid.select([1])
     page.summary.see_cells.click()
     view = seen(qtbot, page)
     assert view._title.text() == "t.png" and view.options().size == 0
     cut(qtbot, page)
-    assert page.session.importing.sprites is not None and len(page.session.importing.sprites) == 32
+    assert page.session.importing.sprites is not None and len(page.session.importing.sprites) == 8
 
 
 def test_only_the_visible_part_of_a_large_sheet_is_drawn(

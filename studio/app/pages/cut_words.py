@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +13,13 @@ from numpy.typing import NDArray
 from studio.core import wording
 from studio.data.canvas import COMMON_SIZES
 from studio.data.cells import Cells
-from studio.data.imported import LARGEST_CANVAS, ImportOptions
+from studio.data.grids import Grid
+from studio.data.imported import LARGEST_CANVAS, FoundSheet, ImportOptions
 from studio.data.sheets import Sheet
 from studio.data.slicing import check_count, fits_canvas
 from studio.data.sources.base import Refused
+
+CUT_TITLE = "Cut the sheets"
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,7 @@ class Sheets:
     """The sheets of an import, by their names in it.
 
     singles: sprites beside them, that stay whole. canvas: pixels, of those. reason: why nobody had to ask for this.
+    grids: those that the import recognised, by the names of their sheets.
     """
 
     paths: tuple[Path, ...]
@@ -30,6 +36,7 @@ class Sheets:
     singles: int = 0
     canvas: int = 0
     reason: str = ""
+    grids: Mapping[str, Grid] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,8 @@ def _outcome(count: int, words: str, side: int) -> Outcome:
 
 def with_canvas(options: ImportOptions, sheets: Sheets, sheet: Sheet, side: int) -> ImportOptions:
     """The options with a canvas that holds sprites of `side` pixels and leaves single sprites whole, if that is one."""
+    if options.cuts_each_by_its_own and sheets.grids and not 0 < side <= options.size:
+        return options.replace(size=0)  # it knows which pictures are sheets, and fits the canvas to their cells
     if not options.size and not sheets.singles:
         return options
     size = options.size or sheets.canvas
@@ -86,17 +95,34 @@ def with_canvas(options: ImportOptions, sheets: Sheets, sheet: Sheet, side: int)
 
 def consequences(options: ImportOptions, sheets: Sheets) -> str:
     """What else a cut does: to the other sheets, and to single sprites."""
-    words = []
+    words, automatic = [], options.cuts_each_by_its_own
     if len(sheets.names) > 1:
-        automatic = options.sheets == "grid" and not options.tile
         each = f"Each of the {len(sheets.names):,} sheets is cut along its own grid."
         words.append(each if automatic else f"These numbers hold for all {len(sheets.names):,} sheets.")
-    if options.size:
+    if automatic and sheets.grids and not options.size:
+        others = f"{_others(sheets)} whole, and the" if sheets.singles else "The"
+        words.append(f"{others} canvas is made to fit.")
+    elif options.size:
         single = "Smaller pictures stay"
         if sheets.singles:
-            others = wording.count(sheets.singles, "other sprite")
-            single = f"{others} {'stays' if sheets.singles == 1 else 'stay'}"
+            single = _others(sheets)
         words.append(f"{single} whole; the canvas is {options.size} × {options.size} pixels.")
     elif sheets.singles:
         words.append("Every picture in which cells are seen is cut.")
     return " ".join(words)
+
+
+def _others(sheets: Sheets) -> str:
+    return f"{wording.count(sheets.singles, 'other sprite')} {'stays' if sheets.singles == 1 else 'stay'}"
+
+
+def proposal(sheets: Sequence[FoundSheet]) -> str:
+    """'44 pictures look like strips or sheets of many sprites: cut them into 371 sprites of about 16 × 16?'"""
+    sizes: Counter[tuple[int, int]] = Counter()
+    for sheet in sheets:
+        sizes[sheet.grid.tile_width, sheet.grid.tile_height] += sheet.sprites
+    (width, height), _ = sizes.most_common(1)[0]
+    look, them = ("looks like a strip or a sheet", "it") if len(sheets) == 1 else ("look like strips or sheets", "them")
+    pictures, sprites = wording.count(len(sheets), "picture"), wording.count(sizes.total(), "sprite")
+    about = "" if len(sizes) == 1 else "about "
+    return f"{pictures} {look} of many sprites: cut {them} into {sprites} of {about}{width} × {height} pixels?"

@@ -10,7 +10,15 @@ from studio.app import parts
 from studio.app.dispatcher import Dispatcher
 from studio.app.importing import Importing
 from studio.app.pages.cut_form import CutForm
-from studio.app.pages.cut_words import Outcome, Sheets, consequences, outcome_of_boxes, outcome_of_cells, with_canvas
+from studio.app.pages.cut_words import (
+    CUT_TITLE,
+    Outcome,
+    Sheets,
+    consequences,
+    outcome_of_boxes,
+    outcome_of_cells,
+    with_canvas,
+)
 from studio.app.sheet_reader import SheetReader
 from studio.app.widgets import labels
 from studio.app.widgets.sheet_area import fitting_zoom
@@ -22,6 +30,7 @@ from studio.data.slicing import given_grid
 
 _CUT = "Read the files again and cut all sheets like this; the files stay as they are."
 _READING = "Reading the sheet…"
+_UNSURE = "Automatic leaves this picture whole: it may be one sprite. Change a number to cut it all the same."
 _NAME_WIDTH = 320  # logical pixels
 _PROBLEM, _SHEET = range(2)
 
@@ -130,7 +139,7 @@ class CutView(QWidget):
         self.after.setEnabled(self._at + 1 < len(names))
         for widget in (self._which, self.before, self.after):
             widget.setVisible(len(names) > 1)
-        self._reader.read(self._sheets.paths, name)
+        self._reader.read(self._sheets.paths, name, self._sheets.grids.get(name))
         if self._fresh:
             self._show_problem(_READING, "")
         else:  # the last sheet stays until this one is there, which is soon
@@ -178,7 +187,8 @@ class CutView(QWidget):
         else:
             grid = given_grid(options) if options.tile else sheet.proposed
             cells = cells_of(grid, sheet.filling) if grid else None
-            self._outcome = outcome_of_cells(cells)
+            unsure = options.cuts_each_by_its_own and self._sheets.grids and sheet.name not in self._sheets.grids
+            self._outcome = Outcome(0, _UNSURE) if cells and unsure else outcome_of_cells(cells)
             self.canvas.show_cells(cells)
         self._say()
 
@@ -203,6 +213,6 @@ class CutView(QWidget):
         if importing.paths != self._sheets.paths:
             importing.open_paths(self._sheets.paths, options)
         elif importing.options != options:
-            importing.change_options(options, "Cut the sheets")
+            importing.change_options(options, CUT_TITLE)
         else:
             self.closed.emit()

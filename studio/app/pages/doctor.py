@@ -64,7 +64,7 @@ class DoctorView(QWidget):
         self.fixes[0].clicked.connect(self._mend_first)
         self.fixes[1].clicked.connect(self._mend_second)
         self.leave_out.clicked.connect(self._leave_out_selected)
-        self.see_cells.clicked.connect(self.files.open_chosen)
+        self.see_cells.clicked.connect(self._see_cells)
         self.undo.clicked.connect(importing.undo)
         self.threshold.changed.connect(self._preview)
         self.grid.selection_changed.connect(self._refresh_buttons)
@@ -205,6 +205,14 @@ class DoctorView(QWidget):
         if fix.changes.get(_THRESHOLD):
             fix = Fix(fix.title, {**fix.changes, _THRESHOLD: self.threshold.slider.value()})
         self._doctor.mend(fix)
+
+    @Slot()
+    def _see_cells(self) -> None:
+        """Of the sheet that is chosen, or of the first one."""
+        if self._pages.currentWidget() is self.grid:
+            self.files.cut_wanted.emit(self._names[next(iter(self.grid.selected()), 0)])
+        else:
+            self.files.open_chosen()
 
     @Slot()
     def _leave_out_selected(self) -> None:

@@ -14,6 +14,7 @@ from studio.app.pages.cutting import CutView
 from studio.app.pages.doctor import DoctorView
 from studio.app.pages.opener import Opener
 from studio.app.pages.selection import SelectionBar
+from studio.app.pages.sheet_proposal import SheetProposal
 from studio.app.pages.summary import Summary
 from studio.app.pages.waiting import Waiting
 from studio.app.pages.ways_to_cut import WaysToCut
@@ -39,6 +40,7 @@ class SpritesPage(Page):
         self.selection = SelectionBar(self.grid, session.importing, session.doctor)
         self.doctor = DoctorView(session.importing, session.doctor)
         self.cutting = CutView(session.importing, session.dispatcher)
+        self.proposal = SheetProposal(session.importing)
         self.tabs = QTabWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._stack = QStackedWidget()
@@ -62,7 +64,8 @@ class SpritesPage(Page):
         side.setMinimumWidth(280)
         self.tabs.addTab(parts.panel(parts.column(self.grid, self.selection, margin=parts.GRID)), "Sprites")
         self.tabs.addTab(self.doctor, "Doctor")
-        body = parts.column(self.tabs)
+        body = parts.column(self.proposal, self.tabs)
+        body.setStretchFactor(self.tabs, 1)
         body.setContentsMargins(parts.GRID, 2 * parts.GRID, 3 * parts.GRID, parts.GRID)
         self._splitter.addWidget(side)
         self._splitter.addWidget(parts.panel(body))
@@ -89,6 +92,7 @@ class SpritesPage(Page):
         escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         escape.activated.connect(self.summary.palette_view.clear)
         self.doctor.files.cut_wanted.connect(self._ways.cut)
+        self.proposal.cells_wanted.connect(self._ways.cut)
         self._ways.opened.connect(self._show_cutting)
         self.cutting.closed.connect(self._stop_cutting)
         importing.started.connect(self._show_waiting)

@@ -11,6 +11,7 @@ from studio.app.importing import Importing
 from studio.app.pages.cut_words import Sheets
 from studio.app.pages.cutting import CutView
 from studio.app.widgets.sprite_grid import SpriteGrid
+from studio.data.grids import Grid
 from studio.data.importing import ImportOptions, SpritesImported
 
 _GROUPS = ("looks like a sheet", "cut sheet")
@@ -30,6 +31,7 @@ class WaysToCut(QObject):
         super().__init__(parent)
         self._importing, self._view, self._grid, self._button = importing, view, grid, button
         self._names: list[str] = []  # of all pictures that are sheets, cut or not
+        self._grids: dict[str, Grid] = {}  # that were recognised
         button.clicked.connect(self._see_cells)
         grid.selection_changed.connect(self._offer)
         importing.imported.connect(self._look)
@@ -55,13 +57,16 @@ class WaysToCut(QObject):
     @Slot(object)
     def _cut_dropped(self, found: OnlySheets) -> None:
         names = tuple(item.name for item in found.sheets)
-        self._view.open(Sheets(found.paths, names, ImportOptions(), reason=_TOO_LARGE))
+        grids = {sheet.name: sheet.grid for sheet in found.recognised}
+        self._view.open(Sheets(found.paths, names, ImportOptions(), reason=_TOO_LARGE, grids=grids))
         self.opened.emit()
 
     @Slot(object)
     def _look(self, result: SpritesImported) -> None:
         both = (result.quarantine_groups, result.note_groups)
         self._names = sorted({item.name for groups in both for group in _GROUPS for item in groups.get(group, ())})
+        self._grids = {sheet.name: sheet.grid for sheet in result.sheets}
+        self._names = sorted({*self._names, *self._grids})
         self._offer()
 
     @Slot()
@@ -74,5 +79,7 @@ class WaysToCut(QObject):
         assert sprites is not None
         chosen = set(names)
         singles = sum("#" not in name and name not in chosen for name in sprites.names)
-        self._view.open(Sheets(self._importing.paths, tuple(names), self._importing.options, singles, sprites.size), at)
+        options = self._importing.options
+        sheets = Sheets(self._importing.paths, tuple(names), options, singles, sprites.size, grids=self._grids)
+        self._view.open(sheets, at)
         self.opened.emit()
