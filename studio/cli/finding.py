@@ -33,11 +33,14 @@ def find_run(name: str) -> Path:
     raise UsageError(f"There is no run {name!r}.", "'studio runs' lists all; a run can also be given by its folder.")
 
 
-def find_device(args: argparse.Namespace) -> Device:
-    """The device that was asked for, or the fastest. Raises UsageError, DeviceError."""
+def find_device(args: argparse.Namespace, *, probe: bool = False) -> Device:
+    """The device that was asked for, or the fastest. It is probed only where it must be, or is to be.
+
+    Raises UsageError, DeviceError.
+    """
     from studio.engine import devices
 
-    return devices.choose(devices.detect(), args.device)
+    return devices.find(args.device, probe=probe)
 
 
 def load_model(path: Path, args: argparse.Namespace, device: Device, reporter: Reporter) -> TrainedModel:

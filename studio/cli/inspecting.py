@@ -46,7 +46,7 @@ def _learnt(found: SpritesImported, reporter: Reporter) -> Examined:
     from studio.engine import catalogue, devices
     from studio.engine.oddities import find_oddities
 
-    device, config = devices.choose(devices.detect(), "auto"), catalogue.recipe("generator").Config()
+    device, config = devices.find(devices.AUTO), catalogue.recipe("generator").Config()
     return follow(find_oddities(found.sprites, config, device), reporter, Examined)
 
 

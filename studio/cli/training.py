@@ -55,7 +55,7 @@ def train(args: argparse.Namespace) -> int:
     found = read_sprites(args, args.paths, reporter)
     say_left_out(found, reporter)
     sprites = found.sprites
-    device = find_device(args)
+    device = find_device(args, probe=True)  # its speed decides what a preset suggests
     config = chosen_config(recipe, args, means_of(recipe, sprites, device))
     path = run_folder(args, sprites, recipe)
     control = Control()

@@ -143,7 +143,7 @@ def _numbers(names: Sequence[str], found: NumbersPredicted, reporter: Reporter) 
 
 def export(args: argparse.Namespace) -> int:
     """Write a model in another format, and check it."""
-    from studio.engine.devices import detect
+    from studio.engine import devices
 
     reporter = reporter_for(args)
     path = find_run(args.run_name)
@@ -151,7 +151,7 @@ def export(args: argparse.Namespace) -> int:
     target = args.out
     if target is None:
         target = path / "exports" / f"{files.safe_name(RunDir(path).record().name)}{_suffix_of(format_name)}"
-    cpu = next(device for device in detect() if device.kind == "cpu")
+    cpu = dataclasses.replace(devices.find("cpu"), probed=True)  # what is exported is fp32, whatever it is best at
     export_model(load_model(path, args, cpu, reporter), format_name, target, reporter)
     return 0
 

@@ -63,6 +63,7 @@ class Device:
     mixed: str = "bf16"  # the mixed precision that it is best at, whether it suits or not; empty when it has none
     steps_per_s: float = 0.0  # of the probe's small network, in the faster precision: ranks the devices
     problem: str = ""
+    probed: bool = True  # else precision, mixed and steps_per_s say nothing yet
 
 
 @dataclass(frozen=True)
@@ -81,15 +82,32 @@ def find_devices() -> Events:
 
 def detect() -> tuple[Device, ...]:
     """Every card, mps and the CPU, each probed. A device that fails is listed with its reason."""
+    probed = tuple(_probed(device) for device in listed())
+    for device in probed:
+        _log.info("%s", device)
+    return probed
+
+
+def listed() -> tuple[Device, ...]:
+    """The same, none of them probed: that takes some seconds, most of them for what torch imports to train."""
     found = [_card(kind, index) for kind in _CARDS for index in range(torch.get_device_module(kind).device_count())]
     if torch.backends.mps.is_available():
         total = torch.mps.recommended_max_memory()
         found.append(Device("mps", "mps", "Apple GPU", total - torch.mps.current_allocated_memory(), total))
     found.append(_cpu())
-    probed = tuple(_probed(device) for device in found)
-    for device in probed:
-        _log.info("%s", device)
-    return probed
+    return tuple(replace(device, probed=False) for device in found)
+
+
+def find(wanted: str, *, probe: bool = False) -> Device:
+    """What `choose` says of the devices here. Where nothing is to be chosen none is probed, unless `probe` asks for it.
+
+    Raises UsageError, DeviceError.
+    """
+    found = listed()
+    if wanted == AUTO and sum(not device.problem for device in found) > 1:
+        return choose(detect(), AUTO)
+    chosen = choose(found, wanted)
+    return _sound(chosen) if probe else chosen
 
 
 def choose(devices: tuple[Device, ...], wanted: str) -> Device:
@@ -109,8 +127,13 @@ def choose(devices: tuple[Device, ...], wanted: str) -> Device:
 
 
 def resolve_precision(device: Device, wanted: str) -> str:
-    """'fp32', 'bf16' or 'fp16': what was asked for, or for 'auto' what suits this device."""
-    return device.precision if wanted == AUTO else wanted
+    """'fp32', 'bf16' or 'fp16': what was asked for, or for 'auto' what suits this device, which is probed for it.
+
+    Raises DeviceError when that fails.
+    """
+    if wanted != AUTO:
+        return wanted
+    return _sound(device).precision
 
 
 def precision_of(record: RunRecord, device: Device, wanted: str) -> str:
@@ -209,8 +232,18 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
     return 1 / min(durations_s[2:])  # the first steps pay for warming up
 
 
+def _sound(device: Device) -> Device:
+    """The device, probed if it was not. Raises DeviceError when it does not work."""
+    if device.probed:
+        return device
+    probed = _probed(device)
+    _log.info("%s", probed)
+    return choose((probed,), probed.id)
+
+
 def _probed(device: Device) -> Device:
     """Both precisions in turn, the best of a few tries each: other programs must not decide which is the faster."""
+    device = replace(device, probed=True)
     if device.problem:
         return device
     torch_device = torch.device(device.id)

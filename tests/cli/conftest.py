@@ -20,7 +20,8 @@ from tests.engine.tools import CPU
 @pytest.fixture(autouse=True)
 def _one_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Probing takes seconds on a busy machine."""
-    monkeypatch.setattr(devices, "detect", lambda: (CPU,))
+    for name in ("detect", "listed"):
+        monkeypatch.setattr(devices, name, lambda: (CPU,))
 
 
 @pytest.fixture(scope="session")
@@ -48,7 +49,7 @@ def _trained(folder: Path, recipe: str, factory: pytest.TempPathFactory) -> Path
     run = factory.mktemp("runs") / f"my {recipe}"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(factory.mktemp("home")))
-        patch.setattr(devices, "detect", lambda: (CPU,))
+        patch.setattr(devices, "listed", lambda: (CPU,))
         assert train(folder, run, recipe) == DONE
     return run
 

@@ -7,6 +7,8 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -20,7 +22,7 @@ from studio.cli.boundary import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.reporting import PlainReporter
 from studio.core import places
 from studio.core.events import Event, LossChunk
-from studio.engine import catalogue
+from studio.engine import catalogue, devices
 from studio.engine.known_runs import remember
 from studio.engine.rundir import RunDir
 from tests.cli.tools import json_lines
@@ -69,6 +71,28 @@ def test_generate_makes_files_of_one_class(
     ):
         assert main([*words, *wrong]) == WRONG_USAGE
         assert said in capsys.readouterr().err
+
+
+def test_what_trains_nothing_probes_nothing_and_leaves_the_compiler_alone(generator_run: Path, tmp_path: Path) -> None:
+    run, cpu = shutil.copytree(generator_run, tmp_path / "run"), devices._cpu()
+    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    record |= {"device": cpu.id, "device_name": cpu.name, "config": {**record["config"], "precision": "auto"}}
+    (run / "run.json").write_text(json.dumps(record))
+    code = f"""
+import sys
+from studio.cli import main
+from studio.engine import devices
+steps = []
+devices.probe_step = lambda *words: steps.append(words) or 1.0
+run, out = {str(run)!r}, {str(tmp_path)!r}
+assert main(["generate", run, "--count", "2", "--steps", "1", "--device", "cpu", "--out", f"{{out}}/new.png"]) == 0
+assert main(["export", run, "--out", f"{{out}}/model.safetensors"]) == 0
+assert not steps, steps
+loaded = [name for name in ("torch._dynamo", "torch._inductor", "sympy", "torchvision") if name in sys.modules]
+assert not loaded, loaded
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_fault_13_a_class_name_makes_no_folder(

@@ -11,7 +11,7 @@ import torch
 from studio.core import limits
 from studio.core.errors import DeviceError, UsageError
 from studio.engine import devices
-from studio.engine.devices import Device, DevicesFound, choose, detect, find_devices, resolve_precision
+from studio.engine.devices import Device, DevicesFound, choose, detect, find, find_devices, resolve_precision
 from studio.engine.measure import DeviceMeasured, measure
 from studio.recipes.base import Spec
 from studio.recipes.classifier import Classifier
@@ -87,6 +87,53 @@ def stand_in(monkeypatch: pytest.MonkeyPatch, kind: str, **facts: Any) -> None:
     for name, value in {**known, **facts}.items():
         monkeypatch.setattr(torch.get_device_module(kind), name, lambda *_, value=value: value)
     monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
+
+
+def _count_probes(monkeypatch: pytest.MonkeyPatch, bf16: float) -> list[str]:
+    """The precision of each probe from now on; bf16 is so many times as fast as fp32."""
+    steps: list[str] = []
+
+    def probe(device: torch.device, precision: str, batch_size: int = 0) -> float:
+        steps.append(precision)
+        return bf16 if precision == "bf16" else 1.0
+
+    monkeypatch.setattr(devices, "probe_step", probe)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", dict)
+    return steps
+
+
+def test_nothing_is_probed_where_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = _count_probes(monkeypatch, bf16=1.0)
+    cpu, card = replace(CPU, probed=False), Device("cuda:0", "cuda", "a card", 1, 1, problem="It does not answer")
+    monkeypatch.setattr(devices, "listed", lambda: (card, cpu))
+    assert find("auto").id == find("cpu").id == "cpu" and not steps
+    with pytest.raises(UsageError, match="no device named 'tpu'"):
+        find("tpu")
+    with pytest.raises(DeviceError, match="a card does not work"):
+        find("cuda")
+    assert find("cpu", probe=True).probed and steps
+    steps.clear()
+    monkeypatch.setattr(devices, "listed", lambda: (replace(cpu, id="cpu:1", kind="card"), cpu))
+    assert find("cpu") == cpu and not steps
+    assert find("auto").probed and steps
+
+
+@pytest.mark.parametrize(("bf16", "precision"), [(2.0, "bf16"), (0.5, "fp32")])
+def test_a_device_that_was_not_probed_computes_in_the_same_precision(
+    monkeypatch: pytest.MonkeyPatch, bf16: float, precision: str
+) -> None:
+    steps = _count_probes(monkeypatch, bf16)
+    device = next(device for device in devices.listed() if device.kind == "cpu")
+    assert not device.probed
+    record: Any = SimpleNamespace(device="cpu", device_name=device.name, precision="fp16")
+    assert devices.precision_of(record, device, "auto") == "fp16"  # where it began
+    assert resolve_precision(device, "fp32") == "fp32" and not steps
+    record.device = "cuda:0"
+    assert devices.precision_of(record, device, "auto") == precision and steps
+    assert precision == resolve_precision(devices._probed(device), "auto")
+    monkeypatch.setattr(devices, "_probed", lambda device: replace(device, problem="It is lost", probed=True))
+    with pytest.raises(DeviceError, match="does not work"):
+        resolve_precision(device, "auto")
 
 
 @pytest.mark.parametrize(("capability", "precision"), [((7, 5), "fp32"), ((8, 0), "bf16"), ((12, 0), "bf16")])
