@@ -181,7 +181,7 @@ class TrainingConfig(Config):
     precision: str = setting(
         "auto",
         "Number format of the heavy arithmetic: auto takes bf16 where the device is made for it or faster with it, "
-        "fp16 on a GPU that is faster with that alone.",
+        "fp16 on a GPU that is faster with that alone. fp16 can be had nowhere else.",
         choices=("auto", "fp32", "bf16", "fp16"),
     )
     flip: bool = setting(

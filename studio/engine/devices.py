@@ -129,18 +129,21 @@ def choose(devices: tuple[Device, ...], wanted: str) -> Device:
 def resolve_precision(device: Device, wanted: str) -> str:
     """'fp32', 'bf16' or 'fp16': what was asked for, or for 'auto' what suits this device, which is probed for it.
 
-    Raises DeviceError when that fails.
+    Raises DeviceError when that fails, and when fp16 is asked for where it has not proved to be faster.
     """
-    if wanted != AUTO:
+    if wanted not in (AUTO, "fp16"):
         return wanted
-    return _sound(device).precision
+    suits = _sound(device).precision
+    if wanted == "fp16" != suits:
+        raise DeviceError(f"{device.name} is no faster in fp16.", "Let the precision be auto.")
+    return suits
 
 
 def precision_of(record: RunRecord, device: Device, wanted: str) -> str:
     """The precision of a run that goes on or is used: where it began its own, whatever a new probe finds the faster."""
     if (device.id, device.name) == (record.device, record.device_name):
         return record.precision
-    return resolve_precision(device, wanted)
+    return resolve_precision(device, AUTO if wanted == "fp16" else wanted)
 
 
 def autocast(device_type: str, precision: str) -> contextlib.AbstractContextManager[object]:

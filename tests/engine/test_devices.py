@@ -136,6 +136,15 @@ def test_a_device_that_was_not_probed_computes_in_the_same_precision(
         resolve_precision(device, "auto")
 
 
+def test_fp16_is_had_only_where_it_has_proved_faster_and_a_run_begun_in_it_goes_on_anywhere() -> None:
+    card = replace(FAST, precision="fp16", mixed="fp16")
+    assert resolve_precision(card, "fp16") == "fp16"
+    with pytest.raises(DeviceError, match="no faster in fp16"):
+        resolve_precision(FAST, "fp16")
+    record: Any = SimpleNamespace(device="cuda:7", device_name="an old card", precision="fp16")
+    assert devices.precision_of(record, FAST, "fp16") == "bf16"
+
+
 @pytest.mark.parametrize(("capability", "precision"), [((7, 5), "fp32"), ((8, 0), "bf16"), ((12, 0), "bf16")])
 def test_a_card_made_for_bf16_takes_it_though_the_small_probe_is_slower(
     monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], precision: str
@@ -247,7 +256,7 @@ def test_a_cpu_made_for_bf16_takes_it_whichever_wins_on_a_busy_machine(
 
 
 def test_finding_is_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "probe_step", lambda device, precision: 1.0)
+    monkeypatch.setattr(devices, "probe_step", lambda *_: 1.0)
     (found,) = find_devices()
     assert isinstance(found, DevicesFound) and found.fastest in [device.id for device in found.devices]
 

@@ -32,7 +32,7 @@ from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 from studio.recipes.regression import Regression
 from tests.conftest import make_sprites, with_numbers
-from tests.engine.tools import CPU, of_kind, small_classifier, small_generator, small_regression
+from tests.engine.tools import CPU, HALF, of_kind, small_classifier, small_generator, small_regression
 
 
 class _Poisoned(Generator):
@@ -127,7 +127,7 @@ def test_in_fp16_a_step_that_overflows_is_left_out_and_is_no_setback(
     for precision, overflowing in (("fp32", {}), ("fp16", {}), ("overflow", {2, 5})):
         recipe = _Overflowing(lambda call, overflowing=overflowing: call in overflowing, monkeypatch)  # type: ignore[misc]
         config = small_generator(steps=7, precision=precision if precision == "fp32" else "fp16")
-        events = list(train_new(tmp_path / precision, sprites, recipe, config, CPU, Control()))
+        events = list(train_new(tmp_path / precision, sprites, recipe, config, HALF, Control()))
         assert not of_kind(events, SteppedBack) and of_kind(events, RunFinished)[0].step == 7
         chunks = of_kind(events, LossChunk)
         found[precision] = [
@@ -149,7 +149,7 @@ def test_in_fp16_a_gradient_that_no_scale_makes_finite_is_a_setback(
     monkeypatch.setattr("studio.engine.optim._FIRST_SCALE", 4.0)
     recipe = _Overflowing(lambda call: call < 3, monkeypatch)  # at a scale of 4, 2 and 1
     config = small_generator(steps=5, precision="fp16")
-    events = list(train_new(run_path, sprites, recipe, config, CPU, Control()))
+    events = list(train_new(run_path, sprites, recipe, config, HALF, Control()))
     assert of_kind(events, SteppedBack) == [SteppedBack(2, 0, 0.5)] and of_kind(events, RunFinished)[0].step == 5
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ from studio.recipes.regression import Regression, RegressionConfig
 from tests.conftest import THREADS
 
 CPU = Device("cpu", "cpu", "test CPU", 1 << 30, 1 << 30, cores=2, threads=THREADS)
+HALF = replace(CPU, precision="fp16", mixed="fp16")  # as if it were a card that is faster in fp16
 E = TypeVar("E", bound=Event)
 
 
@@ -46,7 +48,8 @@ def small_regression(**changes: Any) -> RegressionConfig:
 
 def train_generator(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
     """The events of a small generator's training."""
-    return train_new(path, sprites, Generator(), small_generator(**changes), CPU, control or Control())
+    device = HALF if changes.get("precision") == "fp16" else CPU
+    return train_new(path, sprites, Generator(), small_generator(**changes), device, control or Control())
 
 
 def train_classifier(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
