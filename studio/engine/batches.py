@@ -141,10 +141,17 @@ class DeviceSprites(TrainSet):
             epoch, offset = divmod(start, len(self))
             if epoch != self._epoch:
                 order = torch.from_numpy(shuffled(self.seed, epoch, len(self)))
-                self._epoch, self._order = epoch, order.to(self.device)
+                self._epoch, self._order = epoch, _sent(order, self.device)
             parts.append(self._order[offset : offset + stop - start])
             start += len(parts[-1])
         return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _sent(values: Tensor, device: torch.device) -> Tensor:
+    """A copy on the device. A card has it in time for what it is asked for next, and nobody waits for it until then."""
+    if device.type == "cuda":
+        return values.pin_memory().to(device, non_blocking=True)
+    return values.to(device)
 
 
 def _shifted(rgba: Tensor, most: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:

@@ -20,6 +20,27 @@ def test_every_sprite_comes_once_an_epoch() -> None:
     assert not torch.equal(data._indices(0, 10), DeviceSprites(sprites, CPU, seed=1)._indices(0, 10))
 
 
+def test_the_order_of_an_epoch_goes_to_a_card_without_waiting_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, card, pinned = DeviceSprites(make_sprites(), CPU), torch.device("cuda:0"), list[torch.Tensor]()
+    expected, sent = data._indices(24, 8), []
+
+    def pin(values: torch.Tensor) -> torch.Tensor:
+        pinned.append(values.clone())
+        return pinned[-1]
+
+    def to(values: torch.Tensor, device: torch.device, *, non_blocking: bool = False) -> torch.Tensor:
+        sent.append((values is pinned[-1], device, non_blocking))
+        return values
+
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
+    monkeypatch.setattr(torch.Tensor, "to", to)
+    data._epoch, data.device = -1, card
+    for offset in (0, 8, 16):
+        chosen = data._indices(24 + offset, 8)
+        assert offset or torch.equal(chosen, expected)
+    assert sent == [(True, card, True)]
+
+
 def test_pixels_survive_the_way_to_the_network_and_back() -> None:
     rng = np.random.default_rng(0)
     rgba = rng.integers(0, 256, (20, 8, 8, 4), dtype=np.uint8)
