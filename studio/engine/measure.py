@@ -16,6 +16,7 @@ from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import DeviceSprites
 from studio.engine.devices import Device
+from studio.engine.fitting import AtOnce
 from studio.engine.optim import LossScaler, make_optimizers
 from studio.recipes.base import Means, Recipe, Spec
 
@@ -87,22 +88,27 @@ def _steps(
 ) -> Iterator[float]:
     """Train on and on; yields the seconds of each step, the device having finished it."""
     data, rng = DeviceSprites(sprites, target), torch.Generator(target)
-    optimizers = make_optimizers(network, config, precision)
+    optimizers, fit = make_optimizers(network, config, precision), AtOnce(target, config.batch_size)
     scaler = LossScaler(network, optimizers, precision, target)
     step = 0
     while True:
-        start = time.perf_counter()
-        rng.manual_seed(step)
-        batch = data.batch(step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng)
-        with devices.autocast(target.type, precision):
-            loss = recipe.loss(network, batch, config, rng)
-        scaler.scaled(loss).backward()
+        start, has_gradients = time.perf_counter(), False
+        while not has_gradients:  # as training does: in micro-batches where the device has no room for the batch
+            network.zero_grad(set_to_none=True)
+            rng.manual_seed(step)
+            with fit.room():
+                batch = data.batch(step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng)
+                for micro_batch in batch.micro_batches(-(-config.batch_size // fit.count)):
+                    with devices.autocast(target.type, precision):
+                        share = recipe.weight(micro_batch) / recipe.weight(batch)
+                        loss = recipe.loss(network, micro_batch, config, rng) * share
+                    scaler.scaled(loss).backward()
+                has_gradients = True
         scaler.unscale_gradients()
         norm = torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
         scaler.judge(torch.stack([loss.detach(), norm]))
         for optimizer in optimizers:
             optimizer.step()
-        network.zero_grad(set_to_none=True)
         devices.synchronize(target)
         step += 1
         yield time.perf_counter() - start

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from studio.engine.batches import DeviceSprites, _shifted, at_most, to_input, to_rgba

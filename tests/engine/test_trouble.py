@@ -23,11 +23,12 @@ from studio.core.events import CheckpointSaved, Event, LossChunk, Notice, RunFin
 from studio.data.sprites import Sprites
 from studio.engine import catalogue, checkpoints, devices
 from studio.engine.history import read_history
+from studio.engine.measure import DeviceMeasured, measure
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
 from studio.engine.train import train_new, train_resumed
 from studio.engine.training import MicroBatches
-from studio.recipes.base import Batch
+from studio.recipes.base import Batch, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 from studio.recipes.regression import Regression
@@ -256,6 +257,12 @@ def test_fault_23_a_device_that_is_full_while_weights_change_goes_back_to_a_chec
         f"Training goes on from step {saved}, with batches in 2 parts."
     ]
     assert read_history(run_path).series["loss"].steps.tolist() == [*range(8)]
+
+
+def test_fault_23_a_device_is_measured_in_parts_too(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.engine.measure.LEAST_S", 0.0)
+    events = list(measure(_Hungry(2, monkeypatch), small_classifier(batch_size=8), Spec.of(sprites), CPU))
+    assert [found.precision for found in of_kind(events, DeviceMeasured)] == ["fp32", "bf16"]
 
 
 def test_a_device_that_has_room_again_is_given_larger_parts_and_one_that_has_none_costs_nothing(

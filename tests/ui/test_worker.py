@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 
 import numpy as np
@@ -339,7 +340,7 @@ def test_a_full_disk_is_told_by_its_name() -> None:
     assert failure.hint == "No space left on device."
 
 
-def test_a_flood_of_losses_stays_flat_and_loses_none(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+def test_fault_32_a_flood_of_losses_stays_flat_and_loses_none(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
     count = 20_000
 
     def events() -> Events:
@@ -353,7 +354,19 @@ def test_a_flood_of_losses_stays_flat_and_loses_none(qtbot: QtBot, dispatcher: D
     np.testing.assert_array_equal(np.concatenate([one.losses for one in chunks]), np.arange(count, dtype=np.float32))
 
 
-def test_a_job_that_says_more_than_can_be_heard_waits(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
+def test_fault_32_losses_that_nobody_takes_need_no_more_room_than_their_numbers() -> None:
+    box, job, count = Mailbox(), Job("training", says(), lambda event: None), 20_000
+    tracemalloc.start()
+    try:
+        for step in range(count):
+            box.put(job, chunk(step))
+        held_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(box) == 1 and held_bytes < 4 * (2 * 4 * count)
+
+
+def test_fault_32_a_job_that_says_more_than_can_be_heard_waits(qtbot: QtBot, dispatcher: Dispatcher, log: Log) -> None:
     said = []
 
     def events() -> Events:
