@@ -103,13 +103,15 @@ class Lines:
         if not links.any():
             return
         few, usual = np.quantile(touches, (_FEWEST, _USUAL))
-        if few < _PARTING * usual:
+        parting = few < _PARTING * usual
+        if parting:
             links = links + touches
         crossed = np.digitize(links, _LEVELS * np.quantile(links[links > 0], _USUAL), right=True)
         anywhere = (np.bincount(crossed, minlength=4) + 1) / (len(links) + 4)
         inside = slice(self.first + 1, self.last + 1)
         self.evidence[inside] = np.log(_AT_BORDERS / anywhere)[crossed]
-        self.parted[inside] = np.log(_AT_BORDERS / _IN_SPRITES)[crossed]
+        # Where all is full, whole pictures can be of many colours, so that little goes on anywhere.
+        self.parted[inside] = np.log(_AT_BORDERS / (_IN_SPRITES if parting else anywhere))[crossed]
 
 
 @dataclass(frozen=True, eq=False, slots=True)

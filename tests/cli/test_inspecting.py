@@ -12,7 +12,7 @@ import pytest
 from studio.cli import main
 from studio.cli.boundary import DONE
 from tests.cli.tools import json_lines
-from tests.data.making import chunk, png_of, sprite, zipped
+from tests.data.making import chunk, png_of, sprite, write, zipped
 from tests.fuzz.specimens import SPECIMENS
 
 GOOD = png_of(sprite(77))
@@ -71,6 +71,20 @@ def test_one_of_everything(everything: Path, capfd: pytest.CaptureFixture[str]) 
     for name in [*broken, "pack.zip/inside.png", "pack.zip/../up.png"]:
         assert f"    broken/{name}: " in (kept if "animated" in name or "apng" in name else first), name
     assert all(": the same pixels as " in line for line in lines if line.startswith("fine/"))
+
+
+def test_sheets_are_named_with_the_flag_that_cuts_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for seed in range(3):
+        cells = [sprite(10 * seed + cell, 16) for cell in range(6)]
+        write(tmp_path / f"{seed}.png", np.concatenate([*cells, np.zeros((16, 32, 4), np.uint8)], axis=1))
+    write(tmp_path / "one.png", sprite(1, 32))
+    assert main(["inspect", str(tmp_path)]) == DONE
+    said = capfd.readouterr().out
+    assert "looks like a sheet: 3." in said and "Cut them into tiles: --sheets grid" in said
+    assert "0.png: 128 x 16 pixels, looks like 6 sprites of 16 x 16" in said and "one.png: 32 x 32" not in said
+    assert main(["inspect", str(tmp_path), "--sheets", "grid"]) == DONE
+    said = capfd.readouterr().out
+    assert "canvas 16 x 16 pixels" in said and "cut into 6 tiles of 16 x 16" in said
 
 
 def test_the_first_few_are_named_and_the_others_counted(everything: Path, capfd: pytest.CaptureFixture[str]) -> None:

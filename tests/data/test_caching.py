@@ -49,6 +49,20 @@ def test_the_second_time_is_the_same(folder: Path, cache: Path) -> None:
     assert not imported(folder).from_cache
 
 
+def test_sheets_that_were_recognised_are_kept_and_older_entries_are_not_used(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "strips"
+    for seed in range(3):
+        write(folder / f"{seed}.png", np.concatenate([sprite(10 * seed + cell, 16) for cell in range(6)], axis=1))
+    with monkeypatch.context() as before:
+        before.setattr(caching, "_VERSION", 5)  # did not tell sheets from sprites
+        imported(folder, cache=cache)
+    first, second = imported(folder, cache=cache), imported(folder, cache=cache)
+    assert not first.from_cache and second.from_cache
+    assert first.sheets == second.sheets and [sheet.sprites for sheet in second.sheets] == [6, 6, 6]
+
+
 def test_other_options_are_another_entry(folder: Path, cache: Path) -> None:
     imported(folder, cache=cache)
     assert not imported(folder, cache=cache, size=16).from_cache

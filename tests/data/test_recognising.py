@@ -122,6 +122,12 @@ def test_enlarged_strips_are_cut_at_their_true_borders(sprites: list[Pixels]) ->
     assert replace(grid, confidence=1.0) == Grid(72, 72)
 
 
+def test_pictures_that_are_full_of_colours_are_no_sheets() -> None:
+    for seed in range(30):
+        height = 12 + seed
+        assert not elect({0: look(sprite(seed, height * (2 + seed % 5), height))})
+
+
 def test_pictures_that_are_too_plain_to_tell(tmp_path: Path) -> None:
     for side in (1, 5, 11, 64, 300):
         for rgba in (np.zeros((side, side, 4), np.uint8), np.full((side, 4 * side, 4), 255, np.uint8)):
