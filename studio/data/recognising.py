@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
-from studio.data.canvas import LARGE_PICTURE, as_numbers, visible_box
+from studio.data.canvas import LARGE_PICTURE, as_numbers
 from studio.data.cells import Filling, cells_of
-from studio.data.grids import Grid, candidates
+from studio.data.grids import Grid, background_of, candidates
 from studio.data.imported import MOST_IN_SHEET
 
 _SMALLEST_TILE = 6  # pixels: what is smaller is no sprite, unless somebody says so
@@ -29,9 +29,11 @@ _SQUARE = 1.4  # sides: of a picture that has to be parted in both directions, i
 _LITTLE = 0.35  # of what usually goes on from one line to the next
 _SURE = 6.0  # log-odds: from here on a picture is taken for a sheet
 _LIKELY = -1.5  # log-odds: of a grid that is less likely than that, nothing follows
-_ENOUGH_ROWS, _ENOUGH_TILES, _MOSTLY_EMPTY, _EMPTY_BY_TURNS = 4, 8, 0.5, 10.0
-_BORDERS, _ENOUGH_BORDERS = 0.15, 20.0
-_ASKED = 0.5  # confidence: where it is said that there is a grid
+_ASKED = 0.5  # confidence: where somebody says that there is a grid
+# Where every other row has at most that share of the tiles of the rows between, and there are enough to tell.
+_MOSTLY_EMPTY, _ENOUGH_ROWS, _ENOUGH_TILES, _EMPTY_BY_TURNS = 0.5, 4, 8, 10.0
+_BORDERS, _ENOUGH_BORDERS = 0.15, 20.0  # how much clear borders count between two grids, and from where on no more
+_MOST_SEEN = 12  # grids of a picture that take part in the vote
 _HALF = 3.0  # votes with which a size has half of the support that it can have
 _SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # log-odds at most: of the same tiles, and of tiles as wide or as high
 
@@ -65,7 +67,7 @@ def look(rgba: Rgba) -> tuple[Seen, ...]:
             if 1 < cells.sprites <= MOST_IN_SHEET:
                 score = round(candidate.score - _by_turns(cells.filled) - _by_turns(cells.filled.T), 2)
                 found.append(Seen(grid, cells.sprites, score, round(candidate.parted + before, 2)))
-    return tuple(sorted(found, key=lambda one: -one.score))
+    return tuple(sorted(found, key=lambda one: -one.score)[:_MOST_SEEN])
 
 
 def _by_turns(filled: NDArray[np.bool_]) -> float:
@@ -81,28 +83,31 @@ def _may_hold_several(rgba: Rgba) -> bool:
     """A quick look, which all pictures get: a long one may, any other has to show borders that part it evenly."""
     height, width = rgba.shape[:2]
     long, short = max(height, width), min(height, width)
-    box = visible_box(rgba)
-    if box is None or short < _SMALLEST_TILE or long < 2 * _SMALLEST_TILE:
+    if short < _SMALLEST_TILE or long < 2 * _SMALLEST_TILE:
         return False
     if long >= _LONG * short or long > LARGE_PICTURE:
         return True
-    left, top, right, bottom = box
-    pixels = as_numbers(rgba[top:bottom, left:right])
-    square = long < _SQUARE * short
-    if (square or width > height) and not _parted_evenly(pixels.T, left, width, long):
+    pixels = as_numbers(rgba)
+    filled = pixels != background_of(pixels)
+    square, loosely = long < _SQUARE * short, long > _SMALL
+    if (square or width > height) and not _parted_evenly(pixels.T, filled.T, loosely):
         return False
-    return not (square or height > width) or _parted_evenly(pixels, top, height, long)
+    return not (square or height > width) or _parted_evenly(pixels, filled, loosely)
 
 
-def _parted_evenly(pixels: NDArray[np.uint32], start: int, side: int, long: int) -> bool:
-    """Whether equal parts of a side, or of what can be seen, have borders that little goes on across, or right beside.
+def _parted_evenly(pixels: NDArray[np.uint32], filled: NDArray[np.bool_], loosely: bool) -> bool:
+    """Whether equal parts of a side, or of what can be seen, have borders that nothing goes on across, or right beside.
 
-    pixels: uint32 [n, m], the lines that can be seen, from `start` on. In small pictures nothing may go on at all.
+    pixels: uint32 [n, m], of which bool [n, m] is not background. loosely: a little may go on.
     """
-    filled = pixels != 0
+    content = np.flatnonzero(filled.any(axis=1))
+    if len(content) < 2:
+        return False
+    inside = slice(content[0], content[-1] + 1)
+    pixels, filled, start, side = pixels[inside], filled[inside], int(content[0]), len(pixels)
     touching = filled[1:] & filled[:-1]
     touches = np.count_nonzero(touching, axis=1)
-    if long <= _SMALL:
+    if not loosely:
         return _even_borders(touches == 0, start, side)
     links = np.count_nonzero((pixels[1:] == pixels[:-1]) & touching, axis=1)
     return any(_even_borders(count <= _LITTLE * np.quantile(count, 0.75), start, side) for count in (touches, links))

@@ -1,0 +1,80 @@
+"""Which strips and sheets are recognised, and which whole sprites are taken for one.
+
+python -m tests.bench.bench_strips FOLDER [--folders 100] [--strips 40] [--whole 12] [--seed 0]
+
+FOLDER holds whole sprites. Folders as games have them are put together of these (tests/data/composing.py). A strip is
+right where each of its frames comes out alone and nothing else does; exact where all numbers of its grid are those that
+it was made by. Then the sprites of FOLDER themselves are looked at, of which none is a sheet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.recognising import elect, look
+from tests.data.composing import Composed, Composer, frames_of, trimmed
+
+_SMALLEST = 6  # pixels: sprites that are smaller are not taken into strips
+
+
+def main() -> None:
+    """Print a table by kind of picture, then the false alarms."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--folders", type=int, default=100)
+    parser.add_argument("--strips", type=int, default=40)
+    parser.add_argument("--whole", type=int, default=12)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    *_, found = import_sprites([chosen.folder], ImportOptions())
+    assert isinstance(found, SpritesImported)
+    sprites = [rgba for rgba in found.sprites.rgba if min(trimmed(rgba).shape[:2]) >= _SMALLEST]
+    total: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    exact: Counter[str] = Counter()
+    seconds = 0.0
+    for seed in range(chosen.seed, chosen.seed + chosen.folders):
+        made = Composer(sprites, np.random.default_rng(seed)).folder(chosen.strips, chosen.whole)
+        seconds += _judge(made, total, right, exact)
+    lines = [f"{'kind':10}{'pictures':>10}{'right':>10}{'exact':>10}"]
+    for kind, count in total.items():
+        lines.append(f"{kind:10}{count:10,}{right[kind] / count:10.1%}{exact[kind] / count:10.1%}")
+    strips = sum(total[kind] for kind in exact)
+    wrong = sum(total[kind] - right[kind] for kind in total if kind not in exact)
+    lines.append(f"{sum(right[kind] for kind in exact) / strips:.1%} of {strips:,} strips and sheets are right")
+    lines.append(f"{wrong} of {sum(total.values()) - strips:,} whole sprites beside them are taken for one")
+    alarms = elect({number: look(rgba) for number, rgba in enumerate(found.sprites.rgba)})
+    names = " ".join(found.sprites.names[number] for number in alarms)
+    lines.append(
+        f"{len(alarms)} of the {len(found.sprites):,} sprites in the folder are taken for one {names}".rstrip()
+    )
+    lines.append(f"{1000 * seconds / sum(total.values()):.1f} ms a composed picture")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _judge(made: list[Composed], total: Counter[str], right: Counter[str], exact: Counter[str]) -> float:
+    """Count what is recognised in one folder: how many seconds it took."""
+    started = time.perf_counter()
+    sheets = elect({number: look(one.rgba) for number, one in enumerate(made)})
+    seconds = time.perf_counter() - started
+    for number, one in enumerate(made):
+        kind, sheet = one.name.split()[0], sheets.get(number)
+        total[kind] += 1
+        if one.grid is None or sheet is None:
+            right[kind] += one.grid is None and sheet is None
+        elif frames_of(one.rgba, sheet.grid) == frames_of(one.rgba, one.grid):
+            right[kind] += 1
+            exact[kind] += replace(sheet.grid, confidence=1.0) == one.grid
+    return seconds
+
+
+if __name__ == "__main__":
+    main()
