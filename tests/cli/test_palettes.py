@@ -76,7 +76,7 @@ def test_extract(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert found.name == "discs palette" and 3 <= len(found) <= 5
     assert {tuple(colour) for colour in found.visible().tolist()} <= colours_in(folder)
     assert main(words) == DONE
-    assert "discs: 24 colours" in capsys.readouterr().out
+    assert "discs: 32 colours" in capsys.readouterr().out
 
 
 def test_snap_writes_copies_in_their_classes(

@@ -144,7 +144,7 @@ def test_a_full_disk_leaves_nothing_behind(
 
     def full(handle: int) -> None:
         nonlocal calls
-        calls += stat.S_ISREG(os.fstat(handle).st_mode)  # what can't be flushed of a folder is no file that is lost
+        calls += stat.S_ISREG(os.fstat(handle).st_mode)  # a folder that can't be flushed costs nothing
         if calls > broken >= 0:
             raise OSError(28, "No space left on device")
 
