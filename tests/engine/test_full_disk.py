@@ -27,7 +27,7 @@ from studio.engine.rundir import RunDir
 from studio.engine.train import train_resumed
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
 
-STEPS = 3
+STEPS = 2
 
 
 class _Disk:

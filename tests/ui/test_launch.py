@@ -49,6 +49,18 @@ print(sys.getrefcount(None) - before)
 """
 
 
+# The demo with fewer sprites.
+_DEMO = """
+import sys
+from pathlib import Path
+from studio.app import launch
+from studio.core import places
+
+places.demo_sprites = lambda: Path(sys.argv[1])
+sys.exit(launch.main(demo=True))
+"""
+
+
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=100, check=False)
 
@@ -94,10 +106,9 @@ def test_a_missing_library_is_named_with_its_packages(monkeypatch: pytest.Monkey
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal to send")
 @pytest.mark.parametrize("name", [pytest.param("SIGINT", marks=pytest.mark.slow), "SIGTERM"])
-def test_fault_28_and_36_ctrl_c_and_sigterm_save_a_training_and_end(tmp_path: Path, name: str) -> None:
-    code = "from studio.app import launch; import sys; sys.exit(launch.main(demo=True))"
+def test_fault_28_and_36_ctrl_c_and_sigterm_save_a_training_and_end(sprite_folder: Path, name: str) -> None:
     home = Path(os.environ["STUDIO_HOME"])
-    with subprocess.Popen([sys.executable, "-c", code]) as process:
+    with subprocess.Popen([sys.executable, "-c", _DEMO, str(sprite_folder)]) as process:
         runs: list[Path] = []
         deadline = time.monotonic() + 90
         while not runs and time.monotonic() < deadline:
