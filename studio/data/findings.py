@@ -144,9 +144,13 @@ def _true_size(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
 
 
 def _cut(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
-    for sheets, title in (("grid", "Cut them into tiles"), ("packed", "Cut them where emptiness parts their sprites")):
-        if case.options.sheets != sheets:
-            yield Fix(title, {"sheets": sheets})
+    options = case.options
+    if options.sheets != "grid":
+        # The canvas may have been chosen for the whole pictures; where none is, it is made to fit the cells.
+        size = {"size": 0} if options.size and not options.tile else {}
+        yield Fix("Cut them into tiles", {"sheets": "grid", **size})
+    if options.sheets != "packed":
+        yield Fix("Cut them where emptiness parts their sprites", {"sheets": "packed"})
 
 
 def _as_in_the_files(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:

@@ -67,6 +67,8 @@ class Gathered:
 
     def forget(self, numbers: Collection[int]) -> None:
         """Drop what came of these files: they are to be read once more, in another way."""
+        if not numbers:
+            return
         gone = np.flatnonzero(np.isin(np.frombuffer(self._file_of, np.uint32), list(numbers)))
         for row in gone.tolist():
             if self._sides(self._visible, row) != (0, 0):

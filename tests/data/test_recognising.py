@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from studio.core.errors import BadInputError
 from studio.data.findings import findings_of
 from studio.data.grids import Grid
 from studio.data.imported import ImportOptions, SpritesImported
@@ -91,8 +92,9 @@ def test_what_is_recognised_is_said_with_its_flag(uncut: SpritesImported, compos
     duplicates = reasons(uncut, "duplicate").keys()
     assert said.keys() | duplicates >= {one.name for one in composed.values() if one.grid}
     assert all("looks like" in words and "sprites of" in words for words in said.values())
-    kept = {finding.group: finding for finding in findings_of(uncut, ImportOptions()) if not finding.left_out}
-    assert kept["looks like a sheet"].fixes[0].changes == {"sheets": "grid"}
+    for size, changes in ((0, {"sheets": "grid"}), (64, {"sheets": "grid", "size": 0})):
+        kept = {one.group: one for one in findings_of(uncut, ImportOptions(size=size)) if not one.left_out}
+        assert kept["looks like a sheet"].fixes[0].changes == changes
 
 
 def test_whole_sprites_are_no_sheets(sprites: list[Pixels]) -> None:
@@ -132,6 +134,12 @@ def test_pictures_that_are_too_plain_to_tell(tmp_path: Path) -> None:
     for side in (1, 5, 11, 64, 300):
         for rgba in (np.zeros((side, side, 4), np.uint8), np.full((side, 4 * side, 4), 255, np.uint8)):
             assert not elect({0: look(rgba)})
+
+
+def test_a_folder_without_pictures_says_so(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("none")
+    with pytest.raises(BadInputError, match="no pictures"):
+        imported(tmp_path, sheets="grid")
 
 
 def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, sprites: list[Pixels]) -> None:
