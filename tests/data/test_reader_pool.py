@@ -110,6 +110,19 @@ def folder_of(path: Path, *odd: str, count: int = 40) -> Path:
     return path
 
 
+def test_sheets_are_recognised_and_cut_in_processes_too(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    for seed in range(3):
+        cells = [sprite(10 * seed + cell, 16) for cell in range(6)]
+        write(tmp_path / f"{seed}.png", np.concatenate([*cells, np.zeros((16, 32, 4), np.uint8)], axis=1))
+    write(tmp_path / "one.png", sprite(99, 16))
+    here = imported(tmp_path, sheets="grid")
+    pools: list[ReaderPool] = request.getfixturevalue("pools")
+    there = imported(tmp_path, sheets="grid")
+    assert everything(here) == everything(there) and here.sheets == there.sheets and len(here.sprites) == 19
+    assert len(processes_of(pools)) == 2  # one looked at all files, one cut the sheets
+    assert_gone(pools)
+
+
 def everything(event: SpritesImported) -> tuple[Any, ...]:
     sprites = event.sprites
     named = (sprites.names, sprites.class_names, sprites.labels.tolist())
