@@ -19,12 +19,12 @@ from rich.table import Table
 
 # What it is called, the environment, and more words for pytest.
 SETTINGS: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
-    ("as it is", {}, ()),
+    ("one thread", {"OMP_NUM_THREADS": "1"}, ()),  # as it is by default
+    ("four threads", {"OMP_NUM_THREADS": "4"}, ()),
     # What oneDNN, which computes convolutions, may use of the processor.
     *((f"oneDNN {isa}", {"ONEDNN_MAX_CPU_ISA": isa}, ()) for isa in ("SSE41", "AVX2", "AVX512_CORE")),
     # The same for torch's own kernels; without it the studio also learns what the processor really has.
     *((f"torch {isa}", {"ATEN_CPU_CAPABILITY": isa}, ()) for isa in ("default", "avx2")),
-    *((f"{count} threads", {"OMP_NUM_THREADS": str(count)}, ()) for count in (1, 4)),
     ("other kernels", {}, ("-p", "tests.machines.other_kernels")),
     *((f"random order {seed}", {}, ("-p", "randomly", f"--randomly-seed={seed}")) for seed in (1, 2, 3)),
 )
