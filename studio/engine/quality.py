@@ -21,7 +21,6 @@ from studio.engine.generate import GenerateSettings, draw
 from studio.engine.holding import until_written
 from studio.engine.model import Control
 from studio.engine.pace import Paced, Stopwatch
-from studio.engine.rundir import writing
 from studio.engine.scores import Features, kid
 from studio.engine.split import Indices
 from studio.engine.training import Training
@@ -185,7 +184,7 @@ class _Yardstick:
 
 def _keep(training: Training, measured: QualityMeasured) -> None:
     """Write figures to the checkpoint that they are of, and to the record. Raises UnwritableError."""
-    with writing(training.run.path):
+    with training.run.writing():
         add_metrics(training.run.checkpoints, measured.step, measured.figures)
     training.run.append(measured)
 

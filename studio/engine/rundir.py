@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -186,19 +188,30 @@ class RunDir:
         with reading(self.path):
             return not self.data.exists() and not (self.path / _PROGRESS).exists()
 
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Around what writes to this folder: turns what the disk says into an UnwritableError.
+
+        The folder must be there: where its drive was unplugged, nothing is begun in its place.
+        """
+        with writing(self.path):
+            if not self.path.is_dir():
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            yield
+
     def write_progress(self, progress: Progress) -> None:
         """Replace state.json. Raises UnwritableError."""
-        with writing(self.path):
+        with self.writing():
             self._write_json(_PROGRESS, dataclasses.asdict(progress))
 
     def append(self, event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> None:
         """Add a line to metrics.jsonl. Raises UnwritableError."""
-        with writing(self.path):
+        with self.writing():
             files.append_line(self.path / METRICS, json.dumps(line_of(event), separators=(",", ":")))
 
     def mark_resume(self, step: int, device: str) -> None:
         """Note in metrics.jsonl that training goes on from `step`, on a line of its own. Raises UnwritableError."""
-        with writing(self.path):
+        with self.writing():
             files.append_line(self.path / METRICS, "")  # a crash may have cut the last line short
         self.append({"resumed": step, "device": device})
 
@@ -206,7 +219,7 @@ class RunDir:
         """Replace confusion.json, if there is a matrix: in metrics.jsonl they'd add up. Raises UnwritableError."""
         if validated.confusion is not None:
             values = {"step": validated.step, "counts": validated.confusion.tolist()}
-            with writing(self.path):
+            with self.writing():
                 files.write_atomic(self.path / CONFUSION, json.dumps(values, separators=(",", ":")).encode())
 
     def save_samples(self, samples: SamplesReady) -> Path:
@@ -217,7 +230,7 @@ class RunDir:
         target = self.samples / f"{samples.step:08d}.png"
         text = PngInfo()
         text.add_text(CAPTIONS, json.dumps(samples.captions))
-        with writing(self.path):
+        with self.writing():
             with files.atomic_path(target, durable=False) as temporary:
                 picture = Image.fromarray(pictures.tile(samples.sprites, SAMPLE_COLUMNS))
                 picture.save(temporary, format="PNG", pnginfo=text)

@@ -42,8 +42,9 @@ from studio.engine.model import Control, TrainedModel
 from studio.engine.optim import current_rate, set_learning_rate
 from studio.engine.pace import Paced, Speedometer, Stopwatch
 from studio.engine.quality import QualityMeter
+from studio.engine.starting import begin, take_up
 from studio.engine.threads import ThreadTuner, tuned
-from studio.engine.training import Training, begin, take_up
+from studio.engine.training import Training
 from studio.recipes.base import Recipe
 
 T = TypeVar("T")

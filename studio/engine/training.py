@@ -1,41 +1,30 @@
-"""A training as it stands: network, optimizer, average, data and run folder, made new or taken up from a checkpoint."""
+"""A training as it stands: network, optimizer, average, data and run folder."""
 
 from __future__ import annotations
 
 import contextlib
-import datetime
-import platform
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
 from torch import nn
 
-import studio
-from studio.core import places, wording
+from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import DamagedError, DeviceFullError, TrainingError
+from studio.core.errors import DeviceFullError
 from studio.core.events import Event, Notice, Rgba, SteppedBack, Validated
-from studio.core.file_systems import news_of_lacks
-from studio.data import packed
-from studio.data.groups import grouped
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import PixelStyle
-from studio.engine import catalogue, checkpoints, devices
-from studio.engine.batches import DeviceSprites, TrainSet, at_most, sampled
+from studio.engine import checkpoints, devices
+from studio.engine.batches import DeviceSprites, TrainSet
 from studio.engine.checkpoints import CheckpointInfo
-from studio.engine.devices import Device
 from studio.engine.model import TrainedModel
-from studio.engine.optim import Average, LossScaler, learning_rate, make_optimizers
-from studio.engine.pace import seldom, told
-from studio.engine.placing import placed
-from studio.engine.rundir import Progress, RunDir, RunRecord, RunState, reading, sweep_starts, writing
-from studio.engine.split import BY_GROUP, Split, split_of
-from studio.engine.style_file import load_style, save_style
+from studio.engine.optim import Average, LossScaler, learning_rate
+from studio.engine.rundir import Progress, RunDir, RunRecord, RunState
+from studio.engine.split import Split
 from studio.recipes.base import Recipe, Spec
 
-VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a steady figure
 SOUND_CHECKPOINTS = 10  # in a row, after which it is tried whether all is as well as it was before some trouble
 
 
@@ -149,7 +138,7 @@ class Training:
             self.run.save_confusion(self.validated)
         self.write_state("training")
         self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
-        with writing(self.run.path):
+        with self.run.writing():
             checkpoints.remove_set_aside(self.run.checkpoints)
             checkpoints.rotate(
                 self.run.checkpoints, self.recipe.headline, measuring_step=self.measuring_step,
@@ -161,7 +150,7 @@ class Training:
         """Write to the newest checkpoint what validation has found out about it since. Raises UnwritableError."""
         if self.is_validated():
             assert self.validated is not None
-            with writing(self.run.path):
+            with self.run.writing():
                 checkpoints.add_metrics(self.run.checkpoints, self.step, self.validated.metrics)
             self.run.save_confusion(self.validated)
             self.write_state("training")
@@ -178,7 +167,7 @@ class Training:
             "average": self.average.network.state_dict(),
             "optimizer": checkpoints.optimizer_tensors(self.optimizers) | self.scaler.tensors(),
         }
-        with writing(self.run.path):
+        with self.run.writing():
             checkpoints.save(self.run.checkpoints, info, parts)
         self.checkpoint_number, self.saved_step = self.checkpoint_number + 1, self.step
 
@@ -266,153 +255,3 @@ class Training:
 
 def _in_parts(count: int) -> str:
     return "whole" if count == 1 else f"in {count} parts"
-
-
-def begin(
-    path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device
-) -> Generator[Event, None, Training]:
-    """A new run in the folder `path`, which must be empty or missing; yields Progress where there is much to copy.
-
-    Raises TrainingError, RunError.
-    """
-    with writing(path):
-        chosen, notes = recipe.select(sprites, config)
-    chosen = yield from seldom(grouped(chosen, places.cache()))
-    if len(chosen) == 0:
-        raise TrainingError("There are no sprites to learn from.", "Open a folder of sprites first.")
-    torch.manual_seed(config.seed)
-    network = recipe.build(config, Spec.of(chosen))
-    run = RunDir(path)
-    sweep_starts(path.parent)
-    with run.being_made():
-        record = _new_record(path, chosen, recipe, config, device, network)
-        with writing(path):
-            yield from told(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
-            chosen = packed.reopened(chosen, run.data)
-        save_style(run, record, chosen)
-        training = _assemble(run, record, recipe, config, chosen, network, device)
-        training.write_state("training")
-        run.create(record)
-    training.notices += [Notice("info", note) for note in notes]
-    return training
-
-
-def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
-    """A run as its newest sound checkpoint left it; yields Progress where there is much to check.
-
-    Raises RunError, BadInputError, UsageError.
-    """
-    run = RunDir(path)
-    record = run.record()
-    recipe = catalogue.recipe(record.recipe)
-    config = recipe.Config.from_json(record.config)
-    with run.held_on_success():
-        with writing(path):
-            run.sweep()
-        sprites, _ = yield from told(packed.loading(run.data), record.data_count, "sprites checked")
-        torch.manual_seed(config.seed)
-        network = recipe.build(config, Spec.of(sprites))
-        training = _assemble(run, record, recipe, config, sprites, network, device)
-        _load_newest(training)
-        progress = run.progress()
-        training.setbacks = progress.setbacks
-        if (progress.device_name or record.device_name) == device.name:
-            training.micro_batches = MicroBatches(progress.pieces)
-        elif progress.pieces > 1:
-            training.notices.append(Notice("info", "Batches are taken whole again: this is another device."))
-        run.mark_resume(training.step, device.id)
-        training.write_state("training")
-    return training
-
-
-def _assemble(
-    run: RunDir, record: RunRecord, recipe: Recipe, config: TrainingConfig, sprites: Sprites, network: nn.Module,
-    device: Device,
-) -> Training:  # fmt: skip
-    """Put data and network on the device; the optimizer is made after the move, so that its state lives there too."""
-    if device.kind == "cpu":
-        torch.set_num_threads(config.threads or device.threads)
-    target = torch.device(device.id)
-    precision = devices.precision_of(record, device, config.precision)
-    split = split_of(record, config, sprites)
-    heldout = sprites.take(at_most(split.validation, VALIDATION_LIMIT))
-    train_set, notices = placed(sprites, split.training, target, config)
-    if not len(split.validation) and int(config.holdout * len(sprites)):
-        title = "No sprites are held out: each class is a single animation, or near twins of one sprite."
-        notices.append(
-            Notice("info", title, "Nothing tells what is learnt by heart. Other sprites of each class would.")
-        )
-    sample = sampled(sprites, split.training)
-    for name, values in recipe.statistics(sample).items():
-        network.get_buffer(name).copy_(values)
-    # Convolutions on the CPU and on tensor cores are faster with channels innermost.
-    network = network.to(target).to(memory_format=torch.channels_last)
-    if lacks := news_of_lacks(run.path):
-        notices = [*notices, Notice("info", f"The drive of {run.path} can't do all that others can.", lacks)]
-    optimizers = make_optimizers(network, config, precision)
-    return Training(
-        run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
-        device=target, device_name=device.name, precision=precision,
-        train_set=train_set, heldout=DeviceSprites(heldout, target),
-        network=network, average=Average(network, config.ema_halflife_sprites),
-        optimizers=optimizers, scaler=LossScaler(network, optimizers, precision, target), sprites=sprites, split=split,
-        train_sample=sample, heldout_sprites=heldout.rgba, style=load_style(run, record), notices=[*notices],
-    )  # fmt: skip
-
-
-def _load_newest(training: Training) -> None:
-    """Load the newest checkpoint that is sound. Each damaged one that is passed over is noted and set aside, so that
-    no later look takes it for the newest. Without any checkpoint, begin anew.
-    """
-    folder = training.run.checkpoints
-    with reading(folder):
-        found, damaged = checkpoints.look_over(folder)
-    number = max((info.number for _, info in found), default=0)
-    while found:
-        path, info = found[-1]
-        try:
-            with reading(path):
-                parts = {part: checkpoints.load_part(path, info, part) for part in checkpoints.PARTS}
-            break
-        except DamagedError:
-            damaged.append(found.pop()[0])
-    if not found and damaged:
-        raise checkpoints.none_sound(training.record.name)
-    with writing(folder):
-        for broken in damaged:
-            checkpoints.set_aside(broken)
-            training.notices.append(Notice("warning", f"Checkpoint {broken.name} is damaged.", "It is passed over."))
-    if found:
-        checkpoints.load_into(training.network, parts["model"], path.name)
-        checkpoints.load_into(training.average.network, parts["average"], path.name)
-        training.scaler.load(parts["optimizer"])
-        checkpoints.load_optimizers(training.optimizers, parts["optimizer"])
-        training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
-        training.checkpoint_number = number
-        training.set_headline(info.metrics)
-    elif training.run.progress().step > 0:
-        training.notices.append(Notice("warning", "There is no checkpoint to go on from.", "Training begins anew."))
-
-
-def _new_record(
-    path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, network: nn.Module
-) -> RunRecord:
-    return RunRecord(
-        name=path.name,
-        recipe=recipe.name,
-        config=config.to_json(),
-        size=sprites.size,
-        class_names=sprites.class_names,
-        target_names=sprites.target_names,
-        data_title=sprites.title,
-        data_count=len(sprites),
-        data_fingerprint=sprites.fingerprint,
-        data_origin=sprites.origin,
-        split=BY_GROUP,
-        device=device.id,
-        device_name=device.name,
-        precision=devices.resolve_precision(device, config.precision),
-        parameters=sum(weight.numel() for weight in network.parameters()),
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        versions={"studio": studio.__version__, "torch": torch.__version__, "python": platform.python_version()},
-    )

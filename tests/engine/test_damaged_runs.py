@@ -266,7 +266,7 @@ def _no_room(*arguments: Any, **named: Any) -> Any:
 def test_fault_21_a_start_that_fails_leaves_nothing(run_path: Path, sprites: Sprites, failing: str) -> None:
     def start_on_a_full_disk() -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(f"studio.engine.training.{failing}", _no_room)
+            patch.setattr(f"studio.engine.starting.{failing}", _no_room)
             with pytest.raises((OSError, RunError), match=r"No space|Can't write"):
                 list(train_generator(run_path, sprites, steps=1))
 
@@ -291,7 +291,7 @@ def test_fault_21_a_start_that_was_killed_is_no_run_and_its_folder_is_used_again
         raise OSError(errno.EIO, "Input/output error")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("studio.engine.training.save_style", power_fails)
+        patch.setattr("studio.engine.starting.save_style", power_fails)
         with pytest.raises(OSError, match="Input/output"):
             list(train_generator(run_path, sprites))
     assert not run_path.exists() and (killed / "data.safetensors").exists() and listed() == {}

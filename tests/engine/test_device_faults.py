@@ -102,7 +102,7 @@ def test_a_device_that_is_full_at_the_start_leaves_a_run_that_can_go_on(
 ) -> None:
     list(train_generator(run_path, sprites, Control(stop=True)))
     with monkeypatch.context() as patch:
-        patch.setattr("studio.engine.training.placed", full)
+        patch.setattr("studio.engine.starting.placed", full)
         for events in (train_resumed(run_path, CPU, Control()), train_generator(run_path.with_name("new"), sprites)):
             with pytest.raises(DeviceError, match="no memory left"):
                 list(events)

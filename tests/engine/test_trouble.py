@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import itertools
 import math
@@ -21,13 +20,13 @@ from safetensors.torch import load_file
 from studio.core.errors import DeviceFullError, TrainingError, UnwritableError
 from studio.core.events import CheckpointSaved, Event, LossChunk, Notice, RunFinished, SteppedBack
 from studio.data.sprites import Sprites
-from studio.engine import catalogue, checkpoints, devices
+from studio.engine import catalogue, checkpoints, devices, starting
 from studio.engine.history import read_history
 from studio.engine.measure import DeviceMeasured, measure
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir
 from studio.engine.train import train_new, train_resumed
-from studio.engine.training import MicroBatches
+from studio.engine.training import MicroBatches, Training
 from studio.recipes.base import Batch, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
@@ -364,8 +363,15 @@ def test_parts_of_a_batch_count_by_the_numbers_that_are_known(
     targets = np.where(np.random.default_rng(0).random(some.targets.shape) < 0.6, np.nan, some.targets)
     some = replace(some, targets=targets.astype(np.float32))
     found = []
+    assembled = starting._assemble
     for pieces in (1, 4):
-        monkeypatch.setattr("studio.engine.training.MicroBatches", functools.partial(MicroBatches, pieces))
+
+        def in_parts(*arguments: Any, pieces: int = pieces) -> Training:
+            training = assembled(*arguments)
+            training.micro_batches = MicroBatches(pieces)
+            return training
+
+        monkeypatch.setattr(starting, "_assemble", in_parts)
         config = small_regression(steps=6, batch_size=8, dropout=0.0, holdout=0.0)
         found.append(list(train_new(tmp_path / str(pieces), some, Regression(), config, CPU, Control())))
     whole, parts = (np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)]) for events in found)
