@@ -69,7 +69,7 @@ def _packed(reading: Reading) -> list[Any]:
         ]
         for shape in reading.shapes
     ]  # fmt: skip
-    seen = [(astuple(one.grid), one.sprites, one.score, one.sheet) for one in reading.seen]
+    seen = [(astuple(one.grid), one.sprites, one.score, one.sheet, one.strip) for one in reading.seen]
     return [shapes, _told(reading.left_out), _told(reading.remarks), seen]
 
 

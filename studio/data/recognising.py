@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,13 +42,15 @@ _SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # log-odds at most: of the same tiles, and o
 class Seen:
     """A grid that a picture may have. sprites: its tiles that are not empty.
 
-    score: log-odds against other grids of the picture. sheet: the same, that it is no whole sprite.
+    score: log-odds against other grids of the picture. sheet: the same, that it is no whole sprite. strip: it has one
+    row or one column, so that one side of its tiles is that of the picture, which may be larger than it need be.
     """
 
     grid: Grid
     sprites: int
     score: float
     sheet: float
+    strip: bool = False
 
 
 def look(rgba: Rgba) -> tuple[Seen, ...]:
@@ -66,7 +68,8 @@ def look(rgba: Rgba) -> tuple[Seen, ...]:
             cells = cells_of(grid, filling)
             if 1 < cells.sprites <= MOST_IN_SHEET:
                 score = round(candidate.score - _by_turns(cells.filled) - _by_turns(cells.filled.T), 2)
-                found.append(Seen(grid, cells.sprites, score, round(candidate.parted + before, 2)))
+                strip = 1 in (grid.rows(rgba.shape[0]), grid.columns(rgba.shape[1]))
+                found.append(Seen(grid, cells.sprites, score, round(candidate.parted + before, 2), strip))
     return tuple(sorted(found, key=lambda one: -one.score)[:_MOST_SEEN])
 
 
@@ -88,8 +91,8 @@ def _may_hold_several(rgba: Rgba) -> bool:
     if long >= _LONG * short or long > LARGE_PICTURE:
         return True
     pixels = as_numbers(rgba)
-    filled = pixels != background_of(pixels)
     square, loosely = long < _SQUARE * short, long > _SMALL
+    filled = pixels != (background_of(pixels) if loosely else 0)  # a small opaque one is ground, with a pattern
     if (square or width > height) and not _parted_evenly(pixels.T, filled.T, loosely):
         return False
     return not (square or height > width) or _parted_evenly(pixels, filled, loosely)
@@ -138,36 +141,50 @@ def _before_looking(height: int, width: int) -> float:
     return _IF_LARGE if long > _LARGE else _IF_SMALL
 
 
-def elect(seen: Mapping[int, Sequence[Seen]]) -> dict[int, Seen]:
-    """Which pictures are sheets, and the grid of each. seen: what each may be, by the number of its file."""
-    tiles: Counter[tuple[int, int]] = Counter()
-    widths: Counter[int] = Counter()
-    heights: Counter[int] = Counter()
-    first = {number: one for number, several in seen.items() if (one := _likeliest(several)) is not None}
-    for one in first.values():
-        tiles[one.grid.tile_width, one.grid.tile_height] += 1
-        widths[one.grid.tile_width] += 1
-        heights[one.grid.tile_height] += 1
+class _Votes:
+    """What the pictures say that are sheets beyond doubt: how often there are tiles of a size, and of a side."""
 
-    def support(grid: Grid, own: Grid | None) -> float:
-        """What the other files say."""
-        width, height = grid.tile_width, grid.tile_height
-        same = tiles[width, height] - (own is not None and (own.tile_width, own.tile_height) == (width, height))
-        wide = widths[width] - (own is not None and own.tile_width == width)
-        high = heights[height] - (own is not None and own.tile_height == height)
-        side = max(wide, high)
+    def __init__(self, sure: Iterable[Seen]) -> None:
+        self._tiles: Counter[tuple[int, int, bool]] = Counter()
+        self._sides: Counter[tuple[str, int]] = Counter()
+        for one in sure:
+            self._count(one, 1)
+
+    def support(self, one: Seen, own: Seen | None) -> float:
+        """Log-odds for a grid by all others. own: what its picture has voted for.
+
+        How high a strip is tells nothing of the height of tiles in rows: it is that of a page, maybe.
+        """
+        if own is not None:
+            self._count(own, -1)
+        size = (one.grid.tile_width, one.grid.tile_height)
+        same = self._tiles[*size, False] + (self._tiles[*size, True] if one.strip else 0)
+        side = max(self._sides["width", size[0]], self._sides["height", size[1]])
+        if own is not None:
+            self._count(own, 1)
         return _SUPPORT * same / (same + _HALF) + _SIDE_SUPPORT * side / (side + _HALF)
 
+    def _count(self, one: Seen, by: int) -> None:
+        width, height = one.grid.tile_width, one.grid.tile_height
+        self._tiles[width, height, one.strip] += by
+        self._sides["width", width] += by
+        self._sides["height", height] += by
+
+
+def elect(seen: Mapping[int, Sequence[Seen]]) -> dict[int, Seen]:
+    """Which pictures are sheets, and the grid of each. seen: what each may be, by the number of its file."""
+    first = {number: one for number, several in seen.items() if (one := _likeliest(several)) is not None}
+    votes = _Votes(first.values())
     elected = {}
     for number, several in seen.items():
-        own = first[number].grid if number in first else None
-        backed = [(one, support(one.grid, own)) for one in several]
-        if backed:
-            best, support_of_best = max(backed, key=lambda pair: pair[0].score + pair[1] + _weight_of_borders(pair[0]))
-            if best.score + support_of_best >= _LIKELY and best.sheet + support_of_best >= _SURE:
-                odds = min(best.score + support_of_best - _LIKELY, best.sheet + support_of_best)
-                grid = replace(best.grid, confidence=round(1 / (1 + math.exp(-odds)), 3))
-                elected[number] = replace(best, grid=grid)
+        backed = [(one, votes.support(one, first.get(number))) for one in several]
+        if not backed:
+            continue
+        best, support = max(backed, key=lambda pair: pair[0].score + pair[1] + _weight_of_borders(pair[0]))
+        likely, sure = best.score + support - _LIKELY, best.sheet + support
+        if likely >= 0 and sure >= _SURE:
+            confidence = round(1 / (1 + math.exp(-min(likely, sure))), 3)
+            elected[number] = replace(best, grid=replace(best.grid, confidence=confidence))
     return elected
 
 

@@ -42,7 +42,7 @@ def test_no_field_is_lost_on_the_way() -> None:
     groups, pipe = Groups(), io.BytesIO()
     for head in packed_group(7, group):
         send_encoded(pipe, head)
-    seen = (Seen(Grid(12, 15, 1, 2, 3, 0.5), 21, 4.25, -1.5), Seen(Grid(8, 8), 2, 0.0, 0.0))
+    seen = (Seen(Grid(12, 15, 1, 2, 3, 0.5), 21, 4.25, -1.5, strip=True), Seen(Grid(8, 8), 2, 0.0, 0.0))
     send(pipe, *packed_readings([Reading(group.made(row), [shape, unseen, shape], remarks, remarks[:1], seen)]))
     pipe.seek(0)
     groups.take(receive(pipe)[0])
