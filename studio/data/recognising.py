@@ -195,7 +195,10 @@ def _weight_of_borders(one: Seen) -> float:
 
 def likely(several: Sequence[Seen]) -> Seen | None:
     """The best grid of a picture of which somebody says that it is a sheet, if one is seen in it."""
-    return several[0] if several and several[0].grid.confidence >= _ASKED and several[0].sheet >= 0 else None
+    best = next(iter(several), None)
+    if best is None or best.grid.confidence < _ASKED or best.score < _LIKELY or best.sheet < 0:
+        return None
+    return best
 
 
 def _likeliest(several: Sequence[Seen]) -> Seen | None:
