@@ -34,7 +34,7 @@ def told(sprites: Sprites) -> Sprites:
 
 def network_for(sprites: Sprites) -> Regressor:
     torch.manual_seed(0)
-    network = Regression().build(RegressionConfig(width=16), Spec.of(sprites))
+    network = Regression().build(RegressionConfig(width=16, dropout=0.0), Spec.of(sprites))
     assert isinstance(network, Regressor)
     for name, values in Regression().statistics(sprites).items():
         network.get_buffer(name).copy_(values)
