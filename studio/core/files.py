@@ -6,12 +6,16 @@ import contextlib
 import os
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from studio.core.file_systems import TEMPORARY, flush
 
+_OURS = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{12}}(\..*)?")
+_STALE_S = 3600.0  # nobody is still writing
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
 
@@ -24,7 +28,8 @@ def atomic_path(target: Path, *, durable: bool = True) -> Iterator[Path]:
     yet. Raises OSError.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f"{TEMPORARY}{uuid.uuid4().hex[:12]}{target.suffix}")
+    _sweep_stale(target.parent)
+    temporary = _temporary_beside(target)
     try:
         yield temporary
         if durable:
@@ -60,10 +65,25 @@ def sweep_temporaries(folder: Path) -> None:
         remove(path)
 
 
+@lru_cache(maxsize=64)
+def _sweep_stale(folder: Path) -> None:
+    """Remove the files that writes left in `folder` when they were killed. Once a process is enough."""
+    for path in folder.glob(f"{TEMPORARY}*"):
+        with contextlib.suppress(OSError):  # another one has removed it, or it is not for us to remove
+            if _OURS.fullmatch(path.name) and path.is_file() and time.time() - path.stat().st_mtime > _STALE_S:
+                path.unlink()
+
+
 def remove(path: Path) -> None:
-    """Remove a file or a folder; nothing happens when it does not exist."""
+    """Remove a file or a folder; nothing happens when it does not exist.
+
+    A folder is given another name first: a crash leaves nothing of it under its own, and what it leaves is swept.
+    """
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
+        renamed = path
+        with contextlib.suppress(OSError):  # Windows renames none that holds an open file
+            renamed = path.rename(_temporary_beside(path))
+        shutil.rmtree(renamed, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
 
@@ -84,6 +104,10 @@ def free_path(path: Path) -> Path:
         candidate = path.with_name(f"{path.stem} {number}{path.suffix}")
         number += 1
     return candidate
+
+
+def _temporary_beside(path: Path) -> Path:
+    return path.with_name(f"{TEMPORARY}{uuid.uuid4().hex[:12]}{path.suffix}")
 
 
 def _flush_all(path: Path) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import astuple, replace
 from pathlib import Path
@@ -26,7 +25,6 @@ _VERSION = 6  # to be raised when the same files would be imported differently
 _MOST_ENTRIES = 20
 _MOST_BYTES = 2 << 30  # of all entries but the newest, whose sprites may be mapped from it
 _LOOK_EVERY = 4096  # files
-_STALE_S = 3600.0
 _NAME = "import-*.safetensors"
 
 
@@ -108,18 +106,15 @@ def _twins(rows: Sequence[tuple[Sequence[str], int, str, Sequence[float]]]) -> I
 def _tidy(newest: Path) -> None:
     """Keep the newest entry and of the others those that were used last; another studio may be doing the same."""
     entries: list[tuple[float, int, Path]] = []
-    for path in [*newest.parent.glob(_NAME), *newest.parent.glob(".tmp-*.safetensors")]:
+    for path in newest.parent.glob(_NAME):
         with contextlib.suppress(OSError):
             about = path.stat()
             entries.append((about.st_mtime, about.st_size, path))
     total = number = 0
-    for changed, size, path in sorted(entries, reverse=True):
+    for _, size, path in sorted(entries, reverse=True):
         if path == newest:
             continue
         number, total = number + 1, total + size
-        unfinished = path.name.startswith(".tmp-")
-        if (unfinished and time.time() - changed > _STALE_S) or (
-            not unfinished and (number >= _MOST_ENTRIES or total > _MOST_BYTES)
-        ):
+        if number >= _MOST_ENTRIES or total > _MOST_BYTES:
             with contextlib.suppress(OSError):
                 path.unlink()

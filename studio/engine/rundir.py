@@ -241,7 +241,7 @@ class RunDir:
 
     def sweep(self) -> None:
         """Remove what a crash left half-written."""
-        for folder in (self.path, self.checkpoints, self.samples):
+        for folder in (self.path, self.samples, self.checkpoints, *self.checkpoints.glob("*/")):
             files.sweep_temporaries(folder)
         files.remove(self.path / _BEGUN)
 

@@ -49,6 +49,17 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert (tmp_path / "folder" / "part").read_text() == "whole"
 
 
+def test_fault_21_the_next_write_into_a_folder_removes_what_a_crash_left_there(tmp_path: Path) -> None:
+    left, written_now = tmp_path / ".tmp-0123456789ab.pt", tmp_path / ".tmp-ba9876543210"
+    others = [tmp_path / ".tmp-mine", tmp_path / "0123456789ab.pt"]
+    for path in (left, written_now, *others):
+        path.write_text("half")
+    for path in (left, *others):
+        os.utime(path, (1, 1))
+    write_atomic(tmp_path / "model.pt", b"whole")
+    assert set(tmp_path.iterdir()) == {written_now, *others, tmp_path / "model.pt"}
+
+
 def test_what_a_crash_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / ".tmp-123abc").write_text("half")
     (tmp_path / ".tmp-folder").mkdir()

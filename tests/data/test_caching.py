@@ -121,7 +121,7 @@ def test_a_cache_that_cannot_be_written_stops_nothing(folder: Path, tmp_path: Pa
 
 def test_the_cache_stays_bounded(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.mkdir()
-    stale, fresh, other = cache / ".tmp-old.safetensors", cache / ".tmp-new.safetensors", cache / "mine.txt"
+    stale, fresh, other = (cache / name for name in (".tmp-0123456789ab.npy", ".tmp-ba9876543210.npy", "mine.txt"))
     for path in (stale, fresh, other):
         path.write_bytes(b"x")
     os.utime(stale, (1, 1))

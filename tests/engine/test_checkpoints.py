@@ -138,6 +138,21 @@ def test_what_is_kept_says_the_same_of_the_best_as_all_measurements_do(tmp_path:
         assert advice.best_step(kept) == advice.best_step(measured)
 
 
+def test_fault_20_a_crash_while_old_checkpoints_are_removed_leaves_no_damaged_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(folder: Path, **named: object) -> None:
+        (folder / "checkpoint.json").unlink()
+        raise KeyboardInterrupt
+
+    for number in range(1, 6):
+        _save(tmp_path, number, number)
+    monkeypatch.setattr("studio.core.files.shutil.rmtree", crash)
+    with pytest.raises(KeyboardInterrupt):
+        rotate(tmp_path, "loss", low_is_better=True)
+    assert _steps(tmp_path) == [1, 2, 4, 5] and not checkpoints.look_over(tmp_path)[1]
+
+
 def test_figures_can_be_added_to_a_checkpoint_that_is_still_there(tmp_path: Path) -> None:
     _save(tmp_path, 10, 1, loss=0.5)
     path = _save(tmp_path, 20, 2, loss=0.4)

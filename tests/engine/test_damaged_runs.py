@@ -298,7 +298,8 @@ def test_fault_21_a_start_that_was_killed_is_no_run_and_its_folder_is_used_again
     list(train_generator(killed, sprites, Control(stop=True)))
     assert listed()["killed"].standing == "stopped" and not (killed / ".tmp-123.safetensors").exists()
     assert not other.exists()  # swept by the start beside it
-    for folder in (killed, killed / "checkpoints", killed / "samples"):
+    (checkpoint,) = (killed / "checkpoints").iterdir()  # to which figures are added later
+    for folder in (killed, killed / "checkpoints", checkpoint, killed / "samples"):
         (folder / ".tmp-456.json").write_bytes(b"half")
     list(train_resumed(killed, CPU, Control(stop=True)))
     assert not list(killed.rglob(".tmp-*"))
