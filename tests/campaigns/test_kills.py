@@ -1,0 +1,321 @@
+"""Fault 20: `kill -9` at 200 random moments of training, importing, exporting and drawing, each gone on with."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+import itertools
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+import torch
+from PIL import Image
+
+from studio.core.events import Exported
+from studio.data import packed
+from studio.engine import checkpoints
+from studio.engine.exporting import export
+from studio.engine.generate import load_model
+from studio.engine.history import list_runs, read_history, summarise
+from studio.engine.rundir import RunDir
+from tests.campaigns import tell
+from tests.campaigns.works import EXPORTS, INTERVAL, KINDS, LIBRARIES, STEPS, live, make_folder
+from tests.engine.tools import CPU, of_kind
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(os.name == "nt", reason="Windows forks no process and knows no kill -9"),
+]
+
+_LONGEST_S = 60.0  # of a life that nobody ends
+_STALE_S = 7200.0
+
+
+@dataclass
+class Life:
+    """What a process has told of its life. seconds: from its beginning to its end. killed: before its end."""
+
+    seconds: float = 0.0
+    killed: bool = False
+    told: dict[str, list[Any]] = field(default_factory=lambda: collections.defaultdict(list))
+
+    @property
+    def finished(self) -> bool:
+        return "calls" in self.told
+
+
+@pytest.fixture(scope="module")
+def server() -> ForkServerContext:
+    """Forks processes that have imported all they need, and have computed nothing yet."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(LIBRARIES)
+    return context
+
+
+def lead(
+    server: ForkServerContext, name: str, folder: Path, at_call: int | None = None, after_s: float | None = None
+) -> Life:
+    """One process that works, until it is done, or until its call of this number or its moment `after_s`."""
+    ours, theirs = server.Pipe(duplex=False)
+    process = server.Process(target=live, args=(name, folder, at_call, theirs))
+    process.start()
+    theirs.close()
+    life = Life()
+    try:
+        assert ours.recv() == ("begun", None)
+        begun_s = time.perf_counter()
+        process.join(_LONGEST_S if after_s is None else after_s)
+        life.seconds = time.perf_counter() - begun_s
+    finally:
+        process.kill()
+        process.join()
+    try:
+        while True:
+            word, value = ours.recv()
+            life.told[word].append(value)
+    except EOFError:
+        pass
+    assert "wrong" not in life.told, life.told["wrong"][0]
+    assert life.finished or at_call is not None or after_s is not None, f"{name} did not end in {_LONGEST_S:.0f} s."
+    life.killed = not life.finished
+    assert process.pid is not None
+    _nobody_is_left(process.pid)
+    return life
+
+
+def _nobody_is_left(session: int) -> None:
+    """Processes that it had started notice that they are alone, and end."""
+    until_s = time.monotonic() + 20
+    while left := [process for process in psutil.process_iter() if _session(process.pid) == session]:
+        psutil.wait_procs(left, timeout=0.2)
+        assert time.monotonic() < until_s, f"{left} outlive the studio that started them."
+
+
+def _session(pid: int) -> int:
+    try:
+        return -1 if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE else os.getsid(pid)
+    except (psutil.NoSuchProcess, ProcessLookupError, PermissionError):
+        return -1
+
+
+def campaign(
+    server: ForkServerContext,
+    name: str,
+    kills: int,
+    new_folder: Callable[[], Path],
+    check_killed: Callable[[Path, Life], None],
+    check_finished: Callable[[Path], None],
+) -> None:
+    """Kill `name` so often, half of the times at a moment and half at a call that changes a file, and go on with it.
+
+    The moments are anywhere in what an undisturbed life takes. One that is killed is checked and gone on with; one that
+    gets to its end all the same is checked, and another begins in a new folder.
+    """
+    chance = random.Random(f"{name} 20")
+    whole = lead(server, name, new_folder())
+    calls = whole.told["calls"][0]
+    lives, phases, folder = itertools.count(1), collections.Counter[str](), new_folder()
+    while phases.total() < kills:
+        if phases.total() % 2:
+            life = lead(server, name, folder, at_call=chance.randint(1, calls))
+        else:
+            life = lead(server, name, folder, after_s=chance.uniform(0, whole.seconds))
+        next(lives)
+        if life.killed:
+            at = life.told["killed at"]
+            phases[f"at {at[0].split()[0]}" if at else "computing or writing"] += 1
+            check_killed(folder, life)
+        else:
+            check_finished(folder)
+            folder = new_folder()
+    lead(server, name, folder)
+    check_finished(folder)
+    said = ", ".join(f"{count} {phase}" for phase, count in phases.most_common())
+    tell(f"{name}: {phases.total()} kills in {next(lives)} lives of {whole.seconds:.2f} s and {calls} calls: {said}")
+
+
+def folders(name: str, place: Path) -> Callable[[], Path]:
+    """Makes one folder after another for a work of that name, each a copy of the first."""
+    make_folder(name, place / "first")
+    numbers = itertools.count()
+
+    def new() -> Path:
+        return Path(shutil.copytree(place / "first", place / str(next(numbers))))
+
+    return new
+
+
+def contents(folder: Path, *, but: str = "") -> dict[str, bytes]:
+    """Every file under `folder` with a hash of what is in it, but for the names that begin like `but`."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).digest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not (but and path.name.startswith(but))
+    }
+
+
+def weights(run: Path) -> dict[str, torch.Tensor]:
+    found, info = checkpoints.find(run / "checkpoints")[-1]
+    assert info.step == STEPS
+    parts = {part: checkpoints.load_part(found, info, part) for part in checkpoints.PARTS}
+    return {f"{part} {name}": tensor for part, tensors in parts.items() for name, tensor in tensors.items()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fault_20_training(kind: str, server: ForkServerContext, tmp_path: Path) -> None:
+    new_folder, name = folders(f"train {kind}", tmp_path), f"train {kind}"
+    undisturbed = new_folder()
+    lead(server, name, undisturbed)
+    expected, losses = weights(undisturbed / "run"), read_history(undisturbed / "run").series["loss"]
+    undisturbed_samples = undisturbed / "run" / "samples"
+    exports, lost = itertools.count(), list[int]()
+
+    def check_killed(folder: Path, life: Life) -> None:
+        run = folder / "run"
+        if not (run / "run.json").exists():
+            assert not life.told["started"]
+            assert not _listed(run)
+            return
+        assert summarise(run).standing in ("interrupted", "finished") and _listed(run) and not RunDir(run).is_busy()
+        found, damaged = checkpoints.look_over(run / "checkpoints")
+        assert not damaged
+        for path, info in found:
+            assert all(checkpoints.load_part(path, info, part) for part in checkpoints.PARTS)
+        newest = found[-1][1].step if found else 0
+        assert newest >= max(life.told["checkpoint"] + life.told["started"], default=0)
+        lost.append(max(life.told["step"] + [newest]) - newest)
+        assert lost[-1] <= INTERVAL
+        steps = read_history(run).series["loss"].steps.tolist() if life.told["step"] else []
+        assert steps == list(range(len(steps)))
+        if found and not next(exports) % 8:
+            model = load_model(run, "best", CPU)
+            assert of_kind(list(export(model, "safetensors", folder / "exported")), Exported)
+
+    def check_finished(folder: Path) -> None:
+        run = folder / "run"
+        assert summarise(run).standing == "finished" and not list(run.rglob(".tmp-*"))
+        found = weights(run)
+        assert found.keys() == expected.keys()
+        assert all(torch.equal(found[name], expected[name]) for name in expected)
+        curve = read_history(run).series["loss"]
+        np.testing.assert_array_equal(curve.steps, losses.steps)
+        np.testing.assert_array_equal(curve.values, losses.values)
+        drawn = {path.name for path in (run / "samples").iterdir()}  # one may go with the moment that it was due at
+        due = {path.name for path in undisturbed_samples.iterdir()}
+        assert due & {"00000000.png", f"{STEPS:08d}.png"} <= drawn <= due
+
+    campaign(server, name, 45, new_folder, check_killed, check_finished)
+    tell(f"{name}: at most {max(lost)} steps of {INTERVAL} between two checkpoints were trained anew")
+
+
+def _listed(run: Path) -> bool:
+    """Whether the list of runs has it."""
+    (listed,) = list_runs([run])
+    return run.resolve() in [summary.path for summary in listed.runs]  # type: ignore[attr-defined]
+
+
+def test_fault_20_importing(server: ForkServerContext, tmp_path: Path) -> None:
+    new_folder = folders("import", tmp_path)
+    originals = contents(tmp_path / "first" / "sprites")
+    undisturbed = lead(server, "import", new_folder()).told["imported"]
+
+    def check_killed(folder: Path, life: Life) -> None:
+        assert contents(folder / "sprites") == originals
+        for entry in (folder / "cache").glob("import-*"):
+            assert packed.load(entry).fingerprint == undisturbed[0][0]
+        assert life.told["imported"] in ([], undisturbed)
+
+    def check_finished(folder: Path) -> None:
+        again = lead(server, "import", folder)
+        assert again.told["imported"] == undisturbed and again.told["from the cache"] == [True]
+        assert contents(folder / "sprites") == originals
+        for entry in (folder / "cache").glob("import-*"):
+            entry.unlink()
+        _grow_old(folder / "cache")
+        lead(server, "import", folder)
+        assert len(contents(folder / "cache")) == 1
+
+    campaign(server, "import", 40, new_folder, check_killed, check_finished)
+
+
+@pytest.mark.parametrize("form", EXPORTS)
+def test_fault_20_exporting(form: str, server: ForkServerContext, tmp_path: Path) -> None:
+    name = f"export {form}"
+    new_folder = folders(name, tmp_path)
+    run, undisturbed = contents(tmp_path / "first" / "run"), new_folder()
+    assert lead(server, name, undisturbed).told["exit code"] == [0]
+    expected = (undisturbed / "out" / EXPORTS[form]).read_bytes()
+
+    def check_killed(folder: Path, life: Life) -> None:
+        assert contents(folder / "run") == run
+        for path in (folder / "out").iterdir():
+            if path.name.startswith(".tmp-"):
+                continue
+            if path.suffix in (".safetensors", ".pt"):
+                assert path.read_bytes() == expected
+            else:
+                compile(path.read_text(), path.name, "exec")
+
+    def check_finished(folder: Path) -> None:
+        check_killed(folder, Life())
+        _swept_by_another(server, name, folder)
+        check_killed(folder, Life())
+
+    campaign(server, name, 15, new_folder, check_killed, check_finished)
+
+
+@pytest.mark.parametrize("what", ["sheet", "files"])
+def test_fault_20_generating(what: str, server: ForkServerContext, tmp_path: Path) -> None:
+    name = f"generate {what}"
+    new_folder = folders(name, tmp_path)
+    run, undisturbed = contents(tmp_path / "first" / "run"), new_folder()
+    assert lead(server, name, undisturbed).told["exit code"] == [0]
+    expected = {path.stem: _pixels(path) for path in (undisturbed / "out").rglob("*.png")}
+    assert len(expected) == (1 if what == "sheet" else 6)
+
+    def check_killed(folder: Path, life: Life) -> None:
+        assert contents(folder / "run") == run
+        for path in (folder / "out").rglob("*"):
+            if path.suffix == ".png" and not path.name.startswith(".tmp-"):
+                first = path.stem if path.stem in expected else path.stem.rpartition(" ")[0]  # 'sheet 2'
+                np.testing.assert_array_equal(_pixels(path), expected[first])
+            elif path.suffix == ".json" and not path.name.startswith(".tmp-"):
+                assert len(json.loads(path.read_text())["frames"]) == 6
+
+    def check_finished(folder: Path) -> None:
+        check_killed(folder, Life())
+        _swept_by_another(server, name, folder)
+        check_killed(folder, Life())
+
+    campaign(server, name, 20, new_folder, check_killed, check_finished)
+
+
+def _swept_by_another(server: ForkServerContext, name: str, folder: Path) -> None:
+    """What kills have left half-written is gone when the same is done again some hours later."""
+    _grow_old(folder / "out")
+    assert lead(server, name, folder).told["exit code"] == [0]
+    assert not list((folder / "out").rglob(".tmp-*"))
+
+
+def _grow_old(folder: Path) -> None:
+    """Some hours pass for what is half-written there."""
+    for path in folder.rglob(".tmp-*"):
+        os.utime(path, (time.time() - _STALE_S,) * 2)
+
+
+def _pixels(path: Path) -> np.ndarray:
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("RGBA"))
