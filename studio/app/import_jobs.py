@@ -29,7 +29,7 @@ def examine(sprites: Sprites, options: ImportOptions) -> Events:
     """What deserves a look in the sprites themselves."""
     from studio.data.examining import examine
 
-    yield from examine(sprites, options)
+    yield from examine(sprites, options, places.cache())
 
 
 def open_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:

@@ -10,6 +10,7 @@ import numpy as np
 
 from studio.cli.finding import import_options, read_sprites
 from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.core import places
 from studio.core.wording import count, decimal, number
 from studio.data.examining import examine
 from studio.data.findings import Examined, Finding, Fix, findings_of
@@ -25,7 +26,7 @@ def inspect(args: argparse.Namespace) -> int:
     """Say what an import finds."""
     reporter = reporter_for(args)
     found, options = read_sprites(args, args.paths, reporter), import_options(args)
-    examined = [follow(examine(found.sprites, options), reporter, Examined)]
+    examined = [follow(examine(found.sprites, options, places.cache()), reporter, Examined)]
     if args.learn:
         examined.append(_learnt(found, reporter))
     _say_what_it_is(found, reporter)

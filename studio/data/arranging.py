@@ -18,6 +18,7 @@ from studio.core.events import Rgba
 from studio.data import scratch
 from studio.data.canvas import LARGE_PICTURE, fit_into, looks_like_sheet, propose_size, visible_box
 from studio.data.gathering import Gathered
+from studio.data.groups import of_files
 from studio.data.imported import FoundSheet, ImportOptions, Quarantined
 from studio.data.labelling import Labelling
 from studio.data.reading import Reading, Shape
@@ -73,7 +74,8 @@ class _Table:
         self.class_names: list[str] = []  # by that number
         self.class_of = array("q")
         self.rows = array("q")  # of the labelling
-        self.groups = array("q")  # as in Sprites: the index of the first sprite of the same file
+        self.first_of_file = array("q")  # index of the first sprite of the same file
+        self.is_of_sheet = array("b")  # and whether that is a sheet
         self.places: dict[bytes, int] = {}  # digest of the pixels -> index of the sprite
         self.quarantine: list[Quarantined] = []
         self.notes: list[Quarantined] = []
@@ -97,7 +99,7 @@ class _Table:
         self.pixels.close()
         targets = self.labelling.targets_of(np.array(self.rows, np.int64))
         names, target_names = tuple(self.names), self.labelling.target_names
-        groups = np.array(self.groups, np.int64)
+        groups = of_files(np.array(self.first_of_file, np.int64), np.array(self.is_of_sheet, np.bool_), labels)
         return Sprites(rgba, labels, class_names, names, title, targets, target_names, groups=groups)
 
 
@@ -160,7 +162,8 @@ def _added(table: _Table, reading: Reading, sheet: Seen | None) -> Iterator[None
     before = len(table.names)
     for shape in reading.shapes:
         if _place(table, reading.file, shape, sheet):
-            table.groups.append(before)
+            table.first_of_file.append(before)
+            table.is_of_sheet.append(shape.cut or bool(shape.folders))  # that of a sheet that a file describes
             table.notes += [_quarantined(reading.file, remark) for remark in shape.remarks]
             if sheet is not None and not shape.cut:
                 table.notes.append(_quarantined(reading.file, Remark(_SHEET, _seen_in(shape, sheet))))

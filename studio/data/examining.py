@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +14,9 @@ from studio.core.wording import count, number
 from studio.data.canvas import OPAQUE, as_numbers
 from studio.data.colour_use import colours_used
 from studio.data.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, Examined
+from studio.data.groups import twins_of
 from studio.data.imported import ImportOptions, Quarantined
 from studio.data.mending import merging
-from studio.data.similar import find_similar
 from studio.data.sprites import Sprites
 
 MOST_LOOKED_AT = 100_000  # sprites: of more, some from all over
@@ -25,8 +26,11 @@ _LARGEST_PALETTE = 256
 _MOSTLY = 0.8  # of the sprites have no other colours: then there is a palette
 
 
-def examine(sprites: Sprites, options: ImportOptions) -> Generator[Event, None, None]:
-    """Look at sprites that were imported with these options: yields Progress, and Examined last."""
+def examine(sprites: Sprites, options: ImportOptions, cache_dir: Path | None = None) -> Generator[Event, None, None]:
+    """Look at sprites that were imported with these options: yields Progress, and Examined last.
+
+    With `cache_dir`, twins are not looked for again, neither here nor by a training.
+    """
     looked_at = np.unique(np.linspace(0, len(sprites) - 1, min(len(sprites), MOST_LOOKED_AT)).astype(np.int64))
     some = sprites if len(looked_at) == len(sprites) else sprites.take(looked_at)
     items = list(_small_classes(sprites))
@@ -35,7 +39,7 @@ def examine(sprites: Sprites, options: ImportOptions) -> Generator[Event, None, 
     strays, palette_colours = yield from _off_palette(some)
     items += strays
     if options.similar == "keep":
-        items += yield from _similar(some)
+        items += yield from _similar(some, cache_dir)
     yield Examined(sprites, tuple(items), len(some), palette_colours)
 
 
@@ -103,8 +107,8 @@ def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
         yield np.unique(sprite[alpha > 0] | OPAQUE)
 
 
-def _similar(sprites: Sprites) -> Generator[Event, None, list[Quarantined]]:
-    found = (yield from find_similar(sprites.rgba)).earliest()
+def _similar(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, list[Quarantined]]:
+    found = (yield from twins_of(sprites, cache_dir)).similar.earliest()
     pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
     twins = [(sprites.names[first], sprites.names[second]) for first, second in pairs]
     return [Quarantined(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(twins)]

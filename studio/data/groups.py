@@ -10,7 +10,9 @@ import dataclasses
 import hashlib
 import os
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,84 +23,110 @@ from studio.data.canvas import as_numbers
 from studio.data.similar import Similar, find_similar
 from studio.data.sprites import Sprites
 
-MOST_COMPARED = 100_000  # sprites: of more, only the frames of a file are kept together
-_ANIMATION = 16  # sprites: most animations are no longer, and are never cut
+MOST_COMPARED = 100_000  # sprites: of more, only those of a file are kept together
+_ANIMATION = 32  # sprites: hardly any animation in a sheet is longer; as many may always be a group
+_LONGEST_ANIMATION = 256  # frames of a file of its own; what holds more is no animation
 _RUN = 8  # sprites: as long as most animations in a sheet of many
 _LARGEST_SHARE = 0.1  # of its class that a group may be
 _FEWEST_CUT = 4  # sprites: a chain of near twins that is no longer is not cut, however small its class is
 _AT_ONCE = 256  # sprites
 _FEWEST_COLOURS = 3  # of a drawing: with fewer, that another one has the same shapes says little
 _PIXELS_A_COLOUR = 2  # at least, on average: where nearly all pixels differ, any picture is a recolour of any other
-_MOST_KEPT = 50  # files of pairs that were found
-_NAME = "similar-*.npy"
+_MOST_KEPT = 50  # files of twins that were found
+_VERSION = 1  # to be raised when other twins would be found
+_NAME = "twins-*.npz"
+
+Pairs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Twins:
+    """Which sprites tell of which: moved, mirrored or recoloured copies, int64 [P, 2], and those that hardly differ."""
+
+    copies: Pairs
+    similar: Similar
+
+
+def of_files(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray[np.int64]) -> Pairs:
+    """The group of each sprite by its file, int64 [N].
+
+    first: int64 [N], index of the first sprite of the same file. is_of_sheet: bool [N], whether the file is a sheet and
+    no animation. labels: int64 [N], classes. A sheet that is more than a tenth of its class is cut into runs of eight,
+    or there would be little to hold out; so is what holds more frames than any animation.
+    """
+    groups, sizes = first.copy(), np.bincount(first, minlength=len(first))
+    counts = np.bincount(labels)[labels] if len(labels) else labels
+    largest = np.where(is_of_sheet, np.maximum(_ANIMATION, _LARGEST_SHARE * counts), _LONGEST_ANIMATION)
+    for file in np.flatnonzero(sizes > largest).tolist():
+        members = np.flatnonzero(first == file)
+        groups[members] = members[np.arange(len(members)) // _RUN * _RUN]
+    return groups
 
 
 def grouped(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Sprites]:
     """The same sprites, with near twins in one group; yields Progress.
 
-    Files are groups already (see `Sprites`). One that is larger than a tenth of its class, and than an animation, is a
-    sheet and is cut into runs of eight. Then come moved, mirrored and recoloured copies, then sprites that differ in a
-    few pixels, the most alike first. None joins a group that would become larger than a tenth of its class, so that a
-    long chain of near twins is cut where it is weakest.
-
-    With `cache_dir`, pairs of sprites are not looked for again.
+    Files are groups already (see `of_files`). Copies join them, then sprites that differ in a few pixels, the most
+    alike first. None joins a group that would become larger than a tenth of its class, so that a long chain of near
+    twins is cut where it is weakest. With `cache_dir`, twins are not looked for again.
     """
     groups = _Groups(sprites)
-    groups.cut_sheets()
     if len(sprites) <= MOST_COMPARED:
-        groups.join((yield from _same_drawings(sprites.rgba)), _ANIMATION)
-        similar = yield from similar_pairs(sprites, cache_dir)
-        order = np.argsort(similar.changed, kind="stable")
-        groups.join(np.stack([similar.first, similar.second], 1)[order], _FEWEST_CUT)
+        twins = yield from twins_of(sprites, cache_dir)
+        groups.join(twins.copies, _ANIMATION)
+        order = np.argsort(twins.similar.changed, kind="stable")
+        groups.join(np.stack([twins.similar.first, twins.similar.second], 1)[order], _FEWEST_CUT)
     return dataclasses.replace(sprites, groups=groups.numbers())
 
 
-def similar_pairs(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Similar]:
-    """What `find_similar` finds among them, kept in `cache_dir` for the next time. A cache that fails stops nothing."""
+def twins_of(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Twins]:
+    """All twins among them, kept in `cache_dir` for the next time, if that can be; yields Progress."""
     if cache_dir is None:
-        return (yield from find_similar(sprites.rgba))
+        return (yield from _look_for_twins(sprites))
     for done in sprites.hashing():
         yield Progress(done, len(sprites), "sprites looked up")
-    kept = cache_dir / _NAME.replace("*", sprites.fingerprint)
-    with contextlib.suppress(OSError, ValueError, EOFError):
-        return _unpacked(np.load(kept, allow_pickle=False), len(sprites))
-    found = yield from find_similar(sprites.rgba)
+    kept = cache_dir / _NAME.replace("*", f"{_VERSION}-{sprites.fingerprint}")
+    with contextlib.suppress(OSError, ValueError, EOFError, KeyError, BadZipFile), np.load(kept) as file:
+        return _unpacked(file["copies"], file["similar"], len(sprites))
+    found = yield from _look_for_twins(sprites)
+    similar = found.similar
     with contextlib.suppress(OSError):
+        files.sweep_temporaries(cache_dir)
         with files.atomic_path(kept) as temporary:
-            np.save(temporary, np.stack([found.first, found.second, found.mirrored, found.changed]))
+            rows = np.stack([similar.first, similar.second, similar.mirrored, similar.changed])
+            np.savez(temporary, copies=found.copies, similar=rows)
         for old in sorted(cache_dir.glob(_NAME), key=os.path.getmtime)[:-_MOST_KEPT]:
             old.unlink()
     return found
 
 
-def _unpacked(rows: NDArray[np.int64], count: int) -> Similar:
-    """The pairs int64 [4, P] of a file, of so many sprites. Raises ValueError for what can't be pairs."""
-    if rows.ndim != 2 or len(rows) != 4 or rows.dtype != np.int64:
+def _look_for_twins(sprites: Sprites) -> Generator[Event, None, Twins]:
+    copies = yield from _same_drawings(sprites.rgba)
+    similar = yield from find_similar(sprites.rgba)
+    return Twins(copies, similar)
+
+
+def _unpacked(copies: Pairs, similar: Pairs, count: int) -> Twins:
+    """Of a file's arrays int64 [P, 2] and [4, Q], about so many sprites. Raises ValueError for what can't be twins."""
+    if copies.ndim != 2 or copies.shape[1] != 2 or similar.ndim != 2 or len(similar) != 4:
         raise ValueError("no pairs")
-    first, second, mirrored, changed = rows
-    if not ((first >= 0) & (first < second) & (second < count)).all():
-        raise ValueError("pairs of other sprites")
-    return Similar(first, second, mirrored == 1, changed)
+    if copies.dtype != np.int64 or similar.dtype != np.int64:
+        raise ValueError("no indices")
+    for first, second in (copies.T, similar[:2]):
+        if not ((first >= 0) & (first < second) & (second < count)).all():
+            raise ValueError("pairs of other sprites")
+    return Twins(copies, Similar(similar[0], similar[1], similar[2] == 1, similar[3]))
 
 
 class _Groups:
     """A partition of sprites that can be made coarser (a union-find over them)."""
 
     def __init__(self, sprites: Sprites) -> None:
-        self._labels = sprites.labels
         self._tenth = _LARGEST_SHARE * sprites.class_counts()[sprites.labels]
         self._parent = _first_of_each(sprites.groups)
         self._sizes = np.bincount(self._parent, minlength=len(sprites))
 
-    def cut_sheets(self) -> None:
-        """Cut files that hold more than an animation, and much of a class, into runs of neighbours."""
-        largest = np.maximum(_ANIMATION, self._tenth)
-        for first in np.flatnonzero(self._sizes > largest).tolist():
-            members = np.flatnonzero(self._parent == first)
-            self._parent[members] = members[np.arange(len(members)) // _RUN * _RUN]
-        self._sizes = np.bincount(self._parent, minlength=len(self._parent))
-
-    def join(self, pairs: NDArray[np.int64], always: int) -> None:
+    def join(self, pairs: Pairs, always: int) -> None:
         """Join the groups of pairs int64 [P, 2], in this order, unless the group would be too large.
 
         always: sprites up to which a group may grow in any class.
@@ -127,7 +155,7 @@ def _first_of_each(groups: NDArray[np.int64]) -> NDArray[np.int64]:
     return first[own].astype(np.int64)
 
 
-def _same_drawings(rgba: Rgba) -> Generator[Event, None, NDArray[np.int64]]:
+def _same_drawings(rgba: Rgba) -> Generator[Event, None, Pairs]:
     """Pairs of sprites that are the same but for colours, place and mirroring: int64 [P, 2]; yields Progress."""
     first: dict[bytes, int] = {}
     pairs = []

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +25,7 @@ from studio.data.background import aside, in_crew, in_threads
 from studio.data.found_files import FoundFiles
 from studio.data.gathering import Gathered
 from studio.data.grids import Grid
+from studio.data.groups import grouped
 from studio.data.imported import (
     MOST_FILES,
     NOTE_GROUPS,
@@ -41,7 +43,7 @@ from studio.data.palette_files import load_palette
 from studio.data.reader_pool import ReaderPool, Worker
 from studio.data.reading import all_sources
 from studio.data.recognising import Seen, elect, likely
-from studio.data.scratch import usable
+from studio.data.scratch import IN_MEMORY, usable
 from studio.data.sources.base import Source
 
 __all__ = [
@@ -223,6 +225,8 @@ def _told(work: Generator[int, None, T], total: int, what: str) -> Generator[Eve
 
 def _store(entry: Path, arranged: Arranged) -> Generator[Event, None, Arranged]:
     """Keep the import for the next time. A cache that can't be written is said and stops nothing."""
+    if arranged.sprites.rgba.nbytes > IN_MEMORY:  # runs link to this file, if the groups in it are theirs
+        arranged = replace(arranged, sprites=(yield from grouped(arranged.sprites, entry.parent)))
     try:
         count = len(arranged.sprites)
         return (yield from _told(caching.storing(entry, arranged), count, "sprites kept for the next time"))

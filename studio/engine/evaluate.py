@@ -16,11 +16,12 @@ from typing import Literal
 import numpy as np
 import torch
 
-from studio.core import wording
+from studio.core import places, wording
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Event, Events, Notice, Rgba, Validated
 from studio.data import packed
+from studio.data.groups import grouped
 from studio.data.pixel_truth import pixel_truth
 from studio.data.sprites import Sprites
 from studio.engine import devices
@@ -33,7 +34,7 @@ from studio.engine.model import TrainedModel
 from studio.engine.pace import told
 from studio.engine.rundir import RunDir
 from studio.engine.scores import frechet_distance, kid, overlap
-from studio.engine.split import FEWEST_REPORTED, Indices, split_of
+from studio.engine.split import BY_GROUP, FEWEST_REPORTED, Indices, shuffled_by_group, split_of
 
 FEWEST = 20  # sprites on each side: with fewer, the figures are noise
 MOST_HELDOUT = 4096  # sprites that are looked at: a seeded choice of more; the figures compare each with each
@@ -165,7 +166,7 @@ def judge(
     Yields Progress.
     """
     training, heldout = real.training, real.heldout
-    order = np.random.default_rng(0).permutation(len(training))
+    order = shuffled_by_group(training.groups, seed=0)
     first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])
     half = min(len(new), len(training) // 2)
     others = training.take(at_most(order[half:], MOST_TRAINING))
@@ -217,14 +218,17 @@ def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]
     """What the run learnt from and what it kept for the report; says where that chose 'best', too."""
     folder = RunDir(run)
     sprites, _ = yield from told(packed.loading(folder.data), 0, "sprites checked")
-    split = split_of(folder.record(), model.config, sprites)
+    record = folder.record()
+    split = split_of(record, model.config, sprites)
     heldout = split.report
     if len(heldout) and not split.is_report_apart:
         hint = f"Where {FEWEST_REPORTED} or more are held out, a third of them is kept for this report alone."
         yield Notice("info", "The sprites that this is judged by have also chosen the best checkpoint.", hint)
     if len(heldout) > MOST_HELDOUT:
         heldout = np.sort(np.random.default_rng(0).choice(heldout, MOST_HELDOUT, replace=False))
-    return RealSprites(sampled(sprites, split.training), sprites.take(heldout), sprites, split.training)
+    # Runs made before groups were known have none, but copies are to be told from near twins all the same.
+    known = sprites if record.split == BY_GROUP else (yield from grouped(sprites, places.cache()))
+    return RealSprites(sampled(known, split.training), sprites.take(heldout), known, split.training)
 
 
 def _check_counts(real: RealSprites) -> None:

@@ -22,7 +22,7 @@ from studio.engine.holding import until_written
 from studio.engine.model import Control
 from studio.engine.pace import Paced, Stopwatch
 from studio.engine.scores import Features, kid
-from studio.engine.split import Indices
+from studio.engine.split import Indices, halves
 from studio.engine.training import Training
 
 COUNT = 128  # sprites a measurement
@@ -199,13 +199,15 @@ def _make_yardstick(training: Training, features: SpriteFeatures) -> Generator[E
     known, heldout = training.train_sample.rgba, training.heldout_sprites
     learnt = training.split.training
     enough = len(heldout) >= FEWEST
-    seen, unseen = (known, heldout) if enough else (known[0::2], known[1::2])
+    first, second = halves(training.train_sample.groups)
+    seen, unseen = (known, heldout) if enough else (known[first], known[second])
     real = features.of(at_most(heldout if enough else known, MOST_SEEN))
     yield Progress(1, 3, "real sprites measured")
     floor = {"kid_real": kid(features.of(at_most(unseen, MOST_SEEN)), features.of(at_most(seen, COUNT))).value}
     yield Progress(2, 3, "real sprites measured")
-    unseen = at_most(heldout if enough else training.sprites.rgba[at_most(learnt[1::2], COUNT)], COUNT)
-    among = learnt if enough else learnt[0::2]
+    first, second = halves(training.sprites.groups[learnt])
+    unseen = at_most(heldout, COUNT) if enough else training.sprites.rgba[learnt[at_most(second, COUNT)]]
+    among = learnt if enough else learnt[first]
     floor["copies_real"] = yield from _copies(unseen, training.sprites, among, training.device)
     yield Progress(3, 3, "real sprites measured")
     against: Literal["held-out", "training"] = "held-out" if enough else "training"

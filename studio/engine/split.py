@@ -46,7 +46,8 @@ def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
     """Hold out about `share` of the groups of each class, small groups and large ones alike, none of a very small set.
 
     A group (`Sprites.groups`) is of the class of its first sprite, and is never parted. No class is held out entirely.
-    Where 400 sprites or more are held out, every third of their groups is for the report alone.
+    Where 400 sprites or more are held out, every third of their groups is for the report alone, unless these are too
+    few or too large for that.
     """
     _, first, group, sizes = np.unique(sprites.groups, return_index=True, return_inverse=True, return_counts=True)
     rng = np.random.default_rng(seed)
@@ -59,10 +60,30 @@ def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
         heldout = heldout[~np.isin(heldout, group[sprites.labels == label])]
     is_heldout = np.isin(group, heldout)
     validation = report = np.flatnonzero(is_heldout)
-    if len(report) >= FEWEST_REPORTED:
-        is_reported = np.isin(group, heldout[1::3])
+    is_reported = np.isin(group, heldout[1::3])
+    # A few large groups can't be parted into a third and the rest.
+    if len(report) >= FEWEST_REPORTED and len(report) / 5 <= is_reported.sum() <= len(report) / 2:
         validation, report = np.flatnonzero(is_heldout & ~is_reported), np.flatnonzero(is_reported)
     return Split(np.flatnonzero(~is_heldout), validation, report)
+
+
+def halves(groups: Indices) -> tuple[Indices, Indices]:
+    """Two halves of sprites of these groups, int64 [N], as places: real sprites against other real ones.
+
+    Every second group is in the second one, so that what belongs together is not on both sides; every second sprite
+    where the groups are too few or too large for that.
+    """
+    _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    is_second = sizes.argsort(kind="stable").argsort()[group] % 2 == 1
+    if not len(groups) / 4 <= is_second.sum() <= 3 * len(groups) / 4:
+        is_second = np.arange(len(groups)) % 2 == 1
+    return np.flatnonzero(~is_second), np.flatnonzero(is_second)
+
+
+def shuffled_by_group(groups: Indices, seed: int) -> Indices:
+    """The places of sprites of these groups, int64 [N], in a random order in which those of a group stay together."""
+    _, group = np.unique(groups, return_inverse=True)
+    return np.argsort(np.random.default_rng(seed).permutation(len(groups))[group], kind="stable")
 
 
 def split_one_by_one(sprites: Sprites, share: float, seed: int, *, singles_kept: bool) -> Split:

@@ -12,7 +12,7 @@ import pytest
 
 from studio.core.generators import returned
 from studio.data import groups, packed
-from studio.data.groups import grouped, similar_pairs
+from studio.data.groups import grouped, of_files, twins_of
 from studio.data.sprites import Sprites
 from tests.conftest import make_sprites
 from tests.data.making import Pixels
@@ -66,11 +66,16 @@ def test_frames_of_a_file_stay_together_and_take_their_twins_along() -> None:
     assert _found(_sprites(art, numbers)) == [[0, 1, 2, 90, 91, 92]]
 
 
-def test_a_sheet_that_is_most_of_its_class_is_cut_into_runs() -> None:
-    found = _found(_sprites(_drawings(100), [7] * 20 + list(range(100, 180))))
-    assert found == [[*range(8)], [*range(8, 16)], [*range(16, 20)]]
-    animation = _found(_sprites(_drawings(20), [7] * 16 + [1, 2, 3, 4]))
-    assert animation == [[*range(16)]]  # however small its class is
+def test_a_sheet_that_is_most_of_its_class_is_cut_into_runs_and_an_animation_never_is() -> None:
+    first, labels = np.array([0] * 44 + list(range(44, 100))), np.zeros(100, np.int64)
+    as_sheet, as_animation = (of_files(first, np.full(100, kind), labels) for kind in (True, False))
+    assert np.unique(as_sheet[:44], return_counts=True)[1].tolist() == [8] * 5 + [4]
+    assert (as_sheet[44:] == first[44:]).all() and (as_animation == first).all()
+    few = np.array([0] * 32 + [32])
+    assert (of_files(few, np.ones(33, bool), np.zeros(33, np.int64)) == few).all()  # as long as many an animation
+    many = np.zeros(300, np.int64)
+    assert len(np.unique(of_files(many, np.zeros(300, bool), many))) == 38  # no animation is so long
+    assert not len(of_files(many[:0], np.zeros(0, bool), many[:0]))
 
 
 def test_a_chain_of_twins_longer_than_a_tenth_of_its_class_is_cut_where_it_is_weakest() -> None:
@@ -94,43 +99,49 @@ def test_of_very_many_only_files_are_looked_at(monkeypatch: pytest.MonkeyPatch) 
     assert np.array_equal(returned(grouped(alone, None)).groups, alone.groups)  # so that its file can be linked to
 
 
-def test_pairs_are_looked_for_once(tmp_path: Path) -> None:
-    sprites = _sprites(np.concatenate([_drawings(30), _drawings(30)[:2, :, ::-1]]))
-    first = returned(similar_pairs(sprites, tmp_path))
-    with patch.object(groups, "find_similar", side_effect=AssertionError):
-        again = returned(similar_pairs(sprites, tmp_path))
+def test_twins_are_looked_for_once(tmp_path: Path) -> None:
+    recoloured = _drawings(30)[4:5] ^ np.array([255, 80, 130, 0], np.uint8)
+    recoloured[recoloured[..., 3] == 0] = 0
+    sprites = _sprites(np.concatenate([_drawings(30), _drawings(30)[:2, :, ::-1], recoloured]))
+    first = returned(twins_of(sprites, tmp_path))
+    with patch.object(groups, "_look_for_twins", side_effect=AssertionError):
+        again = returned(twins_of(sprites, tmp_path))
     for name in ("first", "second", "mirrored", "changed"):
-        assert np.array_equal(getattr(first, name), getattr(again, name))
-    assert list(zip(again.first, again.second, strict=True)) == [(0, 30), (1, 31)]
+        assert np.array_equal(getattr(first.similar, name), getattr(again.similar, name))
+    assert list(zip(again.similar.first, again.similar.second, strict=True)) == [(0, 30), (1, 31)]
+    assert again.copies.tolist() == first.copies.tolist() == [[0, 30], [1, 31], [4, 32]]
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x93NUMPY", b"cos\nsystem\n(S'true'\ntR."])
-def test_a_damaged_file_of_pairs_is_made_anew(tmp_path: Path, damage: bytes) -> None:
-    sprites = make_sprites(20)
-    expected = returned(similar_pairs(sprites, tmp_path))
-    (kept,) = tmp_path.glob("similar-*.npy")
+@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04", b"\x93NUMPY", b"cos\nsystem\n(S'true'\ntR."])
+def test_a_damaged_file_of_twins_is_made_anew(tmp_path: Path, damage: bytes) -> None:
+    sprites = _sprites(np.concatenate([_drawings(9), _drawings(9)[:2, :, ::-1]]))
+    expected = returned(twins_of(sprites, tmp_path))
+    (kept,) = tmp_path.glob("twins-*.npz")
     kept.write_bytes(damage)
-    assert np.array_equal(returned(similar_pairs(sprites, tmp_path)).first, expected.first)
+    assert np.array_equal(returned(twins_of(sprites, tmp_path)).copies, expected.copies)
     assert kept.stat().st_size > len(damage)
 
 
-def test_pairs_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
-    sprites = make_sprites(5)
-    returned(similar_pairs(sprites, tmp_path))
-    (kept,) = tmp_path.glob("similar-*.npy")
-    for lie in (
-        np.array([[0], [99], [0], [0]]),
-        np.array([[3], [1], [0], [0]]),
-        np.zeros((4, 1)),
-        np.zeros(3, np.int64),
+def test_twins_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
+    sprites, nothing = make_sprites(5), np.zeros((0, 2), np.int64)
+    returned(twins_of(sprites, tmp_path))
+    (kept,) = tmp_path.glob("twins-*.npz")
+    for copies, similar in (
+        (nothing, np.array([[0], [99], [0], [0]])),
+        (nothing, np.array([[3], [1], [0], [0]])),
+        (nothing, np.zeros((4, 1))),
+        (nothing, np.zeros(3, np.int64)),
+        (np.array([[0, 10]]), np.zeros((4, 0), np.int64)),
+        (np.array([0, 1]), np.zeros((4, 0), np.int64)),
     ):
-        np.save(kept, lie)
-        assert not len(returned(similar_pairs(sprites, tmp_path)).first)
+        np.savez(kept, copies=copies, similar=similar)
+        found = returned(twins_of(sprites, tmp_path))
+        assert not len(found.copies) and not len(found.similar.first)
 
 
 def test_a_cache_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    assert not len(returned(similar_pairs(make_sprites(5), tmp_path / "file")).first)
+    assert not len(returned(twins_of(make_sprites(5), tmp_path / "file")).copies)
 
 
 def test_groups_are_kept_with_the_sprites(tmp_path: Path) -> None:

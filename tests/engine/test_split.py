@@ -19,7 +19,7 @@ from studio.data.sprites import Sprites
 from studio.engine.evaluate import EvaluateSettings, evaluate
 from studio.engine.generate import load_model
 from studio.engine.rundir import RunDir
-from studio.engine.split import Split, split_by_group, split_of, split_one_by_one
+from studio.engine.split import Split, halves, shuffled_by_group, split_by_group, split_of, split_one_by_one
 from studio.recipes.classifier import ClassifierConfig
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, train_classifier
@@ -76,6 +76,31 @@ def test_where_many_are_held_out_a_third_is_for_the_report_alone() -> None:
     assert np.abs(np.bincount(sprites.labels[many.report]) - 66.5).max() < 2
 
 
+@pytest.mark.parametrize(
+    ("sizes", "is_apart"), [([416], False), ([3, 400], False), ([100] * 5, True), ([1] * 450, True)]
+)
+def test_a_report_is_apart_only_where_the_groups_can_be_parted(sizes: list[int], is_apart: bool) -> None:
+    heldout, learnt = np.repeat(np.arange(len(sizes)), sizes), np.arange(1000, 1000 + sum(sizes))
+    sprites = dataclasses.replace(make_sprites(2 * sum(sizes), classes=1), groups=np.concatenate([heldout, learnt]))
+    found = {}
+    for seed in range(20):
+        split = split_by_group(sprites, 0.5, seed)
+        if split.is_report_apart:
+            assert len(split.report) >= len(split.validation) / 4 and not set(split.report) & set(split.validation)
+        assert len(split.report) and len(split.validation)
+        found[split.is_report_apart] = True
+    assert is_apart is False or True in found
+
+
+def test_real_sprites_are_halved_by_group() -> None:
+    groups = np.repeat(np.arange(15), 8)
+    for places in (halves(groups), np.split(shuffled_by_group(groups, 0), [56])):
+        assert sorted(np.concatenate(places)) == list(range(120))
+        assert not set(groups[places[0]]) & set(groups[places[1]])
+    one = halves(np.zeros(9, np.int64))
+    assert [len(half) for half in one] == [5, 4]  # a single group: every second sprite
+
+
 def test_a_run_made_before_groups_were_known_keeps_its_split(run_path: Path) -> None:
     list(train_classifier(run_path, make_sprites(30), steps=1))
     run = RunDir(run_path)
@@ -127,6 +152,14 @@ def test_where_each_class_is_one_animation_nothing_is_held_out_and_that_is_said(
     events = list(train_classifier(run_path, sprites, steps=1, holdout=0.2))
     (notice,) = of_kind(events, Notice)
     assert "No sprites are held out" in notice.title and not of_kind(events, Validated)
+
+
+def test_fault_37_long_animations_that_are_much_of_their_class_are_held_out_whole(tmp_path: Path) -> None:
+    sprites = _animations(tmp_path / "art", 12, 24)
+    split = split_by_group(sprites, 0.2, 0)
+    animation = np.array([name.partition("#")[0] for name in sprites.names])
+    assert len(split.validation) > 24
+    assert not set(animation[split.training]) & set(animation[split.validation])
 
 
 def _animations(folder: Path, count: int, frames: int) -> Sprites:
