@@ -28,7 +28,7 @@ slow: .venv/ready-to-test qt-libraries
 	$(BIN)/python -m pytest -m slow
 
 # All tests on one machine after another: other kernels, other thread counts, random order. About an hour.
-everywhere: .venv/ready qt-libraries
+everywhere: .venv/ready-to-test qt-libraries
 	$(BIN)/python -m tests.machines.everywhere
 
 # Qt needs libraries of the system even to draw off screen; a bare Debian lacks some.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import email
+import re
 import runpy
 import subprocess
 import sys
@@ -114,3 +115,18 @@ def _locked(path: Path) -> dict[str, set[str]]:
             name, _, rest = line.partition("==")
             found.setdefault(name, set()).add(rest.split()[0])
     return found
+
+
+def test_what_runs_tests_is_set_up_for_them_first() -> None:
+    rules: dict[str, list[str]] = {}
+    runs_tests = set()
+    for line in (ROOT / "Makefile").read_text(encoding="utf-8").splitlines():
+        if match := re.match(r"([\w./-]+):(?!=)(.*)", line):
+            target = match[1]
+            rules[target] = match[2].split()
+        elif (line.startswith("\t") and "-m pytest" in line) or "-m tests." in line:
+            runs_tests.add(target)
+    assert {"test", "slow", "everywhere"} <= runs_tests
+    for target in runs_tests:
+        needed = {name for direct in rules[target] for name in (direct, *rules.get(direct, ()))}
+        assert ".venv/ready-to-test" in needed, target
