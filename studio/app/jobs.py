@@ -67,7 +67,7 @@ class ModelShelf:
 
     def __init__(self) -> None:
         self.drawn: tuple[SpritesGenerated, PixelStyle] | None = None
-        self._key: tuple[Path, int, str, str] | None = None  # run, step, the weights' hash, device
+        self._key: tuple[Path, str, str, str] | None = None  # run, the weights' hash, device, and see `get`
         self._model: TrainedModel | None = None
         self._news: list[Notice] = []
 
@@ -83,11 +83,13 @@ class ModelShelf:
         from studio.engine.generate import find_checkpoint, load_model
 
         _, info = find_checkpoint(source.path, source.checkpoint)  # figures that are measured later move 'best'
-        key = (source.path, info.step, info.sha256.get("average", ""), device.id)
-        if key != self._key or self._model is None:
+        about = (source.path, info.sha256.get("average", ""), device.id)
+        exact, asked = (*about, str(info.step)), (*about, source.checkpoint)
+        if self._model is None or self._key not in (exact, asked):
             self._model = load_model(source.path, source.checkpoint, device)
             self._news += self._model.notices
-            self._key = key
+            # In place of a damaged one it stands for what was asked for ('best' or 'last'), and for no step.
+            self._key = exact if self._model.step == info.step else asked
         return self._model
 
     def news(self) -> list[Notice]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from studio.app.jobs import ModelShelf, SavedModel
+from studio.core.errors import RunError
 from studio.core.events import LossChunk
 from studio.data.sprites import Sprites
 from studio.engine.checkpoints import add_metrics, find
@@ -57,3 +58,16 @@ def test_what_was_passed_over_is_said_once(run_path: Path, sprites: Sprites) -> 
     for said in ([f"Checkpoint {path.name} is damaged."], []):
         shelf.get(SavedModel(run_path, "last"), CPU)
         assert [notice.title for notice in shelf.news()] == said
+
+
+def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it(run_path: Path, sprites: Sprites) -> None:
+    control = Control()
+    for event in train_generator(run_path, sprites, control, steps=4):
+        control.checkpoint_now = isinstance(event, LossChunk)
+    *_, (_, sound), (path, damaged) = find(run_path / "checkpoints")
+    (path / "average.safetensors").write_bytes(b"")
+    shelf, last = ModelShelf(), SavedModel(run_path, "last")
+    model = shelf.get(last, CPU)
+    assert model.step == sound.step < damaged.step and shelf.get(last, CPU) is model
+    with pytest.raises(RunError, match="is damaged"):
+        shelf.get(SavedModel(run_path, str(damaged.step)), CPU)
