@@ -250,6 +250,10 @@ def trash_run(path: Path) -> Events:
 
     from studio.engine.rundir import RunDir
 
+    if not path.is_dir():
+        raise StudioError(
+            f"The folder of '{path.name}' is no longer there.", "It was moved or removed, or its drive is gone."
+        )
     if RunDir(path).is_busy():
         raise StudioError(f"'{path.name}' is being trained.", "Stop it first.")
     if not QFile(str(path)).moveToTrash():  # what the system says of it ('Bad file descriptor') helps nobody

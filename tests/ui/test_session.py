@@ -203,6 +203,11 @@ def test_where_there_is_no_trash_a_run_stays(tmp_path: Path, monkeypatch: pytest
     assert "Nothing was removed" in caught.value.hint and (tmp_path / "run/run.json").is_file()
 
 
+def test_a_run_whose_folder_has_vanished_is_not_blamed_on_the_trash(tmp_path: Path) -> None:
+    with pytest.raises(StudioError, match="no longer there"):
+        list(jobs.trash_run(tmp_path / "run"))
+
+
 def test_an_interrupted_run_is_offered_once(qtbot: QtBot, ready: Session) -> None:
     start_tiny(ready, steps=1_000_000)
     qtbot.waitUntil(trains(ready), timeout=LONG_MS)
