@@ -57,7 +57,7 @@ class ProcessLog(RotatingFileHandler):
     def _open(self) -> TextIOWrapper:
         path = Path(self.baseFilename)
         path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path.parent)
+        _sweep(path)
         stream = super()._open()
         stream.write(f"{about()}\n")
         stream.flush()
@@ -97,18 +97,19 @@ def note(event: Event) -> None:
         _log.info("%s", event)
 
 
-def _sweep(folder: Path) -> None:
+def _sweep(own: Path) -> None:
     """Make room for one more: remove the oldest files beyond KEPT_FILES, but none of a process that is still there."""
-    files = sorted(folder.glob(f"*{_SUFFIX}"))  # names begin with the time
+    files = sorted(own.parent.glob(f"*{_SUFFIX}"))  # names begin with the time
     for path in files[: max(0, len(files) - KEPT_FILES + 1)]:
-        if not _is_running(path.stem.rpartition(" ")[2]):
+        if path != own and not _is_running(path.stem.rpartition(" ")[2]):
             with contextlib.suppress(OSError):  # Windows keeps what is open
                 path.with_name(f"{path.name}.1").unlink(missing_ok=True)
                 path.unlink()
 
 
 def _is_running(pid: str) -> bool:
-    if os.name == "nt" or not pid.isdecimal():
+    """Whether another process has this number. In a container each one that is begun may get that of the last."""
+    if os.name == "nt" or not pid.isdecimal() or int(pid) == os.getpid():
         return False
     try:
         os.kill(int(pid), 0)

@@ -12,6 +12,7 @@ import pytest
 
 import studio
 from studio.core import logs, places
+from studio.core.events import Halted
 
 _LOGGED = """
 import ctypes, logging, threading
@@ -92,6 +93,25 @@ def test_old_logs_make_room_but_not_those_of_the_living() -> None:
     assert len(left) == logs.KEPT_FILES + 1  # the living one is beyond their number
     assert living in left and dead[0] not in left and dead[-1] in left
     assert not list(places.logs().glob("*.1"))
+
+
+def test_logs_of_processes_that_had_the_same_number_make_room() -> None:
+    run(
+        "import os\n"
+        "from studio.core import places\n"
+        "places.logs().mkdir(parents=True)\n"
+        "for second in range(30): (places.logs() / f'2026-01-01 00.00.{second:02} {os.getpid()}.log').touch()\n"
+        "for number in range(100): log.info('begun %d', number)"  # in the file that follows a full one, too
+    )
+    left = sorted(path.name for path in places.logs().glob("*.log"))
+    assert len(left) == logs.KEPT_FILES and left[-2].startswith("2026-01-01 00.00.29")
+    assert "begun 99" in list(written())[-1]
+
+
+def test_a_disk_that_is_full_while_training_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "studio"):
+        logs.note(Halted("error", "The disk is full.", "Training waits."))
+    assert "The disk is full." in caplog.text and "Training waits." in caplog.text
 
 
 def test_a_command_logs_what_it_was_told_and_how_it_ended(tmp_path: Path) -> None:
