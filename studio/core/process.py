@@ -56,5 +56,6 @@ def let_go_of_lost_terminal() -> None:
         except OSError:
             with suppress(OSError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, handle)
-                os.close(nowhere)
+                if nowhere != handle:  # a handle that was closed is the first that is free
+                    os.dup2(nowhere, handle)
+                    os.close(nowhere)

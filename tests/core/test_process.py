@@ -59,3 +59,15 @@ def test_fault_36_libraries_start_as_many_threads_as_a_container_may_use(
     monkeypatch.setattr(limits, "cpus", lambda: share)
     prepare_for_training()
     assert os.environ.get("OMP_NUM_THREADS") == threads
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no terminal is lost there")
+def test_what_is_written_to_a_closed_terminal_goes_nowhere() -> None:
+    code = (
+        "import os\n"
+        "from studio.core.process import let_go_of_lost_terminal\n"
+        "os.close(1), os.close(2)\n"
+        "let_go_of_lost_terminal()\n"
+        "os._exit(40 + os.write(1, b'one') + os.write(2, b'two'))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 46
