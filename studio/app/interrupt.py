@@ -9,13 +9,13 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QSocketNotifier, Signal, Slot
 
-from studio.core.process import HANGUP, end_signals, let_go_of_lost_terminal
+from studio.core.process import end_signals, let_go_of_lost_terminal
 
 
 class Interrupt(QObject):
-    """happened: a signal has asked the studio to end. A second one ends the process at once.
+    """happened: a signal has asked the studio to end. Ctrl+C after that ends the process at once.
 
-    Not so a terminal that is closed: its shell repeats what the system has said.
+    Other signals change nothing then: shells, `make` and systems that shut down repeat what they ask for.
     """
 
     happened = Signal()
@@ -27,6 +27,7 @@ class Interrupt(QObject):
             end.setblocking(False)
         self._notifier = QSocketNotifier(self._reading.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._wake)
+        self._asked = False
         self._before: dict[int, Any] = {}
         self._wakeup_before = -1
 
@@ -50,7 +51,7 @@ class Interrupt(QObject):
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         let_go_of_lost_terminal()
-        for one in self._before:
-            if one != HANGUP:
-                signal.signal(one, signal.SIG_DFL)
-        self.happened.emit()
+        if not self._asked:
+            self._asked = True
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            self.happened.emit()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Protocol
 
-from studio.core.process import HANGUP, end_signals, let_go_of_lost_terminal
+from studio.core.process import end_signals, let_go_of_lost_terminal
 
 _SAVING = b"\nStopping and saving the work. Ctrl+C again gives up at once.\n"
 
@@ -29,18 +29,18 @@ class Interruption:
 
 @contextlib.contextmanager
 def stopping(control: Stoppable) -> Iterator[Interruption]:
-    """Inside the block the signals that ask for an end set `control.stop`; a second one raises KeyboardInterrupt.
+    """Inside the block the signals that ask for an end set `control.stop`; Ctrl+C after that raises KeyboardInterrupt.
 
-    Not so a terminal that is closed: its shell repeats what the system has said.
+    Other signals change nothing then: shells, `make` and systems that shut down repeat what they ask for.
     """
     interruption = Interruption()
 
     def ask(number: int, frame: FrameType | None) -> None:
         let_go_of_lost_terminal()
         if interruption.asked:
-            if number == HANGUP:
-                return
-            raise KeyboardInterrupt
+            if number == signal.SIGINT:
+                raise KeyboardInterrupt
+            return
         interruption.asked = True
         control.stop = True
         with contextlib.suppress(OSError):
@@ -52,11 +52,17 @@ def stopping(control: Stoppable) -> Iterator[Interruption]:
 
 @contextlib.contextmanager
 def ending() -> Iterator[None]:
-    """Inside the block the other signals that ask for an end do what Ctrl+C does: what was begun is tidied up."""
+    """Inside the block the other signals that ask for an end do what Ctrl+C does: what was begun is tidied up.
+
+    They do it once: what repeats them doesn't interrupt the tidying up.
+    """
+    interruption = Interruption()
 
     def end(number: int, frame: FrameType | None) -> None:
         let_go_of_lost_terminal()
-        raise KeyboardInterrupt
+        if not interruption.asked:
+            interruption.asked = True
+            raise KeyboardInterrupt
 
     with _handling(end, [number for number in end_signals() if number != signal.SIGINT]):
         yield

@@ -12,7 +12,7 @@ from studio.core import limits
 
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -2, -3, -8  # of malloc.h
 
-HANGUP = getattr(signal, "SIGHUP", None)  # of the terminal; Windows has none
+_HANGUP = getattr(signal, "SIGHUP", None)  # of the terminal; Windows has none
 
 
 def prepare_for_training() -> None:
@@ -43,8 +43,8 @@ def end_signals() -> tuple[signal.Signals, ...]:
     The last one is left out where `nohup` has the process outlive its terminal.
     """
     asking = [signal.SIGINT, signal.SIGTERM]
-    if HANGUP is not None and signal.getsignal(HANGUP) is not signal.SIG_IGN:
-        asking.append(HANGUP)
+    if _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN:
+        asking.append(_HANGUP)
     return tuple(asking)
 
 

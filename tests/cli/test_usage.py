@@ -170,17 +170,17 @@ def test_fault_28_the_first_interrupt_asks_and_the_second_ends(capfd: pytest.Cap
         signal.raise_signal(signal.SIGINT)
         assert control.stop and interruption.asked
         with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGINT)
     assert capfd.readouterr().err.count("Stopping and saving the work.") == 1
     assert signal.getsignal(signal.SIGINT) is before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no terminal hangs up there")
-def test_fault_36_a_terminal_that_is_closed_asks_once_and_again(capfd: pytest.CaptureFixture[str]) -> None:
+def test_fault_36_all_signals_of_one_shutdown_ask_once(capfd: pytest.CaptureFixture[str]) -> None:
     control = Control()
     with stopping(control) as interruption:
-        for _ in range(2):
-            signal.raise_signal(signal.SIGHUP)
+        for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGTERM):
+            signal.raise_signal(number)
         assert control.stop and interruption.asked
     assert capfd.readouterr().err.count("Stopping and saving the work.") == 1
 
@@ -230,3 +230,21 @@ def test_fault_36_sigterm_ends_other_commands_as_ctrl_c_does(
     monkeypatch.setattr("studio.cli.looking.runs", terminated)
     assert main(["runs"]) == INTERRUPTED
     assert capsys.readouterr().err == "Interrupted.\n" and signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no terminal hangs up there")
+def test_fault_36_a_signal_that_is_repeated_does_not_interrupt_the_tidying_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    tidied = []
+
+    def ended(args: argparse.Namespace) -> int:
+        try:
+            signal.raise_signal(signal.SIGHUP)
+        finally:
+            for number in (signal.SIGHUP, signal.SIGTERM):
+                signal.raise_signal(number)
+                tidied.append(number)
+        return DONE
+
+    monkeypatch.setattr("studio.cli.looking.runs", ended)
+    assert main(["runs"]) == INTERRUPTED
+    assert tidied == [signal.SIGHUP, signal.SIGTERM]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -11,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
+from studio.app.interrupt import Interrupt
 from studio.app.training import Training
 from studio.app.window import Window
 from studio.core.events import Events
@@ -242,3 +245,19 @@ def test_the_question_whether_to_leave_keeps_up_with_the_disk(
     training.stop()
     qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
     assert training.failure is None and opened.notices.cards() == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no terminal hangs up there")
+def test_fault_36_all_signals_of_one_shutdown_ask_the_window_once(qtbot: QtBot) -> None:
+    before, asked = signal.getsignal(signal.SIGINT), list[bool]()
+    interrupt = Interrupt()
+    interrupt.happened.connect(lambda: asked.append(True))
+    interrupt.install()
+    try:
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGTERM, signal.SIGHUP):
+            assert signal.getsignal(number) not in (signal.SIG_DFL, signal.SIG_IGN)  # would end the tests
+            signal.raise_signal(number)
+        assert asked == [True] and signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    finally:
+        interrupt.uninstall()
+    assert signal.getsignal(signal.SIGINT) is before
