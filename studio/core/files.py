@@ -14,7 +14,7 @@ from pathlib import Path
 
 from studio.core.file_systems import TEMPORARY, flush
 
-_OURS = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{12}}(\..*)?")
+_OURS = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{12}}([.-].*)?")
 _STALE_S = 3600.0  # nobody is still writing
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?$", re.IGNORECASE)
 
@@ -62,7 +62,13 @@ def append_line(target: Path, line: str) -> None:
 def sweep_temporaries(folder: Path) -> None:
     """Remove what a crash left half-written directly inside `folder`."""
     for path in folder.glob(f"{TEMPORARY}*"):
-        remove(path)
+        if is_temporary(path):
+            remove(path)
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether it has a name that only the studio gives, to what it has not finished writing."""
+    return _OURS.fullmatch(path.name) is not None
 
 
 @lru_cache(maxsize=64)
@@ -70,7 +76,7 @@ def _sweep_stale(folder: Path) -> None:
     """Remove the files that writes left in `folder` when they were killed. Once a process is enough."""
     for path in folder.glob(f"{TEMPORARY}*"):
         with contextlib.suppress(OSError):  # another one has removed it, or it is not for us to remove
-            if _OURS.fullmatch(path.name) and path.is_file() and time.time() - path.stat().st_mtime > _STALE_S:
+            if is_temporary(path) and path.is_file() and time.time() - path.stat().st_mtime > _STALE_S:
                 path.unlink()
 
 

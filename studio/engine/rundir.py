@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from studio.core import file_systems, files, pictures, records
+from studio.core import file_systems, files, pictures, places, records
 from studio.core.errors import DamagedError, RunError, UnwritableError
 from studio.core.events import LossChunk, QualityMeasured, SamplesReady, Validated
 from studio.engine.metrics_lines import line_of
@@ -47,7 +47,9 @@ RunState = Literal["training", "finished", "stopped", "failed"]
 T = TypeVar("T")
 
 _RECORD, _PROGRESS, _LOCK = "run.json", "state.json", ".lock"
-_BEGUN = ".starting"  # there while a new run's folder is filled: what is in it is the studio's, and no run yet
+_LOCKS = (_LOCK, f"{_LOCK}-file")  # the second stands for one where the file system has none
+_BEGUN = ".run-being-made"  # there, with these words in it, while a new run's folder is filled: it is no run yet
+_WORDS_OF_A_START = b"Sprite Training Studio makes a run here. What a start that was killed has left is removed.\n"
 _WAIT_S = 1.0  # for the lock: who lists runs holds it for a moment, who trains for good
 
 
@@ -101,31 +103,28 @@ class RunDir:
         self._lock: BaseFileLock | None = None  # while it is held
 
     @contextlib.contextmanager
-    def being_made(self) -> Iterator[None]:
+    def being_made(self) -> Iterator[contextlib.ExitStack]:
         """Make the folder, and hold the lock from then on; the block fills it and ends with `create`.
 
-        A start that fails leaves nothing, one that is killed a folder that the next start takes. Raises RunError when
-        something else is there or nothing can be written.
+        Gives what is unwound when the start fails. That leaves nothing, one that is killed a folder that the next start
+        takes. Raises RunError when something else is there or nothing can be written.
         """
         with writing(self.path):
             is_new = not self.path.exists()
         self._raise_unless_free()  # before there is a lock in what may be anybody's folder
-        with self.held_on_success():
+        with self.held_on_success() as on_error:
+            with writing(self.path):
+                if self._is_start():
+                    self._empty()
             self._raise_unless_free()
-            try:
-                with writing(self.path):
-                    self._empty()
-                    (self.path / _BEGUN).touch()
-                    self.samples.mkdir()
-                    self.checkpoints.mkdir()
-                yield
-                with writing(self.path):
-                    (self.path / _BEGUN).unlink()
-            except BaseException:
-                with contextlib.suppress(OSError):  # to be said is why the start has failed
-                    self._empty()
-                    self._leave(is_new)
-                raise
+            on_error.callback(self._undo_start, is_new)
+            with writing(self.path):
+                files.write_atomic(self.path / _BEGUN, _WORDS_OF_A_START)
+                self.samples.mkdir()
+                self.checkpoints.mkdir()
+            yield on_error
+            with writing(self.path):
+                (self.path / _BEGUN).unlink()
 
     def create(self, record: RunRecord) -> None:
         """Write run.json, which makes the folder a run: all else that a run needs is there. Raises UnwritableError."""
@@ -148,12 +147,15 @@ class RunDir:
             self._lock = None
 
     @contextlib.contextmanager
-    def held_on_success(self) -> Iterator[None]:
-        """Take the lock and keep it when the block ends well; an error gives it back. Raises RunError."""
+    def held_on_success(self) -> Iterator[contextlib.ExitStack]:
+        """Take the lock and keep it when the block ends well; an error gives it back. Raises RunError.
+
+        Gives what is unwound on an error, to which the block can add.
+        """
         self.acquire()
         with contextlib.ExitStack() as on_error:
             on_error.callback(self.release)
-            yield
+            yield on_error
             on_error.pop_all()
 
     def is_busy(self) -> bool:
@@ -276,37 +278,51 @@ class RunDir:
             raise DamagedError(f"{name} of {self.path.name} is damaged.", hint) from None
 
     def _raise_unless_free(self) -> None:
+        """Raise RunError unless nothing is here but what a start has left that was killed."""
         with writing(self.path):
-            names = {child.name for child in self.path.iterdir()} if self.path.exists() else set()
-        others = {name for name in names if not name.startswith(_LOCK)}
-        if _RECORD in names or (others and _BEGUN not in names):
+            paths = list(self.path.iterdir()) if self.path.exists() else []
+            others = [path for path in paths if path.name not in _LOCKS and not files.is_temporary(path)]
+            is_free = not others or self._is_start()
+        if not is_free:
             raise RunError(f"{self.path} is not empty.", "Choose another folder for the run, or resume the run in it.")
 
+    def _is_start(self) -> bool:
+        """Whether this folder is that of a start, under way or killed. Raises OSError."""
+        begun = self.path / _BEGUN
+        return not (self.path / _RECORD).exists() and begun.is_file() and begun.read_bytes() == _WORDS_OF_A_START
+
     def _empty(self) -> None:
-        """Remove what a start has written so far. Raises OSError."""
-        for name in (_RECORD, _PROGRESS, METRICS, CONFUSION, STYLE, self.data.name, "samples", "checkpoints"):
-            files.remove(self.path / name)
+        """Remove what a start writes, and nothing else: a folder that holds a user's file stays. Raises OSError."""
+        for name in (_RECORD, _PROGRESS, STYLE, self.data.name):
+            (self.path / name).unlink(missing_ok=True)
+        for folder in (self.samples, self.checkpoints):
+            with contextlib.suppress(OSError):  # it is not empty
+                folder.rmdir()
         files.sweep_temporaries(self.path)
-        files.remove(self.path / _BEGUN)
+        (self.path / _BEGUN).unlink(missing_ok=True)
 
-    def _leave(self, is_new: bool) -> None:
-        """Give back the lock and remove the folder, if it is new and nothing else is in it. Raises OSError."""
-        self.release()
-        if is_new:
-            for path in self.path.glob(f"{_LOCK}*"):
-                path.unlink()
-            self.path.rmdir()
+    def _undo_start(self, is_new: bool) -> None:
+        """Remove what a start has written, and a new folder if nothing else is in it; give the lock back."""
+        with contextlib.suppress(OSError):  # to be said is why the start has failed
+            self._empty()
+            self.release()
+            if is_new:
+                for name in _LOCKS:
+                    (self.path / name).unlink(missing_ok=True)
+                self.path.rmdir()
 
 
-def sweep_starts(folder: Path) -> None:
-    """Remove what starts of runs in this folder left when they were killed."""
-    for path in folder.glob(f"*/{_BEGUN}"):
-        run = RunDir(path.parent)
+def sweep_starts() -> None:
+    """Remove what starts of runs in the studio's own folder left when they were killed."""
+    folders: list[Path] = []
+    with contextlib.suppress(OSError):  # what can't be looked at is said by what needs it
+        folders += [path.parent for path in places.runs().glob(f"*/{_BEGUN}")]
+    for run in map(RunDir, folders):
         with contextlib.suppress(OSError, RunError):  # it is being made, or is not ours
-            run.acquire(wait_s=0.0)
-            if not (run.path / _RECORD).exists():
-                run._empty()
-                run._leave(is_new=True)
+            if run._is_start():  # before there is a lock in what may be anybody's folder
+                run.acquire(wait_s=0.0)
+                if run._is_start():
+                    run._undo_start(is_new=True)
         run.release()
 
 

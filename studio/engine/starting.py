@@ -48,7 +48,7 @@ def begin(
     torch.manual_seed(config.seed)
     network = recipe.build(config, Spec.of(chosen))
     run = RunDir(path)
-    sweep_starts(path.parent)
+    sweep_starts()
     with run.being_made():
         chosen = yield from seldom(grouped(chosen, places.cache()))
         record = _new_record(path, chosen, recipe, config, device, network)

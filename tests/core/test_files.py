@@ -61,12 +61,14 @@ def test_fault_21_the_next_write_into_a_folder_removes_what_a_crash_left_there(t
 
 
 def test_what_a_crash_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / ".tmp-123abc").write_text("half")
-    (tmp_path / ".tmp-folder").mkdir()
-    (tmp_path / ".tmp-folder" / "part").write_text("half")
-    (tmp_path / "kept").write_text("whole")
+    for name in (".tmp-0123456789ab", ".tmp-0123456789ab.png", ".tmp-0123456789ab-link"):
+        (tmp_path / name).write_text("half")
+    (tmp_path / ".tmp-ba9876543210").mkdir()
+    (tmp_path / ".tmp-ba9876543210" / "part").write_text("half")
+    for name in ("kept", ".tmp-mine"):
+        (tmp_path / name).write_text("whole")
     sweep_temporaries(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".tmp-mine", "kept"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -10,7 +11,6 @@ import shutil
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from studio.engine.generate import checkpoint_names, find_checkpoint, load_model
 from studio.engine.history import RunsListed, RunSummary, list_runs, read_history, read_samples
 from studio.engine.known_runs import known_runs, remember
 from studio.engine.model import Control
-from studio.engine.rundir import RunDir
+from studio.engine.rundir import RunDir, sweep_starts
 from studio.engine.train import train_resumed
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
@@ -69,7 +69,7 @@ def titles(run: Path, control: Control | None = None) -> list[str]:
     return [notice.title for notice in of_kind(list(train_resumed(run, CPU, control or Control())), Notice)]
 
 
-@contextmanager
+@contextlib.contextmanager
 def unreadable(name: str, code: int) -> Iterator[None]:
     """For now the system refuses to read files or folders of that name."""
 
@@ -285,7 +285,7 @@ def test_fault_21_a_start_that_was_killed_is_no_run_and_its_folder_is_used_again
     killed, other = places.runs() / "killed", places.runs() / "other"
 
     def power_fails(*arguments: Any) -> None:
-        (run_path / ".tmp-123.safetensors").write_bytes(b"half")
+        (run_path / ".tmp-0123456789ab.safetensors").write_bytes(b"half")
         for folder in (killed, other):
             shutil.copytree(run_path, folder)
         raise OSError(errno.EIO, "Input/output error")
@@ -296,11 +296,11 @@ def test_fault_21_a_start_that_was_killed_is_no_run_and_its_folder_is_used_again
             list(train_generator(run_path, sprites))
     assert not run_path.exists() and (killed / "data.safetensors").exists() and listed() == {}
     list(train_generator(killed, sprites, Control(stop=True)))
-    assert listed()["killed"].standing == "stopped" and not (killed / ".tmp-123.safetensors").exists()
+    assert listed()["killed"].standing == "stopped" and not (killed / ".tmp-0123456789ab.safetensors").exists()
     assert not other.exists()  # swept by the start beside it
     (checkpoint,) = (killed / "checkpoints").iterdir()  # to which figures are added later
     for folder in (killed, killed / "checkpoints", checkpoint, killed / "samples"):
-        (folder / ".tmp-456.json").write_bytes(b"half")
+        (folder / ".tmp-ba9876543210.json").write_bytes(b"half")
     list(train_resumed(killed, CPU, Control(stop=True)))
     assert not list(killed.rglob(".tmp-*"))
 
@@ -311,6 +311,66 @@ def test_a_folder_of_the_users_is_not_taken_for_a_start(run_path: Path, sprites:
     with pytest.raises(RunError, match="not empty"):
         list(train_generator(run_path, sprites))
     assert [path.name for path in run_path.iterdir()] == ["data.safetensors"]
+
+
+def _tree(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _make_start(folder: Path) -> None:
+    """What a start leaves that is killed when it has written all but run.json."""
+    kept = folder.with_name("kept")
+    with contextlib.suppress(KeyboardInterrupt), RunDir(folder).being_made():
+        (folder / "data.safetensors").write_bytes(b"half")
+        (folder / "state.json").write_bytes(b"half")
+        shutil.copytree(folder, kept)
+        raise KeyboardInterrupt
+    kept.rename(folder)
+
+
+def test_starts_that_were_killed_are_swept_and_nobodys_files_with_them(tmp_path: Path) -> None:
+    begun = ".run-being-made"
+    killed, used, elsewhere = places.runs() / "killed", places.runs() / "used", tmp_path / "work" / "elsewhere"
+    for folder in (killed, used, elsewhere):
+        _make_start(folder)
+    (used / "samples" / "kick.wav").write_bytes(b"mine")
+    (used / ".tmp-mine").write_bytes(b"mine")
+    others = [places.runs() / "mygame", tmp_path / "work" / "mygame"]
+    for number, game in enumerate(others):
+        (game / "samples").mkdir(parents=True)
+        for name in ("samples/kick.wav", "state.json"):
+            (game / name).write_bytes(b"mine")
+        for name in (".starting", begun):
+            (game / name).write_bytes(b"mine" * number)
+    before = [_tree(folder) for folder in (*others, elsewhere)]
+    sweep_starts()
+    for folder in (killed, tmp_path / "work" / "new"):
+        with RunDir(folder).being_made():
+            pass
+    assert [_tree(folder) for folder in (*others, elsewhere)] == before
+    assert set(_tree(killed)) <= {".lock"}  # where nothing of the killed start is in the way
+    assert set(_tree(used)) - {".lock"} == {".tmp-mine", "samples/kick.wav"}
+    for folder in (used, *others):
+        with pytest.raises(RunError, match="not empty"), RunDir(folder).being_made():
+            pass
+    assert [_tree(folder) for folder in (*others, elsewhere)] == before and (used / "samples" / "kick.wav").exists()
+
+
+def test_a_start_into_the_folder_of_one_that_was_killed_spares_a_users_file(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    _make_start(folder)
+    (folder / "samples" / "kick.wav").write_bytes(b"mine")
+    with pytest.raises(RunError, match="not empty"), RunDir(folder).being_made():
+        pass
+    assert (folder / "samples" / "kick.wav").read_bytes() == b"mine"
+
+
+def test_a_folder_of_runs_that_can_not_be_looked_at_stops_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*arguments: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "glob", refused)
+    sweep_starts()
 
 
 def test_the_ghost_of_a_start_by_an_older_version_is_listed_as_damaged(trained: Path) -> None:
