@@ -44,7 +44,7 @@ from studio.engine.pace import Paced, Speedometer, Stopwatch
 from studio.engine.quality import QualityMeter
 from studio.engine.starting import begin, take_up
 from studio.engine.threads import ThreadTuner, tuned
-from studio.engine.training import Training
+from studio.engine.training import MicroBatches, Training
 from studio.recipes.base import Recipe
 
 T = TypeVar("T")
@@ -279,9 +279,19 @@ def _tended(make: Generator[Event, None, Training], path: Path, device: Device, 
                 raise
             take_care = functools.partial(Training.make_micro_batches_smaller, why=error.title)
         finally:
+            micro_batches, sound_checkpoints = training.micro_batches, training.sound_checkpoints
             del training
             devices.give_back_memory(target)
-        make = take_up(path, device)
+        make = _taken_up_again(path, device, micro_batches, sound_checkpoints)
+
+
+def _taken_up_again(
+    path: Path, device: Device, micro_batches: MicroBatches, sound_checkpoints: int
+) -> Generator[Event, None, Training]:
+    """The run at its newest checkpoint; what this process has found out about the device is not on disk, and stays."""
+    training = yield from take_up(path, device)
+    training.micro_batches, training.sound_checkpoints = micro_batches, sound_checkpoints
+    return training
 
 
 def _guarded(training: Training, take_care: Callable[[Training], None], control: Control) -> Events:

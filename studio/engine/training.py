@@ -188,7 +188,7 @@ class Training:
 
     def slow_down(self, why: str, failed_step: int) -> None:
         """Learn at half the rate from here on. Raises UnwritableError."""
-        self.setbacks += 1
+        self.setbacks, self.sound_checkpoints = self.setbacks + 1, 0
         setback = SteppedBack(failed_step, self.step, self.rate_share())
         self.run.append(asdict(setback))
         self.notices.append(setback)

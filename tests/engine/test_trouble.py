@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import load_file
 
 from studio.core.errors import DeviceFullError, TrainingError, UnwritableError
-from studio.core.events import CheckpointSaved, Event, LossChunk, Notice, RunFinished, SteppedBack
+from studio.core.events import CheckpointSaved, Event, LossChunk, Notice, RunFinished, RunStarted, SteppedBack
 from studio.data.sprites import Sprites
 from studio.engine import catalogue, checkpoints, devices, starting
 from studio.engine.history import read_history
@@ -289,6 +289,56 @@ def test_trials_of_larger_parts_become_rarer_while_they_fail() -> None:
             assert parts.make_smaller() is False
     assert trials == [9, 29, 69] and parts.count == 4
     assert parts.make_smaller() is True and parts.count == 8
+
+
+def test_a_trial_that_fails_in_the_optimizer_makes_the_next_ones_rarer_too(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.training.SOUND_CHECKPOINTS", 1)
+    monkeypatch.setattr("studio.engine.train.TICK_S", 0.0)
+    loss, step, sizes = Classifier.loss, torch.optim.AdamW.step, [0]
+
+    def watched(recipe: Classifier, network: torch.nn.Module, batch: Batch, *arguments: Any) -> torch.Tensor:
+        sizes.append(len(batch.x))
+        return loss(recipe, network, batch, *arguments)
+
+    def full(optimizer: torch.optim.AdamW, *arguments: Any) -> Any:
+        if sizes[-1] > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return step(optimizer, *arguments)
+
+    monkeypatch.setattr(Classifier, "loss", watched)
+    monkeypatch.setattr(torch.optim.AdamW, "step", full)
+    control, events, config = Control(), list[Event](), small_classifier(steps=8, holdout=0.0)
+    for event in train_new(run_path, sprites, Classifier(), config, CPU, control):
+        events.append(event)
+        control.checkpoint_now = isinstance(event, LossChunk)
+    assert [begun.first_step for begun in of_kind(events, RunStarted)] == [0, 0, 1, 3, 7]
+    assert [notice.level for notice in of_kind(events, Notice)] == ["warning"]
+    assert read_history(run_path).series["loss"].steps.tolist() == [*range(8)]
+
+
+def test_a_full_device_does_not_put_off_that_a_setback_is_forgiven(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.training.SOUND_CHECKPOINTS", 3)
+    monkeypatch.setattr("studio.engine.train.TICK_S", 0.0)
+    monkeypatch.setattr("studio.engine.train.SAMPLE_COUNT", 1)
+    step, calls = torch.optim.AdamW.step, itertools.count()
+
+    def full_at_times(optimizer: torch.optim.AdamW, *arguments: Any) -> Any:
+        if next(calls) == 6:  # at step 4, after two of step 1 and two of step 3
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return step(optimizer, *arguments)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", full_at_times)
+    recipe, control, events = _Poisoned(lambda call: call in (1, 4), monkeypatch), Control(), list[Event]()
+    config = small_generator(steps=8, lr_warmup_steps=0, lr_decay_share=0.0, holdout=0.0)
+    for event in train_new(run_path, sprites.take(range(4)), recipe, config, CPU, control):
+        events.append(event)
+        control.checkpoint_now = isinstance(event, LossChunk)
+    rates = {chunk.first_step: chunk.lr / config.learning_rate for chunk in of_kind(events, LossChunk)}
+    assert [rates[at] for at in range(8)] == [1, *[0.5] * 2, *[0.25] * 3, *[0.5] * 2]
 
 
 def test_a_run_that_goes_on_says_that_batches_are_in_parts_and_another_device_begins_anew(
