@@ -133,9 +133,12 @@ class RunDir:
 
     def acquire(self, wait_s: float = _WAIT_S) -> None:
         """Take the lock, which the system frees when the process ends. Raises RunError when another holds it."""
-        with writing(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
+        with writing(self.path), contextlib.ExitStack() as on_error:
+            if not self.path.exists():
+                self.path.mkdir(parents=True)
+                on_error.callback(self.path.rmdir)
             lock = file_systems.take_lock(self.path / _LOCK, wait_s)
+            on_error.pop_all()
         if lock is None:
             raise RunError(f"{self.path.name} is being trained elsewhere.", "Close the other window or command first.")
         self._lock = lock

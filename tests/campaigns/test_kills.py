@@ -6,14 +6,12 @@ import collections
 import hashlib
 import itertools
 import json
-import multiprocessing
 import os
 import random
 import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +29,8 @@ from studio.engine.generate import load_model
 from studio.engine.history import list_runs, read_history, summarise
 from studio.engine.rundir import RunDir
 from tests.campaigns import tell
-from tests.campaigns.works import EXPORTS, INTERVAL, KINDS, LIBRARIES, STEPS, live, make_folder
+from tests.campaigns.apart import SERVER
+from tests.campaigns.works import EXPORTS, INTERVAL, KINDS, STEPS, live, make_folder, plain
 from tests.engine.tools import CPU, of_kind
 
 pytestmark = [
@@ -57,20 +56,10 @@ class Life:
         return "calls" in self.told
 
 
-@pytest.fixture(scope="module")
-def server() -> ForkServerContext:
-    """Forks processes that have imported all they need, and have computed nothing yet."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(LIBRARIES)
-    return context
-
-
-def lead(
-    server: ForkServerContext, name: str, folder: Path, at_call: int | None = None, after_s: float | None = None
-) -> Life:
+def lead(name: str, folder: Path, at_call: int | None = None, after_s: float | None = None) -> Life:
     """One process that works, until it is done, or until its call of this number or its moment `after_s`."""
-    ours, theirs = server.Pipe(duplex=False)
-    process = server.Process(target=live, args=(name, folder, at_call, theirs))
+    ours, theirs = SERVER.Pipe(duplex=False)
+    process = SERVER.Process(target=live, args=(name, folder, at_call, theirs))
     process.start()
     theirs.close()
     life = Life()
@@ -112,7 +101,6 @@ def _session(pid: int) -> int:
 
 
 def campaign(
-    server: ForkServerContext,
     name: str,
     kills: int,
     new_folder: Callable[[], Path],
@@ -125,14 +113,14 @@ def campaign(
     gets to its end all the same is checked, and another begins in a new folder.
     """
     chance = random.Random(f"{name} 20")
-    whole = lead(server, name, new_folder())
+    whole = lead(name, new_folder())
     calls = whole.told["calls"][0]
     lives, phases, folder = itertools.count(1), collections.Counter[str](), new_folder()
     while phases.total() < kills:
         if phases.total() % 2:
-            life = lead(server, name, folder, at_call=chance.randint(1, calls))
+            life = lead(name, folder, at_call=chance.randint(1, calls))
         else:
-            life = lead(server, name, folder, after_s=chance.uniform(0, whole.seconds))
+            life = lead(name, folder, after_s=chance.uniform(0, whole.seconds))
         next(lives)
         if life.killed:
             at = life.told["killed at"]
@@ -141,7 +129,7 @@ def campaign(
         else:
             check_finished(folder)
             folder = new_folder()
-    lead(server, name, folder)
+    lead(name, folder)
     check_finished(folder)
     said = ", ".join(f"{count} {phase}" for phase, count in phases.most_common())
     tell(f"{name}: {phases.total()} kills in {next(lives)} lives of {whole.seconds:.2f} s and {calls} calls: {said}")
@@ -175,10 +163,10 @@ def weights(run: Path) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_fault_20_training(kind: str, server: ForkServerContext, tmp_path: Path) -> None:
+def test_fault_20_training(kind: str, tmp_path: Path) -> None:
     new_folder, name = folders(f"train {kind}", tmp_path), f"train {kind}"
     undisturbed = new_folder()
-    lead(server, name, undisturbed)
+    lead(name, undisturbed)
     expected, losses = weights(undisturbed / "run"), read_history(undisturbed / "run").series["loss"]
     undisturbed_samples = undisturbed / "run" / "samples"
     exports, lost = itertools.count(), list[int]()
@@ -217,7 +205,7 @@ def test_fault_20_training(kind: str, server: ForkServerContext, tmp_path: Path)
         due = {path.name for path in undisturbed_samples.iterdir()}
         assert due & {"00000000.png", f"{STEPS:08d}.png"} <= drawn <= due
 
-    campaign(server, name, 45, new_folder, check_killed, check_finished)
+    campaign(name, 45, new_folder, check_killed, check_finished)
     tell(f"{name}: at most {max(lost)} steps of {INTERVAL} between two checkpoints were trained anew")
 
 
@@ -227,10 +215,10 @@ def _listed(run: Path) -> bool:
     return run.resolve() in [summary.path for summary in listed.runs]  # type: ignore[attr-defined]
 
 
-def test_fault_20_importing(server: ForkServerContext, tmp_path: Path) -> None:
+def test_fault_20_importing(tmp_path: Path) -> None:
     new_folder = folders("import", tmp_path)
     originals = contents(tmp_path / "first" / "sprites")
-    undisturbed = lead(server, "import", new_folder()).told["imported"]
+    undisturbed = lead("import", new_folder()).told["imported"]
 
     def check_killed(folder: Path, life: Life) -> None:
         assert contents(folder / "sprites") == originals
@@ -239,25 +227,25 @@ def test_fault_20_importing(server: ForkServerContext, tmp_path: Path) -> None:
         assert life.told["imported"] in ([], undisturbed)
 
     def check_finished(folder: Path) -> None:
-        again = lead(server, "import", folder)
+        again = lead("import", folder)
         assert again.told["imported"] == undisturbed and again.told["from the cache"] == [True]
         assert contents(folder / "sprites") == originals
         for entry in (folder / "cache").glob("import-*"):
             entry.unlink()
         _grow_old(folder / "cache")
-        lead(server, "import", folder)
+        lead("import", folder)
         assert len(contents(folder / "cache")) == 1
 
-    campaign(server, "import", 40, new_folder, check_killed, check_finished)
+    campaign("import", 40, new_folder, check_killed, check_finished)
 
 
 @pytest.mark.parametrize("form", EXPORTS)
-def test_fault_20_exporting(form: str, server: ForkServerContext, tmp_path: Path) -> None:
+def test_fault_20_exporting(form: str, tmp_path: Path) -> None:
     name = f"export {form}"
     new_folder = folders(name, tmp_path)
     run, undisturbed = contents(tmp_path / "first" / "run"), new_folder()
-    assert lead(server, name, undisturbed).told["exit code"] == [0]
-    expected = (undisturbed / "out" / EXPORTS[form]).read_bytes()
+    assert lead(name, undisturbed).told["exit code"] == [0]
+    expected = plain(EXPORTS[form], (undisturbed / "out" / EXPORTS[form]).read_bytes())
 
     def check_killed(folder: Path, life: Life) -> None:
         assert contents(folder / "run") == run
@@ -265,24 +253,24 @@ def test_fault_20_exporting(form: str, server: ForkServerContext, tmp_path: Path
             if path.name.startswith(".tmp-"):
                 continue
             if path.suffix in (".safetensors", ".pt"):
-                assert path.read_bytes() == expected
+                assert plain(path.name, path.read_bytes()) == expected
             else:
                 compile(path.read_text(), path.name, "exec")
 
     def check_finished(folder: Path) -> None:
         check_killed(folder, Life())
-        _swept_by_another(server, name, folder)
+        _swept_by_another(name, folder)
         check_killed(folder, Life())
 
-    campaign(server, name, 15, new_folder, check_killed, check_finished)
+    campaign(name, 15, new_folder, check_killed, check_finished)
 
 
 @pytest.mark.parametrize("what", ["sheet", "files"])
-def test_fault_20_generating(what: str, server: ForkServerContext, tmp_path: Path) -> None:
+def test_fault_20_generating(what: str, tmp_path: Path) -> None:
     name = f"generate {what}"
     new_folder = folders(name, tmp_path)
     run, undisturbed = contents(tmp_path / "first" / "run"), new_folder()
-    assert lead(server, name, undisturbed).told["exit code"] == [0]
+    assert lead(name, undisturbed).told["exit code"] == [0]
     expected = {path.stem: _pixels(path) for path in (undisturbed / "out").rglob("*.png")}
     assert len(expected) == (1 if what == "sheet" else 6)
 
@@ -297,16 +285,16 @@ def test_fault_20_generating(what: str, server: ForkServerContext, tmp_path: Pat
 
     def check_finished(folder: Path) -> None:
         check_killed(folder, Life())
-        _swept_by_another(server, name, folder)
+        _swept_by_another(name, folder)
         check_killed(folder, Life())
 
-    campaign(server, name, 20, new_folder, check_killed, check_finished)
+    campaign(name, 20, new_folder, check_killed, check_finished)
 
 
-def _swept_by_another(server: ForkServerContext, name: str, folder: Path) -> None:
+def _swept_by_another(name: str, folder: Path) -> None:
     """What kills have left half-written is gone when the same is done again some hours later."""
     _grow_old(folder / "out")
-    assert lead(server, name, folder).told["exit code"] == [0]
+    assert lead(name, folder).told["exit code"] == [0]
     assert not list((folder / "out").rglob(".tmp-*"))
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from studio.cli.looking import _run_row
 from studio.core import places
-from studio.core.errors import DamagedError, RunError, StudioError
+from studio.core.errors import DamagedError, RunError, StudioError, UnwritableError
 from studio.core.events import Event, Halted, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
 from studio.core.file_systems import take_lock
 from studio.data.sprites import Sprites
@@ -277,6 +277,18 @@ def test_fault_21_a_start_that_fails_leaves_nothing(run_path: Path, sprites: Spr
     assert [path.name for path in run_path.iterdir() if path.name != ".lock"] == []  # the folder was there before
     list(train_generator(run_path, sprites, Control(stop=True)))
     assert RunDir(run_path).progress().state == "stopped"
+
+
+def test_fault_21_a_start_that_gets_no_lock_leaves_no_folder(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("studio.engine.rundir.file_systems.take_lock", no_space)
+    with pytest.raises(UnwritableError, match="Can't write"):
+        list(train_generator(run_path, sprites))
+    assert not run_path.exists()
 
 
 def test_fault_21_a_start_that_was_killed_is_no_run_and_its_folder_is_used_again(

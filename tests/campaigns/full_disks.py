@@ -1,0 +1,224 @@
+"""Works of the studio, each done over and over on a disk that has no room at one write after the other."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from studio.core.errors import StudioError
+from studio.data import packed
+from studio.engine import checkpoints, known_runs
+from studio.engine.history import read_history, summarise
+from studio.engine.model import Control
+from tests.campaigns.file_calls import FileCalls
+from tests.campaigns.works import EXPORTS, Say, Work, export_as, generate_into, import_all, make_folder, plain, train_on
+
+_STEPS = 2
+_GIVES_UP_AFTER = 3  # waits for room
+Files = dict[str, bytes]
+
+
+def _remember(folder: Path, say: Say) -> None:
+    known_runs.remember(folder / "run")
+
+
+WORKS: dict[str, Work] = {
+    "training a classifier": partial(train_on, "classifier", _STEPS, 1),
+    "training a generator": partial(train_on, "generator", _STEPS, 1),
+    "resuming": partial(train_on, "classifier", _STEPS, 1),
+    "importing": import_all,
+    **{f"exporting {form}": partial(export_as, form) for form in EXPORTS},
+    "generating a sheet": partial(generate_into, "sheet.png"),
+    "generating files": partial(generate_into, "sprites"),
+    "remembering": _remember,
+}
+
+
+class _Attempt:
+    """One go at a work: what it said, and whether it was done or refused."""
+
+    def __init__(self, work: Work, folder: Path) -> None:
+        os.environ["STUDIO_HOME"] = str(folder / "home")
+        self.said: dict[str, list[Any]] = {}
+        self.halts = 0
+        try:
+            work(folder, self._hear)
+            self.done = self.said.get("exit code", [0]) == [0] and self.halts < _GIVES_UP_AFTER
+        except StudioError as error:
+            if "No space left" not in str(error):
+                raise AssertionError("It does not say what is wrong.") from error
+            self.done = False
+
+    def _hear(self, word: str, value: Any) -> None:
+        self.said.setdefault(word, []).append(value)
+        if word == "halted":
+            self.halts += 1
+            if self.halts == _GIVES_UP_AFTER:
+                assert isinstance(value, Control)
+                value.stop = value.give_up = True
+
+
+def fill_up(name: str, place: Path) -> str:
+    """Do it with each write failing, once and for good: afterwards all is as before or as after, and can be done."""
+    first, work = place / "first", WORKS[name]
+    _prepare(name, first)
+    calls = FileCalls(place, need_room=True)
+    undisturbed = Path(shutil.copytree(first, place / "undisturbed"))
+    calls.fail_at(())
+    expected = _Attempt(work, undisturbed)
+    assert expected.done
+    writes, after = calls.count, _files(undisturbed)
+    refused = 0
+    for how in ("once", "for good"):
+        for number in range(1, writes + 1):
+            folder = Path(shutil.copytree(first, place / "at work"))
+            before = _files(folder)
+            calls.fail_at(range(number, number + 1 if how == "once" else 1 << 60))
+            attempt = _Attempt(work, folder)
+            failed_at = calls.names[number - 1] if number <= len(calls.names) else "none"
+            calls.fail_at(())
+            refused += not attempt.done
+            try:
+                assert not list(folder.rglob(".tmp-*")), "Something half-written is left."
+                _CHECKS[name.split(maxsplit=1)[0]](folder, attempt, before, after, expected)
+                if not attempt.done:
+                    again = _Attempt(work, folder)
+                    assert again.done, "It can't be done when there is room."
+                    _CHECKS[name.split(maxsplit=1)[0]](folder, again, before, after, expected)
+            except Exception as error:
+                raise AssertionError(f"{name}: write {number} of {writes}, {failed_at}, fails {how}.") from error
+            shutil.rmtree(folder)
+    return f"{name}: each of {writes} writes failed once and for good; {refused} of {2 * writes} times it was refused"
+
+
+def _prepare(name: str, folder: Path) -> None:
+    os.environ["STUDIO_HOME"] = str(folder / "home")
+    make_folder(
+        {"importing": "import", "exporting": "export", "generating": "generate"}.get(name.split(maxsplit=1)[0], ""),
+        folder,
+    )
+    if name == "resuming":
+        _interrupted(folder)
+    if name == "remembering":
+        for number in range(3):
+            known_runs.remember(folder / str(number))
+
+
+def _interrupted(folder: Path) -> None:
+    """A run that was closed at its last step, with a checkpoint of the one before."""
+
+    class _ClosedError(Exception):
+        pass
+
+    def hear(word: str, value: Any) -> None:
+        if (word, value) == ("step", _STEPS):
+            raise _ClosedError
+
+    try:
+        WORKS["resuming"](folder, hear)
+    except _ClosedError:
+        return
+    raise AssertionError("It was not closed.")
+
+
+def _files(folder: Path) -> Files:
+    """Every file but those of the log and the locks."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(".lock") and "logs" not in path.parts
+    }
+
+
+def _weights(files: Files) -> Files:
+    """Of a training what is the same each time: the weights of its last checkpoint."""
+    return {
+        name: data for name, data in files.items() if f"step-{_STEPS:08d}/" in name and name.endswith("safetensors")
+    }
+
+
+def _check_training(folder: Path, attempt: _Attempt, before: Files, after: Files, expected: _Attempt) -> None:
+    run = folder / "run"
+    if attempt.done:
+        assert _weights(_files(folder)) == _weights(after) and summarise(run).standing == "finished"
+        assert read_history(run).series["loss"].steps.tolist() == list(range(_STEPS))
+    if not (run / "run.json").exists():
+        assert not run.exists(), "A start that has failed leaves something."
+        return
+    assert summarise(run).standing in ("finished", "interrupted", "failed", "stopped")
+    found, damaged = checkpoints.look_over(run / "checkpoints")
+    assert not damaged and all(checkpoints.load_part(*entry, part) for entry in found for part in checkpoints.PARTS)
+    assert max([0, *attempt.said.get("checkpoint", [])]) <= (found[-1][1].step if found else 0)
+    assert all(before[name] == data for name, data in _files(folder).items() if name in before and "step-" in name)
+
+
+def _check_import(folder: Path, attempt: _Attempt, before: Files, after: Files, expected: _Attempt) -> None:
+    assert attempt.done, "A cache that can't be written stops an import."
+    assert attempt.said["imported"] == expected.said["imported"]
+    assert {name: data for name, data in _files(folder).items() if name in before} == before
+    for entry in (folder / "cache").glob("import-*"):
+        assert packed.load(entry).fingerprint == expected.said["imported"][0][0]
+
+
+def _check_files(folder: Path, attempt: _Attempt, before: Files, after: Files, expected: _Attempt) -> None:
+    """All or nothing; of single files those that were written by then are there, whole."""
+    found, after = ({name: plain(name, data) for name, data in files.items()} for files in (_files(folder), after))
+    if (folder / "out" / "sprites").exists():
+        assert not attempt.done or found.items() >= after.items()
+        assert set(found.values()) <= set(after.values())  # what a refused one had written stays beside the others
+    else:
+        assert found == (after if attempt.done else {name: plain(name, data) for name, data in before.items()})
+
+
+def _check_remembered(folder: Path, attempt: _Attempt, before: Files, after: Files, expected: _Attempt) -> None:
+    runs = [path.name for path in known_runs.known_runs()]
+    assert runs in (["2", "1", "0"], ["run", "2", "1", "0"])
+
+
+_CHECKS: dict[str, Callable[[Path, _Attempt, Files, Files, _Attempt], None]] = {
+    "training": _check_training,
+    "resuming": _check_training,
+    "importing": _check_import,
+    "exporting": _check_files,
+    "generating": _check_files,
+    "remembering": _check_remembered,
+}
+
+
+def fill_up_settings(place: Path) -> str:
+    """What the window remembers, on a disk that takes so many bytes of a file and no more."""
+    from studio.app.settings import Settings
+
+    place.mkdir()
+    file = place / "window.ini"
+
+    def keep(words: str) -> Settings:
+        settings = Settings(file)
+        settings.keep_text("scheme", words)
+        settings.keep_values("forms", {"steps": 5, "name": words * 40})
+        settings.sync()
+        return settings
+
+    keep("light")
+    before, cut = file.read_bytes(), 0
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    limits = range(0, len(before) + 200, 7)
+    for limit in limits:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+        try:
+            settings = keep("dark")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        found = file.read_bytes()
+        cut += found == before
+        assert found == before or found.replace(b"dark", b"light") == before, limit
+        settings.sync()
+        assert file.read_bytes().replace(b"dark", b"light") == before and [*place.iterdir()] == [file]
+        keep("light")
+    assert 0 < cut < len(limits)
+    return f"settings: of {len(limits)} limits of the file's size {cut} left what was there; all was written with room"
