@@ -38,7 +38,7 @@ def smooth(steps: Values, values: Values, constant: float, done: Values = _NOTHI
     return _means(values[first:], decays, float(done[-1]) if first else np.nan)
 
 
-def window(steps: Values, low: float, high: float) -> tuple[int, int]:
+def _window(steps: Values, low: float, high: float) -> tuple[int, int]:
     """The range of indices whose points, and one more on each side, lie between two steps."""
     first = int(np.searchsorted(steps, low, side="left")) - 1
     last = int(np.searchsorted(steps, high, side="right")) + 1
@@ -50,7 +50,7 @@ def envelope(steps: Values, values: Values, low: float, high: float, columns: in
 
     Few points are returned as they are. Not-a-number is passed over, except where a column holds nothing else.
     """
-    first, last = window(steps, low, high)
+    first, last = _window(steps, low, high)
     steps, values = steps[first:last], values[first:last]
     if len(steps) <= 2 * columns:
         return steps, values
@@ -70,7 +70,7 @@ def sampled(steps: Values, values: Values, low: float, high: float, columns: int
 
     They are multiples of a power of two, so that the same ones are taken while the curve grows: it does not shimmer.
     """
-    first, last = window(steps, low, high)
+    first, last = _window(steps, low, high)
     count = last - first
     if count <= 2 * columns:
         return steps[first:last], values[first:last]

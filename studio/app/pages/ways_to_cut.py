@@ -64,9 +64,9 @@ class WaysToCut(QObject):
     @Slot(object)
     def _look(self, result: SpritesImported) -> None:
         both = (result.quarantine_groups, result.note_groups)
-        self._names = sorted({item.name for groups in both for group in _GROUPS for item in groups.get(group, ())})
+        named = {item.name for groups in both for group in _GROUPS for item in groups.get(group, ())}
         self._grids = {sheet.name: sheet.grid for sheet in result.sheets}
-        self._names = sorted({*self._names, *self._grids})
+        self._names = sorted(named | self._grids.keys())
         self._offer()
 
     @Slot()

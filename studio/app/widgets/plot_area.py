@@ -8,17 +8,15 @@ from typing import Any, Literal
 
 import numpy as np
 import pyqtgraph as pg
-from numpy.typing import NDArray
 from PySide6.QtCore import QEvent, QPointF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QPen
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from studio.app import theme
 from studio.app.widgets.plot_axes import StepAxis, ValueAxis
-from studio.core.curves import Range
+from studio.core.curves import Range, Values
 
 Style = Literal["raw", "bold", "thin", "dots"]
-Values = NDArray[np.float64]
 
 _ORDER: dict[Style, int] = {"raw": 1, "thin": 2, "bold": 3, "dots": 4}
 _WIDTHS: dict[Style, float] = {"raw": 0, "thin": 1, "bold": 2, "dots": 1}  # 0 is one pixel, on every screen

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core import curves
+from studio.core.curves import Values
 
 Numbers = NDArray[np.generic] | Sequence[float] | Sequence[int]
 Steps = NDArray[np.int64]
-Values = NDArray[np.float64]
 
 
 class Buffer:

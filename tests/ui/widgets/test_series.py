@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.app.widgets.series import Series, Smoothed, Values
+from studio.app.widgets.series import Series, Smoothed
 from studio.core import curves
+from studio.core.curves import Values
 
 
 def naive(steps: Values, values: Values, constant: float) -> Values:
