@@ -118,6 +118,12 @@ def leaving_out(names: Sequence[str], options: ImportOptions) -> Fix:
     return Fix("Leave them out", {"leave_out": ";".join([*before, as_names(list(names))])})
 
 
+def cutting(options: ImportOptions) -> Fix:
+    """Cut each picture that looks like a sheet by its own cells, which the canvas is made to fit."""
+    changes: Mapping[str, Value] = {"sheets": "grid", "tile": 0, "size": 0}
+    return Fix("Cut them into sprites", {name: to for name, to in changes.items() if getattr(options, name) != to})
+
+
 def _larger_canvas(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
     """A canvas that holds every picture there is, where there is such a one."""
     if case.options.other_sizes == "leave out":
@@ -144,12 +150,9 @@ def _true_size(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
 
 
 def _cut(items: Sequence[Quarantined], case: _Case) -> Iterable[Fix]:
-    options = case.options
-    if options.sheets != "grid":
-        # The canvas may have been chosen for the whole pictures; where none is, it is made to fit the cells.
-        size = {"size": 0} if options.size and not options.tile else {}
-        yield Fix("Cut them into tiles", {"sheets": "grid", **size})
-    if options.sheets != "packed":
+    if case.options.sheets != "grid":
+        yield cutting(case.options)
+    if case.options.sheets != "packed":
         yield Fix("Cut them where emptiness parts their sprites", {"sheets": "packed"})
 
 
@@ -175,7 +178,7 @@ _LEFT_OUT: Mapping[str, tuple[str, _Fixes]] = {
     "duplicate": ("Each sprite is kept once, so that none is both learnt from and held out to check on.", _none),
     "wrong size": ("They don't fit the canvas.", _larger_canvas),
     "looks like a sheet": (
-        "Many sprites in one picture. Cut, each becomes a sprite of its own.", _cut),
+        "Each of these pictures holds many sprites. Cutting makes each of those a sprite of its own.", _cut),
     "empty": ("There is nothing to see in them.", _none),
     "similar": ("Left out as asked for: each hardly differs from one that is kept.",
                 _setting("Take them back", {"similar": "keep"})),
@@ -188,7 +191,7 @@ _KEPT: Mapping[str, tuple[str, _Fixes]] = {
     "cut sheet": ("Cut into sprites of their own.",
                   _setting("Keep them whole", {"sheets": "as they are"})),
     "looks like a sheet": (
-        "Many sprites in one picture. Cut, each becomes a sprite of its own, and the canvas fits them.", _cut),
+        "Each of these pictures holds many sprites. Cutting makes each of those a sprite of its own.", _cut),
     "jpeg": ("JPEG blurs edges and invents colours. Look for the originals, or leave them out.", _without_them),
     "misnamed": ("They are another kind of file than their names say, and were read as what they are.", _none),
     "converted": ("Their files hold more than eight bits, or no RGB: the colours are not bit for bit the same.",

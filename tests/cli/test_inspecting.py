@@ -80,7 +80,7 @@ def test_sheets_are_named_with_the_flag_that_cuts_them(tmp_path: Path, capfd: py
     write(tmp_path / "one.png", sprite(1, 32))
     assert main(["inspect", str(tmp_path)]) == DONE
     said = capfd.readouterr().out
-    assert "looks like a sheet: 3." in said and "Cut them into tiles: --sheets grid" in said
+    assert "looks like a sheet: 3." in said and "Cut them into sprites: --sheets grid" in said
     assert "0.png: 128 x 16 pixels, looks like 6 sprites of 16 x 16" in said and "one.png: 32 x 32" not in said
     assert main(["inspect", str(tmp_path), "--sheets", "grid"]) == DONE
     said = capfd.readouterr().out

@@ -10,7 +10,7 @@ import pytest
 
 from studio.core.errors import UsageError
 from studio.data.examining import examine
-from studio.data.findings import Examined, Finding, findings_of, leaving_out
+from studio.data.findings import Examined, Finding, cutting, findings_of, leaving_out
 from studio.data.imported import NOTE_GROUPS, QUARANTINE_GROUPS, Quarantined
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from tests.data.making import Pixels, sprite, write
@@ -145,6 +145,8 @@ def test_sheets_and_large_sprites_have_their_ways_in(tmp_path: Path) -> None:
     findings = looked_at(tmp_path, ImportOptions())
     cut = mended(tmp_path, ImportOptions(), findings["looks like a sheet", True])
     assert cut.sheets == "grid"
+    given = ImportOptions(tile=16, tile_height=8, size=64)
+    assert given.replace(**cutting(given).changes).cuts_each_by_its_own and cutting(given).changes["size"] == 0
     large = mended(tmp_path, ImportOptions(), findings["wrong size", True])
     assert large.size >= 24
     assert ("wrong size", True) not in looked_at(tmp_path, large)

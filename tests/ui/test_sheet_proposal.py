@@ -69,6 +69,28 @@ def test_one_click_cuts_all_and_undo_takes_it_back(qtbot: QtBot, page: SpritesPa
     assert not line.isVisible() and page.tabs.isVisible()
 
 
+def test_the_doctors_cut_is_the_same_and_undo_leaves_later_choices(
+    qtbot: QtBot, page: SpritesPage, folder: Path
+) -> None:
+    load(qtbot, page, folder)
+    line, importing, doctor = page.proposal, page.session.importing, page.session.doctor
+    fixes = [fix for found in doctor.findings for fix in found.fixes if fix.title == line.cut.text()]
+    with qtbot.waitSignal(importing.ended):
+        doctor.mend(fixes[0])
+    assert line.words.text() == "6 pictures were cut into 42 sprites." and line.undo.isVisible()
+    by_doctor = importing.opened
+    importing.undo()
+    line.cut.click()
+    assert (importing.newest.options, importing.newest.past) == (by_doctor.options, by_doctor.past)
+    qtbot.waitUntil(lambda: not importing.is_busy())
+    importing.change_options(importing.options.replace(class_levels=1))
+    chosen = importing.newest
+    line.undo.click()
+    assert importing.newest is chosen
+    qtbot.waitUntil(lambda: not importing.is_busy())
+    assert importing.opened is chosen and not line.isVisible()
+
+
 def test_the_cells_are_seen_before_anything_is_cut(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     load(qtbot, page, folder)
     view = page.cutting

@@ -30,7 +30,7 @@ from studio.data.slicing import given_grid
 
 _CUT = "Read the files again and cut all sheets like this; the files stay as they are."
 _READING = "Reading the sheet…"
-_UNSURE = "Automatic leaves this picture whole: it may be one sprite. Change a number to cut it all the same."
+_UNSURE = "This picture may be one sprite, so Automatic leaves it whole. Change a number to cut it anyway."
 _NAME_WIDTH = 320  # logical pixels
 _PROBLEM, _SHEET = range(2)
 

@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QFrame
 
 from studio.app import parts, theme
 from studio.app.importing import Importing
-from studio.app.pages.cut_words import CUT_TITLE, proposal
+from studio.app.pages.cut_words import proposal
 from studio.core import wording
+from studio.data.findings import cutting
 from studio.data.importing import SpritesImported
 
 _CUT = "Cut each picture by its own cells; the files stay as they are, and Undo (Ctrl+Z) takes it back."
@@ -30,7 +31,7 @@ class SheetProposal(QFrame):
         self._first = ""  # name of the first sheet
         self._closed_for: Sequence[Path] = ()
         self.words = parts.text("")
-        self.cut = parts.button("Cut them", _CUT, role="primary")
+        self.cut = parts.button("Cut them into sprites", _CUT, role="primary")
         self.see_cells = parts.button("See the cells…", _SEE)
         self.undo = parts.button("Undo", _UNDO)
         self.close_line = parts.tool("close", "Close", "Close this line; the Doctor still lists these pictures.")
@@ -42,7 +43,7 @@ class SheetProposal(QFrame):
         self.hide()
         self.cut.clicked.connect(self._cut)
         self.see_cells.clicked.connect(self._see_cells)
-        self.undo.clicked.connect(importing.undo)
+        self.undo.clicked.connect(self._undo)
         self.close_line.clicked.connect(self._close)
         importing.imported.connect(self._refresh)
 
@@ -50,14 +51,15 @@ class SheetProposal(QFrame):
     def _refresh(self, result: SpritesImported) -> None:
         opened, sheets = self._importing.opened, result.sheets
         uncut = opened.options.sheets == "as they are"
-        just_cut = opened.options.cuts_each_by_its_own and any(choice.title == CUT_TITLE for choice in opened.past[-1:])
+        was_uncut = any(choice.before.sheets == "as they are" for choice in opened.past[-1:])
+        just_cut = was_uncut and opened.options.cuts_each_by_its_own
         self.setVisible(bool(sheets) and opened.paths != self._closed_for and (uncut or just_cut))
         if not sheets:
             return
         self._first = sheets[0].name
         if uncut:
             self.words.setText(proposal(sheets))
-            parts.relabel(self.cut, "Cut it" if len(sheets) == 1 else "Cut them")
+            parts.relabel(self.cut, "Cut it into sprites" if len(sheets) == 1 else "Cut them into sprites")
         else:
             pieces = wording.count(sum(sheet.sprites for sheet in sheets), "sprite")
             were = "was" if len(sheets) == 1 else "were"
@@ -67,9 +69,14 @@ class SheetProposal(QFrame):
 
     @Slot()
     def _cut(self) -> None:
-        whole_grid = {"tile": 0, "tile_height": 0, "margin": 0, "margin_top": -1, "spacing": 0}
-        options = self._importing.newest.options.replace(sheets="grid", size=0, **whole_grid)
-        self._importing.change_options(options, CUT_TITLE)
+        options = self._importing.newest.options
+        fix = cutting(options)
+        self._importing.change_options(options.replace(**fix.changes), fix.title)
+
+    @Slot()
+    def _undo(self) -> None:
+        if self._importing.newest is self._importing.opened:  # else it would take back what was chosen since
+            self._importing.undo()
 
     @Slot()
     def _see_cells(self) -> None:
