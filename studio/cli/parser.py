@@ -18,6 +18,7 @@ examples:
   studio generate "my run" --count 64 --out sheet.png
   studio evaluate "my run"                     how good its sprites are, beside real ones
   studio export "my run" --out model.safetensors
+  studio plot "my run" other-run --out loss.png
   studio palette my-sprites --snap warm.gpl    copies of the sprites in the colours of a palette
 
 'studio COMMAND --help' tells all about a command.
@@ -217,13 +218,16 @@ def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> No
 
 
 def _plot(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    about = "draw the curves of runs over one another, as the Runs page does"
+    about = "draw one curve of one or more runs into a picture, to compare them"
     parser = _command(commands, "plot", about, "plot", "RUN... ")
     help_text = "folders of runs, or their names as 'studio runs' lists them"
     parser.add_argument("run_names", nargs="+", metavar="RUN", help=help_text)
     parser.add_argument("--log", action="store_true", help="a logarithmic axis")
     parser.add_argument(
-        "--out", type=Path, metavar="PATH", help="a .png, .svg or .pdf, or a folder (default: a PNG named as the run)"
+        "--out",
+        type=Path,
+        metavar="PATH",
+        help="a .png, .svg or .pdf, or a folder (default: a PNG named after the run and the curve)",
     )
     if _is_command(words, "plot"):
         from studio.cli.plot import add_plot_flags

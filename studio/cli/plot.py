@@ -26,13 +26,14 @@ _NOTHING = Curve(np.zeros(0, np.int64), np.zeros(0))
 def add_plot_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say what is drawn, and how."""
     names = [figure.name for figure in FIGURES]
-    about = f"{', '.join(names)} (default: {LOSS.name})"
+    about = f"which curve: {', '.join(names)} (default: {LOSS.name})"
     parser.add_argument("--curve", choices=names, default=LOSS.name, metavar="NAME", help=about)
     parser.add_argument(
         "--smoothing",
         type=float,
         metavar="STEPS",
-        help=f"time constant of the mean; 0: none (default: {LOSS.smoothing_steps:g} of the loss, else none)",
+        help="average over about so many steps; 0 draws every value "
+        f"(default: {LOSS.smoothing_steps:g} for the loss, else 0)",
     )
 
 

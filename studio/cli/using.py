@@ -151,7 +151,8 @@ def export(args: argparse.Namespace) -> int:
     target = args.out
     if target is None:
         target = path / "exports" / f"{files.safe_name(RunDir(path).record().name)}{_suffix_of(format_name)}"
-    cpu = dataclasses.replace(devices.find("cpu"), probed=True)  # what is exported is fp32, whatever it is best at
+    # A probe finds out the fastest precision. Exports are fp32 whatever that is: marked as probed, the CPU gets none.
+    cpu = dataclasses.replace(devices.find("cpu"), probed=True)
     export_model(load_model(path, args, cpu, reporter), format_name, target, reporter)
     return 0
 

@@ -40,8 +40,9 @@ class ReadOptions(Config):
         "as they are",
         "Pictures of many sprites that no file beside them describes: keep them as they are, cut them into the tiles "
         "of a grid, or cut packed ones where emptiness parts their sprites. Without a tile width, 'grid' cuts each "
-        "picture that looks like a strip or a sheet by the grid that is seen in it. Else every picture is cut that is "
-        "larger than the canvas size, or every one where that is 0; one without a second sprite stays whole.",
+        "picture that looks like a strip or a sheet by the grid that is seen in it. With a tile width, and with "
+        "'packed', every picture larger than the canvas is cut (with a canvas of 0, every picture). A picture that "
+        "would give only one sprite stays whole.",
         choices=("as they are", "grid", "packed"),
     )
     tile: int = setting(
