@@ -63,7 +63,7 @@ class Settings:
             kept = records.parse(self.text("recent", "[]"), list[str])
         except ValueError:
             return []
-        return [path for path in kept if os.path.exists(path)]  # noqa: PTH110 - which raises for none
+        return [path for path in kept if os.path.exists(path)]  # noqa: PTH110 - Path.exists raises where it may not look
 
     def keep_recent(self, path: Path) -> None:
         """Put a folder or an archive at the head of the recent ones."""
