@@ -89,7 +89,8 @@ def look_over(folder: Path) -> tuple[Found, list[Path]]:
         try:
             found.append((path, _read_record(path)))
         except DamagedError:
-            damaged.append(path)
+            if path.exists():  # else it has just been removed, as it was no longer needed
+                damaged.append(path)
     return sorted(found, key=lambda entry: entry[1].step), sorted(damaged)
 
 
@@ -208,7 +209,9 @@ def _measured(found: Found) -> list[advice.Measurement]:
 
 
 def _write_record(path: Path, info: CheckpointInfo) -> None:
-    """Write or replace checkpoint.json."""
+    """Write or replace checkpoint.json. Whole numbers among the figures are sealed as they will be read: as floats."""
+    metrics = {name: float(value) for name, value in info.metrics.items()}
+    info = dataclasses.replace(info, elapsed_s=float(info.elapsed_s), metrics=metrics)
     values = dataclasses.asdict(dataclasses.replace(info, seal=_seal(info)))
     files.write_atomic(path / _RECORD, json.dumps(values, indent=2).encode())
 

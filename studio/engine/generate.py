@@ -202,7 +202,8 @@ def _load_weights(
         except DamagedError as error:
             if wanted not in ("best", "last"):
                 raise
-            notices.append(_passed_over(error.title))
+            if chosen.exists():  # else it has just been removed, as there is a newer one
+                notices.append(_passed_over(error.title))
             found.remove((chosen, info))
             if not found:
                 raise checkpoints.none_sound(run.path.name) from error

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from studio.core import files
 from studio.core.errors import RunError
 from studio.engine import advice, checkpoints
 from studio.engine.checkpoints import CheckpointInfo, add_metrics, best_of, find, load_into, load_part, rotate, save
@@ -151,6 +152,30 @@ def test_fault_20_a_crash_while_old_checkpoints_are_removed_leaves_no_damaged_on
     with pytest.raises(KeyboardInterrupt):
         rotate(tmp_path, "loss", low_is_better=True)
     assert _steps(tmp_path) == [1, 2, 4, 5] and not checkpoints.look_over(tmp_path)[1]
+
+
+def test_a_look_at_the_moment_at_which_a_checkpoint_is_removed_finds_none_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1, 5):
+        _save(tmp_path, number, number)
+    read = checkpoints._read_record
+
+    def removed_before_it_is_read(path: Path) -> CheckpointInfo:
+        if path.name.endswith("3"):
+            files.remove(path)
+        return read(path)
+
+    monkeypatch.setattr(checkpoints, "_read_record", removed_before_it_is_read)
+    found, damaged = checkpoints.look_over(tmp_path)
+    assert [info.step for _, info in found] == [1, 2, 4] and damaged == []
+
+
+def test_a_checkpoint_whose_figures_are_whole_numbers_is_sound(tmp_path: Path) -> None:
+    save(tmp_path, CheckpointInfo(3, 1, 12, {"loss": 12, "found": True}, {}), PARTS)
+    add_metrics(tmp_path, 3, {"kid": 1})
+    ((_, info),) = find(tmp_path)
+    assert (info.elapsed_s, dict(info.metrics)) == (12.0, {"loss": 12.0, "found": 1.0, "kid": 1.0})
 
 
 def test_figures_can_be_added_to_a_checkpoint_that_is_still_there(tmp_path: Path) -> None:
