@@ -157,13 +157,16 @@ class RunReader:
     """Reads runs over and over: of a run that was read before only what is new. Used in one thread."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Path, int], tuple[_Curves, _Film]] = {}
+        self._known: dict[Path, tuple[RunRecord, _Curves, _Film]] = {}
 
     def read_run(self, path: Path) -> Events:
         """Read a run's curves and samples; yields one HistoryRead. Raises RunError."""
-        key = (path, RunDir(path).record().size)
-        curves, film = self._known.pop(key) if key in self._known else (_Curves(path), _Film(*key))
-        self._known[key] = curves, film
+        record = RunDir(path).record()
+        known = self._known.pop(path, None)
+        if known is None or known[0] != record:  # another run in its place: its files may have the same numbers
+            known = (record, _Curves(path), _Film(path, record.size))
+        self._known[path] = known
+        _, curves, film = known
         for oldest in list(self._known)[:-_MOST_KNOWN]:
             del self._known[oldest]
         yield HistoryRead(path, curves.read(), film.read())

@@ -39,6 +39,22 @@ def test_curves_are_what_was_trained(run_path: Path, sprites: Sprites) -> None:
     assert read.samples[-1].captions == shown[-1].captions
 
 
+def test_a_run_in_the_place_of_another_is_read_anew(run_path: Path, sprites: Sprites) -> None:
+    list(train_generator(run_path, sprites, steps=2))
+    reader = RunReader()
+    list(reader.read_run(run_path))
+    metrics, record = run_path / "metrics.jsonl", run_path / "run.json"
+    about = metrics.stat()
+    with metrics.open("r+") as lines:  # the number of a file that was removed is given to another one
+        text = lines.read().replace('"loss":[', '"loss":[5.25,').replace('"grad_norm":[', '"grad_norm":[1.5,')
+        lines.seek(0)
+        lines.write(text)
+    record.write_text(json.dumps({**json.loads(record.read_text()), "created": "2030-01-01T00:00:00+00:00"}))
+    assert metrics.stat().st_ino == about.st_ino and metrics.stat().st_size > about.st_size
+    (read,) = reader.read_run(run_path)
+    assert isinstance(read, HistoryRead) and read.history.series["loss"].values[0] == 5.25
+
+
 def test_a_confusion_matrix_comes_back(run_path: Path, sprites: Sprites) -> None:
     list(train_classifier(run_path, sprites))
     confusion = read_history(run_path).confusion
