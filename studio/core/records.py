@@ -11,7 +11,8 @@ import msgspec
 T = TypeVar("T")
 
 Count = Annotated[int, msgspec.Meta(ge=0, lt=2**62)]
-Seconds = Annotated[float, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1, lt=2**62)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, lt=2**40)]
 
 _EXPECTED = re.compile(r"Expected `(?P<wanted>.+?)`, got `(?P<got>.+?)`")
 _PLACE = re.compile(r" - at `\$\.?(?P<place>.*)`$")

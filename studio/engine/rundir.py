@@ -22,8 +22,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
+import msgspec
 import numpy as np
 from filelock import BaseFileLock
 from numpy.typing import NDArray
@@ -46,6 +47,9 @@ CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
 RunState = Literal["training", "finished", "stopped", "failed"]
 T = TypeVar("T")
 
+MOST_SETBACKS = 3
+Setbacks = Annotated[int, msgspec.Meta(ge=0, le=MOST_SETBACKS)]  # from losses that were no numbers; some are forgiven
+
 _RECORD, _PROGRESS, _LOCK = "run.json", "state.json", ".lock"
 _LOCKS = (_LOCK, f"{_LOCK}-file")  # the second stands for one where the file system has none
 _BEGUN = ".run-being-made"  # there, with these words in it, while a new run's folder is filled: it is no run yet
@@ -60,18 +64,18 @@ class RunRecord:
     name: str
     recipe: str
     config: Mapping[str, Any]
-    size: int
+    size: Annotated[int, msgspec.Meta(ge=1, lt=2**16)]  # of a sprite's side, in pixels
     class_names: tuple[str, ...]
     data_title: str
-    data_count: int
+    data_count: records.Count
     data_fingerprint: str
     device: str
     device_name: str
     precision: str
-    parameters: int
+    parameters: records.Count
     created: str  # ISO 8601, UTC
     versions: Mapping[str, str]
-    format: int = FORMAT
+    format: records.Positive = FORMAT
     target_names: tuple[str, ...] = ()
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
     split: str = ""  # the rule by which sprites are held out (see split.py); older runs have none
@@ -87,8 +91,8 @@ class Progress:
     elapsed_s: records.Seconds
     headline: Mapping[str, float]
     message: str = ""  # why it failed
-    setbacks: int = 0  # how often it has stepped back from a loss that was no number; some are forgiven
-    pieces: int = 1  # micro-batches that a batch is taken in, where it does not fit the device at once
+    setbacks: Setbacks = 0
+    pieces: records.Positive = 1  # micro-batches that a batch is taken in, where it does not fit the device at once
     device_name: str = ""  # where it was trained last
 
 

@@ -42,6 +42,7 @@ from studio.engine.model import Control, TrainedModel
 from studio.engine.optim import current_rate, set_learning_rate
 from studio.engine.pace import Paced, Speedometer, Stopwatch
 from studio.engine.quality import QualityMeter
+from studio.engine.rundir import MOST_SETBACKS
 from studio.engine.starting import begin, take_up
 from studio.engine.threads import ThreadTuner, tuned
 from studio.engine.training import MicroBatches, Training
@@ -54,7 +55,6 @@ SAMPLE_COUNT = 16
 SAMPLE_STEPS = 10
 SAMPLE_SEED = 7
 LONGEST_UNVALIDATED_S = 60.0
-MOST_SETBACKS = 3
 
 
 def train_new(

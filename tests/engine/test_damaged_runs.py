@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from studio.cli.looking import _run_row
-from studio.core import places
+from studio.core import files, places
 from studio.core.errors import DamagedError, RunError, StudioError, UnwritableError
 from studio.core.events import Event, Halted, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
 from studio.core.file_systems import take_lock
@@ -34,7 +34,7 @@ from studio.engine.train import train_resumed
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
 
-ODD: tuple[Any, ...] = (None, 5, -5, 10**30, "x", [None], {"a": []}, float("nan"))
+ODD: tuple[Any, ...] = (None, 5, -5, 0, 10**30, "x", [None], {"a": []}, float("nan"), float("inf"))
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +126,25 @@ def test_fault_34_the_field_of_the_issue_is_named(run: Path) -> None:
     assert RunDir(run).record().name == kept["name"]
 
 
+@pytest.mark.parametrize(
+    ("record", "field", "value"),
+    [
+        ("run.json", "size", 0), ("run.json", "size", 2**16), ("run.json", "data_count", -1),
+        ("run.json", "parameters", -1), ("run.json", "format", 0), ("state.json", "step", -1),
+        ("state.json", "elapsed_s", float("inf")), ("state.json", "setbacks", -4), ("state.json", "setbacks", 4),
+        ("state.json", "pieces", 0), ("state.json", "pieces", -1),
+    ],
+)  # fmt: skip
+def test_fault_34_a_number_out_of_its_bounds_is_named(
+    trained: Path, tmp_path: Path, record: str, field: str, value: float
+) -> None:
+    for name in ("run.json", "state.json"):
+        shutil.copy(trained / name, tmp_path / name)
+    (tmp_path / record).write_text(json.dumps({**json.loads((trained / record).read_text()), field: value}))
+    with pytest.raises(DamagedError, match=rf"'{field}' is out of its bounds"):
+        RunDir(tmp_path).record(), RunDir(tmp_path).progress()
+
+
 def test_fault_34_lines_of_curves_that_are_wrong_are_left_out(run: Path) -> None:
     before = read_history(run)
     kinds = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
@@ -189,6 +208,20 @@ def test_fault_19_best_and_last_are_sound_ones(run: Path, name: str, part: str) 
     assert [notice.title for notice in model.notices] == [f"Checkpoint {path.name} is damaged."]
     with pytest.raises(StudioError, match=rf"{info.step}"):  # nobody gets another one for that which was named
         load_model(run, str(info.step), CPU)
+
+
+def test_a_checkpoint_that_is_removed_while_it_is_chosen_is_not_called_damaged(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (gone, _), load = find(run / "checkpoints")[-1], checkpoints.load_part
+
+    def removed_before_it_is_read(path: Path, *arguments: Any) -> checkpoints.Tensors:
+        files.remove(gone)
+        return load(path, *arguments)
+
+    monkeypatch.setattr(checkpoints, "load_part", removed_before_it_is_read)
+    model = load_model(run, "last", CPU)
+    assert model.step == steps(run)[-1] and model.notices == ()
 
 
 def test_where_all_checkpoints_are_damaged_nothing_begins_anew(run: Path) -> None:
