@@ -18,7 +18,7 @@ from torch.nn import functional as F
 from studio.core import limits
 from studio.core.errors import DeviceError, DeviceFullError, UsageError
 from studio.core.events import Event, Events
-from studio.engine.optim import LossScaler
+from studio.engine.optim import DTYPES, LossScaler
 from studio.engine.rundir import RunRecord
 
 _log = logging.getLogger(__name__)
@@ -27,7 +27,6 @@ AUTO = "auto"
 PROBE_BATCH, PROBE_SIZE = 32, 32  # what the devices' probe trains on: sprites a step, and their side in pixels
 _RACE_BATCH = 512  # where only a race tells what suits a card: so many that it is the arithmetic that takes the time
 _FASTER = 1.05  # times as fast has to be what is to be called faster
-_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _CARDS = ("cuda", "xpu")  # of which there may be several; torch calls AMD's 'cuda', too
 _CPU_BF16 = ("amx_bf16", "avx512_bf16")  # x86's; what others make of bf16 is found out by a race
 _PROBES = 3
@@ -150,7 +149,7 @@ def autocast(device_type: str, precision: str) -> contextlib.AbstractContextMana
     """The context in which networks run: mixed precision for 'bf16' and 'fp16', nothing for 'fp32'."""
     if precision == "fp32":
         return contextlib.nullcontext()
-    return torch.autocast(device_type, dtype=_DTYPES[precision])
+    return torch.autocast(device_type, dtype=DTYPES[precision])
 
 
 @contextlib.contextmanager

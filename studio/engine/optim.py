@@ -15,7 +15,7 @@ _MOMENTUM = 0.95
 _NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's: in five rounds every singular value comes near to 1
 _NEWTON_SCHULZ_ROUNDS = 5
 _ADAMW_RMS = 0.2  # of one update at a rate of 1 (Liu et al. 2025)
-_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _FIRST_SCALE = 2.0**16
 _SCALE_GROWS_AFTER = 2000  # sound steps
 
@@ -95,7 +95,7 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
         torch.optim.AdamW(groups, lr=config.learning_rate, betas=(0.9, 0.99), fused=True)
     ]
     if kernels:
-        dtype = _DTYPES.get(precision, torch.float32)
+        dtype = DTYPES.get(precision, torch.float32)
         rate, decay = config.learning_rate, config.weight_decay
         made.append(Muon(kernels, rate, decay, dtype, goes_on=precision == "fp16"))
     return made
