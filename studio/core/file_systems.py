@@ -71,8 +71,14 @@ def is_locked(path: Path) -> bool:
 
 
 def news_of_lacks(folder: Path) -> str:
-    """What the file system of a folder lacks, in sentences; empty where it lacks nothing or that has been said."""
-    number = folder.stat().st_dev
+    """What the file system of a folder lacks, in sentences; empty where it lacks nothing or that has been said.
+
+    Of a folder that can't be looked at nothing is said: what writes to it will.
+    """
+    try:
+        number = folder.stat().st_dev
+    except OSError:
+        return ""
     if number in _told:
         return ""
     found = [_LACKS[name] for name in _lacks(folder)]

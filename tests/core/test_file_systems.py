@@ -83,6 +83,10 @@ def test_fault_35_what_is_lacking_is_said_once(tmp_path: Path, monkeypatch: pyte
     assert not list(tmp_path.iterdir())
 
 
+def test_of_a_folder_that_can_not_be_looked_at_nothing_is_lacking(tmp_path: Path) -> None:
+    assert news_of_lacks(tmp_path / "unplugged") == ""
+
+
 HOLDER = "import sys, filelock; lock = filelock.{kind}(sys.argv[1]); lock.acquire(); print(1, flush=True); input()"
 
 
