@@ -176,9 +176,7 @@ class RunDir:
         except FileNotFoundError:
             raise RunError(f"{self.path} is not a run.", f"A run is a folder with a {_RECORD} in it.") from None
         if isinstance(made := values.get("format"), int) and made > FORMAT:
-            raise RunError(
-                f"{self.path.name} was made by a newer version of the studio.", "Update the studio to open it."
-            )
+            raise made_by_newer(self.path.name)
         with self._naming(_RECORD):
             return records.convert(values, RunRecord)
 
@@ -345,6 +343,11 @@ def spread(steps: Sequence[int], most: int) -> list[int]:
     while len(kept) > max(2, most):
         kept = np.delete(kept, 1 + np.argmin(kept[2:] - kept[:-2]))
     return [int(step) for step in kept]
+
+
+def made_by_newer(name: str) -> RunError:
+    """What to say of a run of which this version does not know all."""
+    return RunError(f"{name} was made by a newer version of the studio.", "Update the studio to open it.")
 
 
 @contextlib.contextmanager

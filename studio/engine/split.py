@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from studio.core.config import TrainingConfig
 from studio.data.sprites import Sprites
-from studio.engine.rundir import RunRecord
+from studio.engine.rundir import RunRecord, made_by_newer
 
 Indices = NDArray[np.int64]
 
@@ -36,9 +36,11 @@ class Split:
 
 
 def split_of(record: RunRecord, config: TrainingConfig, sprites: Sprites) -> Split:
-    """How a run splits its sprites, by the rule that its record names."""
+    """How a run splits its sprites, by the rule that its record names; older runs name none. Raises RunError."""
     if record.split == BY_GROUP:
         return split_by_group(sprites, config.holdout, config.seed)
+    if record.split:
+        raise made_by_newer(record.name)
     return split_one_by_one(sprites, config.holdout, config.seed, singles_kept=record.singles_kept)
 
 

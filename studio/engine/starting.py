@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import platform
 from collections.abc import Generator
+from contextlib import ExitStack
 from pathlib import Path
 
 import torch
@@ -49,14 +50,14 @@ def begin(
     network = recipe.build(config, Spec.of(chosen))
     run = RunDir(path)
     sweep_starts()
-    with run.being_made():
+    with run.being_made() as on_error:
         chosen = yield from seldom(grouped(chosen, places.cache()))
         record = _new_record(path, chosen, recipe, config, device, network)
         with writing(path):
             yield from told(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
             chosen = packed.reopened(chosen, run.data)
         save_style(run, record, chosen)
-        training = _assemble(run, record, recipe, config, chosen, network, device)
+        training = _assemble(run, record, recipe, config, chosen, network, device, on_error)
         training.write_state("training")
         run.create(record)
     training.notices += [Notice("info", note) for note in notes]
@@ -72,13 +73,13 @@ def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
     record = run.record()
     recipe = catalogue.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
-    with run.held_on_success():
+    with run.held_on_success() as on_error:
         with writing(path):
             run.sweep()
         sprites, _ = yield from told(packed.loading(run.data), record.data_count, "sprites checked")
         torch.manual_seed(config.seed)
         network = recipe.build(config, Spec.of(sprites))
-        training = _assemble(run, record, recipe, config, sprites, network, device)
+        training = _assemble(run, record, recipe, config, sprites, network, device, on_error)
         _load_newest(training)
         progress = run.progress()
         training.setbacks = progress.setbacks
@@ -93,9 +94,12 @@ def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
 
 def _assemble(
     run: RunDir, record: RunRecord, recipe: Recipe, config: TrainingConfig, sprites: Sprites, network: nn.Module,
-    device: Device,
+    device: Device, on_error: ExitStack,
 ) -> Training:  # fmt: skip
-    """Put data and network on the device; the optimizer is made after the move, so that its state lives there too."""
+    """Put data and network on the device; the optimizer is made after the move, so that its state lives there too.
+
+    on_error: closes the sprites that are trained on if something fails from here on.
+    """
     if device.kind == "cpu":
         torch.set_num_threads(config.threads or device.threads)
     target = torch.device(device.id)
@@ -103,6 +107,7 @@ def _assemble(
     split = split_of(record, config, sprites)
     heldout = sprites.take(at_most(split.validation, VALIDATION_LIMIT))
     train_set, notices = placed(sprites, split.training, target, config)
+    on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):
         title = "No sprites are held out: each class is a single animation, or near twins of one sprite."
         notices.append(

@@ -83,6 +83,7 @@ class Training:
     elapsed_s: float = 0.0
     checkpoint_number: int = 0
     saved_step: int = -1  # of the newest checkpoint that is known to be sound
+    told_step: int = -1  # of the newest checkpoint that metrics.jsonl has been told of
     measuring_step: int | None = None  # of the checkpoint whose sprites are being measured, which takes a while
     setbacks: int = 0  # as in Progress
     sound_checkpoints: int = 0  # since the last setback, or since one was forgiven
@@ -137,7 +138,9 @@ class Training:
         if self.validated is not None:
             self.run.save_confusion(self.validated)
         self.write_state("training")
-        self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
+        if self.told_step != self.step:
+            self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
+            self.told_step = self.step
         with self.run.writing():
             checkpoints.remove_set_aside(self.run.checkpoints)
             checkpoints.rotate(

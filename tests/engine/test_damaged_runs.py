@@ -30,6 +30,7 @@ from studio.engine.history import RunsListed, RunSummary, list_runs, read_histor
 from studio.engine.known_runs import known_runs, remember
 from studio.engine.model import Control
 from studio.engine.rundir import RunDir, sweep_starts
+from studio.engine.streamed import StreamedSprites
 from studio.engine.train import train_resumed
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
@@ -322,6 +323,26 @@ def test_fault_21_a_start_that_gets_no_lock_leaves_no_folder(
     with pytest.raises(UnwritableError, match="Can't write"):
         list(train_generator(run_path, sprites))
     assert not run_path.exists()
+
+
+def test_a_start_that_fails_and_a_run_that_can_not_go_on_close_the_sprites_that_are_streamed(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = list[bool]()
+    monkeypatch.setattr(StreamedSprites, "close", lambda streamed: closed.append(run_path.exists()))
+    for failing in ("RunDir.create", "news_of_lacks"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(f"studio.engine.starting.{failing}", _no_room)
+            with pytest.raises(OSError, match="No space"):
+                list(train_classifier(run_path, sprites, data_on_device="no"))
+    assert closed == [True, True]  # before the folder is removed: on Windows an open file can't be
+    list(train_classifier(run_path, sprites, Control(stop=True), data_on_device="no"))
+    closed.clear()
+    for path, _ in find(run_path / "checkpoints"):
+        flip(path / "checkpoint.json")
+    with pytest.raises(RunError, match="no sound checkpoint"):
+        titles(run_path)
+    assert closed == [True]
 
 
 def test_fault_21_a_start_that_was_killed_is_no_run_and_its_folder_is_used_again(

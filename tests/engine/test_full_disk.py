@@ -106,6 +106,21 @@ def test_fault_21_a_write_that_fails_once_halts_the_training_and_costs_nothing(
             assert torch.equal(weight, expected[name]), name
 
 
+def test_old_checkpoints_that_can_not_be_removed_are_tried_again_and_the_new_one_is_told_of_once(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rotate, refused = checkpoints.rotate, itertools.count()
+
+    def refuse_twice(*arguments: Any, **named: Any) -> None:
+        if next(refused) < 2:
+            raise OSError(16, "Device or resource busy")
+        rotate(*arguments, **named)
+
+    monkeypatch.setattr(checkpoints, "rotate", refuse_twice)
+    events = list(train_classifier(run_path, sprites, steps=STEPS))
+    assert len(of_kind(events, Halted)) == 2 and read_history(run_path).checkpoints == [STEPS]
+
+
 @pytest.mark.parametrize("failing", range(1, 30, 3))
 def test_fault_21_a_disk_that_stays_full_halts_until_the_run_is_ended(
     run_path: Path, sprites: Sprites, disk: _Disk, failing: int

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from studio.core.errors import RunError
 from studio.core.events import Evaluated, Notice, RunStarted, Validated
 from studio.core.generators import returned
 from studio.data import packed
@@ -18,7 +19,7 @@ from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine.evaluate import EvaluateSettings, evaluate
 from studio.engine.generate import load_model
-from studio.engine.rundir import RunDir
+from studio.engine.rundir import RunDir, RunRecord
 from studio.engine.split import Split, halves, shuffled_by_group, split_by_group, split_of, split_one_by_one
 from studio.recipes.classifier import ClassifierConfig
 from tests.conftest import make_sprites
@@ -104,6 +105,14 @@ def test_a_run_made_before_groups_were_known_keeps_its_split(run_path: Path) -> 
     sprites, config = packed.load(run.data), ClassifierConfig(holdout=0.2)
     found, old = split_of(run.record(), config, sprites), split_one_by_one(sprites, 0.2, 0, singles_kept=True)
     assert np.array_equal(found.validation, old.validation) and len(old.validation) == 12
+
+
+def test_a_rule_that_is_not_known_is_that_of_a_newer_version() -> None:
+    record = RunRecord(
+        "late", "classifier", {}, 8, ("a",), "discs", 4, "", "cpu", "CPU", "fp32", 9, "2030-01-01", {}, split="by moon"
+    )
+    with pytest.raises(RunError, match=r"late was made by a newer version"):
+        split_of(record, ClassifierConfig(), make_sprites(4))
 
 
 def test_the_old_rule_keeps_the_only_sprite_of_a_class_if_the_record_says_so() -> None:
