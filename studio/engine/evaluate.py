@@ -130,7 +130,7 @@ def classes_to_draw(training: Sprites, count: int, seed: int) -> Labels:
 
 def heldout_figures(model: TrainedModel, heldout: DeviceSprites) -> Validated:
     """The recipe's own figures on held-out sprites. Raises DeviceFullError."""
-    fit, found = AtOnce(model.device, _AT_ONCE, model.spec.size), None
+    fit, found = AtOnce(model.device, min(_AT_ONCE, len(heldout)), model.spec.size), None
     while found is None:
         with fit.room(), torch.no_grad(), devices.autocast(model.device.type, model.precision):
             batches = heldout.plain_batches(fit.count, len(heldout))

@@ -27,10 +27,9 @@ class AtOnce:
 
     def parts(self, total: int) -> Iterator[slice]:
         """Slices of `total` sprites, one after the other. One for which there was no `room` comes again, smaller."""
-        start = 0
+        start, self.count = 0, max(1, min(self.count, total))  # half of more than there are would be no fewer
         while start < total:
-            self.count = min(self.count, total - start)
-            part = slice(start, start + self.count)
+            part = slice(start, min(start + self.count, total))
             yield part
             if not self._was_full:
                 start = part.stop

@@ -27,12 +27,15 @@ from studio.core.events import (
     Validated,
 )
 from studio.data.sprites import Sprites
+from studio.data.true_pixels import style_of
 from studio.engine import copies, devices, features, pace, quality, train
+from studio.engine.batches import DeviceSprites
 from studio.engine.copies import nearest_training_sprites
+from studio.engine.evaluate import heldout_figures
 from studio.engine.features import FeatureNetwork
 from studio.engine.fitting import AtOnce
 from studio.engine.generate import load_model, predict
-from studio.engine.model import Control
+from studio.engine.model import Control, TrainedModel
 from studio.engine.rundir import RunDir
 from studio.engine.train import train_new
 from studio.recipes.base import Recipe, Spec
@@ -197,6 +200,43 @@ def test_a_part_without_room_comes_again_and_the_others_stay_small() -> None:
                 raise MemoryError
             done.append((part.start, part.stop))
     assert done == [(0, 2), (2, 4), (4, 6), (6, 8), (8, 10)]
+
+
+def test_a_small_last_part_says_nothing_of_the_room_there_is() -> None:
+    fit = AtOnce(DEVICE, 4)
+    assert [*fit.parts(9)] == [slice(0, 4), slice(4, 8), slice(8, 9)] and fit.count == 4
+
+
+def test_fewer_sprites_than_are_worked_on_at_once_are_not_tried_again_in_the_same_number(
+    sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room, spec, config = _Room(2), Spec.of(sprites), small_classifier()
+    network = _limited(Classifier, room, monkeypatch).build(config, spec).eval()
+    model = TrainedModel(Classifier(), config, spec, network, DEVICE, "fp32", 0, "some", style_of(sprites))
+    heldout_figures(model, DeviceSprites(sprites.take(range(5)), DEVICE))
+    assert room.refused == 1  # of five; then two at a time
+    list(predict(model, sprites.rgba[:5]))
+    assert room.refused == 2
+
+
+def test_one_training_sprite_more_than_go_on_the_device_hardly_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, flat, calls = np.random.default_rng(0), copies._flat, list[int]()
+    rgba = rng.integers(0, 256, (41, 4, 4, 4), dtype=np.uint8)
+
+    def counted(sprites: np.ndarray, device: torch.device) -> torch.Tensor:
+        calls.append(len(sprites))
+        return flat(sprites, device)
+
+    monkeypatch.setattr(copies, "_flat", counted)
+    monkeypatch.setattr(copies, "_at_once", lambda _: 8)
+    monkeypatch.setattr(copies, "_FARTHEST_PX", 0)
+    taken = []
+    for count in (8, 9):
+        calls.clear()
+        known = Sprites(rgba[:count], np.zeros(count, np.int64), ("noise",), ("",) * count, "noise")
+        nearest_training_sprites(rgba[9:], known, None, DEVICE)
+        taken.append(len(calls))
+    assert taken[1] <= 2 * taken[0]
 
 
 def test_what_did_not_fit_is_free_before_it_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
