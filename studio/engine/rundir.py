@@ -117,10 +117,10 @@ class RunDir:
             is_new = not self.path.exists()
         self._raise_unless_free()  # before there is a lock in what may be anybody's folder
         with self.held_on_success() as on_error:
-            with writing(self.path):
-                if self._is_start():
-                    self._empty()
             self._raise_unless_free()
+            with writing(self.path):
+                self._empty()
+            self._raise_unless_free()  # what a start has left may have held a user's file
             on_error.callback(self._undo_start, is_new)
             with writing(self.path):
                 files.write_atomic(self.path / _BEGUN, _WORDS_OF_A_START)

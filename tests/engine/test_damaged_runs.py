@@ -422,6 +422,12 @@ def test_starts_that_were_killed_are_swept_and_nobodys_files_with_them(tmp_path:
     assert [_tree(folder) for folder in (*others, elsewhere)] == before and (used / "samples" / "kick.wav").exists()
 
 
+def test_a_start_that_was_killed_at_its_first_write_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / ".tmp-0123456789ab").write_bytes(b"Sprite")
+    with RunDir(tmp_path).being_made():
+        assert not list(tmp_path.glob(".tmp-*"))
+
+
 def test_a_start_into_the_folder_of_one_that_was_killed_spares_a_users_file(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     _make_start(folder)
