@@ -133,6 +133,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
             control.sample_now = False
             yield from sampling.timed(live_samples(training, control))
         yield from quality.advance()
+        training.give_back_memory()
         yield from training.take_notices()
 
     yield from save(training, control)

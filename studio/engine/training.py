@@ -90,6 +90,7 @@ class Training:
     micro_batches: MicroBatches = field(default_factory=MicroBatches)
     notices: list[Event] = field(default_factory=list)  # to be said at the next opportunity
     _left_out: set[str] = field(default_factory=set)  # what the device had no room for, beside the steps
+    _holds_too_much: bool = False  # memory, since then
     validated: Validated | None = None
     headline: Mapping[str, float] = field(default_factory=dict)  # as in Progress
 
@@ -228,7 +229,13 @@ class Training:
                 self._left_out.add(what)
                 hint = f"Training goes on without {what} until there is room for them."
                 self.notices.append(Notice("warning", error.title, hint))
-        devices.give_back_memory(self.device)
+        self._holds_too_much = True
+
+    def give_back_memory(self) -> None:
+        """Let other programs have the memory of work that was left out. While that work ends, its error holds it."""
+        if self._holds_too_much:
+            devices.give_back_memory(self.device)
+            self._holds_too_much = False
 
     def take_notices(self) -> list[Event]:
         """What is to be said now; it is said once."""

@@ -124,6 +124,31 @@ def test_fault_33_what_finds_no_room_is_left_out_with_a_word_and_the_work_is_sav
     assert progress.state == "finished" and progress.pieces == 1
 
 
+def test_what_is_left_out_is_free_before_its_memory_is_given_back(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[weakref.ref[torch.Tensor]] = []
+    free: list[bool] = []
+
+    def full(*_: object) -> None:
+        held = torch.zeros(4)
+        made.append(weakref.ref(held))
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(train, "heldout_figures", full)
+    monkeypatch.setattr(train, "TICK_S", 0.0)
+    monkeypatch.setattr(devices, "give_back_memory", lambda _: free.append(all(one() is None for one in made)))
+    gc.collect()
+    gc.disable()
+    try:
+        control = Control()
+        for event in train_new(run_path, sprites, Classifier(), small_classifier(steps=3), CPU, control):
+            control.checkpoint_now = isinstance(event, LossChunk) and event.first_step == 0
+    finally:
+        gc.enable()
+    assert len(made) == 2 and free == [True] * 2  # after the first step, and at the end
+
+
 @pytest.fixture
 def measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     """New sprites are measured quickly, and often."""
