@@ -12,7 +12,7 @@ from tests.campaigns import tell
 from tests.campaigns.apart import in_own_process
 from tests.campaigns.full_disks import WORKS, fill_up, fill_up_settings
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 @pytest.mark.parametrize("name", WORKS)

@@ -35,7 +35,7 @@ from tests.engine.tools import CPU, of_kind
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(900),
+    pytest.mark.timeout(1800),
     pytest.mark.skipif(os.name == "nt", reason="Windows forks no process and knows no kill -9"),
 ]
 

@@ -1,0 +1,211 @@
+"""Ten hours of training in minutes: a clock that each step moves on, steps most of which are free, all else as it is.
+
+To be run in a process of its own.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import torch
+from torch import Tensor, nn
+
+from studio.core.config import TrainingConfig
+from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished, SamplesReady, Validated
+from studio.engine import catalogue, pace, train
+from studio.engine.history import RunReader, list_runs, read_history
+from studio.engine.model import Control
+from studio.engine.optim import Average, LossScaler
+from studio.engine.rundir import MOST_SAMPLES
+from studio.engine.train import train_new
+from studio.engine.training import Training
+from studio.recipes.base import Batch, Evaluation, Recipe, SampleSettings, Spec
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU
+
+_HOURS = 10
+_STEP_S, _VALIDATION_S, _TICK_S = 0.018, 0.4, 1.0  # by that clock
+_COMPUTED_EVERY = 64  # steps
+_LIST_EVERY, _READ_EVERY = 20, 500  # ticks
+_PARTS = 10  # of the run; the first is the warm-up
+
+_MOST_GROWN_BYTES = 24 << 20
+_MOST_GROWN_OBJECTS = 3000
+_MOST_SLOWER = 1.5
+_MOST_BYTES_A_STEP = 40  # of metrics.jsonl, which keeps every loss
+
+
+class _Clock:
+    """In place of `time`: steps move it on. is_free: the step that is taken now is to cost nothing."""
+
+    def __init__(self) -> None:
+        self.now_s, self.is_free = 0.0, False
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+    def make_steps_free(self) -> None:
+        """Of a training's steps, in this process, only every 64th is computed."""
+        add_gradients, nothing = train._add_gradients, torch.zeros(())
+
+        def take_step(training: Training, rng: torch.Generator) -> Tensor:
+            self.now_s += _STEP_S
+            self.is_free = training.step % _COMPUTED_EVERY != 0
+            return nothing if self.is_free else add_gradients(training, rng)
+
+        train._add_gradients = take_step
+        self._spare(torch.nn.utils, "clip_grad_norm_", nothing)
+        self._spare(torch.optim.AdamW, "step", None)
+        self._spare(LossScaler, "unscale_gradients", None)
+        self._spare(LossScaler, "judge", None)
+        self._spare(Average, "update", None)
+
+    def _spare(self, owner: Any, name: str, instead: Tensor | None) -> None:
+        call = getattr(owner, name)
+
+        def sparing(*arguments: Any, **named: Any) -> Any:
+            return instead if self.is_free else call(*arguments, **named)
+
+        sparing.hooked = True  # type: ignore[attr-defined] # torch is not to wrap it
+        setattr(owner, name, sparing)
+
+
+class _Scalar(nn.Module):
+    """One weight that is to become 1."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(()))
+
+
+class _Scalars(Recipe):
+    name = "scalar"
+    title = "One weight"
+    makes = "sprites"
+
+    def __init__(self, clock: _Clock) -> None:
+        self._clock = clock
+
+    def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
+        return _Scalar()
+
+    def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
+        return {"class": "_Scalar", "arguments": {}}
+
+    def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
+        return (network.weight - 1).square()  # type: ignore[operator,union-attr]
+
+    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
+        self._clock.now_s += _VALIDATION_S
+        return Evaluation({"loss": float(sum(batch.x.mean() for batch in batches))})
+
+    def sample(self, network: nn.Module, spec: Spec, settings: SampleSettings) -> Iterator[Tensor | None]:
+        for _ in range(settings.steps):
+            yield None
+        yield torch.zeros(len(settings.labels), 4, spec.size, spec.size)
+
+
+@dataclass
+class _Look:
+    """How much the process holds."""
+
+    memory_bytes: int
+    objects: int
+    handles: int
+
+
+def _look() -> _Look:
+    gc.collect()
+    process = psutil.Process()
+    return _Look(process.memory_info().rss, len(gc.get_objects()), process.num_fds())
+
+
+def train_for_ten_hours(place: Path) -> str:
+    """One run, which is listed and looked at all the while: what it takes stays as it was in its second hour."""
+    os.environ["STUDIO_HOME"] = str(place)
+    torch.set_num_threads(1)
+    clock = _Clock()
+    clock.make_steps_free()
+    recipe = _Scalars(clock)
+    catalogue.recipes()[recipe.name] = recipe
+    pace.time, train.TICK_S = clock, _TICK_S  # type: ignore[assignment,attr-defined]
+    sprites, config = (
+        make_sprites(per_class=8),
+        TrainingConfig(
+            minutes=60 * _HOURS, batch_size=4, holdout=0.2, optimizer="adamw", precision="fp32", checkpoint_every_s=15.0
+        ),
+    )
+    run = place / "runs" / "long"
+    events = train_new(run, sprites, recipe, config, CPU, Control())
+
+    counts = dict.fromkeys((LossChunk, SamplesReady, Validated, CheckpointSaved), 0)
+    reader: RunReader | None = RunReader()
+    work_s, ticks, list_s, lists = (np.zeros(_PARTS) for _ in range(4))
+    looks: list[_Look] = []
+    steps, longest_read_s = 0, 0.0
+    last: Event | None = None
+    read: Event | None = None
+    while True:
+        begun_s = time.thread_time()
+        event = next(events, None)
+        part = min(_PARTS - 1, int(_PARTS * clock.now_s / (3600 * _HOURS)))
+        work_s[part] += time.thread_time() - begun_s
+        if event is None:
+            break
+        last = event
+        if type(event) in counts:
+            counts[type(event)] += 1
+        if not isinstance(event, LossChunk):
+            continue
+        ticks[part] += 1
+        steps = event.first_step + len(event.losses)
+        if not counts[LossChunk] % _LIST_EVERY:
+            begun_s = time.thread_time()
+            ((listed,),) = (event.runs for event in list_runs())  # type: ignore[attr-defined]
+            assert listed.standing == "training"
+            list_s[part] += time.thread_time() - begun_s
+            lists[part] += 1
+        if not counts[LossChunk] % _READ_EVERY:
+            begun_s = time.thread_time()
+            assert reader is not None
+            (read,) = reader.read_run(run)
+            assert len(read.history.series["loss"].steps) == steps  # type: ignore[attr-defined]
+            longest_read_s = max(longest_read_s, time.thread_time() - begun_s)
+        if part >= 1 and not looks:
+            reader, read = None, None  # they hold the curves, 24 bytes a step
+            looks.append(_look())
+            reader = RunReader()
+    reader, read = None, None
+    looks.append(_look())
+    assert isinstance(last, RunFinished) and last.reason == "finished"
+
+    early, late = looks
+    grown = late.memory_bytes - early.memory_bytes, late.objects - early.objects, late.handles - early.handles
+    tick_ms, list_ms = 1000 * work_s / ticks, 1000 * list_s / lists
+    metrics_bytes = (run / "metrics.jsonl").stat().st_size
+    pictures, saved = list((run / "samples").iterdir()), list((run / "checkpoints").iterdir())
+    others_bytes = sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) - metrics_bytes
+    report = (
+        f"{clock.now_s / 3600:.1f} h of {steps:,} steps, {counts[LossChunk]:,} ticks, {counts[SamplesReady]:,} samples,"
+        f" {counts[Validated]:,} validations, {counts[CheckpointSaved]:,} checkpoints, {lists.sum():.0f} listings: "
+        f"memory {early.memory_bytes >> 20} -> {late.memory_bytes >> 20} MB, {early.objects:,} -> {late.objects:,} "
+        f"objects, {early.handles} -> {late.handles} open files; a tick with all that belongs to it {tick_ms[1]:.2f} "
+        f"-> {tick_ms[-1]:.2f} ms of CPU, a listing {list_ms[1]:.2f} -> {list_ms[-1]:.2f} ms, the longest look at the "
+        f"curves {1000 * longest_read_s:.0f} ms; on the disk {len(pictures)} pictures, {len(saved)} checkpoints, "
+        f"{metrics_bytes / steps:.1f} bytes a step of curves and {others_bytes >> 10} KB of all else"
+    )
+    assert steps > 1_000_000 and all(count > 1000 for count in counts.values()), report
+    assert grown[0] < _MOST_GROWN_BYTES and grown[1] < _MOST_GROWN_OBJECTS and grown[2] <= 0, report
+    assert tick_ms[-1] < _MOST_SLOWER * tick_ms[1] and list_ms[-1] < _MOST_SLOWER * list_ms[1], report
+    assert len(pictures) <= MOST_SAMPLES and len(saved) < 20, report
+    assert metrics_bytes < _MOST_BYTES_A_STEP * steps and others_bytes < 4 << 20, report
+    assert read_history(run).series["loss"].steps.tolist() == list(range(steps)), report
+    return report
