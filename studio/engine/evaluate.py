@@ -111,7 +111,8 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         if not len(real.heldout):
             raise UsageError("No sprites were held out.", "Train with a share of the sprites held out.")
         with devices.faults(model.device):
-            figures = heldout_figures(model, DeviceSprites(real.heldout, model.device))
+            heldout = DeviceSprites(real.heldout, model.device)
+            figures = heldout_figures(model, heldout, heldout_fit(heldout))
         yield figures
         return
     _check_counts(real)
@@ -128,9 +129,14 @@ def classes_to_draw(training: Sprites, count: int, seed: int) -> Labels:
     return training.labels[np.random.default_rng(seed).integers(len(training), size=count)]
 
 
-def heldout_figures(model: TrainedModel, heldout: DeviceSprites) -> Validated:
-    """The recipe's own figures on held-out sprites. Raises DeviceFullError."""
-    fit, found = AtOnce(model.device, min(_AT_ONCE, len(heldout)), model.spec.size), None
+def heldout_fit(heldout: DeviceSprites) -> AtOnce:
+    """How many of these sprites go through a network at once."""
+    return AtOnce(heldout.device, min(_AT_ONCE, len(heldout)), heldout.rgba.shape[-1])
+
+
+def heldout_figures(model: TrainedModel, heldout: DeviceSprites, fit: AtOnce) -> Validated:
+    """The recipe's own figures on held-out sprites, so many at once as fit. Raises DeviceFullError."""
+    found = None
     while found is None:
         with fit.room(), torch.no_grad(), devices.autocast(model.device.type, model.precision):
             batches = heldout.plain_batches(fit.count, len(heldout))

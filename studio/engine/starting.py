@@ -23,6 +23,7 @@ from studio.data.sprites import Sprites
 from studio.engine import catalogue, checkpoints, devices
 from studio.engine.batches import DeviceSprites, at_most, sampled
 from studio.engine.devices import Device
+from studio.engine.evaluate import heldout_fit
 from studio.engine.optim import Average, LossScaler, make_optimizers
 from studio.engine.pace import seldom, told
 from studio.engine.placing import placed
@@ -120,11 +121,11 @@ def _assemble(
     network = network.to(target).to(memory_format=torch.channels_last)
     if lacks := news_of_lacks(run.path):
         notices = [*notices, Notice("info", f"The drive of {run.path} can't do all that others can.", lacks)]
-    optimizers = make_optimizers(network, config, precision)
+    optimizers, on_device = make_optimizers(network, config, precision), DeviceSprites(heldout, target)
     return Training(
         run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
         device=target, device_name=device.name, precision=precision,
-        train_set=train_set, heldout=DeviceSprites(heldout, target),
+        train_set=train_set, heldout=on_device, heldout_fit=heldout_fit(on_device),
         network=network, average=Average(network, config.ema_halflife_sprites),
         optimizers=optimizers, scaler=LossScaler(network, optimizers, precision, target), sprites=sprites, split=split,
         train_sample=sample, heldout_sprites=heldout.rgba, style=load_style(run, record), notices=[*notices],

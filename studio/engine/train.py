@@ -35,6 +35,7 @@ from studio.engine.advice import advised
 from studio.engine.batches import step_seed
 from studio.engine.devices import Device
 from studio.engine.evaluate import heldout_figures
+from studio.engine.fitting import AtOnce
 from studio.engine.generate import GenerateSettings, draw, predict
 from studio.engine.history import read_history
 from studio.engine.holding import until_written
@@ -186,7 +187,7 @@ def validate(training: Training, control: Control) -> Events:
     if not len(training.heldout):
         return
     with training.left_out_if_full("figures of held-out sprites"):
-        training.validated = heldout_figures(training.model(), training.heldout)
+        training.validated = heldout_figures(training.model(), training.heldout, training.heldout_fit)
         yield from until_written(control, training.run.append, training.validated)
         yield training.validated
 
@@ -280,18 +281,19 @@ def _tended(make: Generator[Event, None, Training], path: Path, device: Device, 
                 raise
             take_care = functools.partial(Training.make_micro_batches_smaller, why=error.title)
         finally:
-            micro_batches, sound_checkpoints = training.micro_batches, training.sound_checkpoints
+            found_out = training.micro_batches, training.sound_checkpoints, training.heldout_fit
             del training
             devices.give_back_memory(target)
-        make = _taken_up_again(path, device, micro_batches, sound_checkpoints)
+        make = _taken_up_again(path, device, *found_out)
 
 
 def _taken_up_again(
-    path: Path, device: Device, micro_batches: MicroBatches, sound_checkpoints: int
+    path: Path, device: Device, micro_batches: MicroBatches, sound_checkpoints: int, heldout_fit: AtOnce
 ) -> Generator[Event, None, Training]:
     """The run at its newest checkpoint; what this process has found out about the device is not on disk, and stays."""
     training = yield from take_up(path, device)
     training.micro_batches, training.sound_checkpoints = micro_batches, sound_checkpoints
+    training.heldout_fit = heldout_fit
     return training
 
 

@@ -19,6 +19,7 @@ from studio.data.true_pixels import PixelStyle
 from studio.engine import checkpoints, devices
 from studio.engine.batches import DeviceSprites, TrainSet
 from studio.engine.checkpoints import CheckpointInfo
+from studio.engine.fitting import AtOnce
 from studio.engine.model import TrainedModel
 from studio.engine.optim import Average, LossScaler, learning_rate
 from studio.engine.rundir import Progress, RunDir, RunRecord, RunState
@@ -70,6 +71,7 @@ class Training:
     precision: str
     train_set: TrainSet
     heldout: DeviceSprites
+    heldout_fit: AtOnce  # how many of them the device has room for
     network: nn.Module
     average: Average
     optimizers: list[torch.optim.Optimizer]

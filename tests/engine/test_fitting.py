@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import itertools
+import math
 import weakref
 from pathlib import Path
 from typing import Any
@@ -23,15 +25,16 @@ from studio.core.events import (
     NumbersPredicted,
     QualityMeasured,
     RunFinished,
+    RunStarted,
     SamplesReady,
     Validated,
 )
 from studio.data.sprites import Sprites
 from studio.data.true_pixels import style_of
-from studio.engine import copies, devices, features, pace, quality, train
+from studio.engine import catalogue, copies, devices, features, pace, quality, train
 from studio.engine.batches import DeviceSprites
 from studio.engine.copies import nearest_training_sprites
-from studio.engine.evaluate import heldout_figures
+from studio.engine.evaluate import heldout_figures, heldout_fit
 from studio.engine.features import FeatureNetwork
 from studio.engine.fitting import AtOnce
 from studio.engine.generate import load_model, predict
@@ -122,6 +125,33 @@ def test_fault_33_what_finds_no_room_is_left_out_with_a_word_and_the_work_is_sav
     ]
     progress = RunDir(run_path).progress()
     assert progress.state == "finished" and progress.pieces == 1
+
+
+def test_what_fits_is_found_out_once_for_all_validations_and_over_a_step_back(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room, control, events = _Room(1), Control(), list[Event]()
+    step, calls = torch.optim.AdamW.step, itertools.count()
+
+    def full_at_times(optimizer: torch.optim.AdamW, *arguments: Any) -> Any:
+        if next(calls) == 2:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return step(optimizer, *arguments)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", full_at_times)
+    monkeypatch.setattr(train, "TICK_S", 0.0)
+    monkeypatch.setattr(
+        train, "_heldout_samples", lambda training, _: SamplesReady(training.step, sprites.rgba[:0], ())
+    )
+    recipe = _limited(Classifier, room, monkeypatch)
+    monkeypatch.setitem(catalogue.recipes(), recipe.name, recipe)
+    config = small_classifier(steps=6, batch_size=2, holdout=0.5)
+    for event in train_new(run_path, sprites, recipe, config, CPU, control):
+        events.append(event)
+        control.checkpoint_now |= isinstance(event, LossChunk)
+    begun, again = of_kind(events, RunStarted)
+    assert begun.heldout_count > 1 and len(of_kind(events, Validated)) >= 6 and again.first_step > 0
+    assert room.refused == int(math.log2(begun.heldout_count))  # halved until it was one
 
 
 def test_what_is_left_out_is_free_before_its_memory_is_given_back(
@@ -238,7 +268,8 @@ def test_fewer_sprites_than_are_worked_on_at_once_are_not_tried_again_in_the_sam
     room, spec, config = _Room(2), Spec.of(sprites), small_classifier()
     network = _limited(Classifier, room, monkeypatch).build(config, spec).eval()
     model = TrainedModel(Classifier(), config, spec, network, DEVICE, "fp32", 0, "some", style_of(sprites))
-    heldout_figures(model, DeviceSprites(sprites.take(range(5)), DEVICE))
+    heldout = DeviceSprites(sprites.take(range(5)), DEVICE)
+    heldout_figures(model, heldout, heldout_fit(heldout))
     assert room.refused == 1  # of five; then two at a time
     list(predict(model, sprites.rgba[:5]))
     assert room.refused == 2
