@@ -48,6 +48,7 @@ class Gathered:
     def __init__(self, files: Sequence[Found], folder: Path | None) -> None:
         self.sizes: Counter[tuple[int, int]] = Counter()  # of what can be seen, by (width, height)
         self.seen: dict[int, tuple[Seen, ...]] = {}  # of pictures that may be sheets, by the number of the file
+        self._first_row: dict[int, int] = {}  # of the same files
         self._files, self._pixels = files, Scratch(folder)
         self._file_of, self._place = array("I"), array("q")
         self._size, self._visible = array("I"), array("I")  # width and height, one after the other
@@ -58,12 +59,12 @@ class Gathered:
     def put(self, number: int, reading: Reading) -> None:
         """Take over what came of the file of that number. Raises OSError when there is no room for its pixels."""
         with self._lock:
+            if reading.seen:
+                self.seen[number], self._first_row[number] = reading.seen, len(self._place)
             for shape in reading.shapes:
                 self._put_shape(number, shape)
             if reading.left_out or reading.remarks:
                 self._about[number] = _AboutFile(reading.left_out, reading.remarks)
-            if reading.seen:
-                self.seen[number] = reading.seen
 
     def forget(self, numbers: Collection[int]) -> None:
         """Drop what came of these files: they are to be read once more, in another way."""
@@ -79,8 +80,8 @@ class Gathered:
             self._about.pop(number, None)
 
     def size_of(self, number: int) -> tuple[int, int]:
-        """Width and height of the one picture of that file."""
-        return self._sides(self._size, self._file_of.index(number))
+        """Width and height of the one picture of a file in `seen`."""
+        return self._sides(self._size, self._first_row[number])
 
     def close(self) -> None:
         """Let go of the pixels."""

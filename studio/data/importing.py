@@ -174,10 +174,12 @@ def _asked_for(gathered: Gathered, sheets: Mapping[int, Seen], size: int) -> dic
 
     Those that are larger than the canvas that was asked for, or all of them where no other is one.
     """
-    asked = {}
+    asked: dict[int, Seen] = {}
+    if sheets and not size:
+        return asked
     for number, seen in gathered.seen.items():
-        too_large = max(gathered.size_of(number)) > size > 0
-        if number not in sheets and (too_large or not (size or sheets)) and (sheet := likely(seen)):
+        sheet = None if number in sheets else likely(seen)
+        if sheet is not None and (not size or max(gathered.size_of(number)) > size):
             asked[number] = sheet
     return asked
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,14 @@ import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError
+from studio.data import importing
 from studio.data.findings import findings_of
+from studio.data.gathering import Gathered
 from studio.data.grids import Grid
 from studio.data.imported import ImportOptions, SpritesImported
+from studio.data.reading import Reading, Shape
 from studio.data.recognising import Seen, elect, look
+from studio.data.sources.base import Found
 from tests.data.composing import Composed, Composer, animated, celled, demo_sprites, frames_of, laid, trimmed
 from tests.data.making import Pixels, imported, notes, reasons, sprite, write
 
@@ -150,3 +155,23 @@ def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, s
     assert not imported(tmp_path).sheets
     assert "pair.png" in imported(tmp_path, size=64, sheets="grid").sprites.names
     assert "pair.png#r1 c1" in imported(tmp_path, size=24, sheets="grid").sprites.names
+
+
+class _Unsearched(array):  # type: ignore[type-arg]
+    def index(self, *_: object) -> int:
+        raise AssertionError("All rows are gone through for one file.")
+
+
+def test_the_size_of_a_picture_that_may_be_a_sheet_is_known_without_a_search() -> None:
+    files = [Found(f"/{number}.png", f"{number}.png", (), "", frozenset(), 0, 0) for number in range(3)]
+    gathered, seen = Gathered(files, None), (Seen(Grid(8, 8), 4, 0.0, 0.0),)
+    for number, width, several in ((2, 64, seen), (0, 16, ()), (1, 32, seen)):
+        shape = Shape("", (), "", (width, 16), (width, 16), None, ())
+        gathered.put(number, Reading(files[number], [shape], seen=several))
+    gathered._file_of = _Unsearched("I", gathered._file_of)
+    assert (gathered.size_of(2), gathered.size_of(1)) == ((64, 16), (32, 16))
+    assert importing._asked_for(gathered, {}, 32) == {2: seen[0]}
+    assert importing._asked_for(gathered, {}, 0) == {2: seen[0], 1: seen[0]}
+    assert importing._asked_for(gathered, {2: seen[0]}, 16) == {1: seen[0]}
+    assert not importing._asked_for(gathered, {2: seen[0]}, 0)
+    gathered.close()
