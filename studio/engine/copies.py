@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.events import Event, Progress, Rgba
-from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine.batches import on_device, to_input
 from studio.engine.fitting import AtOnce
@@ -28,13 +27,6 @@ class Nearest:
 
     index: Indices
     is_copy: NDArray[np.bool_]
-
-
-def nearest_training_sprites(
-    sprites: Rgba, training: Sprites, indices: Indices | None, device: torch.device
-) -> Nearest:
-    """What `look_for_copies` returns, in one go."""
-    return returned(look_for_copies(sprites, training, indices, device))
 
 
 def look_for_copies(

@@ -223,7 +223,7 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
         if precision == "fp16":
             scaler.unscale_gradients()
             norm = torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            scaler.judge(torch.stack([loss.detach(), norm]))
+            scaler.update(torch.stack([loss.detach(), norm]))
         optimizer.step()
         optimizer.zero_grad()
         if not torch.isfinite(loss.detach()).item():

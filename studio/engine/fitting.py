@@ -40,7 +40,7 @@ class AtOnce:
 
         Raises DeviceFullError when one sprite is too many.
         """
-        if self._was_full:  # not before here is what failed free again: its error held it
+        if self._was_full:  # only now: as long as its error was handled, what had failed was kept in memory by it
             devices.give_back_memory(self._device)
         self._was_full = False
         try:

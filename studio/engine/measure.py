@@ -106,7 +106,7 @@ def _steps(
                 has_gradients = True
         scaler.unscale_gradients()
         norm = torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
-        scaler.judge(torch.stack([loss.detach(), norm]))
+        scaler.update(torch.stack([loss.detach(), norm]))
         for optimizer in optimizers:
             optimizer.step()
         devices.synchronize(target)

@@ -134,10 +134,11 @@ class LossScaler:
             gradients = [weight.grad for weight in self._weights if weight.grad is not None]
             torch._foreach_mul_(gradients, 1 / self._state["scale"])
 
-    def judge(self, seen: Tensor) -> None:
-        """Decide on the step to be taken from float32 [2] on the device: its loss, and the norm of its gradient.
+    def update(self, seen: Tensor) -> None:
+        """Have the optimizers skip the step if it is not finite; in fp16, update the scale.
 
-        The norm becomes 0 where the step is skipped because the scale was too large.
+        seen: float32 [2] on the device: the step's loss and the norm of its gradient. The norm becomes 0 where the step
+        is skipped because the scale was too large.
         """
         if not self._state:
             self._note_broken(seen)

@@ -105,7 +105,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
             with devices.faults(training.device, full=StepTooLargeError):
                 scaler.unscale_gradients()
                 seen[1, i] = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)
-                scaler.judge(seen[:, i])
+                scaler.update(seen[:, i])
                 for optimizer in optimizers:
                     optimizer.step()
             training.network.zero_grad(set_to_none=True)
@@ -161,7 +161,7 @@ def _add_gradients(training: Training, rng: torch.Generator) -> Tensor:
             if training.step_is_too_large():
                 raise
             training.make_micro_batches_smaller(error.title)
-        # Not before here is what has failed free again: its error holds it.
+        # Not inside the except clause: as long as the error is handled, it keeps what has failed in memory.
         training.network.zero_grad(set_to_none=True)
         devices.give_back_memory(training.device)
 

@@ -34,16 +34,16 @@ class MicroBatches:
 
     def __init__(self, count: int = 1) -> None:
         self.count = count
-        self._sound = 0  # checkpoints since the last change
+        self._checkpoints_since = 0  # the last change of `count`
         self._patience = SOUND_CHECKPOINTS  # before fewer are tried
         self._on_trial = False  # fewer, since the last checkpoint
 
-    def make_smaller(self) -> bool:
+    def double(self) -> bool:
         """Take twice as many. False when that was to be expected: it was only a trial whether fewer would do."""
         was_trial = self._on_trial
         if was_trial:
             self._patience *= 2
-        self.count, self._sound, self._on_trial = 2 * self.count, 0, False
+        self.count, self._checkpoints_since, self._on_trial = 2 * self.count, 0, False
         return not was_trial
 
     def checkpoint_saved(self) -> bool:
@@ -51,9 +51,9 @@ class MicroBatches:
         went_well, self._on_trial = self._on_trial, False
         if went_well:
             self._patience = SOUND_CHECKPOINTS
-        self._sound += 1
-        if self.count > 1 and self._sound >= self._patience:
-            self.count, self._sound, self._on_trial = self.count // 2, 0, True
+        self._checkpoints_since += 1
+        if self.count > 1 and self._checkpoints_since >= self._patience:
+            self.count, self._checkpoints_since, self._on_trial = self.count // 2, 0, True
         return went_well
 
 
@@ -203,11 +203,11 @@ class Training:
 
     def make_micro_batches_smaller(self, why: str) -> None:
         """Take a batch in twice as many micro-batches from here on; their gradients are added up."""
-        if self.micro_batches.make_smaller():
+        if self.micro_batches.double():
             self._say_how_it_goes_on(why, f"with batches {_in_parts(self.micro_batches.count)}")
 
     def say_how_it_was_left(self) -> None:
-        """Nothing has gone wrong now; what did before still shows."""
+        """Say of a run that is resumed that its batches are still taken in parts, if they are."""
         if self.micro_batches.count > 1:
             title = f"Batches are still taken {_in_parts(self.micro_batches.count)}: the device had no room for more."
             self.notices.append(Notice("info", title, "Larger parts are tried again after a while."))
@@ -234,7 +234,7 @@ class Training:
         self._holds_too_much = True
 
     def give_back_memory(self) -> None:
-        """Let other programs have the memory of work that was left out. While that work ends, its error holds it."""
+        """Let other programs have the memory of work that was left out, once its error, which kept it, is gone."""
         if self._holds_too_much:
             devices.give_back_memory(self.device)
             self._holds_too_much = False

@@ -24,7 +24,6 @@ from studio.core.process import prepare_for_training
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine import catalogue
-from studio.engine.copies import nearest_training_sprites
 from studio.engine.devices import Device, choose, detect, resolve_precision
 from studio.engine.evaluate import classes_to_draw
 from studio.engine.features import SpriteFeatures, features_of
@@ -32,6 +31,7 @@ from studio.engine.generate import GenerateSettings, draw
 from studio.engine.model import Control
 from studio.engine.scores import kid
 from studio.engine.train import train_new
+from tests.engine.tools import nearest_training_sprites
 
 DRAWN = 256
 A_CLASS = 20  # sprites, on average

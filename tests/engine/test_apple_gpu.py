@@ -14,7 +14,6 @@ from studio.core.events import RunFinished, Validated
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.copies import nearest_training_sprites
 from studio.engine.devices import Device
 from studio.engine.features import features_of
 from studio.engine.generate import GenerateSettings, generate, load_model, predict
@@ -25,7 +24,7 @@ from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 from studio.recipes.regression import Regression
 from tests.engine.apple_gpu import MPS, AppleGpu
-from tests.engine.tools import of_kind, small_classifier, small_generator, small_regression
+from tests.engine.tools import nearest_training_sprites, of_kind, small_classifier, small_generator, small_regression
 
 GPU = Device("mps", "mps", "Apple GPU", 1 << 30, 1 << 30)
 

@@ -7,7 +7,8 @@ import torch
 from studio.data.sprites import Sprites
 from studio.engine import copies
 from studio.engine.batches import to_input
-from studio.engine.copies import Nearest, nearest_training_sprites
+from studio.engine.copies import Nearest
+from tests.engine.tools import nearest_training_sprites
 
 CPU = torch.device("cpu")
 

@@ -33,7 +33,6 @@ from studio.data.sprites import Sprites
 from studio.data.true_pixels import style_of
 from studio.engine import catalogue, copies, devices, features, pace, quality, train
 from studio.engine.batches import DeviceSprites
-from studio.engine.copies import nearest_training_sprites
 from studio.engine.evaluate import heldout_figures, heldout_fit
 from studio.engine.features import FeatureNetwork
 from studio.engine.fitting import AtOnce
@@ -46,7 +45,14 @@ from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 from studio.recipes.regression import Regression
 from tests.conftest import make_sprites, with_numbers
-from tests.engine.tools import CPU, of_kind, small_classifier, small_generator, small_regression
+from tests.engine.tools import (
+    CPU,
+    nearest_training_sprites,
+    of_kind,
+    small_classifier,
+    small_generator,
+    small_regression,
+)
 
 DEVICE = torch.device("cpu")
 CONFIGS = {"generator": small_generator, "classifier": small_classifier, "regression": small_regression}

@@ -106,7 +106,7 @@ def fp16_step(network: nn.Module, optimizers: list[torch.optim.Optimizer], scale
     (scaler.scaled(loss) * times).backward()
     scaler.unscale_gradients()
     seen = torch.stack([loss.detach(), nn.utils.clip_grad_norm_(network.parameters(), 1.0)])
-    scaler.judge(seen)
+    scaler.update(seen)
     for optimizer in optimizers:
         optimizer.step()
     network.zero_grad()
@@ -137,7 +137,7 @@ def test_the_scale_adapts_and_a_skipped_step_leaves_everything_alone(monkeypatch
 def test_what_no_scale_mends_breaks_the_run_at_once_in_fp16() -> None:
     network, optimizers, scaler = tiny_fp16()
     seen = torch.tensor([torch.nan, 1.0])
-    scaler.judge(seen)
+    scaler.update(seen)
     before = [weight.detach().clone() for weight in network.parameters()]
     fp16_step(network, optimizers, scaler, 1.0)  # sound, but after one that was not
     assert all(torch.equal(*pair) for pair in zip(before, network.parameters(), strict=True))
@@ -145,7 +145,7 @@ def test_what_no_scale_mends_breaks_the_run_at_once_in_fp16() -> None:
 
 def test_checkpoints_of_other_precisions_have_no_scale_and_are_read() -> None:
     *_, scaler = tiny_fp16()
-    scaler.judge(torch.tensor([1.0, torch.inf]))
+    scaler.update(torch.tensor([1.0, torch.inf]))
     kept = scaler.tensors()
     network, optimizers, again = tiny_fp16()
     again.load({})

@@ -15,7 +15,6 @@ from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, Qualit
 from studio.core.generators import returned
 from studio.data import packed
 from studio.engine import batches, checkpoints, copies, features, pace, quality, train
-from studio.engine.copies import nearest_training_sprites
 from studio.engine.features import features_of
 from studio.engine.generate import GenerateSettings, draw, load_model
 from studio.engine.history import read_history
@@ -26,7 +25,7 @@ from studio.engine.scores import kid
 from studio.engine.split import split_of
 from studio.recipes.generator import GeneratorConfig
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, nearest_training_sprites, of_kind, train_classifier, train_generator
 
 SPRITES = make_sprites(60)  # of two classes: 24 are held out
 

@@ -286,9 +286,9 @@ def test_trials_of_larger_parts_become_rarer_while_they_fail() -> None:
         assert parts.checkpoint_saved() is False
         if parts.count == 2:
             trials.append(checkpoint)
-            assert parts.make_smaller() is False
+            assert parts.double() is False
     assert trials == [9, 29, 69] and parts.count == 4
-    assert parts.make_smaller() is True and parts.count == 8
+    assert parts.double() is True and parts.count == 8
 
 
 def test_a_trial_that_fails_in_the_optimizer_makes_the_next_ones_rarer_too(

@@ -8,12 +8,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+import torch
 
 from studio.core.events import Event, Events, Rgba
+from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine import pace, train
+from studio.engine.copies import Nearest, look_for_copies
 from studio.engine.devices import Device
 from studio.engine.model import Control
+from studio.engine.split import Indices
 from studio.engine.train import train_new
 from studio.recipes.classifier import Classifier, ClassifierConfig
 from studio.recipes.generator import Generator, GeneratorConfig
@@ -60,6 +64,13 @@ def train_classifier(path: Path, sprites: Sprites, control: Control | None = Non
 def train_regression(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
     """The events of a small regression's training."""
     return train_new(path, sprites, Regression(), small_regression(**changes), CPU, control or Control())
+
+
+def nearest_training_sprites(
+    sprites: Rgba, training: Sprites, indices: Indices | None, device: torch.device
+) -> Nearest:
+    """What `look_for_copies` returns, in one go."""
+    return returned(look_for_copies(sprites, training, indices, device))
 
 
 class Clock:
