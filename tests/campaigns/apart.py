@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
 from typing import Any
 
 from tests.campaigns.works import LIBRARIES
 
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(LIBRARIES)
+
+@functools.cache
+def server() -> ForkServerContext:
+    """What makes such processes; Windows has none."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(LIBRARIES)
+    return context
 
 
 def in_own_process(work: Callable[..., str], *arguments: Any) -> str:
     """What `work` returns, from a process that ends with it; what goes wrong there fails the test with its words."""
-    ours, theirs = SERVER.Pipe(duplex=False)
-    process = SERVER.Process(target=_report, args=(theirs, work, arguments))
+    ours, theirs = server().Pipe(duplex=False)
+    process = server().Process(target=_report, args=(theirs, work, arguments))
     process.start()
     theirs.close()
     try:

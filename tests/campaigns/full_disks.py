@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -192,6 +191,8 @@ _CHECKS: dict[str, Callable[[Path, _Attempt, Files, Files, _Attempt], None]] = {
 
 def fill_up_settings(place: Path) -> str:
     """What the window remembers, on a disk that takes so many bytes of a file and no more."""
+    import resource  # Windows has none
+
     from studio.app.settings import Settings
 
     place.mkdir()

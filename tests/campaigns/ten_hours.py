@@ -140,7 +140,7 @@ def train_for_ten_hours(place: Path) -> str:
     sprites, config = (
         make_sprites(per_class=8),
         TrainingConfig(
-            minutes=60 * _HOURS, batch_size=4, holdout=0.2, optimizer="adamw", precision="fp32", checkpoint_every_s=15.0
+            minutes=60 * _HOURS, batch_size=4, holdout=0.2, optimizer="adamw", precision="fp32", checkpoint_every_s=20.0
         ),
     )
     run = place / "runs" / "long"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("resource", reason="Windows forks no process and has no limits of this kind")
 
 from tests.campaigns import tell
 from tests.campaigns.apart import in_own_process
 from tests.campaigns.full_disks import WORKS, fill_up, fill_up_settings
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),
+    pytest.mark.skipif(os.name == "nt", reason="Windows forks no process and has no limits of this kind"),
+]
 
 
 @pytest.mark.parametrize("name", WORKS)

@@ -29,7 +29,7 @@ from studio.engine.generate import load_model
 from studio.engine.history import list_runs, read_history, summarise
 from studio.engine.rundir import RunDir
 from tests.campaigns import tell
-from tests.campaigns.apart import SERVER
+from tests.campaigns.apart import server
 from tests.campaigns.works import EXPORTS, INTERVAL, KINDS, STEPS, live, make_folder, plain
 from tests.engine.tools import CPU, of_kind
 
@@ -58,8 +58,8 @@ class Life:
 
 def lead(name: str, folder: Path, at_call: int | None = None, after_s: float | None = None) -> Life:
     """One process that works, until it is done, or until its call of this number or its moment `after_s`."""
-    ours, theirs = SERVER.Pipe(duplex=False)
-    process = SERVER.Process(target=live, args=(name, folder, at_call, theirs))
+    ours, theirs = server().Pipe(duplex=False)
+    process = server().Process(target=live, args=(name, folder, at_call, theirs))
     process.start()
     theirs.close()
     life = Life()
