@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import os
 import random
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +53,18 @@ def _pin_torch() -> None:
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)
     assert modes == (True, torch.float32), "A job left torch's modes changed."
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fault 30: whatever a test does, it does without a network; who asks for one is refused."""
+
+    def refuse(*arguments: object, **named: object) -> None:
+        raise OSError(errno.ENETUNREACH, "Network is unreachable")
+
+    for asking in ("connect", "connect_ex", "sendto"):
+        monkeypatch.setattr(socket.socket, asking, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
 def make_sprites(per_class: int = 12, size: int = 8, classes: int = 2, seed: int = 0) -> Sprites:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import socket
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping
@@ -270,3 +271,10 @@ def test_the_engine_leaves_qt_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_fault_30_tests_have_no_network() -> None:
+    with socket.socket() as asking, pytest.raises(OSError, match="unreachable"):
+        asking.connect(("127.0.0.1", 9))
+    with pytest.raises(OSError, match="unreachable"):
+        socket.create_connection(("example.org", 80), timeout=1)

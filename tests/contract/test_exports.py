@@ -109,7 +109,7 @@ def test_a_file_that_differs_is_not_left_behind(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_in_the_way_is_replaced(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
+def test_fault_29_nothing_in_the_way_is_replaced(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     target = tmp_path / f"model{form.suffix}"
     occupied = (target, *form.companions(target))
     for path in occupied:
