@@ -289,13 +289,10 @@ def test_marks_are_named_under_the_crosshair_and_the_best_is_one(plot: LossPlot)
 
 
 def test_colours_follow_the_theme(plot: LossPlot, qapp: QApplication) -> None:
-    try:
-        for scheme, colours in (("dark", theme.DARK), ("light", theme.LIGHT)):
-            theme.apply(qapp, "dark" if scheme == "dark" else "light")
-            image = plot.grab().toImage()
-            assert image.pixelColor(image.width() - 30, image.height() // 2).name() == colours.surface
-    finally:
-        qapp.setStyleSheet("")
+    for scheme, colours in (("dark", theme.DARK), ("light", theme.LIGHT)):
+        theme.apply(qapp, "dark" if scheme == "dark" else "light")
+        image = plot.grab().toImage()
+        assert image.pixelColor(image.width() - 30, image.height() // 2).name() == colours.surface
 
 
 def test_every_control_says_what_it_is(plot: LossPlot) -> None:
