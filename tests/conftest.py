@@ -6,6 +6,7 @@ import dataclasses
 import errno
 import os
 import random
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -25,6 +26,17 @@ THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", "1"))
 
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes, and links for administrators alone")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _signals_as_in_a_terminal() -> None:
+    """`nohup` has SIGHUP ignored and a shell's background SIGINT, by the tests and by every process that they start."""
+    for number, action in (
+        (signal.SIGINT, signal.default_int_handler),
+        (getattr(signal, "SIGHUP", None), signal.SIG_DFL),
+    ):
+        if number is not None and signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, action)
 
 
 @pytest.fixture(autouse=True)
