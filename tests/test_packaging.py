@@ -102,7 +102,7 @@ def test_the_script_draws_the_icon_that_is_bundled(tmp_path: Path) -> None:
 
 
 def _desktop_entry() -> str:
-    from studio.app.studio import DESKTOP_ENTRY
+    from studio.app.application import DESKTOP_ENTRY
 
     return DESKTOP_ENTRY
 

@@ -21,7 +21,7 @@ from PySide6.QtCore import QThread
 from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
-from studio.app.studio import Studio
+from studio.app.application import Studio
 from studio.core import places
 from studio.core.events import Rgba
 

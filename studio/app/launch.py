@@ -1,4 +1,7 @@
-"""Starting the window, and leaving it. Qt is imported here once it is known that it will not end the process."""
+"""Starting the window, and leaving it; or saying in words why no window can open here, before Qt ends the process.
+
+Qt is imported once it is known that it will not.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.app import screen
 from studio.core import logs
 from studio.core.process import prepare_for_training
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QMessageLogContext, QtMsgType
+
+
+import ctypes
+import importlib.util
+import os
+import re
 
 _log = logging.getLogger(__name__)
 _LEVELS = {
@@ -28,7 +36,7 @@ _LEVELS = {
 def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
     """Open the window and return its exit code. `demo` opens the demo sprites and trains on them for three minutes."""
     logs.start()
-    problem = screen.why_not()
+    problem = why_not()
     if problem:
         _log.error(problem)
         sys.stderr.write(f"{problem}\n")
@@ -42,7 +50,7 @@ def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
     qInstallMessageHandler(_keep_message)
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
-    from studio.app.studio import Studio
+    from studio.app.application import Studio
 
     _log.info("The window opens on '%s'.", app.platformName())
     try:
@@ -57,3 +65,77 @@ def _keep_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> No
     """Log what Qt says, and say it as Qt does."""
     _log.log(_LEVELS.get(kind.name, logging.WARNING), "Qt: %s", text)
     sys.stderr.write(f"{text}\n")
+
+
+_PACKAGES = (
+    "libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 "
+    "libxcb-image0 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xfixes0 libxcb-xkb1 libxkbcommon-x11-0 "
+    "libx11-xcb1 fonts-dejavu-core"
+)
+_INSTALL = f"On Debian and Ubuntu: sudo apt install {_PACKAGES}"
+_QT_LIBRARIES = ("Qt6Core", "Qt6Gui", "Qt6Widgets", "Qt6Svg")
+_MISSING = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object")
+
+
+def has_screen() -> bool:
+    """Whether there is a screen that answers, or a platform of Qt's that needs none."""
+    if sys.platform != "linux" or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("QT_QPA_PLATFORM"):
+        return True
+    return bool(os.environ.get("DISPLAY")) and _display_answers()
+
+
+def why_not() -> str:
+    """Why no window can open: one sentence and what to do; empty when one can."""
+    if importlib.util.find_spec("PySide6") is None:
+        return "PySide6 is not installed. Install it with: pip install PySide6-Essentials"
+    if not has_screen():
+        return "There is no screen here. The command line does the same work: try 'studio --help'."
+    return missing_library()
+
+
+def missing_library() -> str:
+    """What to install when a system library that Qt loads is not there; empty when all are."""
+    spec = importlib.util.find_spec("PySide6")
+    if sys.platform != "linux" or spec is None or spec.origin is None:
+        return ""
+    qt = Path(spec.origin).parent / "Qt"
+    libraries = [qt / "lib" / f"lib{name}.so.6" for name in _QT_LIBRARIES]
+    if _uses_xcb():
+        libraries.append(qt / "plugins" / "platforms" / "libqxcb.so")
+    for library in libraries:
+        problem = _problem_of(library)
+        if problem:
+            return f"The window needs {problem}, a system library that is not installed. {_INSTALL}"
+    return ""
+
+
+def _display_answers() -> bool:
+    """Whether an X server is behind DISPLAY: Qt would abort where there is none."""
+    try:
+        xcb = ctypes.CDLL("libxcb.so.1")
+    except OSError:
+        return True  # a library that is missing has its own message
+    xcb.xcb_connect.restype = ctypes.c_void_p
+    xcb.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+    xcb.xcb_connection_has_error.argtypes = xcb.xcb_disconnect.argtypes = [ctypes.c_void_p]
+    connection = xcb.xcb_connect(None, None)
+    answers = not xcb.xcb_connection_has_error(connection)
+    xcb.xcb_disconnect(connection)
+    return answers
+
+
+def _uses_xcb() -> bool:
+    chosen = os.environ.get("QT_QPA_PLATFORM", "")
+    return chosen.startswith("xcb") or (not chosen and not os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _problem_of(library: Path) -> str:
+    """The name of what `library` can't be loaded without; empty when it loads, or fails for another reason."""
+    if not library.exists():
+        return ""
+    try:
+        ctypes.CDLL(str(library))
+    except OSError as error:
+        found = _MISSING.search(str(error))
+        return found.group(1) if found else ""
+    return ""

@@ -1,4 +1,4 @@
-"""The window: pages, menus, shortcuts. Wiring only."""
+"""The window: pages, menus, notices, what may be dropped. Wiring only."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
-from studio.app import parts
-from studio.app.commands import Commands
-from studio.app.farewell import Farewell
-from studio.app.menus import Menus
-from studio.app.notices import NoticeBar
+from studio.app.actions import Commands, Menus, Rail
+from studio.app.close_guard import Farewell
+from studio.app.notifications import NoticeBar
 from studio.app.pages.base import Page
-from studio.app.pages.generate import GeneratePage
-from studio.app.pages.runs import RunsPage
-from studio.app.pages.sprites import SpritesPage
-from studio.app.pages.train import TrainPage
-from studio.app.rail import Rail
-from studio.app.session import Session
-from studio.app.status import StatusLine
+from studio.app.pages.generate.page import GeneratePage
+from studio.app.pages.runs.page import RunsPage
+from studio.app.pages.sprites.page import SpritesPage
+from studio.app.pages.train.page import TrainPage
+from studio.app.state.session import Session
+from studio.app.status_bar import StatusLine
 from studio.app.theme import Theme
+from studio.app.widgets import factory
+from studio.core.events import Notice
+
+_NO_SPRITES = Notice("info", "There are no samples to save yet.", "Train a model or generate sprites first.")
+_NO_MODEL = Notice("info", "There is no model to export yet.", "Train one, or choose a run on the Runs page.")
 
 
 class Window(QMainWindow):
@@ -55,9 +57,9 @@ class Window(QMainWindow):
         for page in self.pages.values():
             self._stack.addWidget(page)
             page.page_wanted.connect(self.show_page)
-        body = parts.row(self.rail, parts.column(self.notices, self._stack, spacing=0), spacing=0)
+        body = factory.row(self.rail, factory.column(self.notices, self._stack, spacing=0), spacing=0)
         body.setStretch(1, 1)
-        self.setCentralWidget(parts.panel(body))
+        self.setCentralWidget(factory.panel(body))
         self._stack.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
         self._stack.setFocus()
         self.status = StatusLine(session)
@@ -71,7 +73,13 @@ class Window(QMainWindow):
         self.restoreGeometry(session.settings.layout("window"))
 
     def _connect(self) -> None:
-        session = self.session
+        session, menus = self.session, self.menus
+        self._commands.open_wanted.connect(self.open_paths)
+        menus.page_wanted.connect(self.show_page)
+        menus.save.triggered.connect(self._save)
+        menus.export.triggered.connect(self._export)
+        menus.start.triggered.connect(self._start)
+        menus.quit.triggered.connect(self.close)
         session.dispatcher.failed.connect(self.notices.show_failure)
         session.dispatcher.noticed.connect(self.notices.show_notice)
         session.training.halt_withdrawn.connect(self.notices.withdraw)
@@ -91,6 +99,7 @@ class Window(QMainWindow):
         self.rail.show_page(name)
         self._stack.setCurrentWidget(page)
 
+    @Slot(object)
     def open_paths(self, paths: Sequence[Path]) -> None:
         """Open dropped files and folders as sprites."""
         self.show_page("sprites")
@@ -122,6 +131,23 @@ class Window(QMainWindow):
     def _close_now(self) -> None:
         self._may_close = True
         self.close()
+
+    @Slot()
+    def _start(self) -> None:
+        self.show_page("train")
+        self.train.start()
+
+    @Slot()
+    def _save(self) -> None:
+        pages = (self.page(), self.generate, self.train)
+        if not any(page.save_samples() for page in pages):
+            self.session.dispatcher.noticed.emit(_NO_SPRITES)
+
+    @Slot()
+    def _export(self) -> None:
+        pages = (self.page(), self.train, self.runs)
+        if not any(page.export_model() for page in pages):
+            self.session.dispatcher.noticed.emit(_NO_MODEL)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Close, or ask first."""

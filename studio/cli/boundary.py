@@ -14,9 +14,8 @@ from collections.abc import Sequence
 
 from studio.cli.interrupts import ending
 from studio.core import logs
-from studio.core.errors import StudioError, UsageError
+from studio.core.errors import StudioError, UsageError, in_words
 from studio.core.events import JobFailed
-from studio.core.failures import in_words
 from studio.core.process import prepare_for_training
 
 _log = logging.getLogger(__name__)

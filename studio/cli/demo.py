@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli import window
+from studio.cli.arguments import import_with
 from studio.cli.boundary import DONE, INTERRUPTED
-from studio.cli.finding import import_with
+from studio.cli.generate import save_sprites
+from studio.cli.messages import argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.cli.training import to_the_end
-from studio.cli.using import save_sprites
-from studio.cli.words import argument, finished
+from studio.cli.train import to_the_end
 from studio.core import files, places
 from studio.core.errors import UsageError
 from studio.core.events import Exported, RunFinished, SpritesGenerated
 from studio.core.wording import agreement, count
-from studio.data.imported import ImportOptions
+from studio.data.options import ImportOptions
 from studio.data.sprites import Sprites
-from studio.engine.compare import LOSS
+from studio.engine.runs.compare import LOSS
 
 if TYPE_CHECKING:
     from studio.engine.devices import Device

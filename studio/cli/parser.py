@@ -116,7 +116,7 @@ def _demo(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
 
 
 def _devices(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(commands, "devices", "list the devices that can train here", "looking")
+    parser = _command(commands, "devices", "list the devices that can train here", "runs")
     parser.add_argument("--measure", action="store_true", help="time real training steps on each")
     parser.add_argument("--recipe", default="generator", metavar="NAME", help="what to measure (default: generator)")
     parser.add_argument(
@@ -129,7 +129,7 @@ def _inspect(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
         commands,
         "inspect",
         "say what an import finds, what is wrong with it and how to mend it",
-        "inspecting",
+        "inspect",
         "PATH... ",
     )
     parser.add_argument("--all", action="store_true", help="name every file, not only the first few of each kind")
@@ -139,7 +139,7 @@ def _inspect(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
 
 
 def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(commands, "train", "train a model on sprites", "training", "PATH... ")
+    parser = _command(commands, "train", "train a model on sprites", "train", "PATH... ")
     _add_sources(parser)
     parser.add_argument("--recipe", default="generator", metavar="NAME", help="kind of model (default: generator)")
     parser.add_argument(
@@ -150,19 +150,19 @@ def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> Non
     place.add_argument("--name", help="name of the run (default: date, sprites and recipe)")
     place.add_argument("--out", type=Path, metavar="RUN", help="folder for the run (default: among the studio's runs)")
     if _is_command(words, "train"):
-        from studio.cli.training import add_recipe_flags
+        from studio.cli.train import add_recipe_flags
 
         add_recipe_flags(parser, words)
 
 
 def _resume(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(commands, "resume", "go on with a run that was stopped or interrupted", "training", "RUN ")
+    parser = _command(commands, "resume", "go on with a run that was stopped or interrupted", "train", "RUN ")
     _add_run(parser)
     _add_device(parser)
 
 
 def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(commands, "generate", "draw new sprites with a trained generator", "using", "RUN ")
+    parser = _command(commands, "generate", "draw new sprites with a trained generator", "generate", "RUN ")
     _add_run(parser, checkpoint=True)
     parser.add_argument(
         "--out", type=Path, metavar="PATH", help="a .png for a sheet with JSON beside it, or a folder for one file each"
@@ -179,14 +179,14 @@ def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
     parser.add_argument("--dither", action="store_true", help="with --palette, make colours up of two, in a pattern")
     _add_device(parser)
     if _is_command(words, "generate"):
-        from studio.cli.using import add_generate_flags
+        from studio.cli.generate import add_generate_flags
 
         add_generate_flags(parser)
 
 
 def _predict(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     about = "name the class of sprites with a trained classifier, or their numbers with a trained regression"
-    parser = _command(commands, "predict", about, "using", "RUN PATH... ", aliases=("classify",))
+    parser = _command(commands, "predict", about, "generate", "RUN PATH... ", aliases=("classify",))
     _add_run(parser, checkpoint=True)
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=_SPRITES)
     _add_device(parser)
@@ -194,7 +194,7 @@ def _predict(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
 
 def _evaluate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     about = "say how good a model is: a generator's new sprites (or those in other folders), others on held-out sprites"
-    parser = _command(commands, "evaluate", about, "judging", "RUN [PATH...] ")
+    parser = _command(commands, "evaluate", about, "evaluate", "RUN [PATH...] ")
     _add_run(parser, checkpoint=True)
     parser.add_argument(
         "paths",
@@ -205,13 +205,13 @@ def _evaluate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
     )
     _add_device(parser)
     if _is_command(words, "evaluate"):
-        from studio.cli.judging import add_evaluate_flags
+        from studio.cli.evaluate import add_evaluate_flags
 
         add_evaluate_flags(parser)
 
 
 def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(commands, "export", "write a trained model for other programs, and check it", "using", "RUN ")
+    parser = _command(commands, "export", "write a trained model for other programs, and check it", "generate", "RUN ")
     _add_run(parser, checkpoint=True)
     parser.add_argument("--format", metavar="NAME", help="safetensors or state_dict (default: what --out ends in)")
     parser.add_argument("--out", type=Path, metavar="PATH", help="file or folder (default: the run's exports folder)")
@@ -237,7 +237,7 @@ def _plot(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
 
 def _palette(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     about = "show a palette or save it in another format; take one from sprites, or bring sprites into one"
-    parser = _command(commands, "palette", about, "palettes", "PATH... ")
+    parser = _command(commands, "palette", about, "palette", "PATH... ")
     _add_sources(parser, f"a palette file; with --extract or --snap {_SPRITES}")
     job = parser.add_mutually_exclusive_group()
     job.add_argument("--extract", action="store_true", help="take the palette from the sprites")
@@ -255,12 +255,12 @@ def _palette(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
 
 
 def _runs(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    _command(commands, "runs", "list every run", "looking")
+    _command(commands, "runs", "list every run", "runs")
 
 
 def _add_sources(parser: argparse.ArgumentParser, about: str = _SPRITES) -> None:
     from studio.cli.flags import add_settings
-    from studio.data.imported import ImportOptions
+    from studio.data.options import ImportOptions
 
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=about)
     add_settings(parser, ImportOptions, "reading sprites")

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.cli.finding import find_run
+from studio.cli.arguments import find_run
 from studio.cli.reporting import reporter_for
 from studio.core import files
 from studio.core.errors import RunError, UsageError
 from studio.core.events import Notice
 from studio.core.wording import count
-from studio.engine.compare import FIGURES, HELDOUT_LOSS, LOSS, ComparedFigure
-from studio.engine.history import Curve, History, read_history
-from studio.engine.rundir import RunDir
+from studio.engine.runs.compare import FIGURES, HELDOUT_LOSS, LOSS, ComparedFigure
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.history import Curve, History, read_history
 from studio.exports.plot import MOST_LINES, SUFFIXES, PlotLine, save_plot
 
 _LONGEST_SMOOTHING = 1_000_000  # steps

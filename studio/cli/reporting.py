@@ -1,12 +1,14 @@
 """How a command speaks: bars on a terminal, plain lines elsewhere, JSON lines on request.
 
-Results go to stdout; progress and notices go to stderr, so that stdout can be piped.
+Results go to stdout; progress and notices go to stderr, so that stdout can be piped. Bars are drawn when events come,
+by no thread of their own: training keeps its cores.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import sys
 import time
 from collections import deque
@@ -14,10 +16,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from rich import progress
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn
 
-from studio.cli import words
+from studio.cli import messages
 from studio.cli.as_json import line
-from studio.core import logs
+from studio.core import events, logs
 from studio.core.events import (
     Advised,
     Event,
@@ -80,24 +85,24 @@ class PlainReporter(Reporter):
     def show(self, event: Event) -> None:
         match event:
             case RunStarted():
-                self._note(words.started(event))
+                self._note(messages.started(event))
                 self._next_s, self._training = 0.0, True
             case LossChunk():
                 self._losses.extend(event.losses.tolist())
                 if self._is_time():
-                    self._note(words.tick(event, float(np.mean(self._losses)), self._validated))
+                    self._note(messages.tick(event, float(np.mean(self._losses)), self._validated))
             case Progress(done=done, total=total) if done and total and not self._training and self._is_time():
                 self._note(f"{number(done)} of {number(total)} {event.what}")
             case Validated():
                 self._validated = event
             case RunFinished() if self._validated is not None:
-                self._note(words.validated(self._validated))
+                self._note(messages.validated(self._validated))
             case QualityMeasured():
-                self._note(words.quality(event))
+                self._note(messages.quality(event))
             case Advised():
-                self._note(words.advised(event))
+                self._note(messages.advised(event))
             case Notice():
-                self._note(words.notice(event))
+                self._note(messages.notice(event))
 
     def clear(self) -> None:
         self._training = False
@@ -141,7 +146,6 @@ def reporter_for(args: argparse.Namespace) -> Reporter:
         return JsonReporter()
     if not sys.stderr.isatty():
         return PlainReporter()
-    from studio.cli.bars import BarReporter
 
     return BarReporter()
 
@@ -168,3 +172,70 @@ def follow(events: Events, reporter: Reporter, kind: type[E]) -> E:
             reporter.clear()
     assert found is not None, f"the job ended without {kind.__name__}"
     return found
+
+
+_REDRAW_S = 0.2
+
+
+class BarReporter(Reporter):
+    """One bar on stderr for the job at hand; notices and figures scroll by above it."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, markup=False, highlight=False, emoji=False)
+        self._bar: progress.Progress | None = None
+        self._task = TaskID(0)
+        self._training = False
+        self._losses: deque[float] = deque(maxlen=100)
+        self._validated: events.Validated | None = None
+        self._drawn_s = 0.0
+
+    def show(self, event: Event) -> None:
+        match event:
+            case events.RunStarted():
+                self.clear()
+                self._training = True
+                self._console.print(messages.started(event), soft_wrap=True)
+            case events.LossChunk():
+                self._losses.extend(event.losses.tolist())
+                text = messages.tick(event, float(np.mean(self._losses)), self._validated)
+                total = event.elapsed_s + event.eta_s
+                self._draw(event.elapsed_s, total if math.isfinite(total) else 0.0, text)
+            case events.Progress() if not self._training:
+                of = f" of {number(event.total)}" if event.total else ""
+                self._draw(event.done, event.total, f"{number(event.done)}{of} {event.what}")
+            case events.Validated():
+                self._validated = event
+            case events.RunFinished() if self._validated is not None:
+                self._console.print(messages.validated(self._validated), style="dim", soft_wrap=True)
+            case events.QualityMeasured():
+                self._console.print(messages.quality(event), style="dim", soft_wrap=True)
+            case events.Advised():
+                self._console.print(messages.advised(event), soft_wrap=True)
+            case events.Notice():
+                style = {"info": "", "warning": "yellow", "error": "red"}[event.level]
+                self._console.print(messages.notice(event), style=style, soft_wrap=True)
+
+    def clear(self) -> None:
+        self._training = False
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def say(self, text: str = "") -> None:
+        print(text, flush=True)  # noqa: T201
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        print_table(columns, rows)
+
+    def _draw(self, done: float, total: float, text: str) -> None:
+        if self._bar is None:
+            columns = (BarColumn(bar_width=30), TextColumn("{task.description}", markup=False))
+            self._bar = progress.Progress(*columns, console=self._console, auto_refresh=False, transient=True)
+            self._task = self._bar.add_task(text, total=total or None)
+            self._bar.start()
+        now_s = time.monotonic()
+        if now_s - self._drawn_s < _REDRAW_S and done < total:
+            return
+        self._drawn_s = now_s
+        self._bar.update(self._task, completed=done, total=total or None, description=text)
+        self._bar.refresh()

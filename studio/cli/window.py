@@ -26,6 +26,6 @@ def obstacle() -> str:
     """Why no window can be seen here, in a sentence; empty when one can."""
     if os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0] in _UNSEEN:
         return "Windows are drawn off the screen here (QT_QPA_PLATFORM)."
-    from studio.app import screen
+    from studio.app import launch
 
-    return "There is no screen here." if not screen.has_screen() else screen.why_not()
+    return "There is no screen here." if not launch.has_screen() else launch.why_not()

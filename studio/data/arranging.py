@@ -15,17 +15,17 @@ import numpy as np
 from studio.core import wording
 from studio.core.errors import BadInputError
 from studio.core.events import Rgba
-from studio.data import scratch
-from studio.data.canvas import LARGE_PICTURE, fit_into, looks_like_sheet, propose_size, visible_box
-from studio.data.gathering import Gathered
 from studio.data.groups import of_files
-from studio.data.imported import FoundSheet, ImportOptions, Quarantined
-from studio.data.labelling import Labelling
-from studio.data.reading import Reading, Shape
-from studio.data.recognising import Seen
-from studio.data.scratch import Scratch
+from studio.data.images.canvas import LARGE_PICTURE, fit_into, looks_like_sheet, propose_size, visible_box
+from studio.data.labels.labelling import Labelling
+from studio.data.options import FoundSheet, ImportOptions, Quarantined
+from studio.data.reading.gathering import Gathered
+from studio.data.reading.read import Reading, Shape
+from studio.data.sheets.recognising import Seen
 from studio.data.sources.base import Found, Remark
 from studio.data.sprites import Sprites
+from studio.data.store import scratch
+from studio.data.store.scratch import Scratch
 
 MOST_SPRITES = 4_000_000
 _SHEET = "looks like a sheet"

@@ -19,14 +19,12 @@ from typing import TypeVar
 
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
-from studio.data import caching
 from studio.data.arranging import Arranged, arrange, commonest
-from studio.data.background import aside, in_crew, in_threads
-from studio.data.found_files import FoundFiles
-from studio.data.gathering import Gathered
-from studio.data.grids import Grid
+from studio.data.colour.palette_files import load_palette
+from studio.data.doctor.mending import mend
 from studio.data.groups import grouped
-from studio.data.imported import (
+from studio.data.labels.labelling import read_labels
+from studio.data.options import (
     MOST_FILES,
     NOTE_GROUPS,
     QUARANTINE_GROUPS,
@@ -36,15 +34,17 @@ from studio.data.imported import (
     Quarantined,
     SpritesImported,
 )
-from studio.data.labelling import read_labels
-from studio.data.listing import Root, files_under, roots_of, title_of
-from studio.data.mending import mend
-from studio.data.palette_files import load_palette
-from studio.data.reader_pool import ReaderPool, Worker
-from studio.data.reading import all_sources
-from studio.data.recognising import Seen, elect, likely
-from studio.data.scratch import IN_MEMORY, usable
+from studio.data.reading.background import aside, in_crew, in_threads
+from studio.data.reading.finding import Root, files_under, roots_of, title_of
+from studio.data.reading.found_files import FoundFiles
+from studio.data.reading.gathering import Gathered
+from studio.data.reading.pool import ReaderPool, Worker
+from studio.data.reading.read import all_sources
+from studio.data.sheets.grids import Grid
+from studio.data.sheets.recognising import Seen, elect, likely
 from studio.data.sources.base import Source
+from studio.data.store import caching
+from studio.data.store.scratch import IN_MEMORY, usable
 
 __all__ = [
     "NOTE_GROUPS",

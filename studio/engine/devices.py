@@ -19,7 +19,7 @@ from studio.core import limits
 from studio.core.errors import DeviceError, DeviceFullError, UsageError
 from studio.core.events import Event, Events
 from studio.engine.optim import DTYPES, LossScaler
-from studio.engine.rundir import RunRecord
+from studio.engine.runs.folder import RunRecord
 
 _log = logging.getLogger(__name__)
 

@@ -15,15 +15,16 @@ from torch import Tensor
 from studio.core.config import Config, setting
 from studio.core.errors import DamagedError, RunError, UsageError
 from studio.core.events import Classified, Events, Notice, NumbersPredicted, Progress, Rgba, SpritesGenerated
-from studio.data.true_pixels import true_pixels
-from studio.engine import catalogue, checkpoints, devices
+from studio.data.colour.true_pixels import true_pixels
+from studio.engine import catalogue, devices
 from studio.engine.batches import on_device, to_input, to_rgba
-from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.devices import Device
 from studio.engine.fitting import AtOnce
 from studio.engine.model import TrainedModel
-from studio.engine.rundir import RunDir, reading
-from studio.engine.style_file import load_style
+from studio.engine.runs import checkpoints
+from studio.engine.runs.checkpoints import CheckpointInfo
+from studio.engine.runs.folder import RunDir, reading
+from studio.engine.runs.style import load_style
 from studio.recipes.base import Recipe, SampleSettings, Spec
 
 Labels = NDArray[np.int64]

@@ -9,7 +9,7 @@ from torch import nn
 
 from studio.core.config import TrainingConfig
 from studio.core.events import Notice
-from studio.data.true_pixels import PixelStyle
+from studio.data.colour.true_pixels import PixelStyle
 from studio.recipes.base import Recipe, Spec
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from studio.core.config import TrainingConfig
 from studio.data.sprites import Sprites
-from studio.engine.rundir import RunRecord, made_by_newer
+from studio.engine.runs.folder import RunRecord, made_by_newer
 
 Indices = NDArray[np.int64]
 

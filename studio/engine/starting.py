@@ -17,19 +17,20 @@ from studio.core.config import TrainingConfig
 from studio.core.errors import DamagedError, TrainingError
 from studio.core.events import Event, Notice
 from studio.core.file_systems import news_of_lacks
-from studio.data import packed
 from studio.data.groups import grouped
 from studio.data.sprites import Sprites
-from studio.engine import catalogue, checkpoints, devices
+from studio.data.store import packed
+from studio.engine import catalogue, devices
 from studio.engine.batches import DeviceSprites, at_most, sampled
 from studio.engine.devices import Device
-from studio.engine.evaluate import heldout_fit
 from studio.engine.optim import Average, LossScaler, make_optimizers
 from studio.engine.pace import seldom, told
-from studio.engine.placing import placed
-from studio.engine.rundir import RunDir, RunRecord, reading, sweep_starts, writing
+from studio.engine.quality.evaluate import heldout_fit
+from studio.engine.runs import checkpoints
+from studio.engine.runs.folder import RunDir, RunRecord, reading, sweep_starts, writing
+from studio.engine.runs.style import load_style, save_style
 from studio.engine.split import BY_GROUP, split_of
-from studio.engine.style_file import load_style, save_style
+from studio.engine.streamed import placed
 from studio.engine.training import MicroBatches, Training
 from studio.recipes.base import Recipe, Spec
 

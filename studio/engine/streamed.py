@@ -1,7 +1,8 @@
 """Sprites that stay where they are, on the disk or in ordinary memory, and are brought to the device batch by batch.
 
-A thread gathers the next batches while the device works on this one. It runs numpy and reads files; what is torch's is
-done on the engine's thread.
+`placed` says which sprites those are: the ones that would not leave their device enough room. A thread gathers the next
+batches while the device works on this one. It runs numpy and reads files; what is torch's is done on the engine's
+thread.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from studio.core import wording
+from studio.core.config import TrainingConfig
 from studio.core.errors import TrainingError
-from studio.core.events import Rgba
+from studio.core.events import Notice, Rgba
 from studio.data.sprites import Sprites
-from studio.engine.batches import TrainSet, shuffled
+from studio.engine import devices
+from studio.engine.batches import DeviceSprites, TrainSet, shuffled
 
 _AHEAD = 4  # batches that are gathered before they are asked for
 _PATIENCE_S = 30.0  # with a drive that does not answer: one that was asleep needs some seconds
@@ -218,3 +222,24 @@ class _Caught:
         if error is not None:
             self._future.set_exception(error)
         return True
+
+
+_MOST = {"cpu": 0.25}  # share of the free memory that sprites may take there; elsewhere
+_MOST_ELSEWHERE = 0.5
+
+
+def placed(
+    sprites: Sprites, indices: NDArray[np.int64], device: torch.device, config: TrainingConfig
+) -> tuple[TrainSet, list[Notice]]:
+    """The sprites at `indices` to be trained on, and what there is to say of it."""
+    each, free = sprites.rgba[:1].nbytes, devices.memory_free(device)
+    needed = each * len(indices)
+    room = free * _MOST.get(device.type, _MOST_ELSEWHERE)
+    if config.data_on_device == "yes" or (config.data_on_device == "auto" and needed <= room):
+        return DeviceSprites(sprites, device, config.seed, indices), []
+    title = (
+        f"The sprites are loaded in the background while it trains: together they take {wording.memory(needed)}, "
+        f"and {wording.memory(free)} of memory are free."
+    )
+    notice = Notice("info", title, "This hardly slows it down. The setting 'Data on the device' decides.")
+    return StreamedSprites(sprites, device, config.seed, indices), [notice]

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import NotFiniteError, StepTooLargeError, UnwritableError
+from studio.core.errors import NotFiniteError, StepTooLargeError, UnwritableError, in_words
 from studio.core.events import (
     CheckpointSaved,
     Classified,
@@ -28,22 +28,21 @@ from studio.core.events import (
     RunStarted,
     SamplesReady,
 )
-from studio.core.failures import in_words
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.advice import advised
 from studio.engine.batches import step_seed
 from studio.engine.devices import Device
-from studio.engine.evaluate import heldout_figures
 from studio.engine.fitting import AtOnce
 from studio.engine.generate import GenerateSettings, draw, predict
-from studio.engine.history import read_history
 from studio.engine.holding import until_written
 from studio.engine.model import Control, TrainedModel
 from studio.engine.optim import current_rate, set_learning_rate
 from studio.engine.pace import Paced, Speedometer, Stopwatch
-from studio.engine.quality import QualityMeter
-from studio.engine.rundir import MOST_SETBACKS
+from studio.engine.quality.advice import advised
+from studio.engine.quality.evaluate import heldout_figures
+from studio.engine.quality.meter import QualityMeter
+from studio.engine.runs.folder import MOST_SETBACKS
+from studio.engine.runs.history import read_history
 from studio.engine.starting import begin, take_up
 from studio.engine.threads import ThreadTuner, tuned
 from studio.engine.training import MicroBatches, Training

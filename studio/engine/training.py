@@ -14,15 +14,16 @@ from studio.core import wording
 from studio.core.config import TrainingConfig
 from studio.core.errors import DeviceFullError
 from studio.core.events import Event, Notice, Rgba, SteppedBack, Validated
+from studio.data.colour.true_pixels import PixelStyle
 from studio.data.sprites import Sprites
-from studio.data.true_pixels import PixelStyle
-from studio.engine import checkpoints, devices
+from studio.engine import devices
 from studio.engine.batches import DeviceSprites, TrainSet
-from studio.engine.checkpoints import CheckpointInfo
 from studio.engine.fitting import AtOnce
 from studio.engine.model import TrainedModel
 from studio.engine.optim import Average, LossScaler, learning_rate
-from studio.engine.rundir import Progress, RunDir, RunRecord, RunState
+from studio.engine.runs import checkpoints
+from studio.engine.runs.checkpoints import CheckpointInfo
+from studio.engine.runs.folder import Progress, RunDir, RunRecord, RunState
 from studio.engine.split import Split
 from studio.recipes.base import Recipe, Spec
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from studio.core.process import prepare_for_training
 
 if TYPE_CHECKING:
-    from studio.app.studio import Studio
+    from studio.app.application import Studio
 
 _STEPS_BEFORE_PAUSE = 5
 
@@ -36,7 +36,7 @@ class Walk:
     def __init__(self, launched_s: float) -> None:
         from PySide6.QtWidgets import QApplication
 
-        from studio.app.studio import Studio
+        from studio.app.application import Studio
 
         self._launched_s = launched_s  # time.time(), which is the same in every process
         self._app = QApplication(sys.argv[:1])

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from studio.app.widgets.sprite_grid import SpriteGrid
+    from studio.app.widgets.sprites.grid import SpriteGrid
 
 WINDOWS = ((1000, 700), (1900, 1000))  # a page of the smallest window, and of a whole screen
 ROUNDS = 20
@@ -31,7 +31,7 @@ def main() -> None:
     from PySide6.QtWidgets import QApplication
 
     from studio.app import theme
-    from studio.app.widgets.sprite_grid import SpriteGrid
+    from studio.app.widgets.sprites.grid import SpriteGrid
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--few", type=int, default=1_000)

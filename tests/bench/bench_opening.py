@@ -23,7 +23,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
-from studio.app.studio import Studio
+from studio.app.application import Studio
 from studio.core.process import prepare_for_training
 from tests.bench.many_sprites import write_archives, write_folders
 

@@ -19,7 +19,7 @@ def main() -> None:
     from PySide6.QtWidgets import QApplication
 
     from studio.app import theme
-    from studio.app.widgets.loss_plot import LossPlot
+    from studio.app.widgets.plot.loss_plot import LossPlot
 
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     app = QApplication([])

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.recognising import elect, look
+from studio.data.sheets.recognising import elect, look
 from tests.data.composing import Composed, Composer, frames_of, trimmed
 
 _SMALLEST = 6  # pixels: sprites that are smaller are not taken into strips

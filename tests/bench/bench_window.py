@@ -56,7 +56,7 @@ def run_window(folder: Path, steps: int, heartbeat: bool) -> None:
     prepare_for_training()
     from PySide6.QtWidgets import QApplication
 
-    from studio.app.studio import Studio
+    from studio.app.application import Studio
     from tests.bench.window_driver import Driver
 
     app = QApplication(sys.argv[:1])

@@ -28,8 +28,8 @@ from studio.core.generators import returned
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine.devices import choose, detect, resolve_precision
-from studio.engine.evaluate import RealSprites, judge
-from studio.engine.features import features_of
+from studio.engine.quality.evaluate import RealSprites, judge
+from studio.engine.quality.features import features_of
 from studio.engine.split import split_one_by_one
 from studio.recipes.generator import GeneratorConfig
 from tests.bench.bench_loop import write_folder

@@ -35,9 +35,9 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
     from studio.data.importing import ImportOptions, SpritesImported, import_sprites
     from studio.engine import catalogue
     from studio.engine.devices import choose, detect
-    from studio.engine.evaluate import classes_to_draw
     from studio.engine.generate import GenerateSettings, draw, load_model
     from studio.engine.model import Control
+    from studio.engine.quality.evaluate import classes_to_draw
     from studio.engine.train import train_new
 
     *_, found = import_sprites([folder], ImportOptions())

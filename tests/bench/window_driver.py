@@ -6,7 +6,7 @@ import time
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 
-from studio.app.studio import Studio
+from studio.app.application import Studio
 from studio.core.events import Event, RunFinished, SamplesReady
 
 _SETTLED_S = 5.0  # the first seconds of a training may stutter

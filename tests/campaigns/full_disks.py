@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from studio.core.errors import StudioError
-from studio.data import packed
-from studio.engine import checkpoints, known_runs
-from studio.engine.history import read_history, summarise
+from studio.data.store import packed
 from studio.engine.model import Control
+from studio.engine.runs import checkpoints, known
+from studio.engine.runs.history import read_history, summarise
 from tests.campaigns.file_calls import FileCalls
 from tests.campaigns.works import EXPORTS, Say, Work, export_as, generate_into, import_all, make_folder, plain, train_on
 
@@ -23,7 +23,7 @@ Files = dict[str, bytes]
 
 
 def _remember(folder: Path, say: Say) -> None:
-    known_runs.remember(folder / "run")
+    known.remember(folder / "run")
 
 
 WORKS: dict[str, Work] = {
@@ -105,7 +105,7 @@ def _prepare(name: str, folder: Path) -> None:
         _interrupted(folder)
     if name == "remembering":
         for number in range(3):
-            known_runs.remember(folder / str(number))
+            known.remember(folder / str(number))
 
 
 def _interrupted(folder: Path) -> None:
@@ -175,7 +175,7 @@ def _check_files(folder: Path, attempt: _Attempt, before: Files, after: Files, e
 
 
 def _check_remembered(folder: Path, attempt: _Attempt, before: Files, after: Files, expected: _Attempt) -> None:
-    runs = [path.name for path in known_runs.known_runs()]
+    runs = [path.name for path in known.known_runs()]
     assert runs in (["2", "1", "0"], ["run", "2", "1", "0"])
 
 
@@ -193,7 +193,7 @@ def fill_up_settings(place: Path) -> str:
     """What the window remembers, on a disk that takes so many bytes of a file and no more."""
     import resource  # Windows has none
 
-    from studio.app.settings import Settings
+    from studio.app.state.settings import Settings
 
     place.mkdir()
     file = place / "window.ini"

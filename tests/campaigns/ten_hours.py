@@ -21,10 +21,10 @@ from torch import Tensor, nn
 from studio.core.config import TrainingConfig
 from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished, SamplesReady, Validated
 from studio.engine import catalogue, pace, train
-from studio.engine.history import RunReader, list_runs, read_history
 from studio.engine.model import Control
 from studio.engine.optim import Average, LossScaler
-from studio.engine.rundir import MOST_SAMPLES
+from studio.engine.runs.folder import MOST_SAMPLES
+from studio.engine.runs.history import RunReader, list_runs, read_history
 from studio.engine.train import train_new
 from studio.engine.training import Training
 from studio.recipes.base import Batch, Evaluation, Recipe, SampleSettings, Spec

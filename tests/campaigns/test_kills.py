@@ -22,12 +22,12 @@ import torch
 from PIL import Image
 
 from studio.core.events import Exported
-from studio.data import packed
-from studio.engine import checkpoints
+from studio.data.store import packed
 from studio.engine.exporting import export
 from studio.engine.generate import load_model
-from studio.engine.history import list_runs, read_history, summarise
-from studio.engine.rundir import RunDir
+from studio.engine.runs import checkpoints
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.history import list_runs, read_history, summarise
 from tests.campaigns import tell
 from tests.campaigns.apart import server
 from tests.campaigns.works import EXPORTS, INTERVAL, KINDS, STEPS, live, make_folder, plain

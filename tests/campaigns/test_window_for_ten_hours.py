@@ -13,9 +13,9 @@ import pytest
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from pytestqt.qtbot import QtBot
 
-from studio.app import jobs
-from studio.app.answers import RunDescribed
-from studio.app.widgets.series import Buffer
+from studio.app.background import jobs
+from studio.app.background.job_events import RunDescribed
+from studio.app.widgets.plot.series import Buffer
 from studio.app.window import Window
 from studio.core.config import TrainingConfig
 from studio.core.events import (
@@ -30,7 +30,7 @@ from studio.core.events import (
     SamplesReady,
     Validated,
 )
-from studio.engine.rundir import RunRecord
+from studio.engine.runs.folder import RunRecord
 from tests.campaigns import tell
 from tests.conftest import make_sprites
 

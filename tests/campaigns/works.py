@@ -21,8 +21,8 @@ from PIL import Image
 
 from studio.cli import main as studio_main
 from studio.core.events import CheckpointSaved, Events, Halted, LossChunk, RunFinished, RunStarted
-from studio.data import reader_pool
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.reading import pool
 from studio.engine import pace, train
 from studio.engine.model import Control
 from studio.engine.train import train_resumed
@@ -38,7 +38,7 @@ KINDS = ("classifier", "generator")
 EXPORTS = {"safetensors": "model.safetensors", "state_dict": "model.pt"}
 # What is imported before anything is forked: also what commands and the first step of an optimizer import late.
 LIBRARIES = [
-    __name__, "torch._dynamo", "studio.cli.using", "studio.engine.exporting", "studio.exports.png",
+    __name__, "torch._dynamo", "studio.cli.generate", "studio.engine.exporting", "studio.exports.png",
     "studio.exports.state_dict",
 ]  # fmt: skip
 
@@ -79,7 +79,7 @@ def train_on(kind: str, steps: int, interval: int, folder: Path, say: Say) -> No
 
 def import_all(folder: Path, say: Say) -> None:
     """Import the folder 'sprites', kept in 'cache'."""
-    reader_pool._FEWEST = reader_pool._SHARE = 150
+    pool._FEWEST = pool._SHARE = 150
     for event in import_sprites([folder / "sprites"], ImportOptions(), folder / "cache"):
         if isinstance(event, SpritesImported):
             left_out = [(item.name, item.reason) for item in (*event.quarantine, *event.notes)]

@@ -19,7 +19,7 @@ from studio.core import places
 from studio.core.config import Config, setting, settings_of
 from studio.engine import catalogue
 from studio.engine.model import Control
-from studio.engine.rundir import Progress, RunDir, RunRecord
+from studio.engine.runs.folder import Progress, RunDir, RunRecord
 from studio.recipes.base import Means
 from tests.cli.tools import json_lines
 
@@ -93,7 +93,7 @@ def test_a_bug_is_called_a_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     def broken(**_: object) -> None:
         raise ZeroDivisionError("a slip")
 
-    monkeypatch.setattr("studio.cli.looking.list_runs", broken)
+    monkeypatch.setattr("studio.cli.runs.list_runs", broken)
     assert main(["runs"]) == FAILED
     text = capsys.readouterr().err
     assert "This is a bug in the studio: ZeroDivisionError: a slip" in text and "Traceback" not in text
@@ -129,7 +129,7 @@ def test_what_the_system_refuses_is_no_bug(monkeypatch: pytest.MonkeyPatch, caps
     def refused(**_: object) -> None:
         raise PermissionError(13, "Permission denied", "/somewhere")
 
-    monkeypatch.setattr("studio.cli.looking.list_runs", refused)
+    monkeypatch.setattr("studio.cli.runs.list_runs", refused)
     assert main(["runs"]) == FAILED
     assert capsys.readouterr().err == "The system says: Permission denied (/somewhere).\n"
 
@@ -227,7 +227,7 @@ def test_fault_36_sigterm_ends_other_commands_as_ctrl_c_does(
         return DONE
 
     before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr("studio.cli.looking.runs", terminated)
+    monkeypatch.setattr("studio.cli.runs.runs", terminated)
     assert main(["runs"]) == INTERRUPTED
     assert capsys.readouterr().err == "Interrupted.\n" and signal.getsignal(signal.SIGTERM) is before
 
@@ -245,6 +245,6 @@ def test_fault_36_a_signal_that_is_repeated_does_not_interrupt_the_tidying_up(mo
                 tidied.append(number)
         return DONE
 
-    monkeypatch.setattr("studio.cli.looking.runs", ended)
+    monkeypatch.setattr("studio.cli.runs.runs", ended)
     assert main(["runs"]) == INTERRUPTED
     assert tidied == [signal.SIGHUP, signal.SIGTERM]

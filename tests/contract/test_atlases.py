@@ -9,8 +9,8 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.data.atlases.base import AtlasFormat
-from studio.data.imported import NOTE_GROUPS, QUARANTINE_GROUPS
 from studio.data.importing import all_sources
+from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
 from studio.data.sources.base import Found, Picture, Refused, Remark
 from studio.data.sources.sheet import atlas_formats
 from tests.contract.test_sources import damaged

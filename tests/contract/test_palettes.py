@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError, UsageError
-from studio.data.palette import MOST_COLOURS
-from studio.data.palette_files import load_palette, palette_formats, save_palette
+from studio.data.colour.palette import MOST_COLOURS
+from studio.data.colour.palette_files import load_palette, palette_formats, save_palette
 from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
 
 RNG = np.random.default_rng(0)

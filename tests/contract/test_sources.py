@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError
-from studio.data.imported import NOTE_GROUPS, QUARANTINE_GROUPS
 from studio.data.importing import ImportOptions, SpritesImported, all_sources, import_sprites
+from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
 from studio.data.sources.base import Found, Picture, Refused, Remark, Source
 from tests.data.making import found
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from studio.data.frames import pictures_in
+from studio.data.images.frames import pictures_in
 from studio.data.sources.base import Picture, Remark
 from tests.data.making import MAGIC, Pixels, chunk
 

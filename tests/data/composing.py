@@ -11,9 +11,9 @@ import numpy as np
 from numpy.random import Generator
 from PIL import Image
 
-from studio.data.canvas import clear_hidden, visible_box
-from studio.data.grids import Grid
-from studio.data.slicing import cut_grid
+from studio.data.images.canvas import clear_hidden, visible_box
+from studio.data.sheets.grids import Grid
+from studio.data.sheets.slicing import cut_grid
 from tests.data.making import Pixels
 
 DEMO = Path(__file__).resolve().parents[2] / "assets/demo/demo sprites"

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from studio.core.events import Progress
-from studio.data import background, importing
-from studio.data.background import aside, in_threads
+from studio.data import importing
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.reading import background
+from studio.data.reading.background import aside, in_threads
 from studio.data.sources.base import Found, Picture, Remark, Source
 from tests.data.making import sprite, write
 

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from studio.core.generators import returned
-from studio.data import groups, packed
+from studio.data import groups
 from studio.data.groups import grouped, of_files, twins_of
 from studio.data.sprites import Sprites
+from studio.data.store import packed
 from tests.conftest import make_sprites
 from tests.data.making import Pixels
 

@@ -9,9 +9,9 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.core.events import Progress
-from studio.data import labelling
 from studio.data.importing import SpritesImported
-from studio.data.labels_file import MOST_NUMBERS, LabelsTable, read_table
+from studio.data.labels import labelling
+from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
 from studio.data.sources.base import Refused
 from tests.data.making import events_of, frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
 

@@ -15,9 +15,9 @@ from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.devices import Device
-from studio.engine.features import features_of
 from studio.engine.generate import GenerateSettings, generate, load_model, predict
 from studio.engine.model import Control
+from studio.engine.quality.features import features_of
 from studio.engine.train import train_new
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
@@ -70,7 +70,7 @@ def test_a_recipe_trains_and_is_used(
 
 
 def test_sprites_are_seen_and_copies_found(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.engine.features._STEPS", 2)
+    monkeypatch.setattr("studio.engine.quality.features._STEPS", 2)
     features = returned(features_of(sprites, MPS, "fp32"))
     assert features.of(sprites.rgba).shape == (len(sprites), 128)
     assert features.classes_of(sprites.rgba).shape == (len(sprites),)

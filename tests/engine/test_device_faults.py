@@ -12,13 +12,14 @@ import torch
 from studio.core.errors import DeviceError
 from studio.core.events import CheckpointSaved, Events, RunStarted
 from studio.data.sprites import Sprites
-from studio.engine import checkpoints, devices
-from studio.engine.evaluate import EvaluateSettings, evaluate
+from studio.engine import devices
 from studio.engine.generate import GenerateSettings, generate, load_model, predict
 from studio.engine.measure import measure
 from studio.engine.model import Control
-from studio.engine.oddities import find_oddities
-from studio.engine.rundir import RunDir
+from studio.engine.quality.evaluate import EvaluateSettings, evaluate
+from studio.engine.quality.outliers import find_oddities
+from studio.engine.runs import checkpoints
+from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_new, train_resumed
 from studio.recipes.base import Spec
 from studio.recipes.classifier import Classifier
@@ -118,8 +119,8 @@ def test_using_and_judging_a_model_say_it_too(run_path: Path, monkeypatch: pytes
     list(train_generator(run_path, sprites, steps=1, holdout=0.4))
     model = replace(load_model(run_path, "last", CPU), recipe=_Faulty())
     namer = replace(model, recipe=Classifier())
-    for module in ("evaluate", "oddities"):
-        monkeypatch.setattr(f"studio.engine.{module}.features_of", full)
+    for module in ("evaluate", "outliers"):
+        monkeypatch.setattr(f"studio.engine.quality.{module}.features_of", full)
     monkeypatch.setattr(Classifier, "predict", full)
     jobs: list[Events] = [
         measure(_Faulty(), small_generator(), Spec.of(sprites), CPU),

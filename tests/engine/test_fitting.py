@@ -29,16 +29,17 @@ from studio.core.events import (
     SamplesReady,
     Validated,
 )
+from studio.data.colour.true_pixels import style_of
 from studio.data.sprites import Sprites
-from studio.data.true_pixels import style_of
-from studio.engine import catalogue, copies, devices, features, pace, quality, train
+from studio.engine import catalogue, devices, pace, train
 from studio.engine.batches import DeviceSprites
-from studio.engine.evaluate import heldout_figures, heldout_fit
-from studio.engine.features import FeatureNetwork
 from studio.engine.fitting import AtOnce
 from studio.engine.generate import load_model, predict
 from studio.engine.model import Control, TrainedModel
-from studio.engine.rundir import RunDir
+from studio.engine.quality import copies, features, meter
+from studio.engine.quality.evaluate import heldout_figures, heldout_fit
+from studio.engine.quality.features import FeatureNetwork
+from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_new
 from studio.recipes.base import Recipe, Spec
 from studio.recipes.classifier import Classifier
@@ -189,8 +190,8 @@ def test_what_is_left_out_is_free_before_its_memory_is_given_back(
 def measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     """New sprites are measured quickly, and often."""
     for module, name, value in (
-        (train, "TICK_S", 0.0), (features, "_STEPS", 3), (quality, "COUNT", 24), (copies, "_FARTHEST_PX", 0),
-        (quality, "SHARE", 1e6), (quality, "LEARNING_SHARE", 1e6), (pace, "SIDE_SHARE", 1e6),
+        (train, "TICK_S", 0.0), (features, "_STEPS", 3), (meter, "COUNT", 24), (copies, "_FARTHEST_PX", 0),
+        (meter, "SHARE", 1e6), (meter, "LEARNING_SHARE", 1e6), (pace, "SIDE_SHARE", 1e6),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
 
@@ -241,8 +242,8 @@ def test_fault_33_measuring_that_finds_no_room_rests_and_is_tried_again(
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return features_of(*arguments)
 
-    monkeypatch.setattr(quality, "features_of", full_at_first)
-    monkeypatch.setattr(quality, "REST_S", 0.0)
+    monkeypatch.setattr(meter, "features_of", full_at_first)
+    monkeypatch.setattr(meter, "REST_S", 0.0)
     events = _measured(run_path, _Room(1000), monkeypatch)
     (notice,) = of_kind(events, Notice)
     assert "without measurements of new sprites" in notice.hint

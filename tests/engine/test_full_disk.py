@@ -20,10 +20,11 @@ from studio.core.events import Event, Halted, LossChunk, RunFinished
 from studio.core.generators import returned
 from studio.data.groups import twins_of
 from studio.data.sprites import Sprites
-from studio.engine import checkpoints, train
-from studio.engine.history import read_history
+from studio.engine import train
 from studio.engine.model import Control
-from studio.engine.rundir import RunDir
+from studio.engine.runs import checkpoints
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.history import read_history
 from studio.engine.train import train_resumed
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
 

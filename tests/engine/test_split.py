@@ -13,13 +13,13 @@ from PIL import Image
 from studio.core.errors import RunError
 from studio.core.events import Evaluated, Notice, RunStarted, Validated
 from studio.core.generators import returned
-from studio.data import packed
 from studio.data.groups import grouped
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
-from studio.engine.evaluate import EvaluateSettings, evaluate
+from studio.data.store import packed
 from studio.engine.generate import load_model
-from studio.engine.rundir import RunDir, RunRecord
+from studio.engine.quality.evaluate import EvaluateSettings, evaluate
+from studio.engine.runs.folder import RunDir, RunRecord
 from studio.engine.split import Split, halves, shuffled_by_group, split_by_group, split_of, split_one_by_one
 from studio.recipes.classifier import ClassifierConfig
 from tests.conftest import make_sprites

@@ -16,15 +16,15 @@ from safetensors.torch import load_file
 
 from studio.core.errors import TrainingError
 from studio.core.events import Evaluated, Event, LossChunk, Notice, Progress
-from studio.data import packed, scratch
 from studio.data.sprites import Sprites
-from studio.engine import batches, devices, evaluate, streamed
+from studio.data.store import packed, scratch
+from studio.engine import batches, devices, streamed
 from studio.engine.batches import DeviceSprites, TrainSet, sampled
-from studio.engine.evaluate import EvaluateSettings
 from studio.engine.generate import load_model
 from studio.engine.model import Control
-from studio.engine.placing import placed
-from studio.engine.streamed import StreamedSprites
+from studio.engine.quality import evaluate
+from studio.engine.quality.evaluate import EvaluateSettings
+from studio.engine.streamed import StreamedSprites, placed
 from studio.engine.train import train_resumed
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, small_generator, train_classifier, train_generator
@@ -188,7 +188,7 @@ def test_of_very_many_a_choice_is_judged_and_copies_are_looked_for_among_all(
     run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sprites = make_sprites(per_class=60)
-    monkeypatch.setattr("studio.engine.features._STEPS", 3)
+    monkeypatch.setattr("studio.engine.quality.features._STEPS", 3)
     list(train_generator(run_path, sprites, steps=2, holdout=0.5))
     model = load_model(run_path, "last", CPU)
     settings = EvaluateSettings(count=20, steps=2)

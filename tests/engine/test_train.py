@@ -33,7 +33,7 @@ from studio.data.sprites import Sprites
 from studio.engine.generate import load_model
 from studio.engine.measure import DeviceMeasured, measure
 from studio.engine.model import Control
-from studio.engine.rundir import RunDir
+from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_resumed
 from studio.recipes.base import Batch, Spec
 from studio.recipes.generator import Generator

@@ -11,8 +11,8 @@ from PIL import Image
 
 from studio.core.errors import ExportError
 from studio.core.events import Rgba
-from studio.data.imported import ImportOptions, SpritesImported
 from studio.data.importing import import_sprites
+from studio.data.options import ImportOptions, SpritesImported
 from studio.exports.png import save_enlarged, save_files, save_sheet
 from tests.conftest import make_sprites
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from studio.core.config import settings_of
-from studio.data.true_pixels import PixelStyle
+from studio.data.colour.true_pixels import PixelStyle
 from studio.engine.model import TrainedModel
 from studio.recipes.base import Recipe, Spec
 from tests.conftest import make_sprites, with_numbers

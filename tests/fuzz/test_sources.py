@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from studio.data.colour.palette_files import palette_formats
 from studio.data.importing import all_sources
-from studio.data.palette_files import palette_formats
 from tests.fuzz.specimens import SPECIMENS
 from tests.fuzz.trials import Trial, in_own_process, try_example, try_labels, try_palette, try_specimen
 

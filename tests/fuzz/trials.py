@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 
 from studio.core.errors import BadInputError
-from studio.data.imported import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
+from studio.data.colour.palette_files import load_palette, palette_formats
 from studio.data.importing import all_sources, import_sprites
-from studio.data.listing import files_under, roots_of
 from studio.data.naming import shown
-from studio.data.palette_files import load_palette, palette_formats
+from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
 from studio.data.palettes.base import Palette
-from studio.data.reading import read_all
+from studio.data.reading.finding import files_under, roots_of
+from studio.data.reading.read import read_all
 from studio.data.sources.base import Found, Source
 from tests.data.making import png_of, sprite
 from tests.fuzz.mutating import mutated, with_right_checksums

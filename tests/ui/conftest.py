@@ -14,10 +14,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app import jobs, theme
-from studio.app.dispatcher import Dispatcher
-from studio.app.session import Session
-from studio.app.settings import Settings
+from studio.app import theme
+from studio.app.background import jobs
+from studio.app.background.job_queue import Dispatcher
+from studio.app.state.session import Session
+from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, Progress
@@ -51,13 +52,13 @@ def _collected_here() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Background jobs begin as soon as they can."""
-    monkeypatch.setattr("studio.app.dispatcher._MOMENT_MS", 0)
+    monkeypatch.setattr("studio.app.background.job_queue._MOMENT_MS", 0)
 
 
 @pytest.fixture(autouse=True)
 def _soon_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sprites that are opened are got to know, in passing."""
-    monkeypatch.setattr("studio.engine.features._STEPS", 3)
+    monkeypatch.setattr("studio.engine.quality.features._STEPS", 3)
 
 
 @pytest.fixture(autouse=True)

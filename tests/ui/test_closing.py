@@ -13,11 +13,11 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
-from studio.app.interrupt import Interrupt
-from studio.app.training import Training
+from studio.app.application import Interrupt
+from studio.app.state.training import Training
 from studio.app.window import Window
 from studio.core.events import Events
-from studio.engine.history import read_history, summarise
+from studio.engine.runs.history import read_history, summarise
 from studio.engine.train import save
 from tests.ui.conftest import LONG_MS, click, start_tiny, trains
 

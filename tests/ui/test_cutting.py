@@ -15,16 +15,16 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
-from studio.app.pages.cutting import CutView
-from studio.app.pages.sprites import SpritesPage
-from studio.app.session import Session
-from studio.app.widgets.cell_overlay import Look, draw_boxes, draw_cells
-from studio.app.widgets.grid_handles import Kind, moved
-from studio.data.cells import Cells
-from studio.data.grids import Grid
-from studio.data.imported import ImportOptions
+from studio.app.pages.sprites.cut_view import CutView
+from studio.app.pages.sprites.page import SpritesPage
+from studio.app.state.session import Session
+from studio.app.widgets.sheet.canvas import Kind, moved
+from studio.app.widgets.sheet.overlay import Look, draw_boxes, draw_cells
+from studio.data.options import ImportOptions
+from studio.data.sheets.cells import Cells
+from studio.data.sheets.grids import Grid
 from tests.data.making import Pixels, png_of, sprite, write, zipped
-from tests.data.test_grids import drawn
+from tests.data.sheets.test_grids import drawn
 from tests.ui.conftest import click, endless
 
 RED, GREEN = (200, 0, 0, 255), (0, 160, 0, 255)
@@ -265,7 +265,7 @@ def test_what_is_cancelled_says_so_and_can_be_asked_again(
     qtbot.waitUntil(lambda: not page.session.dispatcher.running())
     view = page.cutting
     with monkeypatch.context() as patch:
-        patch.setattr("studio.app.import_jobs.look_at_sheet", endless)
+        patch.setattr("studio.app.background.sprite_jobs.look_at_sheet", endless)
         page.summary.see_cells.click()
         assert view.problem.text().startswith("Reading")
         cancel(qtbot, page)
@@ -274,7 +274,7 @@ def test_what_is_cancelled_says_so_and_can_be_asked_again(
     page.summary.see_cells.click()
     seen(qtbot, page)
     with monkeypatch.context() as patch:
-        patch.setattr("studio.app.import_jobs.find_packed", endless)
+        patch.setattr("studio.app.background.sprite_jobs.find_packed", endless)
         view.form.packed.click()
         assert view.count.text() == "Looking for the sprites…"
         cancel(qtbot, page)

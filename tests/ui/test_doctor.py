@@ -12,8 +12,8 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from studio.app.window import Window
-from studio.data.findings import Examined
-from studio.data.imported import Quarantined
+from studio.data.doctor.findings import Examined
+from studio.data.options import Quarantined
 from tests.ui.conftest import LONG_MS, click
 
 

@@ -11,12 +11,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app.jobs import SavedModel
-from studio.app.pages.export import ExportDialog
-from studio.app.pages.run_actions import RunActions
-from studio.app.session import Session
+from studio.app.background.jobs import SavedModel
+from studio.app.pages.export_dialog import ExportDialog
+from studio.app.pages.runs.actions import RunActions
+from studio.app.state.session import Session
 from studio.core.events import Events, Exported
-from studio.engine.history import summarise
+from studio.engine.runs.history import summarise
 from tests.ui.conftest import LONG_MS, click, endless, start_tiny
 
 
@@ -31,7 +31,7 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         finally:
             closed.append(source.path.name)
 
-    monkeypatch.setattr("studio.app.jobs.export", export)
+    monkeypatch.setattr("studio.app.background.jobs.export", export)
     return closed
 
 

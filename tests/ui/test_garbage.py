@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 from pytestqt.qtbot import QtBot
 
-from studio.app import jobs
-from studio.app.garbage import MainThreadCollector
-from studio.app.jobs import find_devices
+from studio.app.application import MainThreadCollector
+from studio.app.background import jobs
+from studio.app.background.jobs import find_devices
 
 
 class _Knot:
@@ -64,7 +64,7 @@ def test_what_is_there_at_the_beginning_is_left_out(automatic: None) -> None:
 def test_what_an_import_brings_is_not_walked(monkeypatch: pytest.MonkeyPatch, automatic: None) -> None:
     walked: list[int] = []
     monkeypatch.setattr(gc, "get_threshold", lambda: (-1, -1, -1))  # always due
-    monkeypatch.setattr("studio.app.garbage.gc.collect", lambda generation=2: walked.append(generation))
+    monkeypatch.setattr("studio.app.application.gc.collect", lambda generation=2: walked.append(generation))
     collector = MainThreadCollector()
     gc.unfreeze()  # whatever ran before
     collector.begin()

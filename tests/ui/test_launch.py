@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import qInstallMessageHandler, qWarning
 
-from studio.app import launch, screen
-from studio.engine.history import summarise
+from studio.app import launch
+from studio.engine.runs.history import summarise
 
 _FIRST_PAINT = """
 import sys
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QApplication
-from studio.app.studio import Studio
+from studio.app.application import Studio
 
 class Probe(QObject):
     @Slot()
@@ -91,7 +91,7 @@ def test_a_dead_display_is_no_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("DISPLAY", ":4217")
-    assert not screen.has_screen()
+    assert not launch.has_screen()
 
 
 def test_a_missing_library_is_named_with_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +99,7 @@ def test_a_missing_library_is_named_with_its_packages(monkeypatch: pytest.Monkey
         raise OSError("libEGL.so.1: cannot open shared object file: No such file or directory")
 
     monkeypatch.setattr("ctypes.CDLL", load)
-    sentence = screen.missing_library()
+    sentence = launch.missing_library()
     assert "libEGL.so.1" in sentence
     assert "libegl1" in sentence
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from pytestqt.qtbot import QtBot
 
-from studio.app.answers import Measured
-from studio.app.pages.device_choice import DeviceChoice
-from studio.app.session import Session
+from studio.app.background.job_events import Measured
+from studio.app.pages.train.device_choice import DeviceChoice
+from studio.app.state.session import Session
 from studio.core.events import Events
 from studio.engine.measure import DeviceMeasured
 from tests.conftest import make_sprites
@@ -26,7 +26,7 @@ def _measure(*settings: object) -> Events:
 def test_a_training_ends_the_measuring_and_its_device_stays_chosen(
     qtbot: QtBot, ready: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.app.jobs.measure", _measure)
+    monkeypatch.setattr("studio.app.background.jobs.measure", _measure)
     cpu = ready.workshop.device("cpu")
     assert cpu is not None
     choice = DeviceChoice(ready)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from studio.app.jobs import ModelShelf, SavedModel
+from studio.app.background.jobs import ModelShelf, SavedModel
 from studio.core.errors import RunError
 from studio.core.events import LossChunk
 from studio.data.sprites import Sprites
-from studio.engine.checkpoints import add_metrics, find
 from studio.engine.generate import load_model
 from studio.engine.model import Control
+from studio.engine.runs.checkpoints import add_metrics, find
 from tests.engine.tools import CPU, train_generator
 
 FIGURES = {"kid_error": 0.0, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}

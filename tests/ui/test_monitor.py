@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 from pytestqt.qtbot import QtBot
 
-from studio.app import answers
-from studio.app.pages.monitor import Monitor
-from studio.app.session import Session
-from studio.app.worker import JobPaused
+from studio.app.background import job_events
+from studio.app.background.worker import JobPaused
+from studio.app.pages.train.monitor import Monitor
+from studio.app.state.session import Session
 from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, SteppedBack, Validated
-from studio.engine.history import Curve, History, HistoryRead
+from studio.engine.runs.history import Curve, History, HistoryRead
 from tests.ui.conftest import LONG_MS, endless
 
 
@@ -47,12 +47,12 @@ def test_plots_do_not_wait_for_a_long_import(qtbot: QtBot, session: Session) -> 
     with qtbot.waitSignal(session.dispatcher.progressed, timeout=LONG_MS):
         pass
     with qtbot.waitSignal(session.workshop.plots_ready, timeout=10_000):
-        session.workshop._receive(answers.LibrariesLoaded())
+        session.workshop._receive(job_events.LibrariesLoaded())
     assert job in session.dispatcher.running()
 
 
 def test_on_a_pause_the_curves_end_where_the_readings_do(qtbot: QtBot, session: Session) -> None:
-    from studio.app.widgets.loss_plot import LossPlot
+    from studio.app.widgets.plot.loss_plot import LossPlot
 
     monitor, plot = Monitor(session), LossPlot()
     qtbot.addWidget(monitor)
@@ -66,7 +66,7 @@ def test_on_a_pause_the_curves_end_where_the_readings_do(qtbot: QtBot, session: 
 
 
 def test_curves_that_came_before_their_plot_are_drawn_with_it(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
-    from studio.app.widgets.loss_plot import LossPlot
+    from studio.app.widgets.plot.loss_plot import LossPlot
 
     early, late = Monitor(session), Monitor(session)
     for monitor in (early, late):
@@ -88,7 +88,7 @@ def test_curves_that_came_before_their_plot_are_drawn_with_it(qtbot: QtBot, sess
 
 
 def test_a_new_run_forgets_what_came_before_it(qtbot: QtBot, session: Session) -> None:
-    from studio.app.widgets.loss_plot import LossPlot
+    from studio.app.widgets.plot.loss_plot import LossPlot
 
     monitor = Monitor(session)
     qtbot.addWidget(monitor)

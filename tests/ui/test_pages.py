@@ -26,8 +26,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from studio.app import asking
-from studio.app.pages.export import ExportDialog
+from studio.app import dialogs
+from studio.app.pages.export_dialog import ExportDialog
 from studio.app.window import Window
 from studio.core import places
 from studio.core.config import TrainingConfig
@@ -72,7 +72,7 @@ def test_an_empty_window_says_what_to_do(window: Window) -> None:
 def test_help_opens_the_folders_of_runs_and_logs(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Path] = []
     monkeypatch.setattr(
-        "studio.app.commands.QDesktopServices.openUrl", lambda url: opened.append(Path(url.toLocalFile()))
+        "studio.app.actions.QDesktopServices.openUrl", lambda url: opened.append(Path(url.toLocalFile()))
     )
     actions = {action.text(): action for menu in window.menuBar().findChildren(QMenu) for action in menu.actions()}
     actions["Open the runs' folder"].trigger()
@@ -148,13 +148,13 @@ def test_training_from_start_to_new_sprites_on_disk(
         click(opened.generate.generate)
     qtbot.waitUntil(opened.generate.generate.hasFocus, timeout=LONG_MS)  # so that Space makes the next ones
     assert opened.generate.results.grid.visible_count() == len(made.args[0].sprites) == 64
-    monkeypatch.setattr(asking, "for_folder", lambda *args: tmp_path / "out")
+    monkeypatch.setattr(dialogs, "for_folder", lambda *args: tmp_path / "out")
     with qtbot.waitSignal(opened.session.models.saved, timeout=LONG_MS):
         click(opened.generate.results.save_files)
     files = sorted((tmp_path / "out").glob("*.png"))
     assert len(files) == 64 and all(file.name.startswith("class") for file in files)
     assert np.asarray(Image.open(files[0])).shape == (8, 8, 4)
-    monkeypatch.setattr(asking, "for_new_file", lambda *args: tmp_path / "sheet.png")
+    monkeypatch.setattr(dialogs, "for_new_file", lambda *args: tmp_path / "sheet.png")
     with qtbot.waitSignal(opened.session.models.saved, timeout=LONG_MS):
         QTest.keyClick(opened, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
     assert Image.open(tmp_path / "sheet.png").size == (64, 64)
@@ -230,7 +230,7 @@ def test_presets_follow_the_sprites_and_the_device(opened: Window, monkeypatch: 
     setup = opened.train.setup
     assert setup.presets.marked == "Standard"
     assert setup.config().minutes == 0.5
-    monkeypatch.setattr("studio.app.pages.setup._means", lambda *known: Means(100_000, 500.0))
+    monkeypatch.setattr("studio.app.pages.train.setup._means", lambda *known: Means(100_000, 500.0))
     setup._offer_presets()
     assert setup.presets.marked == "Standard" and setup.config().minutes == 10.0
 
@@ -244,7 +244,7 @@ def test_a_classifier_shows_its_confusion_and_names_sprites(
     assert opened.train.monitor.tabs.isTabVisible(1)
     click(opened.train.generate)
     qtbot.waitUntil(opened.generate.predict.isVisible)
-    monkeypatch.setattr(asking, "for_files", lambda *args: sorted(sprite_folder.glob("class1/*.png"))[:5])
+    monkeypatch.setattr(dialogs, "for_files", lambda *args: sorted(sprite_folder.glob("class1/*.png"))[:5])
     with qtbot.waitSignal(opened.session.models.predicted, timeout=LONG_MS) as answered:
         click(opened.generate.predict.browse)
         assert not opened.generate.predict.browse.isEnabled()  # one question at a time

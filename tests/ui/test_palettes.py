@@ -14,22 +14,22 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app import asking
-from studio.app.pages.colour_panel import ColourPanel
-from studio.app.pages.generate import GeneratePage
-from studio.app.pages.model_choice import ModelChoice
-from studio.app.pages.palette_view import PaletteView
-from studio.app.pages.sprites import SpritesPage
-from studio.app.session import Session
+from studio.app import dialogs
+from studio.app.pages.generate.colour_panel import ColourPanel
+from studio.app.pages.generate.model_choice import ModelChoice
+from studio.app.pages.generate.page import GeneratePage
+from studio.app.pages.sprites.page import SpritesPage
+from studio.app.pages.sprites.palette_view import PaletteView
+from studio.app.state.session import Session
 from studio.core.events import JobFailed, Rgba
-from studio.data.colour_use import colour_use
-from studio.data.palette_files import load_palette, save_palette
+from studio.data.colour.palette_files import load_palette, save_palette
+from studio.data.colour.true_pixels import style_of
+from studio.data.colour.usage import colour_use
 from studio.data.palettes.base import Palette
-from studio.data.true_pixels import style_of
 from studio.engine import catalogue
 from studio.engine.generate import GenerateSettings
 from studio.engine.model import Control
-from studio.engine.rundir import RunDir, RunRecord
+from studio.engine.runs.folder import RunDir, RunRecord
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU
 from tests.exports.tools import CLASS_NAMES, small_model
@@ -111,7 +111,7 @@ def test_a_search_that_is_cancelled_lets_go_of_its_colour(
 ) -> None:
     view, dispatcher = page.summary.palette_view, page.session.dispatcher
     with monkeypatch.context() as patch:
-        patch.setattr("studio.app.colour_jobs.find_colour", endless)
+        patch.setattr("studio.app.background.sprite_jobs.find_colour", endless)
         press(view, 3)
         press(view, 5)  # the search for the one before it ends, and says nothing
         with qtbot.waitSignal(dispatcher.progressed):
@@ -155,12 +155,12 @@ def test_the_palette_is_saved_as_what_its_name_says(
     view, dispatcher = page.summary.palette_view, page.session.dispatcher
     for suffix in (".gpl", ".hex", ".pal", ".json", ".png", ".act"):
         path = tmp_path / f"discs{suffix}"
-        monkeypatch.setattr(asking, "for_new_palette", lambda *args, path=path: path)
+        monkeypatch.setattr(dialogs, "for_new_palette", lambda *args, path=path: path)
         with qtbot.waitSignal(dispatcher.noticed, timeout=LONG_MS) as said:
             click(view.save)
         assert said.args[0].title == f"Saved as {path.name}."
         assert np.array_equal(load_palette(path).colours, view._palette())
-    monkeypatch.setattr(asking, "for_new_palette", lambda *args: tmp_path / "discs.txt")
+    monkeypatch.setattr(dialogs, "for_new_palette", lambda *args: tmp_path / "discs.txt")
     with qtbot.waitSignal(dispatcher.failed, timeout=LONG_MS) as said:
         click(view.save)
     assert "'discs.txt'" in said.args[0].title and ".gpl" in said.args[0].hint
@@ -169,8 +169,8 @@ def test_the_palette_is_saved_as_what_its_name_says(
 
 def test_the_dialog_offers_every_kind_once(monkeypatch: pytest.MonkeyPatch, session: Session, qtbot: QtBot) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(asking, "for_new_file", lambda *args: asked.append(args[-1]))
-    asking.for_new_palette(QWidget(), session.settings, "discs.gpl")
+    monkeypatch.setattr(dialogs, "for_new_file", lambda *args: asked.append(args[-1]))
+    dialogs.for_new_palette(QWidget(), session.settings, "discs.gpl")
     kinds = asked[0].split(";;")
     assert kinds[0] == "GIMP palette (*.gpl)" and len(kinds) == len({kind.partition("*")[2] for kind in kinds}) == 6
 
@@ -223,7 +223,7 @@ def test_a_broken_palette_is_told_and_the_choice_stays(
     for name, (text, where) in BROKEN.items():
         path = tmp_path / name
         path.write_text(text)
-        monkeypatch.setattr(asking, "for_palette", lambda *args, path=path: path)
+        monkeypatch.setattr(dialogs, "for_palette", lambda *args, path=path: path)
         with qtbot.waitSignal(session.dispatcher.failed, timeout=LONG_MS) as said:
             choose(panel, "open")
         failure = said.args[0]

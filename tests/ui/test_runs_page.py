@@ -13,14 +13,15 @@ from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from studio.app import jobs, theme
-from studio.app.pages.run_table import RunTable
-from studio.app.pages.runs import RunsPage
-from studio.app.session import Session
-from studio.app.widgets.time_plot import TimePlot
+from studio.app import theme
+from studio.app.background import jobs
+from studio.app.pages.runs.page import RunsPage
+from studio.app.pages.runs.table import RunTable
+from studio.app.state.session import Session
+from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.events import Events, Notice, SamplesReady
-from studio.engine.history import Curve, History, HistoryRead, RunReader, RunSummary
-from studio.engine.rundir import Progress, RunRecord
+from studio.engine.runs.folder import Progress, RunRecord
+from studio.engine.runs.history import Curve, History, HistoryRead, RunReader, RunSummary
 from tests.conftest import make_sprites
 from tests.engine.tools import train_generator
 from tests.ui.conftest import LONG_MS
@@ -52,7 +53,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             film = [SamplesReady(step, make_sprites().rgba[:4]) for step in range(0, count + 1, 50)]
             yield HistoryRead(path, History({"loss": losses}), tuple(film))
 
-    monkeypatch.setattr("studio.app.jobs.read_runs", read_runs)
+    monkeypatch.setattr("studio.app.background.jobs.read_runs", read_runs)
     return read
 
 

@@ -13,14 +13,14 @@ import pytest
 from PySide6.QtCore import QByteArray, QObject, QThread, Slot
 from pytestqt.qtbot import QtBot
 
-from studio.app import jobs
-from studio.app.answers import PaletteFound, RunTrashed
-from studio.app.session import Session
-from studio.app.settings import Settings
+from studio.app.background import jobs
+from studio.app.background.job_events import PaletteFound, RunTrashed
+from studio.app.state.session import Session
+from studio.app.state.settings import Settings
 from studio.core.errors import StudioError
 from studio.core.events import Event, JobFailed, Notice
 from studio.data.importing import ImportOptions
-from studio.engine.rundir import RunDir
+from studio.engine.runs.folder import RunDir
 from tests.ui.conftest import LONG_MS, start_tiny, trains
 
 

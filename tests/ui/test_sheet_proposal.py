@@ -10,11 +10,11 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
-from studio.app.pages.cut_words import proposal
-from studio.app.pages.sprites import SpritesPage
-from studio.app.session import Session
-from studio.data.grids import Grid
-from studio.data.imported import FoundSheet
+from studio.app.pages.sprites.cut_words import proposal
+from studio.app.pages.sprites.page import SpritesPage
+from studio.app.state.session import Session
+from studio.data.options import FoundSheet
+from studio.data.sheets.grids import Grid
 from tests.data.composing import animated, demo_sprites, laid, trimmed
 from tests.data.making import sprite, write
 from tests.ui.conftest import click

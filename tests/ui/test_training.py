@@ -8,11 +8,11 @@ import time
 from PySide6.QtCore import QObject, Slot
 from pytestqt.qtbot import QtBot
 
-from studio.app.answers import RunDescribed
-from studio.app.session import Session
-from studio.app.worker import JobPaused
+from studio.app.background.job_events import RunDescribed
+from studio.app.background.worker import JobPaused
+from studio.app.state.session import Session
 from studio.core.events import Event, JobFailed, LossChunk, RunFinished, RunStarted, SamplesReady, Validated
-from studio.engine.history import HistoryRead, summarise
+from studio.engine.runs.history import HistoryRead, summarise
 from tests.ui.conftest import LONG_MS, start_tiny, trains
 
 

@@ -12,10 +12,9 @@ import pytest
 from PySide6.QtCore import QObject, QThread, QTimer, Slot
 from pytestqt.qtbot import QtBot
 
-from studio.app import worker
-from studio.app.dispatcher import Dispatcher
-from studio.app.mailbox import Mailbox
-from studio.app.worker import Job, JobEnded, JobPaused
+from studio.app.background import worker
+from studio.app.background.job_queue import Dispatcher
+from studio.app.background.worker import Job, JobEnded, JobPaused, Mailbox
 from studio.core.errors import UsageError
 from studio.core.events import Event, Events, JobFailed, LossChunk, Notice, Progress
 

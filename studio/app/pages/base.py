@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from studio.app import asking
-from studio.app.session import Session
+from studio.app import dialogs
+from studio.app.state.session import Session
 from studio.core.errors import StudioError
 from studio.core.events import JobFailed, Notice
 
 if TYPE_CHECKING:
-    from studio.app.widgets.curves_plot import CurvesPlot
-    from studio.app.widgets.loss_plot import LossPlot
+    from studio.app.widgets.plot.curves_plot import CurvesPlot
+    from studio.app.widgets.plot.loss_plot import LossPlot
 
 _PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 
@@ -38,7 +38,7 @@ class Page(QWidget):
 
     def save_plot(self, plot: CurvesPlot | LossPlot, name: str) -> None:
         """Save a plot, asking where; `name` is proposed."""
-        path = asking.for_new_file(self, self.session.settings, "Save the plot", name, _PLOT_KINDS)
+        path = dialogs.for_new_file(self, self.session.settings, "Save the plot", name, _PLOT_KINDS)
         if path is None:
             return
         try:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from studio.app.training import Training
+from studio.app.state.training import Training
 from studio.core import wording
 from studio.core.events import LossChunk
-from studio.engine.compare import FIGURES
+from studio.engine.runs.compare import FIGURES
 
 if TYPE_CHECKING:
-    from studio.engine.history import Standing
+    from studio.engine.runs.history import Standing
 
 # The line of readings: each with the sentence that explains it.
 READINGS = {

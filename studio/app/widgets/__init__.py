@@ -1,1 +1,1 @@
-"""Widgets that know nothing of training: they are handed arrays and emit signals."""
+"""Widgets that know nothing of training: they are handed values and emit signals."""

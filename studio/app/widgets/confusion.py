@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QHelpEvent, QImage, QKeyEvent, QMouseEvent, QP
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from studio.app import theme
-from studio.app.widgets import labels
+from studio.app.widgets import factory
 
 _SMALLEST, _LARGEST = 14, 44  # logical pixels a cell
 _LONGEST_NAME, _ACCURACY, _PAD = 130, 48, 8
@@ -219,7 +219,7 @@ class ConfusionView(QWidget):
         super().__init__(parent)
         self.matrix = ConfusionMatrix()
         self._hint = _EMPTY
-        self._words = labels.caption(_EMPTY)
+        self._words = factory.caption(_EMPTY)
         self._area = QScrollArea()
         self._area.setWidgetResizable(True)
         self._area.setFrameShape(QScrollArea.Shape.NoFrame)

@@ -9,8 +9,8 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from studio.app import parts, theme
-from studio.app.widgets import labels
+from studio.app import theme
+from studio.app.widgets import factory
 
 _MOST_RECENT = 5
 _RECENT_WIDTH = 420
@@ -31,10 +31,10 @@ class DropZone(QWidget):
         self._hovered = False
         self._recent: list[QPushButton] = []
         self._picture = QLabel()
-        title = labels.title("Drop a folder of sprites here")
-        hint = labels.caption("Sub-folders become classes. Your files are never changed.")
-        browse = parts.button("Browse…", "Choose a folder of sprites.", "open", "primary")
-        demo = parts.button(
+        title = factory.title("Drop a folder of sprites here")
+        hint = factory.caption("Sub-folders become classes. Your files are never changed.")
+        browse = factory.button("Browse…", "Choose a folder of sprites.", "open", "primary")
+        demo = factory.button(
             "Open the demo sprites", "Try everything with the sprites that come with the studio.", "image"
         )
         browse.clicked.connect(self.browse_requested)
@@ -45,7 +45,7 @@ class DropZone(QWidget):
         buttons.addWidget(browse)
         buttons.addWidget(demo)
         buttons.addStretch()
-        self._recent_title = labels.heading("Recent")
+        self._recent_title = factory.heading("Recent")
         self._recent_list = QVBoxLayout()
         self._recent_list.setSpacing(0)
         layout = QVBoxLayout(self)

@@ -11,8 +11,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QWidget
 
 from studio.app import theme
-from studio.app.widgets.cell_view import CellView
-from studio.app.widgets.cells import Cells
+from studio.app.widgets.sprites.cell_view import Cells, CellView
 from studio.core import wording
 from studio.core.events import Rgba
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from studio.data.decoding import read_bytes
+from studio.data.images.decoding import read_bytes
 from studio.data.naming import shown
 from studio.data.sources.base import Found, Refused
 

@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from studio.data.atlases.base import AtlasFormat, Box, Region, all_named
-from studio.data.decoding import read_bytes
+from studio.data.images.decoding import read_bytes
 from studio.data.sources.base import Found, Refused
 
 _SUFFIX = ".tres"

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
 from studio.core.events import Rgba
+from studio.data.colour.palette import MOST_COLOURS
 from studio.data.naming import shown
-from studio.data.palette import MOST_COLOURS
 
 Colour = tuple[int, int, int, int]  # red, green, blue and alpha from 0 to 255
 

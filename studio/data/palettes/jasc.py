@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from studio.data.palette import MOST_COLOURS
+from studio.data.colour.palette import MOST_COLOURS
+from studio.data.images.png import CUT_OFF
 from studio.data.palettes.base import Entry, Palette, PaletteFormat, Unreadable, gather_entries
 from studio.data.palettes.text import lines_of, numbers, opening, whole_number
-from studio.data.png import CUT_OFF
 
 _MAGIC = "JASC-PAL"
 _VERSION = "0100"

@@ -7,9 +7,9 @@ import io
 import numpy as np
 from PIL import Image
 
-from studio.data.canvas import as_numbers
-from studio.data.decoding import decode, recognise
-from studio.data.palette import MOST_COLOURS
+from studio.data.colour.palette import MOST_COLOURS
+from studio.data.images.canvas import as_numbers
+from studio.data.images.decoding import decode, recognise
 from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
 from studio.data.sources.base import Refused
 

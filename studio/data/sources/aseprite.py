@@ -11,10 +11,10 @@ import numpy as np
 
 from studio.core.events import Rgba
 from studio.core.wording import count
-from studio.data.ase_blend import MIXTURES
-from studio.data.ase_file import TILEMAP, AseFile, Tag, parse
-from studio.data.ase_frames import Painter
-from studio.data.decoding import read_bytes
+from studio.data.aseprite.blend import MIXTURES
+from studio.data.aseprite.file import TILEMAP, AseFile, Tag, parse
+from studio.data.aseprite.frames import Painter
+from studio.data.images.decoding import read_bytes
 from studio.data.naming import shown
 from studio.data.sources.base import Found, Picture, Refused, Remark, Source
 

@@ -70,7 +70,7 @@ class Member:
 class Found:
     """A plain file under a dropped folder or in an archive, or one that was dropped itself. Not read yet.
 
-    `read_bytes` (studio.data.decoding) reads it, wherever it is.
+    `read_bytes` (studio.data.images.decoding) reads it, wherever it is.
 
     where: its path; may hold surrogates when a name is not UTF-8. That of the archive for a file in one.
     name: for people, from the dropped folder on, with '/', escaped where it can't be shown ('item/ruby.png').
@@ -151,7 +151,7 @@ class Picture:
 class Remark:
     """Something about a file, or about a part of it, that the user should see.
 
-    group: one of QUARANTINE_GROUPS where a part had to be left out, else one of NOTE_GROUPS (studio.data.imported).
+    group: one of QUARANTINE_GROUPS where a part had to be left out, else one of NOTE_GROUPS (studio.data.options).
     reason: one plain sentence.
     """
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.data.decoding import check_size, read_bytes
+from studio.data.images.decoding import check_size, read_bytes
+from studio.data.images.png import CUT_OFF
 from studio.data.naming import shown
-from studio.data.png import CUT_OFF
 from studio.data.sources.base import Found, Picture, Refused, Remark, Source
 
 _MOST_PICTURES = 250_000

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from studio.data.decoding import read_bytes
-from studio.data.frames import pictures_in
-from studio.data.headers import HEAD_BYTES, sniff
+from studio.data.images.decoding import read_bytes
+from studio.data.images.frames import pictures_in
+from studio.data.images.headers import HEAD_BYTES, sniff
 from studio.data.sources.base import PICTURE_SUFFIXES, Found, Picture, Refused, Remark, Source
 
 # Drawings that the studio does not read and that an artist may miss among the sprites.

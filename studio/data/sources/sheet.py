@@ -12,10 +12,10 @@ import studio.data.atlases
 from studio.core.discovery import discover
 from studio.core.events import Rgba
 from studio.data.atlases.base import AtlasFormat, Region
-from studio.data.decoding import LARGEST_SIDE, decode, read_bytes
-from studio.data.frames import pictures_in
-from studio.data.imported import MOST_IN_SHEET
+from studio.data.images.decoding import LARGEST_SIDE, decode, read_bytes
+from studio.data.images.frames import pictures_in
 from studio.data.naming import shown
+from studio.data.options import MOST_IN_SHEET
 from studio.data.sources.base import PICTURE_SUFFIXES, Found, Picture, Refused, Remark, Source
 
 _MOST_OVERLAP = 4  # times that the frames together may cover the picture: more is a bomb

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QSlider, QTabBar
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
-from studio.app.widgets.curves_plot import CurvesPlot
-from studio.app.widgets.time_plot import TimePlot
-from studio.engine.history import Curve
+from studio.app.widgets.plot.curves_plot import CurvesPlot
+from studio.app.widgets.plot.time_plot import TimePlot
+from studio.engine.runs.history import Curve
 
 
 def loss(label: str, steps: ArrayLike, values: ArrayLike) -> tuple[str, dict[str, Curve]]:

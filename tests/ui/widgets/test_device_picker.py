@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QRadioButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
-from studio.app.widgets.device_picker import DevicePicker
-from studio.app.widgets.speed_bars import SpeedBars
+from studio.app.widgets.device_picker import DevicePicker, SpeedBars
 
 GB = 2**30
 

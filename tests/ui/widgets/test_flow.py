@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app.widgets.flow import Flow
+from studio.app.widgets.layout import Flow
 
 
 def test_what_is_hidden_takes_no_room(qtbot: QtBot) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app import parts
-from studio.app.widgets.labels import RunningLabel
+from studio.app.widgets import factory
+from studio.app.widgets.factory import RunningLabel
 
 LONG = "300,000 of 300,000 sprites kept for the next time, and more words than there is room for"
 
 
 def test_what_runs_moves_nothing_beside_it(qtbot: QtBot) -> None:
     label, window = RunningLabel(), QWidget()
-    window.setLayout(parts.row(parts.button("Cancel", "End it."), label))
+    window.setLayout(factory.row(factory.button("Cancel", "End it."), label))
     qtbot.addWidget(window)
     window.resize(400, 40)
     window.show()

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QSlider, QTabBar, QToolBu
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
-from studio.app.widgets.loss_plot import LossPlot
-from studio.app.widgets.time_plot import TimePlot
+from studio.app.widgets.plot.loss_plot import LossPlot
+from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.errors import UsageError
 
 COUNT = 5000

@@ -9,7 +9,7 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
-from studio.app.widgets.painting import draw_sprite, factor_for
+from studio.app.widgets.sprites.painting import draw_sprite, factor_for
 from studio.core.events import Rgba
 
 

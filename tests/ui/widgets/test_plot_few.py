@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from studio.app.widgets.loss_plot import LossPlot
-from studio.app.widgets.plot_area import PlotArea
+from studio.app.widgets.plot.area import PlotArea
+from studio.app.widgets.plot.loss_plot import LossPlot
 
 
 def test_of_few_values_all_are_shown_as_dots(qtbot: QtBot) -> None:

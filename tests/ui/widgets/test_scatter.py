@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
-from studio.app.widgets.scatter import Scatter
+from studio.app.widgets.plot.scatter import Scatter
 
 _NO_BUTTON = Qt.MouseButton.NoButton
 

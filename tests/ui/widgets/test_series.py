@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.app.widgets.series import Series, Smoothed
+from studio.app.widgets.plot.series import Series, Smoothed
 from studio.core import curves
 from studio.core.curves import Values
 

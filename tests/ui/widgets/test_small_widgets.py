@@ -12,13 +12,13 @@ from PySide6.QtGui import QAccessible, QColor, QDragEnterEvent, QDropEvent, QHel
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QSlider, QToolTip
 from pytestqt.qtbot import QtBot
 
-from studio.app.widgets import filmstrip, labels
-from studio.app.widgets.disclosure import Disclosure
+from studio.app.pages.train.monitor import Readings
+from studio.app.widgets import factory
 from studio.app.widgets.drop_zone import DropZone
-from studio.app.widgets.filmstrip import Filmstrip
-from studio.app.widgets.predictions import PredictionsView
-from studio.app.widgets.readings import Readings
-from studio.app.widgets.sprite_sheet import SpriteSheetView
+from studio.app.widgets.layout import Disclosure
+from studio.app.widgets.sprites import filmstrip
+from studio.app.widgets.sprites.filmstrip import Filmstrip, SpriteSheetView
+from studio.app.widgets.sprites.predictions import PredictionsView
 from studio.app.widgets.swatches import Swatches
 from tests.conftest import make_sprites
 
@@ -241,7 +241,7 @@ def test_the_keyboard_reaches_all_ways_on(qtbot: QtBot) -> None:
 
 
 def test_texts_from_files_are_no_markup(qtbot: QtBot) -> None:
-    label = labels.heading("<b>bold</b>")
+    label = factory.heading("<b>bold</b>")
     qtbot.addWidget(label)
     assert label.textFormat() == Qt.TextFormat.PlainText
 

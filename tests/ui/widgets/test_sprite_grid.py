@@ -15,8 +15,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
-from studio.app.widgets import sprite_grid
-from studio.app.widgets.sprite_grid import SpriteGrid
+from studio.app.widgets.sprites import grid as sprite_grid
+from studio.app.widgets.sprites.grid import SpriteGrid
 from tests.conftest import make_sprites
 
 MILLION = 1_000_000
@@ -195,7 +195,7 @@ def test_the_grid_is_exact_to_the_pixel(ratio: int) -> None:
 import numpy as np
 from PySide6.QtWidgets import QApplication
 from PySide6.QtGui import QImage
-from studio.app.widgets.sprite_grid import SpriteGrid
+from studio.app.widgets.sprites.grid import SpriteGrid
 app = QApplication([])
 sprites = np.random.default_rng(0).integers(0, 256, (3, 16, 16, 4), dtype=np.uint8)
 sprites[..., 3] = 255

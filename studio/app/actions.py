@@ -1,0 +1,240 @@
+"""The menus, the shortcuts and the rail: what can be done now, with which words, and what is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QKeySequence
+from PySide6.QtWidgets import QButtonGroup, QFrame, QMenu, QMenuBar, QToolButton, QWidget
+
+from studio.app import dialogs, theme
+from studio.app.dialogs import HelpSheet
+from studio.app.state.session import Session
+from studio.app.theme import Scheme, Theme
+from studio.app.widgets import factory
+from studio.core import places
+
+PAGES = ("sprites", "train", "generate", "runs")
+_TIPS = {
+    "sprites": "What the model will learn from.",
+    "train": "Train a model on the sprites and watch it learn.",
+    "generate": "Make new sprites with a model, or let it name yours.",
+    "runs": "Everything that was ever trained.",
+}
+_SCHEMES = (("system", "As the system"), ("light", "Light"), ("dark", "Dark"))
+
+
+class Menus(QObject):
+    """Fills a menu bar. The window connects the actions that need a page; the others act on the session themselves.
+
+    page_wanted: a page's name. recent_chosen: a folder. scheme_chosen: 'system', 'light' or 'dark'.
+    """
+
+    page_wanted = Signal(str)
+    recent_chosen = Signal(str)
+    scheme_chosen = Signal(str)
+
+    def __init__(self, bar: QMenuBar, session: Session) -> None:
+        super().__init__(bar)
+        self._bar = bar
+        self._session = session
+        self.open_folder = self._action("Open folder…", "Ctrl+O", "folder")
+        self.open_files = self._action("Open files…")
+        self.open_demo = self._action("Open the demo sprites")
+        self.save = self._action("Save sprites…", "Ctrl+S", "save")
+        self.export = self._action("Export model…", "Ctrl+E", "export")
+        self.quit = self._action("Quit", "Ctrl+Q")
+        self.undo = self._action("Undo", "Ctrl+Z")
+        self.redo = self._action("Redo", "Ctrl+Shift+Z")
+        self.start = self._action("Start", "Ctrl+R", "play")
+        self.pause = self._action("Pause\tSpace", "", "pause")
+        self.stop = self._action("Stop", "Ctrl+.", "stop")
+        self.help = self._action("First steps and shortcuts", "F1")
+        self.runs_folder = self._action("Open the runs' folder")
+        self.logs_folder = self._action("Open the folder of logs")
+        self._recent = QMenu("Open recent", bar)
+        self._recent.aboutToShow.connect(self._fill_recent)
+        self._recent.triggered.connect(self._choose_recent)
+        self._themes = QActionGroup(self)
+        self._themes.triggered.connect(self._choose_scheme)
+        self._pages = QActionGroup(self)
+        self._pages.triggered.connect(self._choose_page)
+        self._fill()
+        self.undo.triggered.connect(session.importing.undo)
+        self.redo.triggered.connect(session.importing.redo)
+        self.stop.triggered.connect(session.training.stop)
+        session.importing.imported.connect(self.refresh)
+        session.training.state_changed.connect(self.refresh)
+        self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Enable what can be done now, and say what it would undo."""
+        opened = self._session.importing.opened
+        for action, words, choices in ((self.undo, "Undo", opened.past[-1:]), (self.redo, "Redo", opened.future[:1])):
+            action.setEnabled(bool(choices))
+            action.setText(f"{words}: {choices[0].title}" if choices else words)
+        state = self._session.training.state
+        self.start.setEnabled(state == "idle")
+        self.pause.setEnabled(state in ("training", "starting", "paused"))
+        self.pause.setText("Go on\tSpace" if state == "paused" else "Pause\tSpace")
+        self.stop.setEnabled(state in ("training", "starting", "paused"))
+
+    def _fill(self) -> None:
+        file = self._bar.addMenu("&File")
+        file.addActions([self.open_folder, self.open_files])
+        file.addMenu(self._recent)
+        file.addActions([self.open_demo])
+        file.addSeparator()
+        file.addActions([self.save, self.export])
+        file.addSeparator()
+        file.addAction(self.quit)
+        self._bar.addMenu("&Edit").addActions([self.undo, self.redo])
+        self._bar.addMenu("&Training").addActions([self.start, self.pause, self.stop])
+        view = self._bar.addMenu("&View")
+        for number, name in enumerate(PAGES, 1):
+            action = self._action(name.capitalize(), f"Ctrl+{number}", name)
+            action.setData(name)
+            view.addAction(self._pages.addAction(action))
+        view.addSeparator()
+        look = view.addMenu("Look")
+        chosen = self._session.settings.scheme()
+        for name, words in _SCHEMES:
+            action = self._action(words)
+            action.setData(name)
+            action.setCheckable(True)
+            action.setChecked(name == chosen)
+            look.addAction(self._themes.addAction(action))
+        self._bar.addMenu("&Help").addActions([self.help, self.runs_folder, self.logs_folder])
+
+    def _action(self, words: str, keys: str = "", icon: str = "") -> QAction:
+        action = QAction(words, self)
+        if keys:
+            action.setShortcut(QKeySequence(keys))
+        if icon:
+            action.setIcon(theme.icon(icon))
+        return action
+
+    @Slot()
+    def _fill_recent(self) -> None:
+        self._recent.clear()
+        for path in self._session.settings.recent():
+            self._recent.addAction(path).setData(path)
+        if self._recent.isEmpty():
+            self._recent.addAction("No folder was opened yet").setEnabled(False)
+
+    @Slot(QAction)
+    def _choose_recent(self, action: QAction) -> None:
+        self.recent_chosen.emit(action.data())
+
+    @Slot(QAction)
+    def _choose_scheme(self, action: QAction) -> None:
+        self.scheme_chosen.emit(action.data())
+
+    @Slot(QAction)
+    def _choose_page(self, action: QAction) -> None:
+        self.page_wanted.emit(action.data())
+
+
+class Rail(QFrame):
+    """chosen: the name of the page that the user wants."""
+
+    chosen = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._group = QButtonGroup(self)
+        self._buttons: dict[str, QToolButton] = {}
+        for number, name in enumerate(PAGES, 1):
+            button = factory.tool(name, name.capitalize(), f"{_TIPS[name]} (Ctrl+{number})")
+            button.setText(name.capitalize())
+            button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+            button.setIconSize(QSize(24, 24))
+            button.setFixedSize(80, 64)
+            button.setCheckable(True)
+            self._group.addButton(button, number)
+            self._buttons[name] = button
+        self._group.idClicked.connect(self._choose)
+        self.setLayout(factory.column(*self._buttons.values(), 1, margin=factory.GRID))
+        theme.set_role(self, "")
+
+    def show_page(self, name: str) -> None:
+        """Mark a page as the one on show."""
+        self._buttons[name].setChecked(True)
+
+    @Slot(int)
+    def _choose(self, number: int) -> None:
+        self.chosen.emit(PAGES[number - 1])
+
+
+class Commands(QObject):
+    """What the menus ask for and no page is needed for. open_wanted: the paths of sprites to open, a list."""
+
+    open_wanted = Signal(object)
+
+    def __init__(self, window: QWidget, menus: Menus, session: Session, theme: Theme) -> None:
+        super().__init__(window)
+        self._window = window
+        self._session = session
+        self._theme = theme
+        menus.recent_chosen.connect(self._open_recent)
+        menus.scheme_chosen.connect(self._set_scheme)
+        menus.open_folder.triggered.connect(self._ask_for_folder)
+        menus.open_files.triggered.connect(self._ask_for_files)
+        menus.open_demo.triggered.connect(self._open_demo)
+        menus.pause.triggered.connect(self.pause_or_go_on)
+        menus.help.triggered.connect(self._show_help)
+        menus.runs_folder.triggered.connect(self._open_runs_folder)
+        menus.logs_folder.triggered.connect(self._open_logs_folder)
+
+    @Slot()
+    def pause_or_go_on(self) -> None:
+        """Pause the training, or go on with it."""
+        training = self._session.training
+        if training.state == "paused":
+            training.resume()
+        else:
+            training.pause()
+
+    @Slot()
+    def _ask_for_folder(self) -> None:
+        path = dialogs.for_folder(self._window, self._session.settings, "Open a folder of sprites")
+        if path is not None:
+            self.open_wanted.emit([path])
+
+    @Slot()
+    def _ask_for_files(self) -> None:
+        paths = dialogs.for_files(self._window, self._session.settings, "Open sprites")
+        if paths:
+            self.open_wanted.emit(paths)
+
+    @Slot()
+    def _open_demo(self) -> None:
+        self.open_wanted.emit([places.demo_sprites()])
+
+    @Slot(str)
+    def _open_recent(self, path: str) -> None:
+        self.open_wanted.emit([Path(path)])
+
+    @Slot(str)
+    def _set_scheme(self, scheme: Scheme) -> None:
+        self._session.settings.keep_text("scheme", scheme)
+        self._theme.set_scheme(scheme)
+
+    @Slot()
+    def _show_help(self) -> None:
+        HelpSheet(self._window).open()
+
+    @Slot()
+    def _open_runs_folder(self) -> None:
+        _open_folder(places.runs())
+
+    @Slot()
+    def _open_logs_folder(self) -> None:
+        _open_folder(places.logs())
+
+
+def _open_folder(path: Path) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))

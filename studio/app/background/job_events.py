@@ -1,0 +1,162 @@
+"""What the window's own jobs say, beside what the engine says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Event, Rgba, SpritesGenerated
+from studio.data.sprites import Sprites
+
+if TYPE_CHECKING:
+    from studio.data.colour.usage import ColourUse
+    from studio.data.options import FoundSheet, Quarantined
+    from studio.data.palettes.base import Palette
+    from studio.data.sheets.preview import Sheet
+    from studio.engine.devices import Device
+    from studio.engine.generate import GenerateSettings
+    from studio.engine.measure import DeviceMeasured
+    from studio.engine.runs.folder import RunRecord
+    from studio.exports.base import ModelExport
+    from studio.recipes.base import Recipe
+
+
+@dataclass(frozen=True, eq=False)
+class EngineReady(Event):
+    """torch is there, and with it the plug-ins that need it."""
+
+    recipes: Mapping[str, Recipe]
+    exports: Mapping[str, ModelExport]
+    make_settings: type[GenerateSettings]
+
+
+@dataclass(frozen=True)
+class DevicesListed(Event):
+    """All devices, usable or not, and the id of the fastest."""
+
+    devices: tuple[Device, ...]
+    fastest: str
+
+
+@dataclass(frozen=True)
+class Measured(Event):
+    """What one device did in one precision."""
+
+    figures: DeviceMeasured
+
+
+@dataclass(frozen=True)
+class LibrariesLoaded(Event):
+    """torch's shared libraries are mapped; until then, any other import would wait for that and hold up the window."""
+
+
+@dataclass(frozen=True)
+class PlotsReady(Event):
+    """pyqtgraph is imported: plots can be made without a wait."""
+
+
+@dataclass(frozen=True, eq=False)
+class PaletteFound(Event):
+    """The colours of the open sprites."""
+
+    use: ColourUse
+
+
+@dataclass(frozen=True, eq=False)
+class ColourFound(Event):
+    """Which of the sprites have an opaque pixel of a colour uint8 [4]: int64 [n], ascending."""
+
+    sprites: Sprites
+    colour: Rgba
+    indices: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PaletteLoaded(Event):
+    """A palette file was read; something can be seen in it."""
+
+    path: Path
+    palette: Palette
+
+
+@dataclass(frozen=True, eq=False)
+class StyleRead(Event):
+    """The colours of the sprites that a run learns from, uint8 [K, 3], most used first."""
+
+    run: Path
+    colours: NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class SpritesColoured(SpritesGenerated):
+    """New sprites in the chosen colours; `palette` is the name of the file's that they were brought into, or empty."""
+
+    palette: str
+
+
+@dataclass(frozen=True, eq=False)
+class RunDescribed(Event):
+    """What run.json says of the run that has just started."""
+
+    record: RunRecord
+
+
+@dataclass(frozen=True)
+class FilesSaved(Event):
+    """These files were written."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class RunTrashed(Event):
+    """The run is in the trash."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class CheckpointsListed(Event):
+    """The checkpoints of a run that a model can be loaded from."""
+
+    path: Path
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OnlySheets(Event):
+    """The import of these paths found no sprite, but pictures that are too large for one.
+
+    recognised: those of them that look like sheets by their pixels.
+    """
+
+    paths: tuple[Path, ...]
+    sheets: tuple[Quarantined, ...]
+    recognised: tuple[FoundSheet, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class SheetSeen(Event):
+    """A sheet, ready to be shown."""
+
+    sheet: Sheet
+
+
+@dataclass(frozen=True, eq=False)
+class PackedSeen(Event):
+    """The sprites of a packed sheet. boxes: int [n, 4], left, top, right and bottom, the last two excluded."""
+
+    boxes: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SheetUnseen(Event):
+    """Why there is nothing to show, and what to do: as in StudioError."""
+
+    title: str
+    hint: str

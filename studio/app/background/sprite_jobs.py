@@ -1,0 +1,114 @@
+"""The window's jobs about files that become sprites, and about their colours; see jobs.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.app.background.job_events import OnlySheets, PackedSeen, SheetSeen, SheetUnseen
+from studio.core import places
+from studio.core.errors import BadInputError
+from studio.core.events import Events
+from studio.data.sprites import Sprites
+
+if TYPE_CHECKING:
+    from studio.data.importing import ImportOptions
+    from studio.data.sheets.grids import Grid
+    from studio.data.sheets.preview import Sheet
+
+
+from typing import TYPE_CHECKING
+
+from studio.app.background.job_events import ColourFound, FilesSaved, PaletteFound, PaletteLoaded, StyleRead
+from studio.core.events import Rgba
+
+if TYPE_CHECKING:
+    from studio.data.palettes.base import Palette
+    from studio.data.sprites import Sprites
+
+
+def import_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
+    """Dropped files and folders become sprites."""
+    from studio.data.importing import import_sprites
+
+    yield from import_sprites(paths, options, places.cache())
+
+
+def examine(sprites: Sprites, options: ImportOptions) -> Events:
+    """What deserves a look in the sprites themselves."""
+    from studio.data.doctor.examining import examine
+
+    yield from examine(sprites, options, places.cache())
+
+
+def open_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
+    """Import sprites; where there are none, but uncut sheets, hand on those."""
+    from studio.data.importing import SHEET_GROUPS, NothingUsableError
+
+    try:
+        yield from import_sprites(paths, options)
+    except NothingUsableError as error:
+        sheets = tuple(item for item in error.left_out if item.group in SHEET_GROUPS)
+        if not sheets or options.sheets != "as they are" or options.other_sizes == "leave out":
+            raise
+        yield OnlySheets(tuple(paths), sheets, error.sheets)
+
+
+def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) -> Events:
+    """The sheet that an import of `paths` calls `name`, or why it can't be seen."""
+    from studio.data.sheets.preview import look_at_sheet
+
+    try:
+        yield SheetSeen((yield from look_at_sheet(paths, name, grid)))
+    except BadInputError as error:
+        yield SheetUnseen(error.title, error.hint)
+
+
+def find_packed(sheet: Sheet, gap: int) -> Events:
+    """The sprites of a packed sheet, or why there are none."""
+    from studio.data.sheets.preview import find_packed
+
+    try:
+        yield PackedSeen((yield from find_packed(sheet, gap)))
+    except BadInputError as error:
+        yield SheetUnseen(error.title, error.hint)
+
+
+def find_palette(sprites: Sprites) -> Events:
+    """The colours that a set of sprites uses most."""
+    from studio.data.colour.usage import colour_use
+
+    yield PaletteFound(colour_use(sprites.rgba))
+
+
+def find_colour(sprites: Sprites, colour: Rgba) -> Events:
+    """The sprites that use a colour."""
+    from studio.data.colour.usage import sprites_with
+
+    yield ColourFound(sprites, colour, (yield from sprites_with(sprites.rgba, colour)))
+
+
+def load_palette(path: Path) -> Events:
+    """A palette from a file, of whatever kind; one in which nothing can be seen is refused."""
+    from studio.data.colour.palette_files import load_palette
+
+    palette = load_palette(path)
+    palette.visible()
+    yield PaletteLoaded(path, palette)
+
+
+def save_palette(path: Path, palette: Palette) -> Events:
+    """Write a palette as what the suffix of `path` says."""
+    from studio.data.colour.palette_files import save_palette
+
+    yield FilesSaved((save_palette(path, palette),))
+
+
+def read_style(path: Path) -> Events:
+    """The palette of the sprites that a run learns from."""
+    from studio.engine.runs.folder import RunDir
+    from studio.engine.runs.style import load_style
+
+    run = RunDir(path)
+    yield StyleRead(path, load_style(run, run.record()).palette)

@@ -1,0 +1,139 @@
+"""The system's own dialogs for folders and files, and the sheet with first steps and shortcuts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialog, QFileDialog, QGridLayout, QWidget
+
+from studio.app.state.settings import Settings
+from studio.app.widgets import factory
+from studio.core import files
+from studio.data.colour.palette_files import palette_formats
+
+_LAST = "last_folder"
+
+
+def for_folder(parent: QWidget, settings: Settings, title: str) -> Path | None:
+    """A folder that exists; None when the user thinks better of it."""
+    chosen = QFileDialog.getExistingDirectory(parent, title, settings.text(_LAST, str(Path.home())))
+    return _remembered(chosen, settings)
+
+
+def for_files(parent: QWidget, settings: Settings, title: str) -> list[Path]:
+    """Files that exist."""
+    chosen, _ = QFileDialog.getOpenFileNames(parent, title, settings.text(_LAST, str(Path.home())))
+    paths = [Path(path) for path in chosen]
+    if paths:
+        settings.keep_text(_LAST, str(paths[0].parent))
+    return paths
+
+
+def for_palette(parent: QWidget, settings: Settings) -> Path | None:
+    """A palette file that exists."""
+    kinds = f"Palettes ({' '.join(f'*{suffix}' for suffix in _palette_kinds())})"
+    start = settings.text(_LAST, str(Path.home()))
+    chosen, _ = QFileDialog.getOpenFileName(parent, "Open a palette", start, kinds)
+    return _remembered(chosen, settings)
+
+
+def for_new_palette(parent: QWidget, settings: Settings, name: str) -> Path | None:
+    """A palette file to write."""
+    kinds = ";;".join(f"{title} (*{suffix})" for suffix, title in _palette_kinds().items())
+    return for_new_file(parent, settings, "Save the palette", name, kinds)
+
+
+def for_new_file(parent: QWidget, settings: Settings, title: str, name: str, kinds: str) -> Path | None:
+    """A file to write; `kinds` as in 'PNG (*.png);;CSV (*.csv)'. A name that ends in none of them gets the chosen one.
+
+    The dialog has asked about a file that is there only where it was named in full: another name is a free one.
+    """
+    stem, dot, ending = name.rpartition(".")
+    proposed = f"{files.safe_name(stem)}.{ending}" if dot else files.safe_name(name)  # titles of sprites are in it
+    start = Path(settings.text("last_save_folder", str(Path.home()))) / proposed
+    chosen, kind = QFileDialog.getSaveFileName(parent, title, str(start), kinds)
+    if not chosen:
+        return None
+    path = Path(chosen)
+    if path.suffix.lower() not in _endings(kinds):
+        path = files.free_path(path.with_name(path.name + _endings(kind or kinds)[0]))
+    settings.keep_text("last_save_folder", str(path.parent))
+    return path
+
+
+def _endings(kinds: str) -> list[str]:
+    return re.findall(r"\*(\.\w+)", kinds.lower())
+
+
+def _remembered(chosen: str, settings: Settings) -> Path | None:
+    if not chosen:
+        return None
+    settings.keep_text(_LAST, str(Path(chosen).parent))
+    return Path(chosen)
+
+
+def _palette_kinds() -> dict[str, str]:
+    """What the suffix of a palette file stands for. Several kinds may share one: the first is what is written."""
+    found: dict[str, str] = {}
+    for form in palette_formats():
+        for suffix in form.suffixes:
+            found.setdefault(suffix, form.title[:1].upper() + form.title[1:])
+    return found
+
+
+_STEPS = (
+    "Drop a folder of sprites on the window. Its sub-folders become classes.",
+    "On the Train page, press Start. The fastest device is already chosen.",
+    "Watch the samples. Pause or stop whenever you like: nothing is lost.",
+    "On the Generate page, make new sprites, also while the training runs.",
+    "Save them as PNG files or a sheet, or export the model for other programs.",
+)
+_SHORTCUTS = (
+    ("Ctrl+O", "Open a folder of sprites"),
+    ("Ctrl+R", "Start training"),
+    ("Space", "Pause, or go on"),
+    ("Ctrl+.", "Stop, and keep the work"),
+    ("Ctrl+S", "Save the sprites on show"),
+    ("Ctrl+E", "Export the model"),
+    ("Delete", "Leave out the sprites that are chosen"),
+    ("Ctrl+Z, Ctrl+Shift+Z", "Undo, and redo, what was done to the sprites"),
+    ("Ctrl+1 to Ctrl+4", "The four pages"),
+    ("F1", "This sheet"),
+    ("Ctrl+Q", "Leave; what trains is saved"),
+)
+
+
+class HelpSheet(QDialog):
+    """What a first-time user needs, and nothing more."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("First steps and shortcuts")
+        self.setMinimumWidth(560)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        steps = QGridLayout()
+        for number, words in enumerate(_STEPS, 1):
+            steps.addWidget(factory.badge(str(number)), number, 0, Qt.AlignmentFlag.AlignTop)
+            steps.addWidget(factory.text(words), number, 1)
+        steps.setColumnStretch(1, 1)
+        keys = QGridLayout()
+        keys.setHorizontalSpacing(3 * factory.GRID)
+        for line, (key, words) in enumerate(_SHORTCUTS):
+            keys.addWidget(factory.badge(key), line, 0, Qt.AlignmentFlag.AlignLeft)
+            keys.addWidget(factory.text(words), line, 1)
+        keys.setColumnStretch(1, 1)
+        close = factory.button("Close", "Close this sheet. (Esc)")
+        close.clicked.connect(self.reject)
+        heading = factory.heading
+        self.setLayout(
+            factory.column(
+                heading("First steps"),
+                steps,
+                heading("Shortcuts"),
+                keys,
+                factory.row(1, close),
+                margin=3 * factory.GRID,
+            )
+        )

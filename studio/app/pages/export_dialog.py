@@ -1,0 +1,168 @@
+"""Exporting a model: which format, where; then the check; then how to use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QFontDatabase, QGuiApplication
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QDialog,
+    QLineEdit,
+    QPlainTextEdit,
+    QProgressBar,
+    QRadioButton,
+    QStackedWidget,
+    QWidget,
+)
+
+from studio.app import dialogs
+from studio.app.background.jobs import SavedModel
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.core import files, wording
+from studio.core.events import Exported
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+    from studio.engine.model import Control
+
+
+_START = "Write the file, read it back and compare it."
+_CHOOSING, _WRITING, _DONE = range(3)
+
+
+class ExportDialog(QDialog):
+    """Stays usable beside a training: the export runs between two of its ticks."""
+
+    def __init__(
+        self, session: Session, source: SavedModel | Control, title: str, device: Device, parent: QWidget
+    ) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._source = source
+        self._device = device
+        self._name = files.safe_name(title)
+        self._formats = list(session.workshop.exports.values())
+        self._choice = QButtonGroup(self)
+        self.path = QLineEdit()
+        self.browse = factory.button("Browse…", "Choose where to write the file.", "folder")
+        self.start = factory.button("Export", _START, "export", "primary")
+        self.cancel = factory.button("Cancel", "Close without exporting.")
+        self.stop = factory.button("Cancel", "Stop writing; nothing is left behind.")
+        self.done_button = factory.button("Close", "Close this window.", role="primary")
+        self.copy = factory.button("Copy", "Copy these lines to the clipboard.", "copy")
+        self.outcome = factory.text()
+        self.snippet = QPlainTextEdit()
+        self._stages = QStackedWidget()
+        self.setWindowTitle(f"Export {title}")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setMinimumWidth(640)
+        for stage in (self._choosing(title), self._writing(), self._finished()):
+            self._stages.addWidget(stage)
+        self.setLayout(factory.column(self._stages, margin=3 * factory.GRID))
+        self.start.setDefault(True)  # what Enter presses, in the field as well
+        self.browse.setAutoDefault(False)
+        self.stop.setAutoDefault(False)  # Enter that began the export must not end it
+        self._connect()
+
+    def _connect(self) -> None:
+        self._choice.idClicked.connect(self._suggest_path)
+        self.browse.clicked.connect(self._browse)
+        self.start.clicked.connect(self._start)
+        self.cancel.clicked.connect(self.reject)
+        self.stop.clicked.connect(self.reject)
+        self.path.textChanged.connect(self._look)
+        self.done_button.clicked.connect(self.accept)
+        self.copy.clicked.connect(self._copy)
+        self._session.models.exported.connect(self._show_result)
+        self._session.models.busy_changed.connect(self._look)
+        if self._choice.buttons():
+            self._choice.buttons()[0].setChecked(True)
+            self._suggest_path()
+        self._look()
+
+    def _choosing(self, title: str) -> QWidget:
+        rows: list[QWidget] = []
+        for number, export in enumerate(self._formats):
+            radio = QRadioButton(export.title)
+            factory.describe(radio, export.title, export.help)
+            self._choice.addButton(radio, number)
+            rows += [radio, factory.caption(export.help)]
+        factory.describe(self.path, "File", "Where the model is written.")
+        where = factory.row(self.path, self.browse)
+        buttons = factory.row(1, self.cancel, self.start)
+        return factory.panel(
+            factory.column(factory.title(f"Export {title}"), *rows, factory.heading("Where"), where, 1, buttons)
+        )
+
+    def _writing(self) -> QWidget:
+        bar = QProgressBar()
+        bar.setRange(0, 0)
+        bar.setTextVisible(False)
+        words = "Writing the file, reading it back and comparing it with the model…"
+        return factory.panel(factory.column(1, factory.text(words), bar, 1, factory.row(1, self.stop)))
+
+    def _finished(self) -> QWidget:
+        self.snippet.setReadOnly(True)
+        self.snippet.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.snippet.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.snippet.setMinimumHeight(200)
+        factory.describe(self.snippet, "How to load it", "Python lines that load the file.")
+        head = factory.row(factory.heading("How to load it in Python"), 1, self.copy)
+        return factory.panel(
+            factory.column(factory.title("Done"), self.outcome, head, self.snippet, factory.row(1, self.done_button))
+        )
+
+    @Slot()
+    def _suggest_path(self) -> None:
+        folder = self._session.settings.text("last_save_folder", str(Path.home()))
+        suffix = self._formats[self._choice.checkedId()].suffix
+        self.path.setText(str(files.free_path(Path(folder) / f"{self._name}{suffix}")))
+
+    @Slot()
+    def _browse(self) -> None:
+        suffix = self._formats[self._choice.checkedId()].suffix
+        kinds = f"{self._formats[self._choice.checkedId()].title} (*{suffix})"
+        chosen = dialogs.for_new_file(self, self._session.settings, "Export to", Path(self.path.text()).name, kinds)
+        if chosen is not None:
+            self.path.setText(str(chosen))
+
+    @Slot()
+    def _start(self) -> None:
+        self._stages.setCurrentIndex(_WRITING)
+        chosen = self._formats[self._choice.checkedId()]
+        self._session.models.export(self._source, self._device, chosen.name, Path(self.path.text().strip()))
+
+    @Slot(object)
+    def _show_result(self, exported: Exported) -> None:
+        """Show what this dialog asked for: an earlier one's export may end after it was closed."""
+        if self._stages.currentIndex() != _WRITING:
+            return
+        names = "\n".join(str(path) for path in exported.paths)
+        same = wording.agreement(exported.difference)
+        self.outcome.setText(f"The file was read back, and gives {same} as the model.\n\n{names}")
+        self.snippet.setPlainText(exported.snippet)
+        self._stages.setCurrentIndex(_DONE)
+
+    @Slot()
+    def _look(self) -> None:
+        """Offer Export when it can begin. One that ended without a result has failed, and the window says why."""
+        busy = self._session.models.is_busy()
+        why_not = "" if self.path.text().strip() else "Say where to write the file first."
+        factory.enable(self.start, "A model is at work: wait until it is done." if busy else why_not, _START)
+        if not busy and self._stages.currentIndex() == _WRITING:
+            super().reject()
+
+    @Slot()
+    def reject(self) -> None:
+        """Close; what is being written is given up."""
+        if self._stages.currentIndex() == _WRITING:
+            self._session.models.cancel()
+        super().reject()
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.snippet.toPlainText())

@@ -1,0 +1,169 @@
+"""In which colours new sprites come: the sprites' own, as drawn, or those of a palette file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
+
+from studio.app import dialogs
+from studio.app.background.job_events import PaletteLoaded, StyleRead
+from studio.app.background.jobs import SavedModel
+from studio.app.pages.generate.model_choice import ModelChoice
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.swatches import Swatches
+from studio.core import wording
+from studio.data.colour.palette import display_order
+from studio.data.colour.palette_files import is_palette_name
+from studio.data.colour.recolouring import ColourChoice
+from studio.data.colour.snapping import BAYER, NO_DITHER
+
+_OWN, _DRAWN, _FILE, _OPEN = "own", "drawn", "file", "open"
+_MOST_SHOWN = 256  # swatches
+_TIP = (
+    "Few colours of those that the model learnt from, the colours as the model draws them, or those of a palette file, "
+    "which can be dropped here."
+)
+_DITHER = "Show colours that the palette lacks as a pattern of two that it has."
+_FILE_FIRST = "Dithering is for the colours of a palette file: choose one above."
+
+
+class ColourPanel(QWidget):
+    """changed: sprites are to come in other colours."""
+
+    changed = Signal()
+
+    def __init__(self, session: Session, models: ModelChoice) -> None:
+        super().__init__()
+        self._session = session
+        self._models = models
+        self._kind = _OWN
+        self._file: PaletteLoaded | None = None
+        self._asked: Path | None = None  # the run whose colours are, or will be, `_own`
+        self._own: NDArray[np.uint8] = np.zeros((0, 3), np.uint8)
+        self.setAcceptDrops(True)
+        self.box = QComboBox()
+        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.box.setMinimumContentsLength(20)
+        for words, kind in (("The sprites' own", _OWN), ("As drawn", _DRAWN), ("From a file…", _OPEN)):
+            self.box.addItem(words, kind)
+        factory.describe(self.box, "Colours", _TIP)
+        self.dither = QCheckBox("Dither missing colours")
+        self.dither.setAccessibleName("Dither missing colours")
+        self.swatches = Swatches()
+        factory.describe(self.swatches, "Colours of new sprites", "The colours that new sprites are made of.")
+        self._about = factory.caption("")
+        self.setLayout(factory.column(factory.labelled("Colours", self.box), self.dither, self.swatches, self._about))
+        self.dither.setChecked(bool(session.settings.text("generate_dither")))
+        self.box.activated.connect(self._choose)
+        self.dither.toggled.connect(self._dither_toggled)
+        models.changed.connect(self._ask_for_own)
+        session.palettes.loaded.connect(self._take_file)
+        session.palettes.styled.connect(self._take_own)
+        self._show()
+
+    def choice(self) -> ColourChoice:
+        """What is chosen now."""
+        if self._kind != _FILE or self._file is None:
+            return ColourChoice(self._kind != _DRAWN)
+        return ColourChoice(True, self._file.palette, BAYER if self.dither.isChecked() else NO_DITHER)
+
+    def restore(self, *, true_pixels: bool) -> None:
+        """Choose what was chosen the last time; a palette file is read again."""
+        self._kind = _OWN if true_pixels else _DRAWN
+        self._show()
+        path = self._session.settings.text("generate_palette")
+        if path:
+            self._session.palettes.load(Path(path))
+
+    def keep(self) -> None:
+        """Remember the file and whether to dither."""
+        path = str(self._file.path) if self._file is not None and self._kind == _FILE else ""
+        self._session.settings.keep_text("generate_palette", path)
+        self._session.settings.keep_text("generate_dither", "yes" if self.dither.isChecked() else "")
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """A palette file is welcome; all else is for the window."""
+        event.setAccepted(_palette_in(event) is not None)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Take the palette that was dropped."""
+        path = _palette_in(event)
+        if path is not None:
+            event.acceptProposedAction()
+            self._session.palettes.load(path)
+
+    def _show(self) -> None:
+        """Bring all controls to what is chosen."""
+        self.box.setCurrentIndex(self.box.findData(self._kind))
+        factory.enable(self.dither, "" if self._kind == _FILE else _FILE_FIRST, _DITHER)
+        if self._kind == _FILE and self._file is not None:
+            palette = self._file.palette
+            names = palette.colour_names[:_MOST_SHOWN]
+            self._show_swatches(palette.colours, "first", names)
+        else:
+            self._show_swatches(self._own if self._kind == _OWN else self._own[:0], "most used")
+
+    def _show_swatches(self, colours: NDArray[np.uint8], which: str, names: tuple[str, ...] = ()) -> None:
+        shown = colours[:_MOST_SHOWN]
+        self.swatches.set_palette(shown if self._kind == _FILE else shown[display_order(shown)], names)
+        self.swatches.setVisible(bool(len(shown)))
+        more = f"The {which} {len(shown)} of {wording.count(len(colours), 'colour')}."
+        self._about.setText(more if len(colours) > len(shown) else wording.count(len(colours), "colour"))
+        self._about.setVisible(bool(len(shown)))
+
+    @Slot(int)
+    def _choose(self, index: int) -> None:
+        kind = self.box.itemData(index)
+        if kind == _OPEN:
+            self.box.setCurrentIndex(self.box.findData(self._kind))  # until there is a palette
+            path = dialogs.for_palette(self, self._session.settings)
+            if path is not None:
+                self._session.palettes.load(path)
+        elif kind != self._kind:
+            self._kind = kind
+            self._show()
+            self.changed.emit()
+
+    @Slot()
+    def _dither_toggled(self) -> None:
+        self.changed.emit()
+
+    @Slot(object)
+    def _take_file(self, loaded: PaletteLoaded) -> None:
+        before = self.box.findData(_FILE)
+        if before >= 0:
+            self.box.removeItem(before)
+        self._file, self._kind = loaded, _FILE
+        self.box.insertItem(self.box.findData(_OPEN), loaded.palette.name, _FILE)
+        self._show()
+        self.changed.emit()
+
+    @Slot()
+    def _ask_for_own(self) -> None:
+        """The colours that the chosen model learnt from, to be shown."""
+        source = self._models.source()
+        if isinstance(source, SavedModel):
+            if source.path != self._asked:
+                self._asked = source.path
+                self._session.palettes.read_style(source.path)
+        elif source is not None and source.live is not None:
+            self._asked, self._own = None, source.live.style.palette
+            self._show()
+
+    @Slot(object)
+    def _take_own(self, read: StyleRead) -> None:
+        if read.run == self._asked:
+            self._own = read.colours
+            self._show()
+
+
+def _palette_in(event: QDropEvent) -> Path | None:
+    """The one palette file that is dragged; None for anything else."""
+    paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+    return paths[0] if len(paths) == 1 and is_palette_name(paths[0]) else None

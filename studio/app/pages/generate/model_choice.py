@@ -1,0 +1,139 @@
+"""Which model to use: the one that trains, or any run at any of its checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from studio.app.background.job_events import CheckpointsListed
+from studio.app.background.jobs import SavedModel
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.core import wording
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+    from studio.engine.model import Control
+    from studio.engine.runs.folder import RunRecord
+    from studio.engine.runs.history import RunSummary
+
+_LIVE = "live"
+_WORDS = {"best": "Best", "last": "Last"}
+
+
+class ModelChoice(QWidget):
+    """changed: another model, or another checkpoint of it."""
+
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._wanted = ""  # the run or the live model; empty until the user chooses
+        self.models = QComboBox()
+        factory.describe(self.models, "Model", "The model that trains now, or one of your runs.")
+        self.models.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.models.setMinimumContentsLength(20)
+        self.checkpoints = QComboBox()
+        factory.describe(self.checkpoints, "Checkpoint", "How far the training was; best is best on held-out sprites.")
+        self._checkpoint_box = factory.panel(factory.labelled("Checkpoint", self.checkpoints))
+        self.setLayout(factory.column(factory.labelled("Model", self.models), self._checkpoint_box))
+        self.models.activated.connect(self._user_chose)
+        self.models.currentIndexChanged.connect(self._model_chosen)
+        self.checkpoints.currentIndexChanged.connect(self._checkpoint_chosen)
+        session.library.listed.connect(self.refresh)
+        session.workshop.ready.connect(self.refresh)
+        session.training.state_changed.connect(self.refresh)
+        session.models.checkpoints_listed.connect(self._show_checkpoints)
+        self.refresh()
+
+    def source(self) -> SavedModel | Control | None:
+        """The chosen model; None when there is none."""
+        chosen = self.models.currentData()
+        if chosen == _LIVE:
+            return self._session.training.control
+        checkpoint = self.checkpoints.currentData() or "best"
+        return SavedModel(Path(chosen), checkpoint) if chosen else None
+
+    def record(self) -> RunRecord | None:
+        """What is known of the chosen model."""
+        chosen = self.models.currentData()
+        if chosen == _LIVE:
+            return self._session.training.record
+        return next((run.record for run in self._session.library.runs if str(run.path) == chosen), None)
+
+    def device(self) -> Device | None:
+        """Where the chosen model is, or is to be."""
+        if self.models.currentData() == _LIVE:
+            return self._session.training.device
+        return self._session.workshop.device(self._session.workshop.fastest)
+
+    def makes(self) -> str:
+        """'sprites', 'labels', 'numbers', or an empty text when there is no model."""
+        record = self.record()
+        recipe = self._session.workshop.recipes.get(record.recipe) if record else None
+        return recipe.makes if recipe else ""
+
+    def choose(self, path: Path) -> None:
+        """Choose a run."""
+        self._wanted = str(path)
+        self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """List the models that there are. What the user wants stays chosen; a training that ends becomes its run."""
+        training, before = self._session.training, self.models.currentData()
+        stays = training.state == "stopping" and self._wanted == _LIVE  # until it is a run, so that none jumps in
+        live = training.record is not None and (training.is_live() or stays)
+        if live and self._wanted in ("", str(training.path)):
+            self._wanted = _LIVE
+        elif not live and self._wanted == _LIVE and not training.is_busy():
+            self._wanted = str(training.path or "")
+        self.models.blockSignals(True)
+        self.models.clear()
+        if live:
+            self.models.addItem(f"{training.title} (live)", _LIVE)
+        for run in self._session.library.runs:
+            if self._has_model(run):
+                self.models.addItem(run.path.name, str(run.path))
+        self.models.setCurrentIndex(max(0, self.models.findData(self._wanted)))
+        self.models.blockSignals(False)
+        if self.models.currentData() != before:
+            self._model_chosen()
+        else:
+            self.changed.emit()
+
+    def _has_model(self, run: RunSummary) -> bool:
+        recipes = self._session.workshop.recipes
+        return bool(run.record and run.record.recipe in recipes and run.progress and run.progress.step)
+
+    @Slot()
+    def _user_chose(self) -> None:
+        self._wanted = self.models.currentData() or ""
+
+    @Slot()
+    def _model_chosen(self) -> None:
+        chosen = self.models.currentData()
+        self.checkpoints.clear()
+        self._checkpoint_box.setVisible(bool(chosen) and chosen != _LIVE)
+        if chosen and chosen != _LIVE:
+            self._session.models.list_checkpoints(Path(chosen))
+        self.changed.emit()
+
+    @Slot(object)
+    def _show_checkpoints(self, listed: CheckpointsListed) -> None:
+        if str(listed.path) != self.models.currentData():
+            return
+        self.checkpoints.blockSignals(True)
+        self.checkpoints.clear()
+        for name in listed.names:
+            self.checkpoints.addItem(_WORDS.get(name) or f"Step {wording.number(int(name))}", name)
+        self.checkpoints.blockSignals(False)
+        self.changed.emit()
+
+    @Slot()
+    def _checkpoint_chosen(self) -> None:
+        self.changed.emit()

@@ -1,0 +1,105 @@
+"""What a classifier or a regression says of sprites that are dropped here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QStackedWidget, QWidget
+
+from studio.app import dialogs
+from studio.app.pages.generate.model_choice import ModelChoice
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.layout import Flow
+from studio.app.widgets.sprites.predictions import PredictionsView
+from studio.core import wording
+from studio.core.events import Classified, NumbersPredicted
+from studio.data.options import ImportOptions
+from studio.data.sprites import Sprites
+
+_BROWSE = "Choose files for the model to look at."
+_WAITS = "A model is at work: this can be asked once it is done."
+_OPEN = "Let the model look at the sprites of the Sprites page."
+
+
+class PredictPanel(QWidget):
+    """Takes sprites, asks the chosen model, shows its answer."""
+
+    def __init__(self, session: Session, choice: ModelChoice) -> None:
+        super().__init__()
+        self._session = session
+        self._choice = choice
+        self.setAcceptDrops(True)
+        self.view = PredictionsView()
+        self.browse = factory.button("Choose sprites…", _BROWSE, "folder")
+        self.open_sprites = factory.button("The open sprites", _OPEN)
+        self._title = factory.heading("")
+        self._stack = QStackedWidget()
+        empty = factory.caption("Drop sprites here and the model says what it takes them for.")
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
+        self._stack.addWidget(factory.scrolling(self.view))
+        buttons = Flow(factory.GRID, factory.GRID)
+        for button in (self.browse, self.open_sprites):
+            buttons.addWidget(button)
+        head = factory.row(self._title, buttons)
+        head.setStretch(0, 1)
+        self.setLayout(factory.column(head, self._stack, spacing=2 * factory.GRID))
+        self.browse.clicked.connect(self._choose_files)
+        self.open_sprites.clicked.connect(self._take_open_sprites)
+        session.models.predicted.connect(self._show_answer)
+        session.importing.imported.connect(self._refresh)
+        session.models.busy_changed.connect(self._refresh)
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        waits = _WAITS if self._session.models.is_busy() else ""
+        factory.enable(self.browse, waits, _BROWSE)
+        none = "" if self._session.importing.sprites else "No sprites are open."
+        factory.enable(self.open_sprites, waits or none, _OPEN)
+
+    @Slot()
+    def _choose_files(self) -> None:
+        self._ask(dialogs.for_files(self, self._session.settings, "Choose sprites"), ImportOptions())
+
+    @Slot()
+    def _take_open_sprites(self) -> None:
+        self._ask(self._session.importing.paths, self._session.importing.options)
+
+    def _ask(self, paths: Sequence[Path], options: ImportOptions) -> None:
+        source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
+        if paths and source is not None and device is not None and record is not None:
+            self._session.models.predict(source, device, paths, options.replace(size=record.size))
+
+    @Slot(object, object)
+    def _show_answer(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:
+        self._title.setText(wording.count(len(sprites), "sprite"))
+        if isinstance(answer, Classified):
+            self.view.set_classes(sprites.rgba, answer.probabilities, answer.class_names)
+        else:
+            self.view.set_numbers(sprites.rgba, answer.numbers, answer.names, true_numbers(sprites, answer.names))
+        self._stack.setCurrentIndex(1)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Files are welcome, unless an answer is awaited."""
+        if not self._session.models.is_busy() and any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Look at what was dropped."""
+        event.acceptProposedAction()
+        paths = [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
+        self._ask(paths, ImportOptions())
+
+
+def true_numbers(sprites: Sprites, names: Sequence[str]) -> NDArray[np.float32]:
+    """Those of these names that come with the sprites: float32 [N, T], NaN where one is not known."""
+    known = dict(zip(sprites.target_names, sprites.targets.T, strict=True))
+    unknown = np.full(len(sprites), np.nan, np.float32)
+    return np.stack([known.get(name, unknown) for name in names], axis=1)

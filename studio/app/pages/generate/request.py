@@ -1,0 +1,101 @@
+"""What to generate: class, number, seed and the rest."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QCheckBox, QComboBox, QSpinBox, QWidget
+
+from studio.app.pages.generate.colour_panel import ColourPanel
+from studio.app.pages.generate.model_choice import ModelChoice
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.config_form import ConfigForm
+from studio.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from studio.engine.generate import GenerateSettings
+
+_LARGEST_SEED = 2**31 - 1
+
+
+class RequestPanel(QWidget):
+    """The settings of one request; its form is made when the engine is there."""
+
+    def __init__(self, session: Session, models: ModelChoice) -> None:
+        super().__init__()
+        self._session = session
+        self.colours = ColourPanel(session, models)
+        self._form: ConfigForm | None = None
+        self.classes = QComboBox()
+        factory.describe(self.classes, "Class", "What to draw; a model knows the classes that it was trained on.")
+        self.seed = QSpinBox()
+        self.seed.setRange(0, _LARGEST_SEED)
+        factory.indent(self.seed)
+        factory.describe(self.seed, "Seed", "The same seed gives the same sprites.")
+        self.lock = QCheckBox("Keep this seed")
+        factory.describe(self.lock, "Keep this seed", "Off, every press of Generate takes a new seed.")
+        self._form_box = factory.column()
+        seed = factory.row(self.seed, self.lock)
+        seed.setStretch(0, 1)
+        self.setLayout(
+            factory.column(
+                factory.labelled("Class", self.classes),
+                factory.text("Seed", "muted"),
+                seed,
+                self._form_box,
+                self.colours,
+            )
+        )
+        session.workshop.ready.connect(self._make_form)
+
+    def show_classes(self, names: tuple[str, ...]) -> None:
+        """Offer these classes; the choice stays if it can."""
+        before = self.classes.currentData()
+        self.classes.clear()
+        self.classes.addItem("Every class in turn", "")
+        for name in names:
+            self.classes.addItem(name, name)
+        self.classes.setCurrentIndex(max(0, self.classes.findData(before)))
+
+    def next_settings(self) -> GenerateSettings:
+        """The settings on show, with a new seed unless it is locked. Raises UsageError."""
+        if not self.lock.isChecked():
+            self.seed.setValue(random.randint(0, _LARGEST_SEED))
+        settings = self._settings()
+        return settings.replace(seed=self.seed.value(), class_name=self.classes.currentData() or "")
+
+    def problem(self) -> str:
+        """What is wrong with the settings; empty when nothing is."""
+        return self._form.problem() if self._form is not None else "The engine is still starting."
+
+    def keep(self) -> None:
+        """Remember the settings."""
+        if not self.problem():
+            values = self._settings().replace(seed=self.seed.value()).to_json()
+            self._session.settings.keep_values("generate", {**values, "class_name": ""})
+            self.colours.keep()
+            self._session.settings.keep_text("seed_locked", "yes" if self.lock.isChecked() else "")
+
+    def _settings(self) -> GenerateSettings:
+        assert self._form is not None
+        assert self._session.workshop.settings_type is not None
+        settings = self._form.config()
+        assert isinstance(settings, self._session.workshop.settings_type)
+        return settings.replace(true_pixels=self.colours.choice().true_pixels)
+
+    @Slot()
+    def _make_form(self) -> None:
+        kind = self._session.workshop.settings_type
+        assert kind is not None
+        try:
+            settings = kind.from_json(self._session.settings.values("generate"))
+        except UsageError:
+            settings = kind()
+        self._form = ConfigForm(settings, exclude=("class_name", "seed", "true_pixels"))
+        self._form_box.addWidget(self._form)
+        self.seed.setValue(settings.seed)
+        self.lock.setChecked(bool(self._session.settings.text("seed_locked")))
+        self.colours.restore(true_pixels=settings.true_pixels)

@@ -1,0 +1,127 @@
+"""What can be done with the runs that are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QWidget
+
+from studio.app.background.jobs import SavedModel
+from studio.app.pages.export_dialog import ExportDialog
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.layout import Flow
+
+if TYPE_CHECKING:
+    from studio.engine.runs.history import RunSummary
+
+_TIPS = {
+    "resume": "Go on with this run where it ended.",
+    "use": "Use this run's model on the Generate page.",
+    "export": "Write this run's best model for use in other programs. (Ctrl+E)",
+    "folder": "Show the run's folder: its settings, curves, samples and checkpoints.",
+    "trash": "Move the run to the system's trash, from where it can be taken back.",
+}
+_COMPLETE = "This run has used up its time. Train anew with more minutes to go further."
+
+
+class RunActions(QWidget):
+    """A row of buttons. resumed: a run goes on. use_wanted: (Path) the run whose model is to be used."""
+
+    resumed = Signal()
+    use_wanted = Signal(object)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._runs: Sequence[RunSummary] = ()
+        self.resume = factory.button("Resume", _TIPS["resume"], "play")
+        self.use = factory.button("Use", _TIPS["use"], "generate")
+        self.export = factory.button("Export…", _TIPS["export"], "export")
+        self.folder = factory.button("Open folder", _TIPS["folder"], "folder")
+        self.trash = factory.button("Move to trash", _TIPS["trash"], "trash")
+        row = Flow(factory.GRID, factory.GRID)
+        for button in (self.resume, self.use, self.export, self.folder, self.trash):
+            row.addWidget(button)
+        self.setLayout(row)
+        self.resume.clicked.connect(self._resume)
+        self.use.clicked.connect(self._use)
+        self.export.clicked.connect(self.export_model)
+        self.folder.clicked.connect(self._open_folder)
+        self.trash.clicked.connect(self._trash)
+        session.training.state_changed.connect(self._refresh)
+        session.workshop.devices_found.connect(self._refresh)
+        session.workshop.ready.connect(self._refresh)
+        self._refresh()
+
+    def set_runs(self, runs: Sequence[RunSummary]) -> None:
+        """The runs that are chosen now."""
+        self._runs = runs
+        self._refresh()
+
+    @Slot()
+    def export_model(self) -> bool:
+        """Export the best model of the chosen run. False when that can't be."""
+        device = self._session.workshop.device(self._session.workshop.fastest)
+        if self._why_no_export() or device is None:
+            return False
+        path = self._runs[0].path
+        ExportDialog(self._session, SavedModel(path, "best"), path.name, device, self).open()
+        return True
+
+    @Slot()
+    def _refresh(self) -> None:
+        one = "" if len(self._runs) == 1 else "Choose one run in the table."
+        factory.enable(self.resume, self._why_not_resumed(), _TIPS["resume"])
+        factory.enable(self.use, self._why_no_model(), _TIPS["use"])
+        factory.enable(self.export, self._why_no_export(), _TIPS["export"])
+        factory.enable(self.folder, one, _TIPS["folder"])
+        busy = any(run.standing == "training" for run in self._runs)
+        why_not = "A run that is being trained stays: stop it first." if busy else ""
+        factory.enable(self.trash, why_not if self._runs else "Choose a run in the table.", _TIPS["trash"])
+
+    def _why_no_run(self) -> str:
+        if len(self._runs) != 1:
+            return "Choose one run in the table."
+        if self._runs[0].record is None:
+            return "This run is damaged."
+        return "" if self._session.workshop.devices else "Devices are still being looked for."
+
+    def _why_no_model(self) -> str:
+        run = self._runs[0] if len(self._runs) == 1 else None
+        if run is not None and run.progress is not None and not run.progress.step:
+            return "This run has no checkpoint yet."
+        return self._why_no_run()
+
+    def _why_no_export(self) -> str:
+        return self._why_no_model() or ("" if self._session.workshop.exports else "The engine is still starting.")
+
+    def _why_not_resumed(self) -> str:
+        if len(self._runs) == 1 and self._runs[0].standing == "finished":
+            return _COMPLETE
+        if len(self._runs) == 1 and self._runs[0].standing == "training":
+            return "This run is being trained."
+        if self._session.training.is_busy():
+            return "Another run is being trained: stop it first."
+        return self._why_no_run()
+
+    @Slot()
+    def _resume(self) -> None:
+        self._session.resume_run(self._runs[0].path)
+        self.resumed.emit()
+
+    @Slot()
+    def _use(self) -> None:
+        self.use_wanted.emit(self._runs[0].path)
+
+    @Slot()
+    def _open_folder(self) -> None:
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._runs[0].path)))
+
+    @Slot()
+    def _trash(self) -> None:
+        for run in self._runs:
+            self._session.library.trash_run(run.path)

@@ -1,0 +1,118 @@
+"""Curves of the chosen runs over one another, and the samples of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QSplitter, QWidget
+
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.sprites.filmstrip import Filmstrip
+from studio.engine.runs import compare
+from studio.engine.runs.history import HistoryRead
+
+if TYPE_CHECKING:
+    from studio.app.widgets.plot.curves_plot import CurvesPlot
+    from studio.engine.runs.history import RunSummary
+
+_MOST = 8
+_CALM_MS = 150  # while the arrow keys run through the table, nothing is read
+
+
+class Comparison(QWidget):
+    """save_wanted: the user wants the plot as a file."""
+
+    save_wanted = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._runs: list[RunSummary] = []
+        self._asked: dict[Path, RunSummary] = {}  # as a run was when it was read
+        self._read: dict[Path, HistoryRead] = {}
+        self._drawn: list[Path] = []
+        self._filmed: Path | None = None  # the run whose samples are on show
+        self.plot: CurvesPlot | None = None
+        self.filmstrip = Filmstrip()
+        self.filmstrip.view.set_placeholder("Choose a run to see its samples.")
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._plot_place = factory.column()
+        self.splitter.addWidget(factory.panel(self._plot_place))
+        self.splitter.addWidget(self.filmstrip)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setSizes([600, 400])
+        self.splitter.restoreState(session.settings.layout("comparison"))
+        self.setLayout(factory.column(self.splitter))
+        self._calm = QTimer(self)
+        self._calm.setSingleShot(True)
+        self._calm.setInterval(_CALM_MS)
+        self._calm.timeout.connect(self._ask)
+        session.library.read.connect(self._take)
+        session.workshop.plots_ready.connect(self._make_plot)
+
+    def show_runs(self, runs: Sequence[RunSummary]) -> None:
+        """Show these runs, the first one's samples too; those that have changed are read anew."""
+        if list(runs[:_MOST]) != self._runs:
+            self._runs = list(runs[:_MOST])
+            self._calm.start()
+
+    @Slot()
+    def _ask(self) -> None:
+        if not self.isVisible():
+            return  # asked again when it is seen
+        paths = [run.path for run in self._runs]
+        self._read = {path: read for path, read in self._read.items() if path in paths}
+        missing = [run.path for run in self._runs if self._has_changed(run)]
+        self._asked = {run.path: run for run in self._runs}
+        if missing:
+            self._session.library.read_runs(missing)
+        if paths != self._drawn:  # else what is on show stays until there is something newer
+            self._draw()
+
+    def _has_changed(self, run: RunSummary) -> bool:
+        """Whether there is more to read than was read; a run that trains has always more."""
+        return run.path not in self._read or self._asked.get(run.path) != run or run.standing == "training"
+
+    @Slot(object)
+    def _take(self, read: HistoryRead) -> None:
+        if any(run.path == read.path for run in self._runs):
+            self._read[read.path] = read
+            self._draw()
+
+    @Slot()
+    def _make_plot(self) -> None:
+        """Make the plot when it is first seen: it takes 70 ms, which the start does not need to pay."""
+        if self.plot is not None or not self.isVisible() or not self._session.workshop.plots_are_ready:
+            return
+        from studio.app.widgets.plot.curves_plot import CurvesPlot
+
+        self.plot = CurvesPlot()
+        self.plot.save_requested.connect(self.save_wanted)
+        self._plot_place.addWidget(self.plot)
+        self._draw()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Seen: now there must be a plot, and something in it."""
+        super().showEvent(event)
+        self._make_plot()
+        self._calm.start()
+
+    def _draw(self) -> None:
+        """Draw what is known. Of the same runs as before only what is new: what the user looks at stays."""
+        known = [self._read[run.path] for run in self._runs if run.path in self._read]
+        before, self._drawn = self._drawn, [read.path for read in known]
+        if self.plot is not None:
+            curves = [(read.path.name, compare.curves(read.history)) for read in known]
+            self.plot.set_curves(curves, keep_view=self._drawn == before)
+        first = known[0] if known and known[0].path == self._runs[0].path else None
+        path = first.path if first is not None else None
+        if path != self._filmed:
+            self._filmed = path
+            self.filmstrip.clear()
+        if first is not None:
+            self.filmstrip.show_film(first.samples)

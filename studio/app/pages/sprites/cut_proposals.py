@@ -1,0 +1,164 @@
+"""How users come to see a sheet's cells: by a line that proposes the cut, from what was found, or from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QFrame, QPushButton
+
+from studio.app import theme
+from studio.app.background.job_events import OnlySheets
+from studio.app.pages.sprites.cut_view import CutView
+from studio.app.pages.sprites.cut_words import Sheets, proposal
+from studio.app.state.sprites import Importing
+from studio.app.widgets import factory
+from studio.app.widgets.sprites.grid import SpriteGrid
+from studio.core import wording
+from studio.data.doctor.findings import cutting
+from studio.data.importing import ImportOptions, SpritesImported
+from studio.data.sheets.grids import Grid
+
+_GROUPS = ("looks like a sheet", "cut sheet")
+_SEE = "See the sheets with their cells drawn over them, and cut them by looking."
+_NO_SHEETS = "No picture looks like a sheet: select one among the sprites to see its cells."
+_TOO_LARGE = "What was opened is too large for single sprites: see whether these are the cells of a sheet, and cut it."
+
+
+class WaysToCut(QObject):
+    """opened: the view shows a sheet, and wants to be shown."""
+
+    opened = Signal()
+
+    def __init__(
+        self, importing: Importing, view: CutView, grid: SpriteGrid, button: QPushButton, parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._importing, self._view, self._grid, self._button = importing, view, grid, button
+        self._names: list[str] = []  # of all pictures that are sheets, cut or not
+        self._grids: dict[str, Grid] = {}  # that were recognised
+        button.clicked.connect(self._see_cells)
+        grid.selection_changed.connect(self._offer)
+        importing.imported.connect(self._look)
+        importing.only_sheets.connect(self._cut_dropped)
+
+    @Slot(str)
+    def cut(self, name: str) -> None:
+        """Show the sheet of this name, or the one that this part is of, among the others."""
+        names = self._names
+        known = name if name in names else name.rpartition("#")[0]
+        if known in names:
+            self._open(names, names.index(known))
+        else:
+            self._open([name])
+
+    @Slot()
+    def _see_cells(self) -> None:
+        """The sheets, or where there are none, the sprites that are selected: they may be small sheets."""
+        sprites = self._importing.sprites
+        assert sprites is not None
+        self._open(self._names or [sprites.names[index] for index in self._grid.selected()])
+
+    @Slot(object)
+    def _cut_dropped(self, found: OnlySheets) -> None:
+        names = tuple(item.name for item in found.sheets)
+        grids = {sheet.name: sheet.grid for sheet in found.recognised}
+        self._view.open(Sheets(found.paths, names, ImportOptions(), reason=_TOO_LARGE, grids=grids))
+        self.opened.emit()
+
+    @Slot(object)
+    def _look(self, result: SpritesImported) -> None:
+        both = (result.quarantine_groups, result.note_groups)
+        named = {item.name for groups in both for group in _GROUPS for item in groups.get(group, ())}
+        self._grids = {sheet.name: sheet.grid for sheet in result.sheets}
+        self._names = sorted(named | self._grids.keys())
+        self._offer()
+
+    @Slot()
+    def _offer(self) -> None:
+        """Enable the button where there is something to see."""
+        factory.enable(self._button, "" if self._names or self._grid.selected_count() else _NO_SHEETS, _SEE)
+
+    def _open(self, names: list[str], at: int = 0) -> None:
+        sprites = self._importing.sprites
+        assert sprites is not None
+        chosen = set(names)
+        singles = sum("#" not in name and name not in chosen for name in sprites.names)
+        options = self._importing.options
+        sheets = Sheets(self._importing.paths, tuple(names), options, singles, sprites.size, grids=self._grids)
+        self._view.open(sheets, at)
+        self.opened.emit()
+
+
+_CUT = "Cut each picture by its own cells; the files stay as they are, and Undo (Ctrl+Z) takes it back."
+_SEE_FIRST = "See the pictures with their cells drawn over them before you decide."
+_UNDO = "Take the pictures whole again. (Ctrl+Z)"
+
+
+class SheetProposal(QFrame):
+    """Shown while it is about what is open. cells_wanted: the name of the first sheet, whose cells are to be seen."""
+
+    cells_wanted = Signal(str)
+
+    def __init__(self, importing: Importing) -> None:
+        super().__init__()
+        self._importing = importing
+        self._first = ""  # name of the first sheet
+        self._closed_for: Sequence[Path] = ()
+        self.words = factory.text("")
+        self.cut = factory.button("Cut them into sprites", _CUT, role="primary")
+        self.see_cells = factory.button("See the cells…", _SEE_FIRST)
+        self.undo = factory.button("Undo", _UNDO)
+        self.close_line = factory.tool("close", "Close", "Close this line; the Doctor still lists these pictures.")
+        theme.set_role(self, "card")
+        line = factory.row(self.words, self.cut, self.see_cells, self.undo, self.close_line)
+        line.setStretch(0, 1)
+        line.setContentsMargins(2 * factory.GRID, factory.GRID, factory.GRID, factory.GRID)
+        self.setLayout(line)
+        self.hide()
+        self.cut.clicked.connect(self._cut)
+        self.see_cells.clicked.connect(self._see_cells)
+        self.undo.clicked.connect(self._undo)
+        self.close_line.clicked.connect(self._close)
+        importing.imported.connect(self._refresh)
+
+    @Slot(object)
+    def _refresh(self, result: SpritesImported) -> None:
+        opened, sheets = self._importing.opened, result.sheets
+        uncut = opened.options.sheets == "as they are"
+        was_uncut = any(choice.before.sheets == "as they are" for choice in opened.past[-1:])
+        just_cut = was_uncut and opened.options.cuts_each_by_its_own
+        self.setVisible(bool(sheets) and opened.paths != self._closed_for and (uncut or just_cut))
+        if not sheets:
+            return
+        self._first = sheets[0].name
+        if uncut:
+            self.words.setText(proposal(sheets))
+            factory.relabel(self.cut, "Cut it into sprites" if len(sheets) == 1 else "Cut them into sprites")
+        else:
+            pieces = wording.count(sum(sheet.sprites for sheet in sheets), "sprite")
+            were = "was" if len(sheets) == 1 else "were"
+            self.words.setText(f"{wording.count(len(sheets), 'picture')} {were} cut into {pieces}.")
+        self.cut.setVisible(uncut)
+        self.undo.setVisible(not uncut)
+
+    @Slot()
+    def _cut(self) -> None:
+        options = self._importing.newest.options
+        fix = cutting(options)
+        self._importing.change_options(options.replace(**fix.changes), fix.title)
+
+    @Slot()
+    def _undo(self) -> None:
+        if self._importing.newest is self._importing.opened:  # else it would take back what was chosen since
+            self._importing.undo()
+
+    @Slot()
+    def _see_cells(self) -> None:
+        self.cells_wanted.emit(self._first)
+
+    @Slot()
+    def _close(self) -> None:
+        self._closed_for = self._importing.opened.paths
+        self.hide()

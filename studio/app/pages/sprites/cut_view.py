@@ -1,0 +1,218 @@
+"""Cutting sheets by looking: the sheet with its cells, and the numbers beside it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QStackedWidget, QWidget
+
+from studio.app.background.job_queue import Dispatcher
+from studio.app.pages.sprites.cut_form import CutForm
+from studio.app.pages.sprites.cut_words import (
+    CUT_TITLE,
+    Outcome,
+    Sheets,
+    consequences,
+    outcome_of_boxes,
+    outcome_of_cells,
+    with_canvas,
+)
+from studio.app.state.sheets import SheetReader
+from studio.app.state.sprites import Importing
+from studio.app.widgets import factory
+from studio.app.widgets.sheet.area import ZoomBar, fitting_zoom
+from studio.app.widgets.sheet.canvas import SheetCanvas
+from studio.data.options import ImportOptions
+from studio.data.sheets.cells import cells_of
+from studio.data.sheets.slicing import given_grid
+
+_CUT = "Read the files again and cut all sheets like this; the files stay as they are."
+_READING = "Reading the sheet…"
+_UNSURE = "This picture may be one sprite, so Automatic leaves it whole. Change a number to cut it anyway."
+_NAME_WIDTH = 320  # logical pixels
+_PROBLEM, _SHEET = range(2)
+
+
+class CutView(QWidget):
+    """closed: the user goes back. is_open: the Sprites page shows it, or comes back to it."""
+
+    closed = Signal()
+
+    def __init__(self, importing: Importing, dispatcher: Dispatcher) -> None:
+        super().__init__()
+        self._importing = importing
+        self._reader = SheetReader(dispatcher, self)
+        self._sheets = Sheets((), (), ImportOptions())
+        self._at = 0
+        self._fresh = False  # no sheet has been shown since it was opened
+        self._outcome = Outcome(0, "")
+        self.is_open = False
+        self.canvas = SheetCanvas()
+        self.form = CutForm()
+        self.count = factory.heading("")
+        self.back = factory.button("Back", "Go back without cutting. (Esc)", "chevron-left")
+        self.cut = factory.button("Cut", _CUT, role="primary")
+        self.before = factory.tool(
+            "chevron-left", "Previous sheet", "See how the numbers fit the previous sheet. (Ctrl+PgUp)"
+        )
+        self.after = factory.tool(
+            "chevron-right", "Next sheet", "See how the numbers fit the next sheet. (Ctrl+PgDown)"
+        )
+        self.before.setShortcut("Ctrl+PgUp")
+        self.after.setShortcut("Ctrl+PgDown")
+        self.zoom = ZoomBar(self.canvas)
+        self.problem = factory.text()
+        self.hint = factory.caption("")
+        self._title, self._reason = factory.heading(""), factory.caption("")
+        self._which = factory.text("", "muted", wrap=False)
+        self._stack = QStackedWidget()
+        self._lay_out()
+        self._connect()
+
+    def open(self, sheets: Sheets, at: int = 0) -> None:
+        """Show one of these sheets, with the numbers that the import has."""
+        self.is_open = True
+        self._fresh = True
+        self._sheets, self._at = sheets, at
+        self.form.set_options(sheets.options)
+        self._reason.setText(sheets.reason)
+        self._reason.setVisible(bool(sheets.reason))
+        self._read()
+
+    def close_view(self) -> None:
+        """Let go of the sheet."""
+        self.is_open = False
+        self._reader.forget()
+        self.canvas.show_sheet(None)
+        self.canvas.show_cells(None)
+
+    def options(self) -> ImportOptions:
+        """What Cut would import with."""
+        options, sheet = self.form.options(), self._reader.sheet
+        if sheet is None:
+            return options
+        return with_canvas(options, self._sheets, sheet, self._outcome.side)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape goes back."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.closed.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def _lay_out(self) -> None:
+        self.canvas.setMinimumSize(200, 160)
+        numbers = factory.column(self.form, self.cut, self.hint, 1, spacing=2 * factory.GRID)
+        numbers.setContentsMargins(3 * factory.GRID, 3 * factory.GRID, 2 * factory.GRID, factory.GRID)
+        side = factory.scrolling(factory.panel(numbers))
+        side.setFixedWidth(320)
+        sheets = factory.row(self.before, self._which, self.after, spacing=4)
+        head = factory.row(self.back, self._title, 1, sheets, self.zoom, spacing=2 * factory.GRID)
+        self._stack.addWidget(factory.panel(factory.column(1, self.problem, 1, margin=4 * factory.GRID)))
+        self._stack.addWidget(self.canvas)
+        self.problem.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        body = factory.column(head, self._reason, self._stack, self.count)
+        body.setStretch(2, 1)
+        body.setContentsMargins(factory.GRID, 2 * factory.GRID, 3 * factory.GRID, 2 * factory.GRID)
+        whole = factory.row(side, body, spacing=0)
+        whole.setStretch(1, 1)
+        self.setLayout(whole)
+
+    def _connect(self) -> None:
+        self.back.clicked.connect(self.closed)
+        self.cut.clicked.connect(self._apply)
+        self.before.clicked.connect(self._go_back)
+        self.after.clicked.connect(self._go_on)
+        self.canvas.grid_moved.connect(self.form.take_grid)
+        self.form.changed.connect(self._refresh)
+        self._reader.seen.connect(self._show_sheet)
+        self._reader.packed.connect(self._refresh)
+        self._reader.unseen.connect(self._show_problem)
+
+    def _read(self) -> None:
+        names = self._sheets.names
+        name = names[self._at]
+        self._title.setText(self._title.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH))
+        self._title.setToolTip(name)
+        self._which.setText(f"Sheet {self._at + 1:,} of {len(names):,}")
+        self.before.setEnabled(self._at > 0)
+        self.after.setEnabled(self._at + 1 < len(names))
+        for widget in (self._which, self.before, self.after):
+            widget.setVisible(len(names) > 1)
+        self._reader.read(self._sheets.paths, name, self._sheets.grids.get(name))
+        if self._fresh:
+            self._show_problem(_READING, "")
+        else:  # the last sheet stays until this one is there, which is soon
+            self._outcome = Outcome(0, _READING)
+            self._say()
+
+    @Slot()
+    def _go_back(self) -> None:
+        self._at -= 1
+        self._read()
+
+    @Slot()
+    def _go_on(self) -> None:
+        self._at += 1
+        self._read()
+
+    @Slot()
+    def _show_sheet(self) -> None:
+        sheet = self._reader.sheet
+        assert sheet is not None
+        options = self.form.options()
+        grid = given_grid(options) if options.tile else sheet.proposed
+        height, width = sheet.rgba.shape[:2]
+        cell = min(grid.tile_width, grid.tile_height) if grid else min(width, height)
+        self._stack.setCurrentIndex(_SHEET)
+        self.canvas.set_zoom(fitting_zoom(self.canvas, width, height, cell))
+        self.canvas.show_sheet(sheet.rgba)
+        self._refresh()
+        if self._fresh:
+            self._fresh = False
+            self.canvas.setFocus()
+
+    @Slot()
+    def _refresh(self) -> None:
+        """Draw the cells of the numbers as they are now, and say what they give."""
+        sheet = self._reader.sheet
+        if sheet is None:
+            return
+        options = self.form.options()
+        self.form.show_proposal(sheet.proposed)
+        if options.sheets == "packed":
+            boxes = self._reader.boxes(options.gap)
+            self._outcome = outcome_of_boxes(boxes, self._reader.trouble)
+            self.canvas.show_boxes(boxes)
+        else:
+            grid = given_grid(options) if options.tile else sheet.proposed
+            cells = cells_of(grid, sheet.filling) if grid else None
+            unsure = options.cuts_each_by_its_own and self._sheets.grids and sheet.name not in self._sheets.grids
+            self._outcome = Outcome(0, _UNSURE) if cells and unsure else outcome_of_cells(cells)
+            self.canvas.show_cells(cells)
+        self._say()
+
+    @Slot(str, str)
+    def _show_problem(self, title: str, hint: str) -> None:
+        """In place of a sheet."""
+        self.form.proposal.clear()
+        self.problem.setText(f"{title}\n\n{hint}".strip())
+        self._stack.setCurrentIndex(_PROBLEM)
+        self._outcome = Outcome(0, "")
+        self._say()
+
+    def _say(self) -> None:
+        self.count.setText(self._outcome.words)
+        reason = "" if self._outcome.sprites else self._outcome.words or self.problem.text()
+        factory.enable(self.cut, reason, _CUT)
+        self.hint.setText(consequences(self.options(), self._sheets) if self._outcome.sprites else "")
+
+    @Slot()
+    def _apply(self) -> None:
+        importing, options = self._importing, self.options()
+        if importing.paths != self._sheets.paths:
+            importing.open_paths(self._sheets.paths, options)
+        elif importing.options != options:
+            importing.change_options(options, CUT_TITLE)
+        else:
+            self.closed.emit()

@@ -1,0 +1,128 @@
+"""What would come of a cut, in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core import wording
+from studio.data.images.canvas import COMMON_SIZES
+from studio.data.options import LARGEST_CANVAS, FoundSheet, ImportOptions
+from studio.data.sheets.cells import Cells
+from studio.data.sheets.grids import Grid
+from studio.data.sheets.preview import Sheet
+from studio.data.sheets.slicing import check_count, fits_canvas
+from studio.data.sources.base import Refused
+
+CUT_TITLE = "Cut the sheets"
+
+
+@dataclass(frozen=True)
+class Sheets:
+    """The sheets of an import, by their names in it.
+
+    singles: sprites beside them, that stay whole. canvas: pixels, of those. reason: why nobody had to ask for this.
+    grids: those that the import recognised, by the names of their sheets.
+    """
+
+    paths: tuple[Path, ...]
+    names: tuple[str, ...]
+    options: ImportOptions
+    singles: int = 0
+    canvas: int = 0
+    reason: str = ""
+    grids: Mapping[str, Grid] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """sprites: how many, 0 where the sheet would not be cut. words: a short sentence. side: of the largest, pixels."""
+
+    sprites: int
+    words: str
+    side: int = 0
+
+
+def outcome_of_cells(cells: Cells | None) -> Outcome:
+    """What cutting along a grid gives."""
+    if cells is None:
+        return Outcome(0, "No grid is seen in this sheet: it would stay whole.")
+    if cells.filled.size < 2:
+        return Outcome(0, "Fewer than two whole cells fit: the sheet would stay whole.")
+    left_out = wording.count(cells.empty, "empty cell")
+    words = f"{wording.count(cells.sprites, 'sprite')}, {left_out} left out" if cells.empty else ""
+    return _outcome(cells.sprites, words, max(cells.grid.tile_width, cells.grid.tile_height))
+
+
+def outcome_of_boxes(boxes: NDArray[np.int64] | None, trouble: str = "") -> Outcome:
+    """What cutting a packed sheet gives. Without boxes it is not known yet, or `trouble` is why there are none."""
+    if boxes is None:
+        return Outcome(0, trouble or "Looking for the sprites…")
+    if len(boxes) < 2:
+        return Outcome(0, "Nothing parts its sprites: the sheet would stay whole.")
+    return _outcome(len(boxes), "", int((boxes[:, 2:] - boxes[:, :2]).max()))
+
+
+def _outcome(count: int, words: str, side: int) -> Outcome:
+    if not count:
+        return Outcome(0, "All cells are empty: the sheet would stay whole.")
+    if side > LARGEST_CANVAS:
+        words = f"{words or wording.count(count, 'sprite')}, up to {side:,} pixels large: at most {LARGEST_CANVAS} fit"
+    try:
+        check_count(count)
+    except Refused as refused:
+        return Outcome(0, f"The sheet {refused.reason}.")
+    return Outcome(count, words or wording.count(count, "sprite"), side)
+
+
+def with_canvas(options: ImportOptions, sheets: Sheets, sheet: Sheet, side: int) -> ImportOptions:
+    """The options with a canvas that holds sprites of `side` pixels and leaves single sprites whole, if that is one."""
+    if options.cuts_each_by_its_own and sheets.grids and not 0 < side <= options.size:
+        return options.replace(size=0)  # it knows which pictures are sheets, and fits the canvas to their cells
+    if not options.size and not sheets.singles:
+        return options
+    size = options.size or sheets.canvas
+    if side > size:
+        size = next((common for common in COMMON_SIZES if common >= side), LARGEST_CANVAS)
+    fitting = options.replace(size=size)
+    return options.replace(size=0) if fits_canvas(sheet.rgba, fitting) else fitting
+
+
+def consequences(options: ImportOptions, sheets: Sheets) -> str:
+    """What else a cut does: to the other sheets, and to single sprites."""
+    words, automatic = [], options.cuts_each_by_its_own
+    if len(sheets.names) > 1:
+        each = f"Each of the {len(sheets.names):,} sheets is cut along its own grid."
+        words.append(each if automatic else f"These numbers hold for all {len(sheets.names):,} sheets.")
+    if automatic and sheets.grids and not options.size:
+        others = f"{_others(sheets)} whole, and the" if sheets.singles else "The"
+        words.append(f"{others} canvas is made to fit.")
+    elif options.size:
+        single = "Smaller pictures stay"
+        if sheets.singles:
+            single = _others(sheets)
+        words.append(f"{single} whole; the canvas is {options.size} × {options.size} pixels.")
+    elif sheets.singles:
+        words.append("Every picture in which cells are seen is cut.")
+    return " ".join(words)
+
+
+def _others(sheets: Sheets) -> str:
+    return f"{wording.count(sheets.singles, 'other sprite')} {'stays' if sheets.singles == 1 else 'stay'}"
+
+
+def proposal(sheets: Sequence[FoundSheet]) -> str:
+    """'44 pictures look like strips or sheets of many sprites: cut them into 371 sprites of about 16 × 16?'"""
+    sizes: Counter[tuple[int, int]] = Counter()
+    for sheet in sheets:
+        sizes[sheet.grid.tile_width, sheet.grid.tile_height] += sheet.sprites
+    (width, height), _ = sizes.most_common(1)[0]
+    look, them = ("looks like a strip or a sheet", "it") if len(sheets) == 1 else ("look like strips or sheets", "them")
+    pictures, sprites = wording.count(len(sheets), "picture"), wording.count(sizes.total(), "sprite")
+    about = "" if len(sizes) == 1 else "about "
+    return f"{pictures} {look} of many sprites: cut {them} into {sprites} of {about}{width} × {height} pixels?"

@@ -1,0 +1,346 @@
+"""What deserves a look: groups of files and sprites, what that means, and one click to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices, QShowEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QHeaderView,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QSlider,
+    QStackedWidget,
+    QTableView,
+    QWidget,
+)
+
+from studio.app.state.sprites import Doctor, Importing
+from studio.app.widgets import factory
+from studio.app.widgets.layout import Flow
+from studio.app.widgets.sprites.grid import SpriteGrid
+from studio.core.events import Rgba
+from studio.core.wording import count, number
+from studio.data.doctor.findings import Finding, Fix
+from studio.data.doctor.mending import harden
+from studio.data.options import SHEET_GROUPS, Quarantined
+from studio.data.sprites import Sprites
+
+_MOST_FIXES = 2
+_MOST_SHOWN = 2_000  # sprites of a group: to gather more would hold the window up
+_SOUND = "Nothing needs a look: every file could be used, and nothing odd was found."
+_LOOKING = "The sprites are being looked over…"
+_MEND = "Change what is learnt from; the files stay as they are, and Undo takes it back."
+_LEAVE_OUT = "Leave the sprites out that are selected below."
+_UNDO = "Nothing was changed yet."
+_GROUP = Qt.ItemDataRole.UserRole
+_THRESHOLD = "alpha_threshold"
+
+
+class DoctorView(QWidget):
+    """Groups at the left; beside them the chosen one: a sentence, its fixes, and its sprites or files."""
+
+    def __init__(self, importing: Importing, doctor: Doctor) -> None:
+        super().__init__()
+        self._importing, self._doctor = importing, doctor
+        self._finding: Finding | None = None
+        self._shown: Rgba = np.zeros((0, 1, 1, 4), np.uint8)  # what the grid shows, unmended
+        self._names: list[str] = []
+        self._shown_of: Sprites | None = None
+        self.groups = QListWidget()
+        self.groups.setMinimumWidth(150)
+        self.groups.setMaximumWidth(216)
+        factory.describe(self.groups, "Findings", "Choose a finding to see its files or sprites.")
+        self.fixes = tuple(factory.button("Mend them", _MEND) for _ in range(_MOST_FIXES))
+        self.leave_out = factory.button("Leave out the selected", _LEAVE_OUT)
+        self.see_cells = factory.button(
+            "See the cells…", "See the sheet with its cells drawn over it, and cut it by looking."
+        )
+        self.undo = factory.button("Undo", _UNDO)
+        self.grid, self.files, self.threshold = SpriteGrid(), FileTable(), Threshold()
+        self._title, self._advice = factory.heading(""), factory.caption("")
+        self._empty = factory.text("", "muted")
+        self._stack, self._pages = QStackedWidget(), QStackedWidget()
+        self._lay_out()
+        self.groups.currentItemChanged.connect(self._choose)
+        self.fixes[0].clicked.connect(self._mend_first)
+        self.fixes[1].clicked.connect(self._mend_second)
+        self.leave_out.clicked.connect(self._leave_out_selected)
+        self.see_cells.clicked.connect(self._see_cells)
+        self.undo.clicked.connect(importing.undo)
+        self.threshold.changed.connect(self._preview)
+        self.grid.selection_changed.connect(self._refresh_buttons)
+        self._stale = False
+        doctor.changed.connect(self._refresh)
+        for part in (self.threshold, *self.fixes, self.see_cells, self.leave_out):
+            part.hide()  # until something is found that they are for
+
+    def _lay_out(self) -> None:
+        buttons = Flow(factory.GRID, factory.GRID)
+        for button in (*self.fixes, self.see_cells, self.leave_out):
+            buttons.addWidget(button)
+        head = factory.row(self._title, 1, self.undo)
+        for page in (self.grid, self.files):
+            self._pages.addWidget(page)
+        side = factory.column(head, self._advice, buttons, self.threshold, self._pages)
+        side.setStretchFactor(self._pages, 1)
+        found = factory.panel(factory.row(self.groups, factory.panel(side), spacing=2 * factory.GRID))
+        self._stack.addWidget(factory.panel(factory.column(self._empty, 1)))
+        self._stack.addWidget(found)
+        self.setLayout(factory.column(self._stack, margin=factory.GRID))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Catch up with what was found while hidden."""
+        super().showEvent(event)
+        if self._stale:
+            self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        """List the findings anew once seen; the chosen group stays chosen while there is such a one."""
+        self._stale = not self.isVisible()
+        if self._stale:
+            return
+        chosen = self.groups.currentItem()
+        before = chosen.data(_GROUP) if chosen else None
+        self.groups.blockSignals(True)
+        self.groups.clear()
+        heading: bool | None = None
+        for place, finding in enumerate(self._doctor.findings):
+            if finding.left_out != heading:
+                heading = finding.left_out
+                self._add_heading("Left out" if heading else "Kept, but worth a look")
+            item = QListWidgetItem(f"{finding.group.capitalize()} ({number(len(finding.items))})", self.groups)
+            item.setData(_GROUP, (finding.group, finding.left_out, place))
+        self.groups.blockSignals(False)
+        self._empty.setText(_LOOKING if self._doctor.is_looking else _SOUND)
+        self._stack.setCurrentIndex(1 if self._doctor.findings else 0)
+        self.groups.setCurrentRow(self._row_of(before))
+        self._refresh_undo()
+
+    def _row_of(self, before: tuple[str, bool, int] | None) -> int:
+        rows = {self.groups.item(row).data(_GROUP): row for row in range(self.groups.count())}
+        return next((row for data, row in rows.items() if data and before and data[:2] == before[:2]), 1)
+
+    def _add_heading(self, words: str) -> None:
+        item = QListWidgetItem(words, self.groups)
+        item.setFlags(Qt.ItemFlag.NoItemFlags)
+        font = item.font()
+        font.setBold(True)
+        item.setFont(font)
+
+    @Slot()
+    def _choose(self) -> None:
+        item = self.groups.currentItem()
+        data = item.data(_GROUP) if item else None
+        if data is None:
+            return
+        before, finding = self._finding, self._doctor.findings[data[2]]
+        self._finding = finding
+        if before is not None and self._shown_of is self._importing.sprites and before.items == finding.items:
+            self._refresh_buttons()
+            return  # what is selected, scrolled to and tried out stays
+        noun = "file" if finding.left_out else "sprite"
+        self._title.setText(f"{finding.group.capitalize()}: {count(len(finding.items), noun)}")
+        cut = f" The first {_MOST_SHOWN:,} are shown." if len(finding.items) > _MOST_SHOWN else ""
+        self._advice.setText(finding.advice + ("" if finding.left_out else cut))
+        self.threshold.setVisible(any(_THRESHOLD in fix.changes and fix.changes[_THRESHOLD] for fix in finding.fixes))
+        self.threshold.reset()
+        self._show_items(finding)
+        self._refresh_buttons()
+
+    def _show_items(self, finding: Finding) -> None:
+        """Each sprite, after the one that it is like where there is such a one; names where some are no sprites."""
+        sprites = self._shown_of = self._importing.sprites
+        assert sprites is not None
+        shown = finding.items[:_MOST_SHOWN]
+        wanted = {name for item in shown for name in (item.name, item.twin)}
+        places = {name: place for place, name in enumerate(sprites.names) if name in wanted}
+        in_pictures = all(item.name in places for item in shown)
+        self._pages.setCurrentWidget(self.grid if in_pictures else self.files)
+        self._shown, self._names = sprites.rgba[:0], []
+        if not in_pictures:
+            self.files.show_items(finding.items)
+            return
+        rows: list[tuple[int, str]] = []
+        for item in shown:
+            if item.twin in places:
+                rows.append((places[item.twin], f"what {item.name} is like"))
+            rows.append((places[item.name], item.reason))
+        indices = [place for place, _ in rows]
+        self._shown = sprites.rgba[indices]
+        names, reasons = [sprites.names[place] for place in indices], [reason for _, reason in rows]
+        self._names = names
+        self.grid.set_sprites(self._shown, names, labels=np.arange(len(names)), class_names=reasons)
+
+    @Slot()
+    def _refresh_buttons(self) -> None:
+        fixes: Sequence[Fix] = self._finding.fixes if self._finding else ()
+        for place, button in enumerate(self.fixes):
+            button.setVisible(place < len(fixes))
+            if place < len(fixes):
+                factory.relabel(button, fixes[place].title)
+        self.see_cells.setVisible(self._finding is not None and self._finding.group in SHEET_GROUPS)
+        self.leave_out.setVisible(self._pages.currentWidget() is self.grid)
+        factory.enable(self.leave_out, "" if self.grid.selected_count() else "Select sprites first.", _LEAVE_OUT)
+        self._refresh_undo()
+
+    def _refresh_undo(self) -> None:
+        last = self._importing.opened.past[-1:]
+        factory.enable(self.undo, "" if last else _UNDO, "".join(f"Take back: {choice.title}" for choice in last))
+
+    @Slot(int)
+    def _preview(self, threshold: int) -> None:
+        self.grid.replace_pixels(harden(self._shown, threshold) if threshold else self._shown)
+
+    @Slot()
+    def _mend_first(self) -> None:
+        self._mend(0)
+
+    @Slot()
+    def _mend_second(self) -> None:
+        self._mend(1)
+
+    def _mend(self, place: int) -> None:
+        assert self._finding is not None
+        fix = self._finding.fixes[place]
+        if fix.changes.get(_THRESHOLD):
+            fix = Fix(fix.title, {**fix.changes, _THRESHOLD: self.threshold.slider.value()})
+        self._doctor.mend(fix)
+
+    @Slot()
+    def _see_cells(self) -> None:
+        """Of the sheet that is chosen, or of the first one."""
+        if self._pages.currentWidget() is self.grid:
+            self.files.cut_wanted.emit(self._names[next(iter(self.grid.selected()), 0)])
+        else:
+            self.files.open_chosen()
+
+    @Slot()
+    def _leave_out_selected(self) -> None:
+        self._doctor.leave_out([self._names[place] for place in self.grid.selected()])
+
+
+_HALF, _MOST = 128, 255
+_TIP = "Pixels at least this opaque become solid, all others clear; move it to see what becomes of the sprites."
+
+
+class Threshold(QWidget):
+    """changed: the threshold to show now, 1 to 255; 0 shows the sprites as they are."""
+
+    changed = Signal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setRange(1, _MOST)
+        self.slider.setPageStep(16)
+        self.slider.setValue(_HALF)
+        self.slider.setMinimumWidth(80)
+        self.slider.setMaximumWidth(160)
+        self.preview = QCheckBox("Preview")
+        self._value = QLabel(f"{_HALF}")
+        self._value.setMinimumWidth(self._value.fontMetrics().horizontalAdvance("255"))
+        factory.describe(self.slider, "Solid from", _TIP)
+        factory.describe(self.preview, "Preview", "Show the sprites as they would be.")
+        label = factory.text("Solid from alpha", "muted", wrap=False)
+        label.setBuddy(self.slider)
+        flow = Flow(2 * factory.GRID, factory.GRID)
+        flow.addWidget(factory.panel(factory.row(label, self.slider, self._value)))
+        flow.addWidget(self.preview)
+        self.setLayout(flow)
+        self.slider.valueChanged.connect(self._move)
+        self.preview.toggled.connect(self._tell)
+
+    def reset(self) -> None:
+        """Show the sprites as they are."""
+        self.preview.setChecked(False)
+
+    @Slot(int)
+    def _move(self, value: int) -> None:
+        self._value.setText(str(value))
+        if self.preview.isChecked():
+            self._tell()
+        else:
+            self.preview.setChecked(True)
+
+    @Slot()
+    def _tell(self) -> None:
+        self.changed.emit(self.slider.value() if self.preview.isChecked() else 0)
+
+
+_HEADERS = ("File", "What was found")
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class _Model(QAbstractTableModel):
+    """Stays fast with a million rows."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.rows: Sequence[Quarantined] = ()
+
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self.rows)
+
+    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(_HEADERS)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
+        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return None
+        item = self.rows[index.row()]
+        return (item.name, item.reason)[index.column()]
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> str | None:
+        if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
+            return _HEADERS[section]
+        return None
+
+
+class FileTable(QTableView):
+    """A double click opens a sheet to be cut, and shows any other file in its folder.
+
+    cut_wanted: the name of a sheet.
+    """
+
+    cut_wanted = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._model = _Model(self)
+        self.setModel(self._model)
+        self.verticalHeader().hide()
+        self.setShowGrid(False)
+        self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
+        self.horizontalHeader().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
+        self.horizontalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.horizontalHeader().setHighlightSections(False)
+        self.setColumnWidth(0, 200)
+        factory.describe(self, "Files", "Double-click a sheet to see how it is cut, another file to see its folder.")
+        self.activated.connect(self._open)
+
+    def show_items(self, items: Sequence[Quarantined]) -> None:
+        """Show these files."""
+        self._model.beginResetModel()
+        self._model.rows = items
+        self._model.endResetModel()
+
+    @Slot()
+    def open_chosen(self) -> None:
+        """What a double click on the chosen file does, or on the first one where none is chosen."""
+        self._open(self.currentIndex() if self.currentIndex().isValid() else self._model.index(0, 0))
+
+    @Slot(QModelIndex)
+    def _open(self, index: QModelIndex) -> None:
+        item = self._model.rows[index.row()]
+        if item.group in SHEET_GROUPS:
+            self.cut_wanted.emit(item.name)
+        elif item.path is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(item.path.parent)))

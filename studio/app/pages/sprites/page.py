@@ -1,0 +1,238 @@
+"""The Sprites page: what the model will learn from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QTabWidget, QWidget
+
+from studio.app import dialogs
+from studio.app.pages.base import Page
+from studio.app.pages.sprites.cut_proposals import SheetProposal, WaysToCut
+from studio.app.pages.sprites.cut_view import CutView
+from studio.app.pages.sprites.doctor import DoctorView
+from studio.app.pages.sprites.summary import Summary
+from studio.app.state.session import Session
+from studio.app.state.sprites import Doctor, Importing
+from studio.app.widgets import factory
+from studio.app.widgets.drop_zone import DropZone
+from studio.app.widgets.sprites.grid import SpriteGrid
+from studio.core import wording
+from studio.core.events import Progress
+from studio.core.wording import count
+from studio.data.importing import SpritesImported
+
+_EMPTY, _WAITING, _OPEN, _CUTTING = range(4)
+
+
+class SpritesPage(Page):
+    """Empty: a place to drop sprites. Then: the sprites, their classes and colours, and what deserves a look."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.drop_zone = DropZone()
+        self._opener = Opener(session, self)
+        self.waiting = Waiting(session.importing)
+        self.summary = Summary(session)
+        self.grid = SpriteGrid()
+        self.selection = SelectionBar(self.grid, session.importing, session.doctor)
+        self.doctor = DoctorView(session.importing, session.doctor)
+        self.cutting = CutView(session.importing, session.dispatcher)
+        self.proposal = SheetProposal(session.importing)
+        self.tabs = QTabWidget()
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._stack = QStackedWidget()
+        self._ways = WaysToCut(session.importing, self.cutting, self.grid, self.summary.see_cells, self)
+        self._lay_out()
+        self._connect()
+        self.arrive()
+
+    def arrive(self) -> None:
+        """Offer the folders that are recent now."""
+        self.drop_zone.set_recent(self.session.settings.recent())
+
+    def keep(self) -> None:
+        """Remember where the splitter is, and the zoom."""
+        self.session.settings.keep_layout("sprites", self._splitter.saveState())
+        self.session.settings.keep_text("sprites_zoom", str(self.grid.zoom()))
+        self.summary.palette_view.keep()
+
+    def _lay_out(self) -> None:
+        side = factory.scrolling(self.summary)
+        side.setMinimumWidth(280)
+        self.tabs.addTab(factory.panel(factory.column(self.grid, self.selection, margin=factory.GRID)), "Sprites")
+        self.tabs.addTab(self.doctor, "Doctor")
+        body = factory.column(self.proposal, self.tabs)
+        body.setStretchFactor(self.tabs, 1)
+        body.setContentsMargins(factory.GRID, 2 * factory.GRID, 3 * factory.GRID, factory.GRID)
+        self._splitter.addWidget(side)
+        self._splitter.addWidget(factory.panel(body))
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setSizes([320, 900])
+        self._splitter.restoreState(self.session.settings.layout("sprites"))
+        zoom = self.session.settings.text("sprites_zoom", "2")
+        self.grid.set_zoom(int(zoom) if zoom.isdecimal() else 2)
+        for page in (self.drop_zone, self.waiting, self._splitter, self.cutting):
+            self._stack.addWidget(page)
+        self.setLayout(factory.column(self._stack))
+
+    def _connect(self) -> None:
+        importing = self.session.importing
+        self.drop_zone.paths_dropped.connect(self._opener.open_paths)
+        self.drop_zone.browse_requested.connect(self._opener.browse)
+        self.drop_zone.demo_requested.connect(importing.open_demo)
+        self.drop_zone.recent_chosen.connect(self._opener.open_path)
+        self.summary.reopen.clicked.connect(self._opener.browse)
+        self.summary.train.clicked.connect(self._go_to_training)
+        self.summary.filtered.connect(self._filter)
+        escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self._splitter)
+        escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        escape.activated.connect(self.summary.palette_view.clear)
+        self.doctor.files.cut_wanted.connect(self._ways.cut)
+        self.proposal.cells_wanted.connect(self._ways.cut)
+        self._ways.opened.connect(self._show_cutting)
+        self.cutting.closed.connect(self._stop_cutting)
+        importing.started.connect(self._show_waiting)
+        importing.imported.connect(self._show_result)
+        importing.ended.connect(self._show_what_there_is)
+        self.session.doctor.changed.connect(self._count_findings)
+
+    @Slot(object)
+    def _filter(self, indices: NDArray[np.int64] | None) -> None:
+        self.grid.set_visible(indices)
+        of = "" if indices is None else f" ({len(indices):,})"
+        self.tabs.setTabText(0, f"Sprites{of}")
+
+    @Slot()
+    def _go_to_training(self) -> None:
+        self.page_wanted.emit("train")
+
+    @Slot()
+    def _show_waiting(self) -> None:
+        self._stack.setCurrentIndex(_WAITING)
+
+    @Slot()
+    def _show_what_there_is(self) -> None:
+        if self.cutting.is_open:
+            self._stack.setCurrentIndex(_CUTTING)
+            return
+        self._stack.setCurrentIndex(_OPEN if self.session.importing.sprites is not None else _EMPTY)
+        self.arrive()
+
+    @Slot(object)
+    def _show_result(self, result: SpritesImported) -> None:
+        sprites = result.sprites
+        self.grid.set_sprites(sprites.rgba, names=sprites.names, labels=sprites.labels, class_names=sprites.class_names)
+        self.summary.show_result(result)
+        if self.cutting.is_open:
+            self.cutting.close_view()
+            self.tabs.setCurrentIndex(0)
+        self._stack.setCurrentIndex(_OPEN)
+
+    @Slot()
+    def _count_findings(self) -> None:
+        found = len(self.session.doctor.findings)
+        self.tabs.setTabText(1, f"Doctor ({found})" if found else "Doctor")
+        self.tabs.setTabToolTip(1, f"{wording.count(found, 'kind')} of files and sprites that deserve a look.")
+
+    @Slot()
+    def _show_cutting(self) -> None:
+        self._stack.setCurrentIndex(_CUTTING)
+
+    @Slot()
+    def _stop_cutting(self) -> None:
+        self.cutting.close_view()
+        self._show_what_there_is()
+
+
+class Opener(QObject):
+    """Opens what was dropped, chosen or open before."""
+
+    def __init__(self, session: Session, page: QWidget) -> None:
+        super().__init__(page)
+        self._session, self._page = session, page
+
+    @Slot(list)
+    def open_paths(self, paths: list[str]) -> None:
+        """Open files and folders."""
+        self._session.importing.open_paths([Path(path) for path in paths])
+
+    @Slot(str)
+    def open_path(self, path: str) -> None:
+        """Open one file or folder."""
+        self.open_paths([path])
+
+    @Slot()
+    def browse(self) -> None:
+        """Ask for a folder and open it."""
+        path = dialogs.for_folder(self._page, self._session.settings, "Open a folder of sprites")
+        if path is not None:
+            self._session.importing.open_paths([path])
+
+
+class Waiting(QWidget):
+    """How far the import is, and a way out."""
+
+    def __init__(self, importing: Importing) -> None:
+        super().__init__()
+        self.cancel = factory.button("Cancel", "Stop reading; what was open before stays.")
+        self._words = factory.RunningLabel("heading")
+        self._words.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setFixedWidth(320)
+        factory.describe(self._bar, "Progress", "How many of the files have been read.")
+        bar, cancel = factory.row(1, self._bar, 1), factory.row(1, self.cancel, 1)
+        self.setLayout(factory.column(1, self._words, bar, cancel, 1, spacing=2 * factory.GRID))
+        self.cancel.clicked.connect(importing.cancel)
+        importing.started.connect(self._begin)
+        importing.progressed.connect(self._show_progress)
+
+    @Slot()
+    def _begin(self) -> None:
+        self._words.say("Reading sprites…")
+        self._bar.setRange(0, 0)
+
+    @Slot(object)
+    def _show_progress(self, progress: Progress) -> None:
+        of = f" of {progress.total:,}" if progress.total else ""
+        self._words.say(f"{progress.done:,}{of} {progress.what}")
+        self._bar.setRange(0, progress.total)
+        self._bar.setValue(progress.done)
+
+
+class SelectionBar(QWidget):
+    """A line under a grid of all open sprites: how many are selected, or that they can be."""
+
+    def __init__(self, grid: SpriteGrid, importing: Importing, doctor: Doctor) -> None:
+        super().__init__()
+        self._grid, self._importing, self._doctor = grid, importing, doctor
+        self._words = factory.text("", "muted", wrap=False)
+        self.leave_out = factory.button("Leave them out", "Don't learn from these (Delete); Ctrl+Z takes it back.")
+        self.setLayout(factory.row(self._words, self.leave_out, 1))
+        shortcut = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), grid)
+        shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        shortcut.activated.connect(self._leave_out)
+        self.leave_out.clicked.connect(self._leave_out)
+        grid.selection_changed.connect(self._refresh)
+        factory.keep_space(self.leave_out)
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        selected = self._grid.selected_count()
+        words = f"{count(selected, 'sprite')} selected" if selected else "Select sprites to leave them out."
+        self._words.setText(words)
+        self.leave_out.setVisible(selected > 0)
+
+    @Slot()
+    def _leave_out(self) -> None:
+        sprites = self._importing.sprites
+        chosen = self._grid.selected()
+        if sprites is not None and chosen:
+            self._doctor.leave_out([sprites.names[index] for index in chosen])

@@ -1,0 +1,180 @@
+"""The colours of the open sprites: look at them, filter by one, take them elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QComboBox, QWidget
+
+from studio.app import dialogs
+from studio.app.background.job_events import ColourFound, PaletteFound
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.layout import Flow
+from studio.app.widgets.swatches import Swatches, hex_code
+from studio.core import wording
+from studio.core.events import Rgba
+from studio.data.colour.palette import display_order
+from studio.data.colour.usage import ColourUse
+from studio.data.palettes.base import Palette
+from studio.data.sprites import Sprites
+
+_BY_HUE, _BY_USE = "hue", "use"
+_SAVE = "Save these colours as a palette file, of the kind that its name ends in."
+_COPY = "Copy the hex codes of these colours to the clipboard, one a line."
+_NONE_YET = "There are no colours yet."
+_FILTER_TIP = "Click a colour to see the sprites that use it; click it again, or press Escape, to see all."
+
+
+class PaletteView(QWidget):
+    """chosen: (int64 [n], the sprites that use the chosen colour, or None for all)."""
+
+    chosen = Signal(object)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._sprites: Sprites | None = None
+        self._use: ColourUse | None = None
+        self._order = np.zeros(0, np.int64)  # of the swatches
+        self._wanted: Rgba | None = None  # the chosen colour
+        self.swatches = Swatches(choosable=True)
+        factory.describe(self.swatches, "Colours of the sprites", _FILTER_TIP)
+        self.order = QComboBox()
+        self.order.addItem("By hue", _BY_HUE)
+        self.order.addItem("By use", _BY_USE)
+        factory.describe(self.order, "Order of the colours", "Lay the colours out by hue, or the most used first.")
+        self.order.setCurrentIndex(max(0, self.order.findData(session.settings.text("palette_order", _BY_HUE))))
+        self.save = factory.button("Save palette…", _SAVE, "save")
+        self.copy = factory.button("Copy", _COPY, "copy")
+        self.show_all = factory.button("Show all", "Show all sprites again. (Escape)", role="flat")
+        self._title = factory.heading("Colours")
+        self._about = factory.caption("")
+        self._said = factory.caption("")
+        self._lay_out()
+        self._connect()
+        self.forget(None)
+
+    def forget(self, sprites: Sprites | None) -> None:
+        """Other sprites are open; their colours come a moment later."""
+        self._sprites, self._use = sprites, None
+        self._session.palettes.stop_looking()
+        self._wanted = None
+        self._show()
+
+    def keep(self) -> None:
+        """Remember the order."""
+        self._session.settings.keep_text("palette_order", self.order.currentData())
+
+    @Slot()
+    def clear(self) -> None:
+        """Show all sprites."""
+        if self._wanted is not None:
+            self._session.palettes.stop_looking()
+            self._wanted = None
+            self._show_chosen("")
+            self.chosen.emit(None)
+
+    def _lay_out(self) -> None:
+        head = factory.row(self._title, self.order)
+        head.setStretch(0, 1)
+        buttons = Flow(factory.GRID, factory.GRID)
+        for button in (self.save, self.copy):
+            buttons.addWidget(button)
+        said = factory.row(self._said, self.show_all)
+        said.setStretch(0, 1)
+        self.setLayout(factory.column(head, self._about, self.swatches, said, buttons))
+
+    def _connect(self) -> None:
+        self._session.importing.palette_found.connect(self._take_palette)
+        self._session.palettes.found.connect(self._take_found)
+        self._session.palettes.unfound.connect(self.clear)
+        self.swatches.colour_pressed.connect(self._choose)
+        self.order.currentIndexChanged.connect(self._show)
+        self.show_all.clicked.connect(self.clear)
+        self.save.clicked.connect(self._save)
+        self.copy.clicked.connect(self._copy)
+
+    @Slot(object)
+    def _take_palette(self, found: PaletteFound) -> None:
+        self._use = found.use
+        self._show()
+
+    @Slot()
+    def _show(self) -> None:
+        """Draw the swatches anew, in their order; the chosen one stays chosen."""
+        use = self._use
+        colours: Rgba = use.colours if use is not None else np.zeros((0, 4), np.uint8)
+        self._order = display_order(colours) if self.order.currentData() == _BY_HUE else np.arange(len(colours))
+        self.swatches.set_palette(colours[self._order], _words(use, self._order) if use is not None else ())
+        self._title.setText(f"Colours{_total(use)}")
+        self._about.setText(_about(use))
+        self._about.setVisible(bool(self._about.text()))
+        why_not = "" if len(colours) else _NONE_YET
+        factory.enable(self.save, why_not, _SAVE)
+        factory.enable(self.copy, why_not, _COPY)
+        factory.enable(self.order, why_not, "Lay the colours out by hue, or the most used first.")
+        self._show_chosen(self._said.text() if self._wanted is not None else "")
+
+    def _show_chosen(self, said: str) -> None:
+        self._said.setText(said)
+        self._said.setVisible(bool(said))
+        self.show_all.setVisible(bool(said))
+        self.swatches.mark(next((n for n, colour in enumerate(self._palette()) if self._is_wanted(colour)), -1))
+
+    def _is_wanted(self, colour: Rgba) -> bool:
+        return self._wanted is not None and np.array_equal(colour, self._wanted)
+
+    def _palette(self) -> Rgba:
+        """The colours in the order of the swatches: uint8 [K, 4]."""
+        return self._use.colours[self._order] if self._use is not None else np.zeros((0, 4), np.uint8)
+
+    @Slot(int)
+    def _choose(self, number: int) -> None:
+        colour = self._palette()[number]
+        if self._is_wanted(colour):
+            self.clear()
+        elif self._sprites is not None:
+            self._wanted = colour
+            self._show_chosen(f"Looking for {hex_code(colour)}…")
+            self._session.palettes.find(self._sprites, colour)
+
+    @Slot(object)
+    def _take_found(self, found: ColourFound) -> None:
+        if found.sprites is self._sprites and self._is_wanted(found.colour):
+            use = "uses" if len(found.indices) == 1 else "use"
+            self._show_chosen(f"{wording.count(len(found.indices), 'sprite')} {use} {hex_code(found.colour)}.")
+            self.chosen.emit(found.indices)
+
+    @Slot()
+    def _save(self) -> None:
+        assert self._sprites is not None
+        path = dialogs.for_new_palette(self, self._session.settings, f"{self._sprites.title}.gpl")
+        if path is not None:
+            self._session.palettes.save(path, Palette(self._palette(), self._sprites.title))
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText("\n".join(map(hex_code, self._palette())))
+
+
+def _words(use: ColourUse, order: NDArray[np.int64]) -> list[str]:
+    about = "about " if use.step > 1 else ""
+    pairs = zip(use.pixels[order].tolist(), use.sprites[order].tolist(), strict=True)
+    return [f"{about}{wording.count(pixels, 'pixel')} in {about}{wording.count(n, 'sprite')}" for pixels, n in pairs]
+
+
+def _total(use: ColourUse | None) -> str:
+    return f" ({wording.number(use.total)}{'+' if use.step > 1 else ''})" if use is not None else ""
+
+
+def _about(use: ColourUse | None) -> str:
+    """What the swatches leave out, and how the numbers came about."""
+    if use is None:
+        return ""
+    words = [f"the {len(use.colours)} most used"] if use.total > len(use.colours) else []
+    words += [f"estimated from 1 in {wording.number(use.step)} sprites"] if use.step > 1 else []
+    sentence = ", ".join(words)
+    return f"{sentence[:1].upper()}{sentence[1:]}." if words else ""

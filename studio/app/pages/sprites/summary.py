@@ -1,0 +1,150 @@
+"""What the open sprites are: how many, of which classes and colours, on which canvas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+
+from studio.app.pages.sprites.palette_view import PaletteView
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.config_form import ConfigForm
+from studio.app.widgets.layout import Disclosure
+from studio.core import wording
+from studio.data.importing import ImportOptions, SpritesImported
+from studio.data.sprites import Sprites
+
+_MOST_NUMBERS = 3  # that are named
+_APPLY = "Read the files again with these settings; the files stay as they are."
+
+
+class Summary(QWidget):
+    """The left side of the Sprites page. The page connects `train`, `reopen` and `see_cells`.
+
+    filtered: (int64 [n], the sprites of the chosen class and colour, ascending, or None for all).
+    """
+
+    filtered = Signal(object)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._importing = session.importing
+        self._of_class: NDArray[np.int64] | None = None
+        self._of_colour: NDArray[np.int64] | None = None
+        self.classes = ClassList()
+        self.classes.setMinimumHeight(200)
+        self.form = ConfigForm(ImportOptions())
+        self.apply = factory.button("Apply", _APPLY)
+        self.apply.setEnabled(False)
+        self.see_cells = factory.button("See the cells…", "See the sheets with their cells drawn over them.")
+        self.train = factory.button("Train on these", "Go to the Train page.", "train", "primary")
+        self.reopen = factory.button("Open others…", "Open another folder of sprites.", "folder")
+        self._title = factory.title("")
+        self._facts = factory.caption("")
+        self.palette_view = PaletteView(session)
+        buttons = factory.row(self.apply, self.see_cells)
+        options = Disclosure("Canvas, classes and sheets", factory.panel(factory.column(self.form, buttons)))
+        box = factory.column(
+            self._title, self._facts, self.train, self.reopen, factory.heading("Classes"), self.classes, options,
+            self.palette_view, 1,
+        )  # fmt: skip
+        box.setContentsMargins(3 * factory.GRID, 3 * factory.GRID, 2 * factory.GRID, factory.GRID)
+        box.setStretchFactor(self.classes, 1)
+        self.setLayout(box)
+        self.form.changed.connect(self._options_changed)
+        self.apply.clicked.connect(self._apply)
+        self.classes.chosen.connect(self._choose_class)
+        self.palette_view.chosen.connect(self._choose_colour)
+
+    def show_result(self, result: SpritesImported) -> None:
+        """Show what was opened; its colours come a moment later."""
+        sprites = result.sprites
+        self._title.setText(sprites.title)
+        classes = wording.count(len(sprites.class_names), "class", "classes")
+        facts = f"{wording.count(len(sprites), 'sprite')} of {sprites.size} × {sprites.size} pixels in {classes}"
+        if sprites.target_names:
+            facts += f", with {_listed(sprites.target_names)}"
+        self._facts.setText(facts)
+        self.palette_view.forget(sprites)
+        self._of_colour = None
+        self.classes.show_classes(sprites)
+        self.form.set_config(self._importing.options)
+        self.apply.setEnabled(False)
+
+    @Slot()
+    def _options_changed(self) -> None:
+        factory.enable(self.apply, self.form.problem(), _APPLY)
+
+    @Slot()
+    def _apply(self) -> None:
+        options = self.form.config()
+        assert isinstance(options, ImportOptions)
+        self._importing.change_options(options)
+
+    @Slot(object)
+    def _choose_class(self, indices: NDArray[np.int64] | None) -> None:
+        self._of_class = indices
+        self._filter()
+
+    @Slot(object)
+    def _choose_colour(self, indices: NDArray[np.int64] | None) -> None:
+        self._of_colour = indices
+        self._filter()
+
+    def _filter(self) -> None:
+        if self._of_class is None or self._of_colour is None:
+            self.filtered.emit(self._of_colour if self._of_class is None else self._of_class)
+        else:
+            self.filtered.emit(np.intersect1d(self._of_class, self._of_colour, assume_unique=True))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The numbers that sprites have: 'numbers (price, weight and 3 more)'."""
+    more = f" and {len(names) - _MOST_NUMBERS} more" if len(names) > _MOST_NUMBERS else ""
+    return f"{'numbers' if len(names) > 1 else 'a number'} ({', '.join(names[:_MOST_NUMBERS])}{more})"
+
+
+class ClassList(QTreeWidget):
+    """chosen: (indices of the sprites of the chosen class, or None for all)."""
+
+    chosen = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._labels: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.setColumnCount(2)
+        self.setHeaderHidden(True)
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.header().setStretchLastSection(False)
+        self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        factory.describe(self, "Classes", "Choose a class to see its sprites; a model learns to draw each class.")
+        self.currentItemChanged.connect(self._choose)
+
+    def show_classes(self, sprites: Sprites) -> None:
+        """List the classes of these sprites, all of them chosen."""
+        self._labels = sprites.labels
+        self.clear()
+        everything = self._add("All classes", len(sprites), -1)
+        for label, (name, count) in enumerate(zip(sprites.class_names, sprites.class_counts(), strict=True)):
+            self._add(name, int(count), label)
+        self.setCurrentItem(everything)
+
+    def _add(self, name: str, count: int, label: int) -> QTreeWidgetItem:
+        item = QTreeWidgetItem([name, wording.number(count)])
+        item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        item.setData(0, Qt.ItemDataRole.UserRole, label)
+        item.setToolTip(0, name)
+        self.addTopLevelItem(item)
+        return item
+
+    @Slot(QTreeWidgetItem, QTreeWidgetItem)
+    def _choose(self, item: QTreeWidgetItem | None) -> None:
+        if item is not None:
+            label = item.data(0, Qt.ItemDataRole.UserRole)
+            self.chosen.emit(None if label < 0 else np.flatnonzero(self._labels == label))

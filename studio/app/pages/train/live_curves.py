@@ -1,0 +1,136 @@
+"""What a training says, as curves and marks in its plot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from studio.app.background.worker import JobEnded, JobPaused
+from studio.app.pages import run_words
+from studio.core import wording
+from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, SteppedBack, Validated
+from studio.engine.runs.history import HistoryRead
+
+if TYPE_CHECKING:
+    from studio.app.widgets.plot.loss_plot import LossPlot, Numbers
+
+_SERIES = {"lr": "Learning rate", "grad_norm": "Gradient norm", "sprites_per_s": "Speed", "memory_bytes": "Memory"}
+_GB = 2**30
+
+
+class LiveCurves:
+    """Keeps what it hears until it is given a plot, which is made when its library is there."""
+
+    def __init__(self) -> None:
+        self.plot: LossPlot | None = None
+        self._heard: list[Event] = []
+
+    def set_plot(self, plot: LossPlot) -> None:
+        """Draw into this plot, first what was heard before it came."""
+        self.plot = plot
+        heard, self._heard = self._heard, []
+        for event in heard:
+            self.hear(event)
+
+    def clear(self) -> None:
+        """A new run begins."""
+        self._heard = []
+        if self.plot is not None:
+            self.plot.clear()
+
+    def hear(self, event: Event) -> None:
+        """Draw what an event says, if it says anything of curves."""
+        draw = _DRAWN.get(type(event))
+        if draw is not None and self.plot is not None:
+            draw(self.plot, event)
+        elif draw is not None:
+            self._heard.append(event)
+
+
+def _recall(plot: LossPlot, event: HistoryRead) -> None:
+    """A run that goes on: its curves so far."""
+    for name, curve in event.history.series.items():
+        if name == "loss":
+            plot.append(curve.steps, curve.values)
+        elif name in _SERIES:
+            scale = 1 / _GB if name == "memory_bytes" else 1
+            plot.append_series(_SERIES[name], curve.steps, curve.values * scale, run_words.UNITS.get(name, ""))
+    for name, curve in event.history.validation.items():
+        _add_heldout(plot, name, curve.steps, curve.values)
+    for name, curve in event.history.quality.items():
+        _add_quality(plot, name, curve.steps, curve.values)
+    for step in event.history.checkpoints:
+        plot.add_mark(step, "checkpoint")
+    for setback in event.history.setbacks:
+        _mark_setback(plot, setback)
+
+
+def _add_losses(plot: LossPlot, chunk: LossChunk) -> None:
+    steps = range(chunk.first_step, chunk.first_step + len(chunk.losses))
+    plot.append(steps, chunk.losses)
+    plot.append_series(_SERIES["grad_norm"], steps, chunk.grad_norms)
+    for name, value in (
+        ("lr", chunk.lr),
+        ("sprites_per_s", chunk.sprites_per_s),
+        ("memory_bytes", chunk.memory_bytes / _GB),
+    ):
+        plot.append_series(_SERIES[name], [steps[-1]], [value], run_words.UNITS.get(name, ""))
+
+
+def _add_validation(plot: LossPlot, event: Validated) -> None:
+    for name, value in event.metrics.items():
+        _add_heldout(plot, name, [event.step], [value])
+
+
+def _add_figures(plot: LossPlot, event: QualityMeasured) -> None:
+    for name, value in event.figures.items():
+        _add_quality(plot, name, [event.step], [value])
+
+
+def _mark_checkpoint(plot: LossPlot, event: CheckpointSaved) -> None:
+    plot.add_mark(event.step, "checkpoint")
+
+
+def _mark_setback(plot: LossPlot, event: SteppedBack) -> None:
+    """Where the curve goes on at a lower rate."""
+    plot.add_mark(event.step, "incident", f"Back from step {wording.number(event.failed_step)}, at half the rate")
+
+
+def _mark_best(plot: LossPlot, event: Advised) -> None:
+    """Where to stop, or would have been best to."""
+    if event.verdict != "improving":
+        plot.add_mark(event.best_step, "best")
+
+
+def _catch_up(plot: LossPlot, event: JobPaused | JobEnded) -> None:
+    """Nothing more will come: the curves end where the readings say."""
+    plot.catch_up()
+
+
+def _add_heldout(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
+    """The loss goes to the losses; other figures have a tab of their own."""
+    if name == "loss":
+        for step, loss in zip(steps, values, strict=True):
+            plot.append_validation(int(step), float(loss))
+    else:
+        plot.append_series(f"Held-out {wording.figure_title(name)}", steps, values, dots=True)
+
+
+def _add_quality(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
+    """Next to the losses: no other series says as much."""
+    if name in run_words.QUALITY:
+        place = 1 + list(run_words.QUALITY).index(name)
+        plot.append_series(run_words.QUALITY[name], steps, values, place=place, dots=True)
+
+
+_DRAWN: dict[type[Event], Callable[[LossPlot, Any], None]] = {
+    HistoryRead: _recall,
+    LossChunk: _add_losses,
+    Validated: _add_validation,
+    QualityMeasured: _add_figures,
+    CheckpointSaved: _mark_checkpoint,
+    SteppedBack: _mark_setback,
+    Advised: _mark_best,
+    JobPaused: _catch_up,
+    JobEnded: _catch_up,
+}

@@ -1,0 +1,226 @@
+"""The right side of the Train page: what the training is doing, with a line of readings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QSizePolicy, QSplitter, QTabWidget, QWidget
+
+from studio.app.background.job_events import RunDescribed
+from studio.app.pages import run_words
+from studio.app.pages.train.live_curves import LiveCurves
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.confusion import ConfusionView
+from studio.app.widgets.sprites.filmstrip import Filmstrip
+from studio.app.widgets.sprites.predictions import PredictionsView
+from studio.core.events import (
+    Event,
+    LossChunk,
+    QualityMeasured,
+    RunStarted,
+    SamplesReady,
+    Validated,
+)
+from studio.engine.runs.history import HistoryRead
+
+if TYPE_CHECKING:
+    from studio.app.widgets.plot.loss_plot import LossPlot
+    from studio.app.widgets.plot.scatter import Scatter
+
+
+from PySide6.QtWidgets import QLabel
+
+from studio.app import theme
+from studio.app.widgets.layout import Flow
+
+
+class Monitor(QWidget):
+    """Readings, curves, live samples with their history, and what is taken for what or how far off numbers are."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._class_names: tuple[str, ...] = ()
+        self._target_names: tuple[str, ...] = ()
+        self.curves = LiveCurves()
+        self.readings = Readings()
+        self.filmstrip = Filmstrip()
+        self.confusion = ConfusionView()
+        self.numbers = PredictionsView()
+        self.scatter: Scatter | None = None  # made when there is something to show: it needs the library of the plots
+        self._scatter_place = factory.column()
+        self.tabs = QTabWidget()
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self._plot_place = factory.column()
+        self._lay_out()
+        self._hearers: dict[type[Event], Callable[..., None]] = {
+            RunStarted: self._begin,
+            RunDescribed: self._describe,
+            HistoryRead: self._recall,
+            LossChunk: self._show_readings,
+            SamplesReady: self._add_samples,
+            Validated: self._add_validation,
+            QualityMeasured: self._add_quality,
+        }
+        session.training.said.connect(self._hear)
+        session.training.state_changed.connect(self._note_state)
+
+    def _lay_out(self) -> None:
+        self.filmstrip.view.set_placeholder("Samples appear here as the model learns, from before its first step.")
+        for name in run_words.READINGS:
+            self.readings.set_reading(name, "–", run_words.READINGS[name])
+        self.tabs.addTab(self.filmstrip, "Samples")
+        self.tabs.addTab(self.confusion, "Which class for which")
+        both = factory.row(self._scatter_place, self.numbers)
+        both.setStretch(1, 1)
+        self.tabs.addTab(factory.panel(both), "Predicted and true")
+        self._hide_tabs()
+        plot = factory.panel(self._plot_place)
+        plot.setMinimumHeight(220)
+        self.tabs.setMinimumHeight(200)
+        self.splitter.addWidget(plot)
+        self.splitter.addWidget(self.tabs)
+        self.splitter.setChildrenCollapsible(False)
+        # What it would like decides nothing: it takes the room there is, and the page scrolls below its minimum.
+        self.splitter.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        self.splitter.setSizes([360, 340])
+        self.splitter.restoreState(self._session.settings.layout("monitor"))
+        box = factory.column(self.readings, self.splitter)
+        box.setStretch(1, 1)
+        self.setLayout(box)
+
+    @property
+    def plot(self) -> LossPlot | None:
+        """The plot, once it is made."""
+        return self.curves.plot
+
+    def set_plot(self, plot: LossPlot) -> None:
+        """Take the plot, which is made when its library is there."""
+        self._pace(plot)
+        self.curves.set_plot(plot)
+        self._plot_place.addWidget(plot)
+        plot.step_hovered.connect(self.filmstrip.peek)
+        plot.hover_ended.connect(self.filmstrip.end_peek)
+
+    @Slot(object)
+    def _hear(self, event: Event) -> None:
+        self.curves.hear(event)
+        hearer = self._hearers.get(type(event))
+        if hearer is not None:
+            hearer(event)
+
+    @Slot()
+    def _note_state(self) -> None:
+        """A new run begins with empty curves."""
+        training = self._session.training
+        if training.state == "starting" and training.path is None:
+            self.readings.clear()
+            self.filmstrip.clear()
+            self.confusion.clear()
+            self._hide_tabs()
+            self.curves.clear()
+        elif training.chunk is not None:
+            self._show_readings(training.chunk)
+
+    def _begin(self, event: RunStarted) -> None:
+        if self.plot is not None:
+            self._pace(self.plot)
+
+    def _pace(self, plot: LossPlot) -> None:
+        if self._session.training.is_busy():
+            plot.set_redraw_interval_ms(round(1000 * self._session.training.quiet_s()))
+
+    def _describe(self, event: RunDescribed) -> None:
+        self._class_names, self._target_names = event.record.class_names, event.record.target_names
+
+    def _recall(self, event: HistoryRead) -> None:
+        """A run that goes on: its curves and samples so far."""
+        for samples in event.samples:
+            self._add_samples(samples)
+        if self._session.training.advice is not None:
+            self.curves.hear(self._session.training.advice)
+
+    def _show_readings(self, chunk: LossChunk) -> None:
+        for name, words in run_words.readings(chunk, self._session.training).items():
+            self.readings.set_reading(name, words, run_words.READINGS[name])
+
+    def _add_samples(self, event: SamplesReady) -> None:
+        self.filmstrip.add(event.step, event.sprites, event.captions)
+        if event.numbers is not None and event.true_numbers is not None and len(event.sprites):
+            self.numbers.set_numbers(event.sprites, event.numbers, self._target_names, event.true_numbers)
+            if not self.tabs.isTabVisible(2):
+                self.tabs.setTabVisible(2, True)
+                self.tabs.setCurrentIndex(2)
+
+    def _hide_tabs(self) -> None:
+        """Only samples are there in every run."""
+        for place in (1, 2):
+            self.tabs.setTabVisible(place, False)
+
+    def _add_validation(self, event: Validated) -> None:
+        if event.confusion is not None and len(self._class_names) == len(event.confusion):
+            self.confusion.set_confusion(event.confusion, self._class_names)
+            self.tabs.setTabVisible(1, True)
+        if event.pairs is not None and event.pairs.shape[2] == len(self._target_names):
+            self._made_scatter().set_pairs(event.pairs, self._target_names)
+        if self._session.training.chunk is not None:
+            self._show_readings(self._session.training.chunk)
+
+    def _made_scatter(self) -> Scatter:
+        from studio.app.widgets.plot.scatter import Scatter
+
+        if self.scatter is None:
+            self.scatter = Scatter()
+            self._scatter_place.addWidget(self.scatter)
+        return self.scatter
+
+    def _add_quality(self, event: QualityMeasured) -> None:
+        if "copies" in event.figures:
+            self.readings.set_reading("Copies", run_words.copies(event.figures), run_words.COPIES)
+
+
+_DASH = "–"
+
+
+class Readings(QWidget):
+    """Label and value pairs in a line that wraps where it is narrow."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._values: dict[str, QLabel] = {}
+        self._layout = Flow(24, 8)
+        self.setLayout(self._layout)
+
+    def set_reading(self, label: str, value: str, tip: str = "") -> None:
+        """Show `value` under `label`; a new label is added at the end. Widths do not jump with the digits."""
+        shown = self._values.get(label) or self._add(label)
+        if shown.text() != value:
+            shown.setText(value)
+            shown.setAccessibleName(f"{label}: {value}")  # a screen reader says both
+            width = shown.fontMetrics().horizontalAdvance(value)
+            if width > shown.minimumWidth():  # grow, never shrink: the line must not dance
+                shown.setMinimumWidth(width)
+        if tip:
+            shown.setToolTip(tip)
+
+    def value(self, label: str) -> str:
+        """What is shown under `label`."""
+        return self._values[label].text()
+
+    def clear(self) -> None:
+        """Show a dash for every value."""
+        for shown in self._values.values():
+            shown.setText(_DASH)
+
+    def _add(self, label: str) -> QLabel:
+        name, shown = QLabel(label), QLabel(_DASH)
+        theme.set_role(name, "muted")
+        theme.set_role(shown, "heading")
+        shown.setTextFormat(Qt.TextFormat.PlainText)
+        shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._layout.addWidget(factory.panel(factory.column(name, shown, spacing=0)))
+        self._values[label] = shown
+        return shown

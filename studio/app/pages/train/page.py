@@ -1,0 +1,246 @@
+"""The Train page: settings at the left, the training at the right, one large Start that becomes Pause and Stop."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
+
+from studio.app import dialogs, theme
+from studio.app.background.jobs import Picked, SavedModel
+from studio.app.pages import run_words
+from studio.app.pages.base import Page
+from studio.app.pages.export_dialog import ExportDialog
+from studio.app.pages.train.monitor import Monitor
+from studio.app.pages.train.setup import SetupPanel
+from studio.app.state.session import Session
+from studio.app.state.training import Training
+from studio.app.widgets import factory
+from studio.app.widgets.layout import Flow
+from studio.core.events import Advised, Event
+from studio.engine.runs.history import HistoryRead
+
+_SHEET_COLUMNS = 8
+
+
+class TrainPage(Page):
+    """Left: what Start will do. Right: what the training does."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.setup = SetupPanel(session)
+        self.controls = Controls(session.training)
+        self.monitor = Monitor(session)
+        self._title = factory.title("Train")
+        self._title.setWordWrap(True)
+        self._state = factory.caption("")
+        self.open = factory.button("Open sprites…", "Go to the Sprites page and open a folder.", "folder")
+        self.sample = factory.tool("refresh", "Samples now", "Draw samples at the next step instead of waiting.")
+        self.generate = factory.button("Generate", "Make new sprites with this model.", "generate")
+        self.save = factory.button("Save…", "Save the samples on show as one picture. (Ctrl+S)", "save", "flat")
+        self.export = factory.button("Export…", "Write the model for use in other programs. (Ctrl+E)", "export")
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._lay_out()
+        self.setup.changed.connect(self._refresh)
+        self.controls.start_wanted.connect(self.start)
+        self.open.clicked.connect(self._go_to_sprites)
+        self.generate.clicked.connect(self._go_to_generate)
+        self.sample.clicked.connect(session.training.sample_now)
+        self.save.clicked.connect(self.save_samples)
+        self.export.clicked.connect(self.export_model)
+        session.importing.imported.connect(self._refresh)
+        session.training.state_changed.connect(self._refresh)
+        session.training.said.connect(self._hear)
+        session.workshop.plots_ready.connect(self._make_plot)
+        self._refresh()
+
+    @Slot()
+    def start(self) -> None:
+        """Start training with what the page shows, if that is possible."""
+        sprites, recipe, device = self.session.importing.sprites, self.setup.recipe(), self.setup.devices.device()
+        if self._problem() or sprites is None or recipe is None or device is None:
+            return
+        self.setup.keep()
+        self.session.training.start(sprites, recipe, self.setup.config(), device)
+        self.controls.pause.setFocus()
+
+    def keep(self) -> None:
+        """Remember the settings and the splitters."""
+        self.setup.keep()
+        self.session.settings.keep_layout("train", self._splitter.saveState())
+        self.session.settings.keep_layout("monitor", self.monitor.splitter.saveState())
+
+    @Slot()
+    def save_samples(self) -> bool:
+        """Save the samples on show as a sheet."""
+        strip = self.monitor.filmstrip
+        sprites = strip.sprites_at(strip.shown_step())
+        if sprites is None:
+            return False
+        name = f"{self.session.training.title} step {strip.shown_step()}.png"
+        path = dialogs.for_new_file(self, self.session.settings, "Save samples", name, "PNG picture (*.png)")
+        if path is not None:
+            names = [f"sample {number:02d}" for number in range(1, len(sprites) + 1)]
+            about = {"Model": f"{self.session.training.title}, step {strip.shown_step():,}"}
+            self.session.models.save_sheet(path, Picked(sprites, names, about), _SHEET_COLUMNS)
+        return True
+
+    @Slot()
+    def export_model(self) -> bool:
+        """Export the live model, or the one that was trained last."""
+        training = self.session.training
+        if training.is_live() and training.control is not None and training.device is not None:
+            ExportDialog(self.session, training.control, training.title, training.device, self).open()
+        elif training.path is not None and training.device is not None and not training.is_busy():
+            saved = SavedModel(training.path, "best")
+            ExportDialog(self.session, saved, training.title, training.device, self).open()
+        else:
+            return False
+        return True
+
+    def _lay_out(self) -> None:
+        margin = 3 * factory.GRID
+        form = factory.column(self.setup)
+        form.setContentsMargins(margin, margin, 2 * factory.GRID, factory.GRID)
+        scroll = factory.scrolling(factory.panel(form))
+        controls = factory.column(self.controls)
+        controls.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, 2 * factory.GRID)
+        side = factory.column(scroll, controls, spacing=0)
+        side.setStretch(0, 1)
+        left = factory.panel(side)
+        left.setMinimumWidth(288)
+        words = factory.column(self._title, self._state, spacing=0)
+        buttons = Flow(factory.GRID, factory.GRID)
+        for button in (self.open, self.generate, self.export):
+            buttons.addWidget(button)
+        self.monitor.tabs.setCornerWidget(factory.panel(factory.row(self.sample, self.save)))
+        head = factory.row(words, buttons)
+        head.setStretch(0, 1)
+        right = factory.column(head, self.monitor, spacing=2 * factory.GRID)
+        right.setContentsMargins(2 * factory.GRID, margin, margin, factory.GRID)
+        right.setStretch(1, 1)
+        self._splitter.addWidget(left)
+        self._splitter.addWidget(factory.scrolling(factory.panel(right)))
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setSizes([340, 900])
+        self._splitter.restoreState(self.session.settings.layout("train"))
+        self.setLayout(factory.column(self._splitter))
+
+    def _problem(self) -> str:
+        if self.session.importing.sprites is None:
+            return "Open a folder of sprites first."
+        return self.setup.problem()
+
+    @Slot()
+    def _refresh(self) -> None:
+        training = self.session.training
+        sprites = self.session.importing.sprites
+        self.controls.set_problem(self._problem())
+        self.setup.set_locked(training.is_busy())
+        self._title.setText(training.title or (f"Train on {sprites.title}" if sprites else "Train"))
+        self._state.setText(run_words.state(training) or (self._problem() or "Press Start and watch it learn."))
+        self.open.setVisible(sprites is None)
+        self._refresh_buttons()
+
+    @Slot(object)
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Advised | HistoryRead):
+            self._refresh()
+        else:
+            self._refresh_buttons()
+
+    @Slot()
+    def _refresh_buttons(self) -> None:
+        training = self.session.training
+        usable = training.is_live() or (training.path is not None and not training.is_busy())
+        why_not = "" if usable else "There is no model yet: press Start."
+        factory.enable(self.generate, why_not, "Make new sprites with this model.")
+        factory.enable(self.export, why_not, "Write the model for use in other programs. (Ctrl+E)")
+        trains = "" if training.state == "training" else "Samples are drawn while a model trains."
+        factory.enable(self.sample, trains, "Draw samples at the next step instead of waiting.")
+        samples = "" if training.samples is not None else "There are no samples yet: press Start."
+        factory.enable(self.save, samples, "Save the samples on show as one picture. (Ctrl+S)")
+
+    @Slot()
+    def _make_plot(self) -> None:
+        from studio.app.widgets.plot.loss_plot import LossPlot
+
+        plot = LossPlot()
+        plot.save_requested.connect(self._save_plot)
+        self.monitor.set_plot(plot)
+
+    @Slot()
+    def _save_plot(self) -> None:
+        if self.monitor.plot is not None:
+            self.save_plot(self.monitor.plot, f"{self.session.training.title or 'loss'}.png")
+
+    @Slot()
+    def _go_to_sprites(self) -> None:
+        self.page_wanted.emit("sprites")
+
+    @Slot()
+    def _go_to_generate(self) -> None:
+        self.page_wanted.emit("generate")
+
+
+_START = "Start training with these settings. (Ctrl+R)"
+_PAUSE = "Hold the training; the model stays ready to be used. (Space)"
+_GO_ON = "Go on with the training. (Space)"
+_STOP = "End the training and keep its work; it can be resumed later. (Ctrl+.)"
+
+
+class Controls(QWidget):
+    """start_wanted: the user pressed Start, which was possible."""
+
+    start_wanted = Signal()
+
+    def __init__(self, training: Training) -> None:
+        super().__init__()
+        self._training = training
+        self._problem = ""
+        self.start = factory.button("Start", _START, "play", "primary")
+        self.pause = factory.button("Pause", _PAUSE, "pause", "primary")
+        self.stop = factory.button("Stop", _STOP, "stop")
+        self.stop.setMinimumHeight(40)
+        self._reason = factory.text("", "muted")
+        self._buttons = QStackedWidget()
+        self._buttons.addWidget(factory.panel(factory.row(self.start)))
+        running = factory.row(self.pause, self.stop)
+        running.setStretch(0, 2)
+        running.setStretch(1, 1)
+        self._buttons.addWidget(factory.panel(running))
+        self._buttons.setMaximumHeight(48)
+        self.setLayout(factory.column(self._reason, self._buttons))
+        self.start.clicked.connect(self.start_wanted)
+        self.pause.clicked.connect(self._pause_or_go_on)
+        self.stop.clicked.connect(training.stop)
+        training.state_changed.connect(self.refresh)
+        self.refresh()
+
+    def set_problem(self, problem: str) -> None:
+        """Say why Start is not possible; empty when it is."""
+        self._problem = problem
+        self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show the buttons that fit the state."""
+        state = self._training.state
+        self._buttons.setCurrentIndex(0 if state == "idle" else 1)
+        factory.enable(self.start, self._problem, _START)
+        self._reason.setText(self._problem if state == "idle" else "")
+        self._reason.setVisible(bool(self._reason.text()))
+        paused = state == "paused"
+        factory.relabel(self.pause, "Go on" if paused else "Pause")
+        self.pause.setIcon(theme.icon("play" if paused else "pause", "on_accent"))
+        saving = "The run is being saved." if state == "stopping" else ""
+        factory.enable(self.pause, saving, _GO_ON if paused else _PAUSE)
+        factory.enable(self.stop, saving, _STOP)
+        factory.relabel(self.stop, "Saving…" if saving else "Stop")
+
+    @Slot()
+    def _pause_or_go_on(self) -> None:
+        if self._training.state == "paused":
+            self._training.resume()
+        else:
+            self._training.pause()

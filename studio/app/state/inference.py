@@ -1,0 +1,140 @@
+"""Using models: generating, predicting, exporting, and saving what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from studio.app.background import job_events, jobs, sprite_jobs
+from studio.app.background.job_queue import Dispatcher, Place
+from studio.app.background.jobs import ModelShelf, Picked, SavedModel
+from studio.app.background.worker import Job, JobEnded
+from studio.core import wording
+from studio.core.events import Classified, Event, Events, Exported, Notice, NumbersPredicted, Progress, Rgba
+from studio.data.colour.recolouring import ColourChoice
+from studio.data.importing import ImportOptions, SpritesImported
+from studio.data.sprites import Sprites
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+    from studio.engine.generate import GenerateSettings
+    from studio.engine.model import Control
+
+
+class Models(QObject):
+    """One thing at a time is asked of a model. busy_changed: something began or ended. progressed: (Progress).
+
+    generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
+    saved: (FilesSaved).
+    checkpoints_listed: (CheckpointsListed).
+    """
+
+    busy_changed = Signal()
+    progressed = Signal(object)
+    generated = Signal(object)
+    predicted = Signal(object, object)
+    exported = Signal(object)
+    saved = Signal(object)
+    checkpoints_listed = Signal(object)
+
+    def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._dispatcher = dispatcher
+        self._shelf = ModelShelf()
+        self._job: Job | None = None
+        self._recolouring: Job | None = None
+        self._shown: Sprites | None = None  # to the model, for its answer
+
+    def is_busy(self) -> bool:
+        """Whether an answer is awaited."""
+        return self._job is not None
+
+    def generate(
+        self,
+        source: SavedModel | Control,
+        device: Device,
+        settings: GenerateSettings,
+        colours: ColourChoice | None = None,
+    ) -> None:
+        """Make new sprites, in the colours that the settings say or in others."""
+        chosen = colours or ColourChoice(settings.true_pixels)
+        self._begin("engine", "Generating", jobs.generate(self._shelf, source, device, settings, chosen))
+
+    def recolour(self, colours: ColourChoice) -> None:
+        """Bring the sprites that were made last, or are being made, into other colours."""
+        self._dispatcher.give_up(self._recolouring)
+        self._recolouring = self._dispatcher.start(
+            "engine", "Changing the colours", jobs.recolour(self._shelf, colours), self._hand_on
+        )
+
+    def predict(
+        self, source: SavedModel | Control, device: Device, paths: Sequence[Path], options: ImportOptions
+    ) -> None:
+        """Read sprites from files, with a canvas of the model's size, and ask what the model says of them."""
+        look = partial(self._look, partial(jobs.predict, self._shelf, source, device))
+        self._begin("files", "Reading sprites", sprite_jobs.import_sprites(paths, options), look)
+
+    def export(self, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> None:
+        """Write a model and read it back."""
+        self._begin("engine", "Exporting", jobs.export(self._shelf, source, device, format_name, target))
+
+    def save_files(self, folder: Path, picked: Picked) -> None:
+        """Write one PNG for each sprite."""
+        self._dispatcher.start("files", "Saving sprites", jobs.save_files(folder, picked), self._receive_saved)
+
+    def save_sheet(self, path: Path, picked: Picked, columns: int) -> None:
+        """Write all sprites as one PNG."""
+        self._dispatcher.start("files", "Saving a sheet", jobs.save_sheet(path, picked, columns), self._receive_saved)
+
+    def list_checkpoints(self, path: Path) -> None:
+        """Ask for the checkpoints of a run."""
+        self._dispatcher.start("engine", "Looking for checkpoints", jobs.list_checkpoints(path), self._hand_on)
+
+    def cancel(self) -> None:
+        """Give up on the answer."""
+        if self._job is not None:
+            self._dispatcher.cancel(self._job)
+
+    def _begin(self, place: Place, title: str, events: Events, receive: Callable[[Event], None] | None = None) -> None:
+        self._dispatcher.give_up(self._job)
+        receive = partial(self._receive, receive or self._hand_on)
+        self._job = self._dispatcher.start(place, title, events, receive)
+        self.busy_changed.emit()
+
+    def _receive(self, receive: Callable[[Event], None], event: Event) -> None:
+        if isinstance(event, JobEnded):
+            self._job = None
+            self.busy_changed.emit()
+        else:
+            receive(event)
+
+    def _look(self, question: Callable[[Rgba], Events], event: Event) -> None:
+        """Once the sprites are read, the question itself is asked."""
+        if isinstance(event, SpritesImported):
+            self._shown = event.sprites
+            self._begin("engine", "Looking at sprites", question(event.sprites.rgba))
+        else:
+            self._hand_on(event)
+
+    def _receive_saved(self, event: Event) -> None:
+        if isinstance(event, job_events.FilesSaved):
+            self.saved.emit(event)
+            first, more = event.paths[0], len(event.paths) - 1
+            title = f"Saved as {first.name}" + (f" and {wording.count(more, 'file')} more." if more else ".")
+            self._dispatcher.noticed.emit(Notice("info", title, str(first.parent)))
+
+    def _hand_on(self, event: Event) -> None:
+        signals: dict[type[Event], Callable[[Event], None]] = {
+            Progress: self.progressed.emit,
+            job_events.SpritesColoured: self.generated.emit,
+            Exported: self.exported.emit,
+            job_events.CheckpointsListed: self.checkpoints_listed.emit,
+        }
+        if isinstance(event, Classified | NumbersPredicted):
+            self.predicted.emit(self._shown, event)
+        elif type(event) in signals:
+            signals[type(event)](event)

@@ -1,0 +1,158 @@
+"""The line at the bottom: what runs, how far it is, and what it runs on."""
+
+from __future__ import annotations
+
+import psutil
+from PySide6.QtCore import QTimer, Slot
+from PySide6.QtWidgets import QProgressBar, QStatusBar
+
+from studio.app.background.worker import Job
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.core import limits, wording
+from studio.core.events import Event, LossChunk, Progress
+
+_SHOW_AFTER_MS = 400  # what is done sooner is not worth a flicker
+_MEMORY_MS = 5000
+_UNSTOPPABLE = (
+    "Starting the engine",
+    "Preparing plots",
+    "Looking for devices",
+    "Looking for recipes",
+    "Looking for runs",
+)
+
+
+class StatusLine(QStatusBar):
+    """Shows the newest job that is not the training, else the training."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._shown: Job | None = None
+        self._said = ""
+        self._chosen = ""
+        self._text = factory.RunningLabel()
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setFixedWidth(160)
+        factory.describe(self._bar, "Progress", "How far the running job is.")
+        self._cancel = factory.button(
+            "Cancel", "End this job; what is done is kept where that makes sense.", role="flat"
+        )
+        self._device = factory.text(wrap=False)
+        self._memory = factory.text(wrap=False)
+        self._device.setToolTip("The device that trains, or would be taken.")
+        self._memory.setToolTip("Memory in use: on the device while it trains, else by the studio.")
+        self._lay_out()
+        self._patience = QTimer(self)
+        self._patience.setSingleShot(True)
+        self._patience.setInterval(_SHOW_AFTER_MS)
+        self._patience.timeout.connect(self._show_job)
+        self._memory_timer = QTimer(self)
+        self._memory_timer.setInterval(_MEMORY_MS)
+        self._memory_timer.timeout.connect(self._show_memory)
+        self._memory_timer.start()
+        self._cancel.clicked.connect(self._cancel_shown)
+        session.dispatcher.jobs_changed.connect(self._choose_job)
+        session.dispatcher.progressed.connect(self._show_progress)
+        session.training.said.connect(self._follow_training)
+        session.training.state_changed.connect(self._choose_job)
+        session.training.state_changed.connect(self._show_device)
+        session.workshop.devices_found.connect(self._show_device)
+        self._show_job()
+        self._show_device()
+        self._show_memory()
+
+    def _lay_out(self) -> None:
+        self.setSizeGripEnabled(False)
+        self.setContentsMargins(8, 0, 8, 0)
+        self.addWidget(self._bar)
+        self.addWidget(self._cancel)
+        self.addWidget(self._text, 1)
+        self.addPermanentWidget(self._device)
+        self.addPermanentWidget(self._memory)
+
+    @Slot(str)
+    def choose_device(self, device_id: str) -> None:
+        """Name the device of that id from now on, while none trains."""
+        self._chosen = device_id
+        self._show_device()
+
+    @Slot()
+    def _show_device(self) -> None:
+        training, workshop = self._session.training, self._session.workshop
+        device = training.device if training.is_busy() else workshop.device(self._chosen or workshop.fastest)
+        self._device.setText(device.name if device else "" if workshop.devices else "Looking for devices…")
+
+    @Slot()
+    def _choose_job(self) -> None:
+        jobs = self._session.dispatcher.running()
+        foreground = [job for job in jobs if not job.background]
+        self._shown = foreground[-1] if foreground else jobs[-1] if jobs else None
+        self._said = ""
+        if self._shown is None or self._shown.background:
+            self._show_job()
+        elif not self._patience.isActive():
+            self._patience.start()
+
+    @Slot()
+    def _show_job(self) -> None:
+        job = self._shown
+        self._bar.setVisible(job is not None)
+        self._cancel.setVisible(job is not None and job.title not in _UNSTOPPABLE and not job.background)
+        self._bar.setRange(0, 0)
+        if job is None:
+            self._text.say("Ready")
+        elif job.background and self._session.training.is_busy():
+            self._show_training()
+        else:
+            self._text.say(self._said or f"{job.title}…")
+
+    @Slot(object, object)
+    def _show_progress(self, job: Job, progress: Progress) -> None:
+        if job is not self._shown or job.background:
+            return
+        of = f" of {progress.total:,}" if progress.total else ""
+        self._said = f"{job.title}: {progress.done:,}{of} {progress.what}"
+        if not self._patience.isActive():
+            self._bar.setRange(0, progress.total)
+            self._bar.setValue(progress.done)
+            self._text.say(self._said)
+
+    @Slot(object)
+    def _follow_training(self, event: Event) -> None:
+        if isinstance(event, LossChunk):
+            self._memory.setText(self._memory_words(event.memory_bytes))
+            if self._shown is not None and self._shown.background:
+                self._show_training()
+
+    def _show_training(self) -> None:
+        training = self._session.training
+        doing = {"starting": "Starting", "paused": "Paused", "stopping": "Saving"}.get(training.state, "Training")
+        words = [f"{doing} '{training.title}'"]
+        chunk = training.chunk
+        if chunk is not None:
+            words.append(f"step {chunk.first_step + len(chunk.losses):,}")
+            left = wording.time_left(chunk.eta_s)
+            words += [left] if left else []
+            if chunk.eta_s + chunk.elapsed_s > 0:
+                self._bar.setRange(0, 1000)
+                self._bar.setValue(round(1000 * chunk.elapsed_s / (chunk.eta_s + chunk.elapsed_s)))
+        self._text.say(": ".join([words[0], ", ".join(words[1:])]) if words[1:] else f"{words[0]}…")
+
+    @Slot()
+    def _show_memory(self) -> None:
+        if not self._session.training.is_busy():
+            self._memory.setText(self._memory_words(psutil.Process().memory_info().rss))
+
+    def _memory_words(self, used_bytes: int) -> str:
+        device = self._session.training.device if self._session.training.is_busy() else None
+        total = device.memory_total_bytes if device else limits.memory().total_bytes
+        return wording.memory(used_bytes, total)
+
+    @Slot()
+    def _cancel_shown(self) -> None:
+        if self._shown is not None:
+            self._text.say("Cancelling…")
+            self._session.dispatcher.cancel(self._shown)

@@ -1,0 +1,288 @@
+"""A config dataclass as a form: a control for each setting, with its bounds, unit and help."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+import numpy as np
+from PySide6.QtCore import QEvent, QLocale, QObject, Qt, Signal, Slot
+from PySide6.QtGui import QValidator
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QGridLayout,
+    QLabel,
+    QLineEdit,
+    QSizePolicy,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from studio.app.widgets import factory
+from studio.app.widgets.layout import Disclosure
+from studio.core.config import Config, Setting, Value, settings_of
+from studio.core.errors import UsageError
+
+_LARGEST_INT = 2**31 - 1
+_LARGEST = 1e12
+_LABEL_WIDTH = 128
+_CONTROL_WIDTH = 112
+
+
+class ConfigForm(QWidget):
+    """The settings of a config as labelled controls, the advanced ones folded away.
+
+    `changed` is sent for every edit by the user, valid or not; never by `set_config`.
+    """
+
+    changed = Signal()
+
+    def __init__(self, initial: Config, exclude: Collection[str] = (), parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._initial = initial
+        self._showing = False
+        self._settings = tuple(item for item in settings_of(type(initial)) if item.name not in exclude)
+        self._controls: dict[str, QWidget] = {}
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(factory.GRID)
+        box.addLayout(self._rows([item for item in self._settings if not item.advanced]))
+        advanced = self._rows([item for item in self._settings if item.advanced])
+        if advanced.count():
+            box.addWidget(Disclosure("Advanced", factory.panel(advanced)))
+        self.set_config(initial)
+
+    def config(self) -> Config:
+        """The config that the form shows; excluded settings are those of the last `set_config`. Raises UsageError."""
+        return self._initial.replace(**{item.name: self._read(item) for item in self._settings})
+
+    def set_config(self, config: Config) -> None:
+        """Show the values of `config`, which must be of the form's own config type."""
+        self._initial = config
+        self._showing = True
+        for item in self._settings:
+            _show(self._controls[item.name], getattr(config, item.name))
+        self._showing = False
+        self._mark_invalid()
+
+    def problem(self) -> str:
+        """What is wrong with the values, in a sentence; empty when `config` will give one."""
+        try:
+            self.config()
+        except UsageError as error:
+            return error.title
+        return ""
+
+    def set_locked(self, locked: bool) -> None:
+        """Make all controls read-only (while a run trains) or editable; labels stay readable."""
+        for control in self._controls.values():
+            control.setEnabled(not locked)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The wheel scrolls the page; it changes a number only where the user has gone."""
+        if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
+            event.ignore()
+            return True
+        return super().eventFilter(watched, event)
+
+    @Slot()
+    def _edited(self) -> None:
+        if not self._showing:
+            self._mark_invalid()
+            self.changed.emit()
+
+    def _rows(self, settings: list[Setting]) -> QGridLayout:
+        layout = QGridLayout()
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setHorizontalSpacing(2 * factory.GRID)
+        layout.setVerticalSpacing(factory.GRID)
+        layout.setColumnMinimumWidth(0, _LABEL_WIDTH)
+        layout.setColumnStretch(1, 1)
+        for row, item in enumerate(settings):
+            control = self._controls[item.name] = self._control(item)
+            if isinstance(control, QCheckBox):
+                layout.addWidget(control, row, 0, 1, 2)
+                continue
+            label = QLabel(item.label)
+            label.setToolTip(item.help)
+            label.setBuddy(control)
+            layout.addWidget(label, row, 0)
+            layout.addWidget(control, row, 1)
+        return layout
+
+    def _control(self, item: Setting) -> QWidget:
+        control = _make(item)
+        control.setObjectName(item.name)
+        factory.describe(control, f"{item.label} ({item.unit})" if item.unit else item.label, item.help)
+        control.installEventFilter(self)
+        if isinstance(control, QSpinBox | NumberBox):
+            control.lineEdit().textChanged.connect(self._edited)
+        elif isinstance(control, QLineEdit):
+            control.textChanged.connect(self._edited)
+        elif isinstance(control, QComboBox):
+            control.currentIndexChanged.connect(self._edited)
+        elif isinstance(control, QCheckBox):
+            control.toggled.connect(self._edited)
+        return control
+
+    def _read(self, item: Setting) -> Value:
+        """The value of one control. Raises UsageError."""
+        control = self._controls[item.name]
+        if isinstance(control, QCheckBox):
+            return control.isChecked()
+        if isinstance(control, QComboBox):
+            return item.check(control.currentText())
+        if isinstance(control, NumberBox):
+            text = control.cleanText()
+            return control.value() if text == control.textFromValue(control.value()) else item.parse(_point(text))
+        if isinstance(control, QSpinBox):
+            return item.parse(control.cleanText().replace(control.locale().groupSeparator(), ""))
+        assert isinstance(control, QLineEdit)
+        return item.check(control.text())
+
+    def _mark_invalid(self) -> None:
+        """A red border where the value can't be used, with the reason as the tool tip."""
+        for item in self._settings:
+            control = self._controls[item.name]
+            reason = ""
+            try:
+                self._read(item)
+            except UsageError as error:
+                reason = error.title
+            control.setToolTip(reason or item.help)
+            if bool(control.property("invalid")) != bool(reason):
+                control.setProperty("invalid", bool(reason))
+                control.style().polish(control)
+
+
+def _make(item: Setting) -> QWidget:
+    """The control that fits the setting's type, bounds and choices."""
+    if item.kind is bool:
+        return QCheckBox(item.label)
+    if item.choices:
+        combo = QComboBox()
+        combo.addItems(list(item.choices))
+        _fit(combo)
+        return combo
+    if item.kind is str:
+        line = QLineEdit()
+        line.setMaxLength(_LARGEST_INT)  # names of very many sprites to leave out
+        return line
+    return whole_box(item) if item.kind is int else _number_box(item)
+
+
+def whole_box(item: Setting) -> QSpinBox:
+    """A box for a setting that is a whole number."""
+    box = QSpinBox()
+    low = -_LARGEST_INT if item.low is None else int(item.low)
+    high = _LARGEST_INT if item.high is None else int(item.high)
+    box.setRange(max(low, -_LARGEST_INT), min(high, _LARGEST_INT))
+    box.setLocale(QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))  # the separators of all our texts
+    box.setGroupSeparatorShown(True)
+    _finish(box, item)
+    return box
+
+
+def _number_box(item: Setting) -> NumberBox:
+    box = NumberBox()
+    box.setRange(-_LARGEST if item.low is None else item.low, _LARGEST if item.high is None else item.high)
+    _finish(box, item)
+    return box
+
+
+def _finish(box: QSpinBox | NumberBox, item: Setting) -> None:
+    if item.unit:
+        box.setSuffix(f" {item.unit}")
+    box.setStepType(QAbstractSpinBox.StepType.AdaptiveDecimalStepType)
+    box.setCorrectionMode(QAbstractSpinBox.CorrectionMode.CorrectToNearestValue)
+    factory.indent(box)
+    _fit(box)
+
+
+def _fit(control: QWidget) -> None:
+    """All controls are equally wide, whatever the longest text is that they could hold."""
+    control.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    control.setMinimumWidth(_CONTROL_WIDTH)
+    control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not WheelFocus: see ConfigForm.eventFilter
+
+
+def _show(control: QWidget, value: Value) -> None:
+    if isinstance(control, QCheckBox):
+        control.setChecked(bool(value))
+    elif isinstance(control, QComboBox):
+        control.setCurrentText(str(value))
+    elif isinstance(control, QSpinBox):
+        control.setValue(int(value))
+    elif isinstance(control, NumberBox):
+        control.setValue(float(value))
+    elif isinstance(control, QLineEdit):
+        control.setText(str(value))
+
+
+def _point(text: str) -> str:
+    """Where a comma is the decimal point it may be typed as such."""
+    return text.replace(",", ".")
+
+
+_DECIMALS = 30  # Qt rounds values to so many: with 30 every double from 1e-7 on stays what it was
+_SMALL = 1e-4  # below it zeros would have to be counted
+
+
+class NumberBox(QDoubleSpinBox):
+    """Steps by a tenth of the number's own magnitude; '1e-5' and '0,5' are understood."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setDecimals(_DECIMALS)
+
+    def textFromValue(self, value: float) -> str:
+        """0.0015 -> '0.0015', 2.5e-5 -> '2.5e-5', 20.0 -> '20'."""
+        if 0 < abs(value) < _SMALL:
+            mantissa, exponent = np.format_float_scientific(value, trim="-").split("e")
+            return f"{mantissa}e{int(exponent)}"
+        return str(np.format_float_positional(value, trim="-"))
+
+    def valueFromText(self, text: str) -> float:
+        """The number that was typed; not a number while it is none."""
+        try:
+            return float(self._bare(text).replace(",", "."))
+        except ValueError:
+            return math.nan
+
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
+        """Anything may be typed on the way to a number; only numbers within the bounds are taken."""
+        value = self.valueFromText(text)
+        good = math.isfinite(value) and self.minimum() <= value <= self.maximum()
+        return QValidator.State.Acceptable if good else QValidator.State.Intermediate, text, position
+
+    def fixup(self, text: str) -> str:
+        """On leaving the field: the nearest number that is allowed, or the last one."""
+        value = self.valueFromText(text)
+        if not math.isfinite(value):
+            value = self.value()
+        return self.textFromValue(min(max(value, self.minimum()), self.maximum())) + self.suffix()
+
+    def stepBy(self, steps: int) -> None:
+        """0.0015 steps by 0.0001, 20 by 1; a way down takes the same steps as the way up."""
+        value = self.value()
+        for _ in range(abs(steps)):
+            step = self._step(value, upwards=steps > 0)
+            value = round(value / step + math.copysign(1, steps)) * step
+        self.setValue(float(f"{value:.12g}"))
+        self.selectAll()
+
+    def _step(self, value: float, *, upwards: bool) -> float:
+        if value == 0:
+            return float(10.0 ** math.floor(math.log10(max(self.maximum(), self.minimum() * -1) / 100)))
+        exponent = math.floor(math.log10(abs(value)) + 1e-9)
+        towards_zero = (value > 0) != upwards
+        if towards_zero and math.isclose(abs(value), 10.0**exponent):
+            exponent -= 1  # 0.01 goes down to 0.0099, as it came up
+        return float(10.0 ** (exponent - 1))
+
+    def _bare(self, text: str) -> str:
+        return text.removesuffix(self.suffix()).strip()

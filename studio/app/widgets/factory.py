@@ -1,0 +1,197 @@
+"""Controls, texts and layouts as every page makes them: each control with its tool tip and its accessible name."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QBoxLayout,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from studio.app import theme
+
+Box = TypeVar("Box", bound=QBoxLayout)
+
+GRID = 8  # pixels; all distances are multiples of it, or its half
+
+
+def button(text: str, tip: str, icon: str = "", role: theme.Role = "") -> QPushButton:
+    """A push button. `tip` is one sentence."""
+    made = QPushButton()
+    if icon:
+        made.setIcon(theme.icon(icon, "on_accent" if role == "primary" else ""))
+        made.setIconSize(QSize(18, 18))
+    if role:
+        theme.set_role(made, role)
+    describe(made, text, tip)
+    relabel(made, text)
+    return made
+
+
+def relabel(made: QPushButton, text: str) -> None:
+    """Change a button's text; beside an icon it begins a space further on, where Qt leaves too little."""
+    made.setText(text if made.icon().isNull() else f" {text}")
+    made.setAccessibleName(text)
+
+
+def tool(icon: str, name: str, tip: str) -> QToolButton:
+    """A button that is an icon only."""
+    made = QToolButton()
+    made.setIcon(theme.icon(icon))
+    made.setIconSize(QSize(18, 18))
+    describe(made, name, tip)
+    return made
+
+
+def indent(box: QAbstractSpinBox) -> None:
+    """Room before the number: Qt drops the left padding that a stylesheet gives a spin box."""
+    box.lineEdit().setTextMargins(GRID, 0, 0, 0)
+
+
+def describe(widget: QWidget, name: str, tip: str) -> None:
+    """Give a control its accessible name and its tool tip."""
+    widget.setAccessibleName(name)
+    widget.setToolTip(tip)
+
+
+def enable(widget: QWidget, reason_against: str, tip: str) -> None:
+    """Enable a control, or disable it with the reason as its tool tip."""
+    widget.setEnabled(not reason_against)
+    widget.setToolTip(reason_against or tip)
+
+
+def text(words: str = "", role: theme.Role = "", *, wrap: bool = True) -> QLabel:
+    """A plain text that wraps and can be selected."""
+    made = QLabel(words)
+    made.setTextFormat(Qt.TextFormat.PlainText)
+    made.setWordWrap(wrap)
+    if role:
+        theme.set_role(made, role)
+    return made
+
+
+def labelled(label: str, widget: QWidget) -> QVBoxLayout:
+    """A control under its label; the label's shortcut, if it has one, goes to the control."""
+    caption = text(label, "muted", wrap=False)
+    caption.setBuddy(widget)
+    if not widget.accessibleName():
+        widget.setAccessibleName(label.replace("&", ""))
+    return column(caption, widget, spacing=4)
+
+
+def row(*items: QWidget | QLayout | int, spacing: int = GRID, margin: int = 0) -> QHBoxLayout:
+    """Widgets side by side; a number is a stretch."""
+    return _fill(QHBoxLayout(), items, spacing, margin)
+
+
+def column(*items: QWidget | QLayout | int, spacing: int = GRID, margin: int = 0) -> QVBoxLayout:
+    """Widgets one above the other; a number is a stretch."""
+    return _fill(QVBoxLayout(), items, spacing, margin)
+
+
+def panel(layout: QLayout) -> QWidget:
+    """A widget with that layout."""
+    made = QWidget()
+    made.setLayout(layout)
+    return made
+
+
+def scrolling(content: QWidget) -> QScrollArea:
+    """Let a part of a page scroll up and down where the window is low."""
+    made = QScrollArea()
+    made.setWidgetResizable(True)
+    made.setFrameShape(QScrollArea.Shape.NoFrame)
+    made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    made.setWidget(content)
+    return made
+
+
+def keep_space(widget: QWidget) -> None:
+    """Keep a hidden widget's place, so that nothing jumps when it appears."""
+    policy: QSizePolicy = widget.sizePolicy()
+    policy.setRetainSizeWhenHidden(True)
+    widget.setSizePolicy(policy)
+
+
+def _fill(layout: Box, items: tuple[QWidget | QLayout | int, ...], spacing: int, margin: int) -> Box:
+    layout.setSpacing(spacing)
+    layout.setContentsMargins(margin, margin, margin, margin)
+    for item in items:
+        if isinstance(item, QWidget):
+            layout.addWidget(item)
+        elif isinstance(item, QLayout):
+            layout.addLayout(item)
+        else:
+            layout.addStretch(item)
+    return layout
+
+
+class RunningLabel(QLabel):
+    """A line that changes often: nothing beside it moves with its length.
+
+    What doesn't fit is shortened, and whole in the tool tip.
+    """
+
+    def __init__(self, role: theme.Role = "") -> None:
+        super().__init__()
+        self._whole = ""
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        theme.set_role(self, role)
+
+    def say(self, text: str) -> None:
+        """Show this from now on."""
+        self._whole = text
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Show as much as there is room for."""
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        text = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width())
+        if text != self.text():
+            self.setText(text)
+        self.setToolTip(self._whole if text != self._whole else "")
+
+
+def title(text: str) -> QLabel:
+    """The name of a page."""
+    return _label(text, "title")
+
+
+def heading(text: str) -> QLabel:
+    """The name of a section."""
+    return _label(text, "heading")
+
+
+def caption(text: str) -> QLabel:
+    """A quiet line of explanation; it wraps."""
+    label = _label(text, "muted")
+    label.setWordWrap(True)
+    return label
+
+
+def badge(text: str) -> QLabel:
+    """A short fact on a quiet ground."""
+    return _label(text, "badge")
+
+
+def _label(text: str, role: theme.Role) -> QLabel:
+    label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)  # names of files and classes may hold anything
+    theme.set_role(label, role)
+    return label

@@ -1,0 +1,114 @@
+"""A section that folds, and a layout that goes on in the next row where a row is full."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
+from PySide6.QtWidgets import QLayout, QLayoutItem, QToolButton, QVBoxLayout, QWidget
+
+from studio.app import theme
+
+
+class Disclosure(QWidget):
+    """A heading with a chevron; a click shows or hides what is under it."""
+
+    toggled = Signal(bool)
+
+    def __init__(self, text: str, content: QWidget, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._content = content
+        self._heading = QToolButton()
+        self._heading.setText(text)
+        self._heading.setCheckable(True)
+        self._heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._heading.setToolTip(f"Show or hide: {text.lower()}.")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self._heading)
+        layout.addWidget(content)
+        self._heading.toggled.connect(self._unfold)
+        self._unfold(False)
+
+    def is_open(self) -> bool:
+        """Whether the content is shown."""
+        return self._heading.isChecked()
+
+    def set_open(self, opened: bool) -> None:
+        """Show or hide the content."""
+        self._heading.setChecked(opened)
+
+    @Slot(bool)
+    def _unfold(self, opened: bool) -> None:
+        self._heading.setIcon(theme.icon("chevron-down" if opened else "chevron-right"))
+        self._content.setVisible(opened)
+        self.toggled.emit(opened)
+
+
+class Flow(QLayout):
+    """Widgets in rows, each as wide as it needs to be."""
+
+    def __init__(self, across: int, down: int) -> None:
+        super().__init__()
+        self._across, self._down = across, down
+        self._items: list[QLayoutItem] = []
+        self.setContentsMargins(0, 0, 0, 0)
+
+    def addItem(self, item: QLayoutItem) -> None:
+        """Put an item at the end."""
+        self._items.append(item)
+
+    def count(self) -> int:
+        """How many items there are."""
+        return len(self._items)
+
+    def itemAt(self, index: int) -> QLayoutItem | None:
+        """The item in that place; None beyond the end."""
+        return self._items[index] if 0 <= index < len(self._items) else None
+
+    def takeAt(self, index: int) -> QLayoutItem | None:
+        """Remove the item in that place."""
+        return self._items.pop(index) if 0 <= index < len(self._items) else None
+
+    def expandingDirections(self) -> Qt.Orientation:
+        """It takes no more than it needs."""
+        return Qt.Orientation(0)
+
+    def hasHeightForWidth(self) -> bool:
+        """Narrower is higher."""
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        """The height of all rows."""
+        return self._arrange(QRect(0, 0, width, 0), place=False)
+
+    def setGeometry(self, rect: QRect) -> None:
+        """Place everything."""
+        super().setGeometry(rect)
+        self._arrange(rect, place=True)
+
+    def sizeHint(self) -> QSize:
+        """All in one row."""
+        hints = [item.sizeHint() for item in self._shown()]
+        width = sum(hint.width() + self._across for hint in hints)
+        return QSize(max(0, width - self._across), max((hint.height() for hint in hints), default=0))
+
+    def minimumSize(self) -> QSize:
+        """The widest item alone in its row."""
+        sizes = [item.minimumSize() for item in self._items]
+        return QSize(
+            max((size.width() for size in sizes), default=0), max((size.height() for size in sizes), default=0)
+        )
+
+    def _shown(self) -> list[QLayoutItem]:
+        """The items that are not hidden."""
+        return [item for item in self._items if not item.isEmpty()]
+
+    def _arrange(self, rect: QRect, *, place: bool) -> int:
+        x, y, row = rect.x(), rect.y(), 0
+        for item in self._shown():
+            hint = item.sizeHint()
+            if x > rect.x() and x + hint.width() > rect.right() + 1:
+                x, y, row = rect.x(), y + row + self._down, 0
+            if place:
+                item.setGeometry(QRect(x, y, hint.width(), hint.height()))
+            x, row = x + hint.width() + self._across, max(row, hint.height())
+        return y + row - rect.y()

@@ -1,0 +1,1 @@
+"""Plots over steps that stay fluent at a million points. Importing any that draws imports pyqtgraph (0.4 s)."""

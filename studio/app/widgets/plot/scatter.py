@@ -1,0 +1,134 @@
+"""What a regression says of held-out sprites, set against what is true. Importing this imports pyqtgraph (0.4 s)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from PySide6.QtCore import QEvent, QSize, Qt, Slot
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QVBoxLayout, QWidget
+
+from studio.app import theme
+from studio.app.widgets import factory
+from studio.app.widgets.plot.area import pen, small_font
+from studio.app.widgets.plot.axes import ValueAxis
+from studio.core import wording
+
+_DOT, _DOT_SEEN = 7, 10  # pixels across: a dot, and the one that is pointed at
+_SMALLEST = 160  # logical pixels
+_MARGIN = 0.05  # share of the range that is left free around the dots
+
+
+class Dots(QWidget):
+    """A dot a sprite: to the right what is true, upwards what is predicted; on the diagonal both are the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.canvas = pg.PlotWidget(axisItems={"bottom": ValueAxis("bottom"), "left": ValueAxis("left")})
+        self.points: Any = pg.ScatterPlotItem(pxMode=True, antialias=True, hoverable=True, tip=_tip, pen=None)
+        self._diagonal: Any = pg.InfiniteLine(pos=(0, 0), angle=45, movable=False)
+        self._item: Any = self.canvas.getPlotItem()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.canvas)
+        self._prepare()
+        self.restyle()
+
+    def set_points(self, points: NDArray[np.float32]) -> None:
+        """Show float32 [2, N], predicted and true; those whose true number is not known are left out."""
+        said, true = points[:, np.isfinite(points).all(0)].astype(np.float64)
+        self.points.setData(x=true, y=said)
+        low, high = (min(said.min(), true.min()), max(said.max(), true.max())) if len(said) else (0.0, 1.0)
+        low, high = (low, high) if low < high else (low - 0.5, low + 0.5)
+        self._item.getViewBox().setRange(xRange=(low, high), yRange=(low, high), padding=_MARGIN)
+        self.setAccessibleDescription(f"{wording.count(len(said), 'sprite')}, one dot each.")
+
+    def sizeHint(self) -> QSize:
+        return QSize(2 * _SMALLEST, 2 * _SMALLEST)
+
+    def minimumSizeHint(self) -> QSize:
+        """Below it the dots would say nothing."""
+        return QSize(_SMALLEST, _SMALLEST)
+
+    def restyle(self) -> None:
+        """Take the colours of the theme."""
+        colours = theme.colours()
+        self.canvas.setBackground(colours.surface)
+        points = f"{small_font().pointSizeF():.1f}pt"
+        for name, words in (("bottom", "True"), ("left", "Predicted")):
+            axis = self._item.getAxis(name)
+            axis.setPen(pen(colours.border))
+            axis.setTickPen(pen(colours.text))
+            axis.setTextPen(pen(colours.muted))
+            axis.setLabel(words, **{"color": colours.muted, "font-size": points})
+        self._diagonal.setPen(pen(colours.muted, self.devicePixelRatioF()))
+        dots = QColor(colours.accent)
+        self.points.opts.update(hoverBrush=pg.mkBrush(dots), hoverPen=pen(colours.text), hoverSize=_DOT_SEEN)
+        dots.setAlphaF(0.55)  # where many lie over one another it is darker
+        self.points.setBrush(pg.mkBrush(dots))
+
+    def event(self, event: QEvent) -> bool:
+        """pyqtgraph follows neither the theme nor the screen by itself."""
+        done = super().event(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.DevicePixelRatioChange):
+            self.restyle()
+        return done
+
+    def _prepare(self) -> None:
+        """A picture to look at and to point at: nothing is dragged or zoomed, and both axes have one scale."""
+        item = self._item
+        item.setMenuEnabled(False)
+        item.hideButtons()
+        item.setMouseEnabled(x=False, y=False)
+        item.setAspectLocked(True)
+        item.setContentsMargins(0, 6, 12, 0)
+        for name in ("bottom", "left"):
+            axis = item.getAxis(name)
+            axis.setTickFont(small_font())
+            axis.enableAutoSIPrefix(False)
+            axis.setStyle(tickLength=0, tickTextOffset=6, maxTickLevel=1)
+            axis.setGrid(30)
+        self.points.setSize(_DOT)
+        self._diagonal.setZValue(-1)
+        for part in (self._diagonal, self.points):
+            item.addItem(part, ignoreBounds=True)
+        self.canvas.setFrameShape(pg.PlotWidget.Shape.NoFrame)
+        self.canvas.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAccessibleName("Predicted and true")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+
+def _tip(x: float, y: float, data: object) -> str:
+    return wording.beside(y, x)
+
+
+class Scatter(QWidget):
+    """The dots of one number, and where there are several a choice of which."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pairs: NDArray[np.float32] = np.zeros((2, 0, 0), np.float32)
+        self.choice = QComboBox()
+        self.dots = Dots()
+        factory.describe(self.choice, "Number", "Which of the numbers the dots show.")
+        self.setLayout(factory.column(self.choice, self.dots, spacing=factory.GRID // 2))
+        self.choice.currentIndexChanged.connect(self._show_chosen)
+
+    def set_pairs(self, pairs: NDArray[np.float32], names: Sequence[str]) -> None:
+        """Show float32 [2, N, T], what is predicted and what is true of N sprites, of T numbers with these names."""
+        self._pairs = pairs
+        if [self.choice.itemText(place) for place in range(self.choice.count())] != list(names):
+            self.choice.blockSignals(True)
+            self.choice.clear()
+            self.choice.addItems(list(names))
+            self.choice.blockSignals(False)
+            self.choice.setVisible(len(names) > 1)
+        self._show_chosen()
+
+    @Slot()
+    def _show_chosen(self) -> None:
+        self.dots.set_points(self._pairs[:, :, max(0, self.choice.currentIndex())])

@@ -1,0 +1,244 @@
+"""A large picture at whole-number zoom, to be scrolled by mouse and keyboard: only what is visible is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal, Slot
+from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QAbstractScrollArea, QScrollBar, QWidget
+
+from studio.app.widgets import factory
+from studio.app.widgets.sheet.overlay import Look
+from studio.app.widgets.sprites.painting import checkerboard
+from studio.core.events import Rgba
+
+_NO_SHEET: Rgba = np.zeros((0, 0, 4), np.uint8)
+ZOOMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+_ROOM = 24  # logical pixels around the sheet, in which handles at its edges can be seen
+_EASY = 32  # logical pixels: cells that are smaller are hard to take at a corner
+_STEP = 48  # device pixels that a third of a notch of the wheel scrolls by
+
+
+class SheetArea(QAbstractScrollArea):
+    """Scroll bars and places count device pixels, so that all pixels of the sheet are of one size on the screen.
+
+    zoom_changed: in whatever way.
+    """
+
+    zoom_changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rgba: Rgba = _NO_SHEET
+        self._zoom = 1
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        factory.describe(self, "Sheet", "The sheet with its cells; drag to scroll, Ctrl and the mouse wheel zoom.")
+        turned = SheetInput(self)
+        turned.zoomed.connect(self.step_zoom)
+        turned.scrolled.connect(self.scroll_by)
+
+    def show_sheet(self, rgba: Rgba | None) -> None:
+        """Show uint8 [H, W, 4] (not copied: must not change) from its top left corner on; None shows none."""
+        self._rgba = _NO_SHEET if rgba is None else np.ascontiguousarray(rgba)
+        self._fit_bars()
+        for bar in (self.horizontalScrollBar(), self.verticalScrollBar()):
+            bar.setValue(0)
+        self.refresh()
+
+    def zoom(self) -> int:
+        """Device pixels a pixel of the sheet."""
+        return self._zoom
+
+    def set_zoom(self, zoom: int, about: QPoint | None = None) -> None:
+        """Set the zoom, one of ZOOMS; what is under `about` in the viewport stays there, else what is in the middle."""
+        about = self.viewport().rect().center() if about is None else about
+        ratio, origin = self.devicePixelRatioF(), self._origin()
+        across, down = ((c * ratio - o) / self._zoom for c, o in zip(about.toTuple(), origin.toTuple(), strict=True))
+        self._zoom = zoom
+        self._fit_bars()
+        self.scroll_by(self.point(across, down) - about)
+        self.refresh()
+        self.zoom_changed.emit()
+
+    @Slot(int, object)
+    def step_zoom(self, steps: int, about: QPoint | None = None) -> None:
+        """So many steps larger, or smaller."""
+        index = ZOOMS.index(self._zoom) + steps
+        self.set_zoom(ZOOMS[min(max(index, 0), len(ZOOMS) - 1)], about)
+
+    def point(self, across: float, down: float) -> QPoint:
+        """Where a place on the sheet, in its pixels, is in the viewport."""
+        ratio, origin = self.devicePixelRatioF(), self._origin()
+        return QPoint(
+            round((across * self._zoom + origin.x()) / ratio), round((down * self._zoom + origin.y()) / ratio)
+        )
+
+    @Slot(QPoint)
+    def scroll_by(self, distance: QPoint) -> None:
+        """Scroll by logical pixels."""
+        ratio = self.devicePixelRatioF()
+        for bar, by in ((self.horizontalScrollBar(), distance.x()), (self.verticalScrollBar(), distance.y())):
+            bar.setValue(bar.value() + round(by * ratio))
+
+    def paint_over(self, painter: QPainter, place: QRect, look: Look) -> None:
+        """Draw on top of the sheet, in device pixels."""
+
+    def refresh(self) -> None:
+        """Draw anew: something has moved."""
+        self.viewport().update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the visible part of the sheet."""
+        ratio, zoom, origin = self.devicePixelRatioF(), self._zoom, self._origin()
+        line = max(1, round(ratio))
+        height, width = self._rgba.shape[:2]
+        seen = QRect(QPoint(0, 0), self.viewport().size() * ratio).translated(-origin)
+        part = seen.intersected(QRect(0, 0, width * zoom + line, height * zoom + line))
+        if not self._rgba.size or part.isEmpty():
+            return
+        source = QRect(QPoint(part.x() // zoom, part.y() // zoom), QPoint(part.right() // zoom, part.bottom() // zoom))
+        source = source.intersected(QRect(0, 0, width, height))
+        target = QRect(source.topLeft() * zoom + origin, source.size() * zoom)
+        painter = QPainter(self.viewport())
+        painter.scale(1 / ratio, 1 / ratio)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+        painter.setBrushOrigin(origin)
+        painter.fillRect(target, checkerboard(ratio))
+        image = QImage(self._rgba.data, width, height, 4 * width, QImage.Format.Format_RGBA8888)
+        painter.drawImage(target, image, source)
+        self.paint_over(painter, part.translated(origin), Look(part, zoom, line))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Keep the scroll bars right."""
+        super().resizeEvent(event)
+        self._fit_bars()
+        self.refresh()
+
+    def scrollContentsBy(self, across: int, down: int) -> None:
+        """A scroll bar has moved."""
+        self.refresh()
+
+    def _axes(self) -> Iterator[tuple[QScrollBar, int, int]]:
+        """Across and down: the scroll bar, the room in the viewport and the length of the sheet, in device pixels."""
+        size, (height, width) = self.viewport().size() * self.devicePixelRatioF(), self._rgba.shape[:2]
+        yield self.horizontalScrollBar(), size.width(), width * self._zoom
+        yield self.verticalScrollBar(), size.height(), height * self._zoom
+
+    def _origin(self) -> QPoint:
+        """Where the sheet begins, in device pixels of the viewport: so that it is in the middle where all is seen."""
+        margin = round(_ROOM * self.devicePixelRatioF())
+        whole_or_part = (
+            (room - length) // 2 if not bar.maximum() else margin - bar.value() for bar, room, length in self._axes()
+        )
+        return QPoint(*whole_or_part)
+
+    def _fit_bars(self) -> None:
+        margins = 2 * round(_ROOM * self.devicePixelRatioF())
+        for bar, room, length in self._axes():
+            bar.setRange(0, max(0, length + margins - room))
+            bar.setPageStep(room)
+            bar.setSingleStep(_STEP)
+
+
+def fitting_zoom(area: SheetArea, width: int, height: int, cell: int) -> int:
+    """The zoom that shows the whole sheet as large as it goes, or a larger one at which its cells can be taken.
+
+    width, height, cell: of the sheet and of the smaller side of its cells, in pixels.
+    """
+    ratio, room = area.devicePixelRatioF(), area.viewport().size()
+    most = min((room.width() - 2 * _ROOM) * ratio / width, (room.height() - 2 * _ROOM) * ratio / height)
+    easy = next((zoom for zoom in ZOOMS if zoom * cell >= _EASY * ratio), ZOOMS[-1])
+    return max([easy, *(zoom for zoom in ZOOMS if zoom <= most)])
+
+
+_NOTCH = 120  # what one click of a wheel turns; touchpads send many smaller turns
+_ARROW_STEP = 32  # logical pixels
+_ZOOMS = {Qt.Key.Key_Plus: 1, Qt.Key.Key_Equal: 1, Qt.Key.Key_Minus: -1, Qt.Key.Key_Underscore: -1}
+_SCROLLS = {
+    Qt.Key.Key_Left: QPoint(-_ARROW_STEP, 0),
+    Qt.Key.Key_Right: QPoint(_ARROW_STEP, 0),
+    Qt.Key.Key_Up: QPoint(0, -_ARROW_STEP),
+    Qt.Key.Key_Down: QPoint(0, _ARROW_STEP),
+}
+
+
+class SheetInput(QObject):
+    """Watches a scroll area. zoomed: steps, and the place that stays (None: the middle). scrolled: logical pixels."""
+
+    zoomed = Signal(int, object)
+    scrolled = Signal(QPoint)
+
+    def __init__(self, area: QAbstractScrollArea) -> None:
+        super().__init__(area)
+        self._turned = 0
+        self._held: QPoint | None = None  # where the mouse holds the sheet
+        area.installEventFilter(self)
+        area.viewport().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Take what zooms or scrolls, leave the rest."""
+        kind = event.type()
+        if isinstance(event, QKeyEvent) and kind == QEvent.Type.KeyPress:
+            return self._key(event)
+        if isinstance(event, QWheelEvent) and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self._wheel(event)
+            return True
+        if isinstance(event, QMouseEvent) and kind == QEvent.Type.MouseButtonPress:
+            self._held = event.globalPosition().toPoint()
+        elif isinstance(event, QMouseEvent) and kind == QEvent.Type.MouseMove and self._held is not None:
+            here = event.globalPosition().toPoint()
+            self.scrolled.emit(self._held - here)
+            self._held = here
+        elif kind == QEvent.Type.MouseButtonRelease:
+            self._held = None
+        return super().eventFilter(watched, event)
+
+    def _key(self, event: QKeyEvent) -> bool:
+        key = Qt.Key(event.key())
+        if key in _ZOOMS:
+            self.zoomed.emit(_ZOOMS[key], None)
+        elif key in _SCROLLS:
+            self.scrolled.emit(_SCROLLS[key])
+        else:
+            return False
+        return True
+
+    def _wheel(self, event: QWheelEvent) -> None:
+        self._turned += event.angleDelta().y()
+        steps = int(self._turned / _NOTCH)
+        self._turned -= steps * _NOTCH
+        if steps:
+            self.zoomed.emit(steps, event.position().toPoint())
+
+
+class ZoomBar(QWidget):
+    """The zoom of one sheet."""
+
+    def __init__(self, area: SheetArea) -> None:
+        super().__init__()
+        self._area = area
+        self.smaller = factory.tool("zoom-out", "Smaller", "Show the sheet smaller. (-)")
+        self.larger = factory.tool("zoom-in", "Larger", "Show the sheet larger. (+)")
+        self._words = factory.text("", "muted", wrap=False)
+        self.setLayout(factory.row(self.smaller, self._words, self.larger, spacing=4))
+        self.smaller.clicked.connect(self._shrink)
+        self.larger.clicked.connect(self._grow)
+        area.zoom_changed.connect(self._refresh)
+        self._refresh()
+
+    @Slot()
+    def _shrink(self) -> None:
+        self._area.step_zoom(-1)
+
+    @Slot()
+    def _grow(self) -> None:
+        self._area.step_zoom(1)
+
+    @Slot()
+    def _refresh(self) -> None:
+        zoom = self._area.zoom()
+        self._words.setText(f"{zoom}×")
+        self.smaller.setEnabled(zoom > ZOOMS[0])
+        self.larger.setEnabled(zoom < ZOOMS[-1])

@@ -1,0 +1,209 @@
+"""A sheet with its cells drawn over it, and the handles that move them, by mouse or arrow keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPoint, QRect, QRectF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QWidget
+
+from studio.app import theme
+from studio.app.widgets import factory
+from studio.app.widgets.sheet.area import SheetArea
+from studio.app.widgets.sheet.overlay import Look, draw_boxes, draw_cells
+from studio.data.options import LARGEST_CANVAS
+from studio.data.sheets.cells import Cells
+from studio.data.sheets.grids import Grid
+
+_IN_SIGHT = 12  # logical pixels between a handle that is used and the edges
+
+
+class SheetCanvas(SheetArea):
+    """grid_moved: (Grid) a handle was moved; the owner answers with `show_cells`."""
+
+    grid_moved = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._cells: Cells | None = None
+        self._boxes: NDArray[np.int64] | None = None
+        self._start: Grid | None = None  # when the drag of a handle began
+        self.handles = {kind: Handle(kind, self.viewport()) for kind in KINDS}
+        for handle in self.handles.values():
+            handle.pressed.connect(self._take)
+            handle.dragged.connect(self._drag)
+            handle.nudged.connect(self._nudge)
+            handle.focused.connect(self._show_handle)
+
+    def show_cells(self, cells: Cells | None) -> None:
+        """Draw the cells of a grid, with its handles; None draws none."""
+        self._cells, self._boxes = cells, None
+        self.refresh()
+
+    def show_boxes(self, boxes: NDArray[np.int64] | None) -> None:
+        """Draw boxes: int [n, 4], left, top, right and bottom, the last two excluded; None draws none."""
+        self._cells, self._boxes = None, boxes
+        self.refresh()
+
+    def paint_over(self, painter: QPainter, place: QRect, look: Look) -> None:
+        """Draw the cells or boxes."""
+        if self._cells is not None:
+            draw_cells(painter, place, look, self._cells)
+        elif self._boxes is not None:
+            draw_boxes(painter, place, look, self._boxes)
+
+    def refresh(self) -> None:
+        """Put the handles where they belong, and draw anew."""
+        if self._cells is None and any(handle.hasFocus() for handle in self.handles.values()):
+            self.setFocus()  # which would go anywhere
+        for kind, handle in self.handles.items():
+            handle.setVisible(self._cells is not None)
+            if self._cells is not None:
+                handle.put(self.point(*place_of(kind, self._cells.grid)))
+        super().refresh()
+
+    @Slot(str)
+    def _take(self, kind: Kind) -> None:
+        self._start = self._cells.grid if self._cells is not None else None
+
+    @Slot(str, QPoint)
+    def _drag(self, kind: Kind, by: QPoint) -> None:
+        if self._start is not None:
+            scale = self.devicePixelRatioF() / self.zoom()
+            self.grid_moved.emit(moved(self._start, kind, round(by.x() * scale), round(by.y() * scale)))
+
+    @Slot(str, int, int)
+    def _nudge(self, kind: Kind, across: int, down: int) -> None:
+        if self._cells is not None:
+            self.grid_moved.emit(moved(self._cells.grid, kind, across, down))
+            self._show_handle(kind)
+
+    @Slot(str)
+    def _show_handle(self, kind: Kind) -> None:
+        """Scroll to where the handle can be seen."""
+        middle = self.handles[kind].geometry().center()
+        seen = self.viewport().rect().adjusted(_IN_SIGHT, _IN_SIGHT, -_IN_SIGHT, -_IN_SIGHT)
+        across = min(max(middle.x(), seen.left()), seen.right())
+        down = min(max(middle.y(), seen.top()), seen.bottom())
+        self.scroll_by(middle - QPoint(across, down))
+
+
+Kind = Literal["margin", "tile", "spacing"]
+KINDS: tuple[Kind, ...] = ("margin", "spacing", "tile")  # the order in which Tab goes through them
+
+_SIDE = 19  # logical pixels that take the mouse
+_MARK = 11  # of them are drawn
+_TEXTS = {
+    "margin": ("Margin: where the grid begins", "Drag it, or use the arrow keys, to change the margins."),
+    "spacing": ("Spacing: the second cell's near edge", "Drag it, or use the arrow keys, to change the spacing."),
+    "tile": ("Tile size: the first cell's corner", "Drag it, or use the arrow keys, to change the size of the tiles."),
+}
+_CURSORS = {
+    "margin": Qt.CursorShape.SizeAllCursor,
+    "spacing": Qt.CursorShape.SizeHorCursor,
+    "tile": Qt.CursorShape.SizeFDiagCursor,
+}
+_STEPS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
+
+
+def place_of(kind: Kind, grid: Grid) -> tuple[int, int]:
+    """Where a handle lies on the sheet, in pixels: at the first cell's corners, at the second's near edge."""
+    if kind == "margin":
+        return grid.left, grid.top
+    if kind == "tile":
+        return grid.left + grid.tile_width, grid.top + grid.tile_height
+    return grid.left + grid.tile_width + grid.spacing, grid.top + grid.tile_height // 2
+
+
+def moved(grid: Grid, kind: Kind, across: int, down: int) -> Grid:
+    """The grid with one of its handles moved by whole pixels; the margins change with the first cell's corner."""
+    if kind == "tile":
+        width, height = (_bounded(size + by, 1) for size, by in ((grid.tile_width, across), (grid.tile_height, down)))
+        return replace(grid, tile_width=width, tile_height=height)
+    if kind == "spacing":
+        return replace(grid, spacing=_bounded(grid.spacing + across, 0))
+    return replace(grid, left=_bounded(grid.left + across, 0), top=_bounded(grid.top + down, 0))
+
+
+def _bounded(value: int, low: int) -> int:
+    return min(max(value, low), LARGEST_CANVAS)
+
+
+class Handle(QWidget):
+    """One handle. Its owner places it.
+
+    pressed: its kind; a drag begins. dragged: its kind and by how many logical pixels since then. nudged: its kind and
+    by how many pixels of the sheet. focused: its kind.
+    """
+
+    pressed = Signal(str)
+    dragged = Signal(str, QPoint)
+    nudged = Signal(str, int, int)
+    focused = Signal(str)
+
+    def __init__(self, kind: Kind, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.kind = kind
+        self._from = QPoint()
+        factory.describe(self, *_TEXTS[kind])
+        self.setCursor(_CURSORS[kind])
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.resize(_SIDE, _SIDE)
+        self.hide()
+
+    def put(self, point: QPoint) -> None:
+        """Place its middle, in its parent's coordinates."""
+        self.move(point - QPoint(_SIDE // 2, _SIDE // 2))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin to drag."""
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._from = event.globalPosition().toPoint()
+            self.pressed.emit(self.kind)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Drag. Global positions, as the handle moves under the mouse."""
+        if event.buttons() & Qt.MouseButton.LeftButton:
+            self.dragged.emit(self.kind, event.globalPosition().toPoint() - self._from)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """An arrow key moves by one pixel of the sheet, with Shift by eight."""
+        step = _STEPS.get(Qt.Key(event.key()))
+        if step is None:
+            super().keyPressEvent(event)
+            return
+        times = 8 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
+        self.nudged.emit(self.kind, times * step[0], times * step[1])
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Be seen."""
+        super().focusInEvent(event)
+        self.focused.emit(self.kind)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """A light mark with a dark rim and the accent inside, which is seen on all colours; round for the spacing."""
+        colours = theme.colours()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF((_SIDE - _MARK) / 2, (_SIDE - _MARK) / 2, _MARK, _MARK)
+        if self.hasFocus():
+            painter.setPen(QPen(QColor("#ffffff"), 4))
+            painter.drawRoundedRect(box.adjusted(-2, -2, 2, 2), 4, 4)
+            painter.setPen(QPen(QColor(colours.accent), 2))
+            painter.drawRoundedRect(box.adjusted(-2, -2, 2, 2), 4, 4)
+        painter.setPen(QPen(QColor("#202020"), 1))
+        painter.setBrush(QColor("#ffffff"))
+        radius = _MARK / 2 if self.kind == "spacing" else 2
+        painter.drawRoundedRect(box, radius, radius)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.accent))
+        painter.drawRoundedRect(box.adjusted(2.5, 2.5, -2.5, -2.5), radius, radius)

@@ -1,0 +1,250 @@
+"""Live samples and their history, as large as whole-number zoom allows."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSlider, QToolTip, QVBoxLayout, QWidget
+
+from studio.app import theme
+from studio.app.widgets.sprites.painting import draw_sprite, factor_for
+from studio.core.events import Rgba, SamplesReady
+
+_Frame = tuple[int, Rgba, tuple[str, ...]]
+_ROOM_BYTES = 96 << 20  # a night's samples would be a gigabyte: a long film loses every other of its frames
+
+
+class Filmstrip(QWidget):
+    """Samples of one seed over the steps: the sprites above (`view`), a slider over the earlier ones below.
+
+    step_shown: the step whose samples are on show now.
+    """
+
+    step_shown = Signal(int)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.view = SpriteSheetView(self)
+        self._film: list[_Frame] = []
+        self._live = True
+        self._held: int | None = None  # the step on show before a hover, -1 for the newest
+        self._slider = QSlider(Qt.Orientation.Horizontal)
+        self._slider.setToolTip("Drag to see the same seed at earlier steps.")
+        self._slider.setAccessibleName("Step of the samples")
+        self._step = QLabel("–")
+        theme.set_role(self._step, "muted")
+        self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
+        self._latest = QPushButton("Latest")
+        self._latest.setToolTip("Show the newest samples and follow new ones.")
+        theme.set_role(self._latest, "flat")
+        below = QHBoxLayout()
+        below.addWidget(self._step)
+        below.addWidget(self._slider, 1)
+        below.addWidget(self._latest)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.view, 1)
+        layout.addLayout(below)
+        self._slider.valueChanged.connect(self._scrub)
+        self._latest.clicked.connect(self.go_live)
+        self._refresh()
+
+    def add(self, step: int, sprites: Rgba, captions: Sequence[str] = ()) -> None:
+        """Append the samples of `step`, in place of any from that step on; shown at once when the strip is live."""
+        shown = self.shown_step()
+        del self._film[bisect.bisect_left(self.steps(), step) :]  # a resumed run draws them anew
+        self._film.append((step, sprites, tuple(captions)))
+        self._film = thinned(self._film, _ROOM_BYTES)
+        self._slider.blockSignals(True)
+        self._slider.setRange(0, len(self._film) - 1)
+        self._slider.blockSignals(False)
+        if self._live:
+            self._show(len(self._film) - 1)
+        elif self.shown_step() != shown:  # what was on show is gone, or in another place
+            self.show_step(shown)
+        else:
+            self._refresh()
+
+    def show_film(self, film: Sequence[SamplesReady]) -> None:
+        """Show the samples of a run, or newer ones of the same run: the step on show stays."""
+        shown = self.shown_step()
+        self._film = thinned([(frame.step, frame.sprites, frame.captions) for frame in film], _ROOM_BYTES)
+        self._slider.blockSignals(True)
+        self._slider.setRange(0, max(0, len(self._film) - 1))
+        self._slider.blockSignals(False)
+        if not self._film:
+            self.clear()
+        elif self._live:
+            self._show(len(self._film) - 1)
+        else:
+            self.show_step(shown)
+
+    def clear(self) -> None:
+        """Forget everything: a new run begins."""
+        self._film, self._live, self._held = [], True, None
+        self._slider.blockSignals(True)
+        self._slider.setRange(0, 0)
+        self._slider.blockSignals(False)
+        self.view.set_sprites(np.zeros((0, 1, 1, 4), np.uint8))
+        self._refresh()
+
+    @Slot(int)
+    def peek(self, step: int) -> None:
+        """Show the newest samples not later than `step` for now: what hovering the loss curve calls."""
+        if self._held is None:
+            self._held = -1 if self._live else self.shown_step()
+        self.show_step(step)
+
+    @Slot()
+    def end_peek(self) -> None:
+        """Show again what was on show before."""
+        held, self._held = self._held, None
+        if held == -1:
+            self.go_live()
+        elif held is not None:
+            self.show_step(held)
+
+    def show_step(self, step: int) -> None:
+        """Show the newest samples not later than `step`."""
+        if self._film:
+            self._live = False
+            self._show(max(0, bisect.bisect_right(self.steps(), step) - 1))
+
+    @Slot()
+    def go_live(self) -> None:
+        """Show the newest samples and follow new ones."""
+        self._live = True
+        if self._film:
+            self._show(len(self._film) - 1)
+        self._refresh()
+
+    def is_live(self) -> bool:
+        """Whether new samples are shown as they come."""
+        return self._live
+
+    def steps(self) -> list[int]:
+        """The steps that there are samples of."""
+        return [step for step, _, _ in self._film]
+
+    def shown_step(self) -> int:
+        """The step on show; -1 while there is none."""
+        return self._film[self._slider.value()][0] if self._film else -1
+
+    def sprites_at(self, step: int) -> Rgba | None:
+        """The newest samples not later than `step`, uint8 [N, S, S, 4]; None when there are none."""
+        place = bisect.bisect_right(self.steps(), step) - 1
+        return self._film[place][1] if place >= 0 else None
+
+    @Slot(int)
+    def _scrub(self, place: int) -> None:
+        self._live = place == len(self._film) - 1
+        self._show(place)
+
+    def _show(self, place: int) -> None:
+        step, sprites, captions = self._film[place]
+        self._slider.blockSignals(True)
+        self._slider.setValue(place)
+        self._slider.blockSignals(False)
+        self.view.set_sprites(sprites, captions)
+        self._refresh()
+        self.step_shown.emit(step)
+
+    def _refresh(self) -> None:
+        step = self.shown_step()
+        self._step.setText(f"Step {step:,}" if step >= 0 else "–")
+        self._slider.setEnabled(len(self._film) > 1)
+        self._latest.setEnabled(not self._live)
+
+
+def thinned(film: list[_Frame], room_bytes: int) -> list[_Frame]:
+    """`film` while it fits into the room, else without every other frame, as often as it takes; the ends stay."""
+    while len(film) > 2 and sum(sprites.nbytes for _, sprites, _ in film) > room_bytes:
+        film = [*film[:-1:2], film[-1]] if len(film) > 3 else [film[0], film[-1]]
+    return film
+
+
+_GAP = 6
+
+
+class SpriteSheetView(QWidget):
+    """Up to some hundred sprites in a grid that fills the widget at the largest whole factor. Cheap to update."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
+        self._captions: tuple[str, ...] = ()
+        self._placeholder = ""
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        self.setAccessibleName("Samples")
+
+    def sizeHint(self) -> QSize:
+        """Room for two rows of eight sprites of 32 pixels at twice their size."""
+        return QSize(8 * 70, 2 * 70 + 20)
+
+    def minimumSizeHint(self) -> QSize:
+        """Room for the sprites at their own size."""
+        return QSize(8 * 34, 2 * 34)
+
+    def set_sprites(self, rgba: Rgba, captions: Sequence[str] = ()) -> None:
+        """Show `rgba` uint8 [N, S, S, 4]; captions stand under the sprites. An empty array clears the view."""
+        self._rgba, self._captions = rgba, tuple(captions)
+        self.setAccessibleDescription(", ".join(self._captions) or f"{len(rgba)} sprites")
+        self.update()
+
+    def set_placeholder(self, text: str) -> None:
+        """The text shown while there are no sprites."""
+        self._placeholder = text
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw all sprites, or the placeholder."""
+        painter = QPainter(self)
+        painter.setPen(QColor(theme.colours().muted))
+        if not len(self._rgba):
+            flags = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+            painter.drawText(self.rect().adjusted(16, 16, -16, -16), flags, self._placeholder)
+            return
+        for number, box in enumerate(self._boxes()):
+            draw_sprite(painter, QRect(box.x(), box.y(), box.width(), box.width()), self._rgba[number])
+            if self._captions:
+                line = QRect(box.x() - 2, box.y() + box.width(), box.width() + 4, box.height() - box.width())
+                text = self._captions[number].rpartition("/")[2]
+                text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, line.width())
+                painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
+
+    def event(self, event: QEvent) -> bool:
+        """The whole caption as a tool tip: under a sprite it may be cut."""
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._captions:
+            under = [
+                caption for caption, box in zip(self._captions, self._boxes(), strict=True) if box.contains(event.pos())
+            ]
+            QToolTip.showText(event.globalPos(), under[0] if under else "", self)
+            return True
+        return super().event(event)
+
+    def _boxes(self) -> list[QRect]:
+        """Where each sprite and its caption go: with the columns that let sprites be largest and leave least empty."""
+        count, size = self._rgba.shape[:2]
+        text = self.fontMetrics().height() if self._captions else 0
+        ratio, best, columns = self.devicePixelRatioF(), (0.0, 0), max(1, self.width() // (size + _GAP))
+        for candidate in range(1, count + 1):
+            across = self.width() // candidate - _GAP
+            down = self.height() // math.ceil(count / candidate) - _GAP - text
+            side = factor_for(min(across, down), size, ratio)
+            empty = -count % candidate
+            if side <= min(across, down) and (side, -empty) > best:
+                best, columns = (side, -empty), candidate
+        side = math.ceil(best[0] or size)
+        rows = math.ceil(count / columns)
+        left = max(0, (self.width() - columns * (side + _GAP) + _GAP) // 2)
+        top = max(0, (self.height() - rows * (side + _GAP + text) + _GAP) // 2)
+        places = [divmod(number, columns) for number in range(count)]
+        return [
+            QRect(left + column * (side + _GAP), top + row * (side + _GAP + text), side, side + text)
+            for row, column in places
+        ]

@@ -1,0 +1,253 @@
+"""A grid of sprites that stays smooth at a million."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QItemSelection,
+    QItemSelectionModel,
+    QItemSelectionRange,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+    Signal,
+    Slot,
+)  # fmt: skip
+from PySide6.QtGui import QColor, QFontMetrics, QKeySequence, QPainter, QPen, QShortcut
+from PySide6.QtWidgets import (
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)  # fmt: skip
+
+from studio.app import theme
+from studio.app.widgets.sprites.list import SpriteList
+from studio.app.widgets.sprites.painting import draw_sprite
+from studio.core.events import Rgba
+
+ZOOMS = range(1, 9)
+_MARGIN = 4  # logical pixels around a sprite
+_SELECTED, _FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
+_Index = QModelIndex | QPersistentModelIndex
+_NO_INDEX = QModelIndex()
+_NO_LABELS = np.zeros(0, np.int64)
+
+
+class SpriteModel(QAbstractListModel):
+    """Rows are the visible sprites; nothing is made for a sprite until it is drawn.
+
+    visible: the number of the sprite in each row; None when all of them are there in order.
+    """
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
+        self.names: Sequence[str] = ()
+        self.captions: Sequence[str] = ()
+        self.labels: NDArray[np.int64] = _NO_LABELS
+        self.class_names: Sequence[str] = ()
+        self.visible: NDArray[np.int64] | None = None
+
+    def rowCount(self, parent: _Index = _NO_INDEX) -> int:
+        """How many sprites the filter leaves."""
+        return 0 if parent.isValid() else len(self.rgba if self.visible is None else self.visible)
+
+    def number(self, row: int) -> int:
+        """Which sprite is in that row."""
+        return row if self.visible is None else int(self.visible[row])
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        """The caption, or name and class as tool tip and for screen readers."""
+        number = self.number(index.row())
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.captions[number] if self.captions else ""
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+            name = self.names[number] if self.names else ""
+            label = int(self.labels[number]) if len(self.labels) else -1
+            return " – ".join(text for text in (name, self.class_names[label] if label >= 0 else "") if text)
+        return None
+
+
+class SpriteDelegate(QStyledItemDelegate):
+    """Draws one sprite, its caption, and whether it is selected."""
+
+    def __init__(self, model: SpriteModel, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._model = model
+        self.zoom = 2
+
+    def cell(self, metrics: QFontMetrics) -> QSize:
+        """Room for a sprite and its caption, in logical pixels."""
+        side = self._model.rgba.shape[1] * self.zoom + 2 * _MARGIN
+        text = metrics.height() if self._model.captions else 0
+        return QSize(max(side, 20 if not text else 64), max(side, 20) + text)
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        """The same for all: the view asks once."""
+        return self.cell(QFontMetrics(option.font))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        """Draw the sprite of a row. Called for each of some thousand sprites: no work that is not needed."""
+        area: QRect = option.rect
+        model, state = self._model, option.state.value
+        number = model.number(index.row())
+        if state & (_SELECTED | _FOCUSED):
+            _draw_state(painter, area, state)
+        side = model.rgba.shape[1] * self.zoom
+        top = area.y() + _MARGIN
+        draw_sprite(painter, QRect(area.x() + (area.width() - side) // 2, top, side, side), model.rgba[number])
+        if model.captions:
+            line = QRect(area.x() + 2, top + side, area.width() - 4, area.bottom() - top - side)
+            _draw_caption(painter, line, model.captions[number], bool(state & _SELECTED))
+
+
+def _draw_state(painter: QPainter, area: QRect, state: int) -> None:
+    """A frame in the accent colour says selected, a dotted line where the keyboard is."""
+    colours = theme.colours()
+    if state & _SELECTED:
+        painter.fillRect(area.adjusted(1, 1, -1, -1), QColor(colours.accent))
+    if state & _FOCUSED:
+        painter.setPen(QPen(QColor(colours.text), 1, Qt.PenStyle.DotLine))
+        painter.drawRect(area.adjusted(0, 0, -1, -1))
+
+
+def _draw_caption(painter: QPainter, line: QRect, caption: str, selected: bool) -> None:
+    colours = theme.colours()
+    painter.setPen(QColor(colours.on_accent if selected else colours.muted))
+    text = painter.fontMetrics().elidedText(caption, Qt.TextElideMode.ElideMiddle, line.width())
+    painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
+
+
+class SpriteGrid(QWidget):
+    """Thumbnails at whole-number zoom. An index is always the position in the array given to `set_sprites`.
+
+    activated: double click or Enter on the sprite of that index.
+    """
+
+    activated = Signal(int)
+    selection_changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = SpriteModel(self)
+        self._delegate = SpriteDelegate(self._model, self)
+        self.view = SpriteList(self._model, self._delegate, self)
+        self.setFocusProxy(self.view)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.view)
+        self.view.zoomed.connect(self._zoom_by)
+        self.view.activated.connect(self._activate)
+        self.view.selectionModel().selectionChanged.connect(self.selection_changed)
+        for standard, other, slot in (
+            (QKeySequence.StandardKey.ZoomIn, "Ctrl+=", self.zoom_in),  # the same key without Shift
+            (QKeySequence.StandardKey.ZoomOut, "Ctrl+_", self.zoom_out),
+        ):
+            shortcut = QShortcut(self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.setKeys([*QKeySequence.keyBindings(standard), QKeySequence(other)])
+            shortcut.activated.connect(slot)
+
+    def set_sprites(
+        self,
+        rgba: Rgba,
+        names: Sequence[str] = (),
+        captions: Sequence[str] = (),
+        labels: NDArray[np.int64] = _NO_LABELS,
+        class_names: Sequence[str] = (),
+    ) -> None:
+        """Show `rgba` uint8 [N, S, S, 4], in memory or in a file (not copied: must not change).
+
+        Names and captions: none, or one a sprite. labels: none, or int64 [N], an index into `class_names` or -1 each.
+        Captions stand under the sprites; name and class make the tool tip.
+        """
+        self._model.beginResetModel()
+        self._model.rgba, self._model.names, self._model.captions = np.asarray(rgba), names, captions
+        self._model.labels, self._model.class_names, self._model.visible = labels, class_names, None
+        self._model.endResetModel()
+        self._fit_cells()
+        self.selection_changed.emit()
+
+    def replace_pixels(self, rgba: Rgba) -> None:
+        """Show the same sprites in other colours: an array of the same shape. All else stays as it is."""
+        assert rgba.shape == self._model.rgba.shape, rgba.shape
+        self._model.rgba = np.asarray(rgba)
+        self.view.viewport().update()
+
+    def set_visible(self, indices: NDArray[np.int64] | Sequence[int] | None) -> None:
+        """Show only these sprites, in this order; None shows all. The selection is cleared."""
+        self._model.beginResetModel()
+        self._model.visible = None if indices is None else np.asarray(indices, np.int64)
+        self._model.endResetModel()
+        self.selection_changed.emit()
+
+    def visible_count(self) -> int:
+        """How many sprites the filter leaves."""
+        return self._model.rowCount()
+
+    def selected(self) -> list[int]:
+        """Indices of the selected sprites, ascending."""
+        ranges = [np.arange(first, last + 1) for first, last in self.view.spans()]
+        rows = np.concatenate(ranges) if ranges else np.zeros(0, np.int64)
+        found: list[int] = np.sort(rows if self._model.visible is None else self._model.visible[rows]).tolist()
+        return found
+
+    def selected_count(self) -> int:
+        """How many sprites are selected."""
+        spans = self.view.spans()
+        return int((spans[:, 1] - spans[:, 0] + 1).sum())
+
+    def select(self, indices: Sequence[int]) -> None:
+        """Select exactly these sprites (those that are visible) and scroll to the first."""
+        wanted = np.unique(np.asarray(indices, np.int64))
+        if self._model.visible is None:
+            rows = wanted[(wanted >= 0) & (wanted < len(self._model.rgba))]
+        else:
+            rows = np.flatnonzero(np.isin(self._model.visible, wanted))
+        breaks = np.flatnonzero(np.diff(rows) > 1) + 1
+        selection = QItemSelection()
+        for run in np.split(rows, breaks) if len(rows) else ():
+            selection.append(QItemSelectionRange(self._model.index(int(run[0])), self._model.index(int(run[-1]))))
+        self.view.clearSelection()  # Qt takes a second to tell many ranges from those before
+        self.view.selectionModel().select(selection, QItemSelectionModel.SelectionFlag.Select)
+        if len(rows):
+            self.view.show_row(int(rows[0]))
+
+    def zoom(self) -> int:
+        """Screen pixels (logical) a sprite pixel."""
+        return self._delegate.zoom
+
+    def set_zoom(self, zoom: int) -> None:
+        """Set the zoom, 1 to 8."""
+        self._delegate.zoom = min(max(zoom, ZOOMS[0]), ZOOMS[-1])
+        self._fit_cells()
+
+    @Slot()
+    def zoom_in(self) -> None:
+        """One step larger."""
+        self._zoom_by(1)
+
+    @Slot()
+    def zoom_out(self) -> None:
+        """One step smaller."""
+        self._zoom_by(-1)
+
+    @Slot(int)
+    def _zoom_by(self, steps: int) -> None:
+        self.set_zoom(self.zoom() + steps)
+
+    def _fit_cells(self) -> None:
+        self.view.resize_cells(self._delegate.cell(self.view.fontMetrics()))
+
+    @Slot(QModelIndex)
+    def _activate(self, index: QModelIndex) -> None:
+        self.activated.emit(self._model.number(index.row()))

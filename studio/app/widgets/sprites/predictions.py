@@ -1,0 +1,154 @@
+"""What a model says of sprites: the probabilities of classes, or numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QListView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)  # fmt: skip
+
+from studio.app import theme
+from studio.app.widgets.sprites.painting import draw_sprite
+from studio.core import wording
+from studio.core.events import Rgba
+
+_SPRITE, _BARS, _GAP = 64, 200, 8
+_MOST_CLASSES, _MOST_NUMBERS = 3, 4  # lines beside a sprite
+_MARK = 2  # pixels
+Numbers = NDArray[np.float32]
+_Index = QModelIndex | QPersistentModelIndex
+_NO_INDEX = QModelIndex()
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One thing that is said of a sprite: what, how much of it in words, and how long its bar is, 0 to 1.
+
+    true: where the bar should end; NaN where that is not known.
+    """
+
+    what: str
+    much: str
+    share: float
+    true: float = math.nan
+
+
+class _Predictions(QAbstractListModel):
+    """One row a sprite, with several lines of what is said of it; `top` of them are drawn."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.rgba: Rgba = np.zeros((0, 1, 1, 4), np.uint8)
+        self.lines: Callable[[int], list[_Line]] = _no_lines
+        self.top = _MOST_CLASSES
+
+    def rowCount(self, parent: _Index = _NO_INDEX) -> int:
+        return 0 if parent.isValid() else len(self.rgba)
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> str | None:
+        """What is said, in words."""
+        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
+            return None
+        return ", ".join(f"{line.what} {line.much}" for line in self.lines(index.row()))
+
+
+class _PredictionDelegate(QStyledItemDelegate):
+    """Draws a sprite with its bars."""
+
+    def __init__(self, model: _Predictions, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._model = model
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
+        return QSize(_SPRITE + _BARS + 3 * _GAP, _SPRITE + _GAP)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
+        """The sprite to the left, a bar a class to the right."""
+        area: QRect = option.rect
+        colours = theme.colours()
+        draw_sprite(
+            painter, QRect(area.x() + _GAP, area.y() + _GAP // 2, _SPRITE, _SPRITE), self._model.rgba[index.row()]
+        )
+        height = _SPRITE // self._model.top
+        for place, said in enumerate(self._model.lines(index.row())[: self._model.top]):
+            line = QRect(area.x() + _SPRITE + 2 * _GAP, area.y() + _GAP // 2 + place * height, _BARS, height - 2)
+            painter.fillRect(line, QColor(theme.mix(colours.surface, colours.text, 0.06)))
+            bar = QRect(line.x(), line.y(), round(line.width() * said.share), line.height())
+            painter.fillRect(bar, QColor(theme.mix(colours.surface, colours.accent, 0.45)))
+            if not math.isnan(said.true):
+                end = line.x() + round((line.width() - _MARK) * said.true)
+                painter.fillRect(QRect(end, line.y(), _MARK, line.height()), QColor(colours.accent))
+            painter.setPen(QColor(colours.text))
+            inner = line.adjusted(6, 0, -6, 0)
+            room = inner.width() - painter.fontMetrics().horizontalAdvance(said.much) - 8
+            text = painter.fontMetrics().elidedText(said.what, Qt.TextElideMode.ElideMiddle, room)
+            painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+            painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, said.much)
+
+
+class PredictionsView(QWidget):
+    """Each sprite with the bars of its most probable classes, or of its numbers."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._model = _Predictions(self)
+        self.view = QListView(self)
+        self.view.setModel(self._model)
+        self.view.setItemDelegate(_PredictionDelegate(self._model, self))
+        self.view.setViewMode(QListView.ViewMode.IconMode)
+        self.view.setUniformItemSizes(True)
+        self.view.setResizeMode(QListView.ResizeMode.Adjust)
+        self.view.setMovement(QListView.Movement.Static)
+        self.view.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.view.setSpacing(4)
+        self.view.setAccessibleName("What the model says of the sprites")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.view)
+
+    def set_classes(self, rgba: Rgba, probabilities: Numbers, class_names: Sequence[str]) -> None:
+        """Show uint8 [N, S, S, 4] sprites and float32 [N, K] probabilities."""
+
+        def lines(row: int) -> list[_Line]:
+            best = np.argsort(-probabilities[row], kind="stable")[:_MOST_CLASSES]
+            shares = [(class_names[i], float(probabilities[row, i])) for i in best]
+            return [_Line(name, f"{100 * share:.0f} %", share) for name, share in shares]
+
+        self._show(rgba, lines, _MOST_CLASSES)
+
+    def set_numbers(self, rgba: Rgba, numbers: Numbers, names: Sequence[str], true: Numbers) -> None:
+        """Show uint8 [N, S, S, 4] sprites with their numbers float32 [N, T], beside the true ones, NaN where unknown.
+
+        A bar is as long as the number lies between the lowest and the highest on show; a mark in it is the true one.
+        """
+        both = np.concatenate([numbers, np.where(np.isnan(true), numbers, true)])
+        lowest = both.min(0, initial=np.inf)
+        spread = np.maximum(both.max(0, initial=-np.inf) - lowest, 1e-30)
+
+        def lines(row: int) -> list[_Line]:
+            ends = ((np.stack([numbers[row], true[row]], 1) - lowest[:, None]) / spread[:, None]).tolist()
+            said = zip(names, numbers[row].tolist(), true[row].tolist(), ends, strict=True)
+            return [_Line(name, wording.beside(number, known), *end) for name, number, known, end in said]
+
+        self._show(rgba, lines, min(_MOST_NUMBERS, max(2, len(names))))
+
+    def _show(self, rgba: Rgba, lines: Callable[[int], list[_Line]], top: int) -> None:
+        self._model.beginResetModel()
+        self._model.rgba, self._model.lines, self._model.top = rgba, lines, top
+        self._model.endResetModel()
+
+
+def _no_lines(row: int) -> list[_Line]:
+    return []

@@ -1,0 +1,77 @@
+"""What a command line names: runs, devices and sprites."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.cli.flags import given
+from studio.cli.reporting import Reporter, follow
+from studio.core import places
+from studio.core.errors import UsageError
+from studio.core.wording import number
+from studio.data.options import ImportOptions, SpritesImported
+from studio.engine.runs.known import known_runs
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+    from studio.engine.model import TrainedModel
+
+
+def find_run(name: str) -> Path:
+    """The folder of a run, given by path or by name. Raises UsageError."""
+    typed = Path(name)
+    if typed.name == "run.json":
+        typed = typed.parent
+    for path in (typed, places.runs() / name, *(known for known in known_runs() if known.name == name)):
+        if (path / "run.json").is_file():
+            return path
+    if typed.exists():
+        raise UsageError(f"{name} is not a run.", "A run is a folder with a run.json in it; 'studio runs' lists all.")
+    raise UsageError(f"There is no run {name!r}.", "'studio runs' lists all; a run can also be given by its folder.")
+
+
+def find_device(args: argparse.Namespace, *, probe: bool = False) -> Device:
+    """The device that was asked for, or the fastest. It is probed only where it must be, or is to be.
+
+    Raises UsageError, DeviceError.
+    """
+    from studio.engine import devices
+
+    return devices.find(args.device, probe=probe)
+
+
+def load_model(path: Path, args: argparse.Namespace, device: Device, reporter: Reporter) -> TrainedModel:
+    """The model of a run at the checkpoint that was asked for. Raises RunError, UsageError, DeviceError."""
+    from studio.engine import generate
+
+    model = generate.load_model(path, args.checkpoint, device)
+    for notice in model.notices:
+        reporter.show(notice)
+    return model
+
+
+def read_sprites(args: argparse.Namespace, paths: Sequence[Path], reporter: Reporter) -> SpritesImported:
+    """Import what was named, with the options that were given. Raises BadInputError."""
+    return import_with(paths, import_options(args), reporter)
+
+
+def import_options(args: argparse.Namespace) -> ImportOptions:
+    """The import's options, as far as they were given. Raises UsageError."""
+    return ImportOptions(**given(args, ImportOptions))  # type: ignore[arg-type]
+
+
+def say_left_out(found: SpritesImported, reporter: Reporter) -> None:
+    """How many files were left out, where any were."""
+    if found.quarantine:
+        canvas = f" --size {found.sprites.size}" if found.sprites.size != found.proposed_size else ""
+        reporter.say(f"Left out: {number(len(found.quarantine))}; 'studio inspect{canvas}' says why.")
+
+
+def import_with(paths: Sequence[Path], options: ImportOptions, reporter: Reporter) -> SpritesImported:
+    """Import with these options, using the studio's cache. Raises BadInputError."""
+    from studio.data.importing import import_sprites
+
+    return follow(import_sprites(paths, options, places.cache()), reporter, SpritesImported)

@@ -1,0 +1,190 @@
+"""The commands that use a trained model: generate, predict, export."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from studio.cli.arguments import find_device, find_run, import_with, load_model, say_left_out
+from studio.cli.flags import add_settings, given
+from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.core import files
+from studio.core.errors import UsageError
+from studio.core.events import Classified, Event, Exported, NumbersPredicted, SpritesGenerated
+from studio.core.generators import returned
+from studio.core.wording import agreement, count, decimal, number, percent
+from studio.data.colour.palette_files import load_palette
+from studio.data.colour.recolouring import ColourChoice, recoloured
+from studio.data.colour.snapping import BAYER, NO_DITHER
+from studio.data.options import ImportOptions
+from studio.engine.runs.folder import RunDir
+
+if TYPE_CHECKING:
+    from studio.engine.generate import GenerateSettings
+    from studio.engine.model import TrainedModel
+
+DEFAULT_FORMAT = "safetensors"
+_MOST_ROWS = 200
+
+
+def add_generate_flags(parser: argparse.ArgumentParser) -> None:
+    """Add a flag for every setting of generating."""
+    from studio.engine.generate import GenerateSettings
+
+    add_settings(parser, GenerateSettings, "what to draw", renamed={"class_name": "class"})
+
+
+def generate(args: argparse.Namespace) -> int:
+    """Draw new sprites into a sheet or into files."""
+    from studio.engine.generate import GenerateSettings, generate
+
+    reporter = reporter_for(args)
+    settings = GenerateSettings(**given(args, GenerateSettings))  # type: ignore[arg-type]
+    choice = _colours(settings, args)
+    if args.columns < 1:
+        raise UsageError(f"--columns must be at least 1, not {args.columns}.")
+    path = find_run(args.run_name)
+    what = settings.class_name.rpartition("/")[2] or "sprites"
+    out = args.out or Path(f"{files.safe_name(f'{path.resolve().name} {what}')} {settings.seed}.png")
+    if _is_sheet(out) and out.suffix.lower() != ".png":
+        raise UsageError(f"Sprites are not saved as {out.suffix}.", "Let --out end in .png, or give a folder.")
+    model = load_model(path, args, find_device(args), reporter)
+    drawn = follow(generate(model, settings.replace(true_pixels=False)), reporter, SpritesGenerated)
+    made = dataclasses.replace(drawn, sprites=returned(recoloured(drawn.sprites, drawn.labels, model.style, choice)))
+    palette = choice.palette.name if choice.palette is not None else ""
+    written = save_sprites(made, model, settings, out, args.columns, palette)
+    reporter.record({"type": "FilesSaved", "paths": written})
+    where = written[0] if len(written) < 3 and _is_sheet(out) else out
+    colours = f", in the colours of {palette}" if palette else ""
+    reporter.say(f"{count(len(made.sprites), 'new sprite')} of {made.model}{colours}: {where}")
+    return 0
+
+
+def _colours(settings: GenerateSettings, args: argparse.Namespace) -> ColourChoice:
+    """What becomes of the drawn sprites. Raises BadInputError for a palette, UsageError for flags that don't fit."""
+    if args.palette is not None and not settings.true_pixels:
+        raise UsageError("Only true pixels come in a palette.", "Leave out --no-true-pixels or --palette.")
+    if args.dither and args.palette is None:
+        raise UsageError("--dither makes up the colours of a palette.", "Name one with --palette.")
+    palette = load_palette(args.palette) if args.palette is not None else None
+    return ColourChoice(settings.true_pixels, palette, BAYER if args.dither else NO_DITHER)
+
+
+def save_sprites(
+    made: SpritesGenerated, model: TrainedModel, settings: GenerateSettings, out: Path, columns: int, palette: str = ""
+) -> list[Path]:
+    """Save new sprites as a sheet with its JSON, or as files in a folder; what made them is kept in them.
+
+    palette: the name of the one they were drawn in, where that is not the run's own.
+    """
+    from studio.exports.png import save_files, save_sheet
+
+    classes = [model.spec.class_names[label] if label >= 0 else "" for label in made.labels]
+    about = {"model": made.model, "recipe": model.recipe.name, **settings.to_json()}
+    if palette:
+        about["palette"] = palette
+    if _is_sheet(out):
+        return save_sheet(out, made.sprites, columns, classes=classes, metadata=about)
+    digits = len(str(len(classes)))
+    names = [f"{label.rpartition('/')[2] or 'sprite'} {place:0{digits}d}" for place, label in enumerate(classes, 1)]
+    return save_files(out, made.sprites, names, about)
+
+
+def _is_sheet(out: Path) -> bool:
+    """Whether a sheet is to be saved as `out`; else files go into that folder, which may have a dot in its name."""
+    return bool(out.suffix) and not out.is_dir()
+
+
+def predict(args: argparse.Namespace) -> int:
+    """Say the class of sprites, or their numbers."""
+    from studio.engine.generate import predict
+
+    reporter = reporter_for(args)
+    model = load_model(find_run(args.run_name), args, find_device(args), reporter)
+    read = import_with(args.paths, ImportOptions(size=model.spec.size), reporter)
+    say_left_out(read, reporter)
+    sprites = read.sprites
+    found = follow(predict(model, sprites.rgba), reporter, Event)
+    if isinstance(found, NumbersPredicted):
+        columns, rows = (
+            ("sprite", *(f">{name}" for name in found.names)),
+            list(_numbers(sprites.names, found, reporter)),
+        )
+    else:
+        assert isinstance(found, Classified)
+        columns = ("sprite", "class", "or", "or")[: 1 + min(3, len(found.class_names))]
+        rows = list(_classes(sprites.names, found, reporter))
+    reporter.table(columns, rows[:_MOST_ROWS])
+    if len(rows) > _MOST_ROWS:
+        reporter.say(f"and {number(len(rows) - _MOST_ROWS)} more; --json prints all")
+    return 0
+
+
+def _classes(names: Sequence[str], found: Classified, reporter: Reporter) -> Iterator[Sequence[str]]:
+    """A row for each sprite with its most probable classes, which are recorded."""
+    for name, row in zip(names, found.probabilities, strict=True):
+        best = np.argsort(-row, kind="stable")[:3]
+        guesses = [(found.class_names[index], float(row[index])) for index in best]
+        reporter.record({"type": "SpriteClassified", "name": name, "classes": dict(guesses)})
+        yield (name, *(f"{label} {percent(share)}" for label, share in guesses))
+
+
+def _numbers(names: Sequence[str], found: NumbersPredicted, reporter: Reporter) -> Iterator[Sequence[str]]:
+    """A row for each sprite with its numbers, which are recorded."""
+    for name, row in zip(names, found.numbers.tolist(), strict=True):
+        reporter.record({"type": "NumbersOfSprite", "name": name, "numbers": dict(zip(found.names, row, strict=True))})
+        yield (name, *map(decimal, row))
+
+
+def export(args: argparse.Namespace) -> int:
+    """Write a model in another format, and check it."""
+    from studio.engine import devices
+
+    reporter = reporter_for(args)
+    path = find_run(args.run_name)
+    format_name = args.format or _format_of(args.out)
+    target = args.out
+    if target is None:
+        target = path / "exports" / f"{files.safe_name(RunDir(path).record().name)}{_suffix_of(format_name)}"
+    # A probe finds out the fastest precision. Exports are fp32 whatever that is: marked as probed, the CPU gets none.
+    cpu = dataclasses.replace(devices.find("cpu"), probed=True)
+    export_model(load_model(path, args, cpu, reporter), format_name, target, reporter)
+    return 0
+
+
+def export_model(model: TrainedModel, format_name: str, target: Path, reporter: Reporter) -> Exported:
+    """Export one model and say what was written, how exact it is and how to load it."""
+    from studio.engine.exporting import export
+
+    done = follow(export(model, format_name, target), reporter, Exported)
+    written = " and ".join(str(path) for path in done.paths)
+    same = agreement(done.difference)
+    reporter.say(f"Wrote {written}\nRead back and compared with the model at step {model.step:,}: {same}.")
+    reporter.say(f"\nLoad it with:\n\n{done.snippet}")
+    return done
+
+
+def _format_of(out: Path | None) -> str:
+    """The format that a file name asks for. Raises UsageError."""
+    from studio.engine import catalogue
+
+    if out is None or not out.suffix or out.is_dir():
+        return DEFAULT_FORMAT
+    for name, form in catalogue.model_exports().items():
+        if form.suffix == out.suffix.lower():
+            return name
+    endings = ", ".join(form.suffix for form in catalogue.model_exports().values())
+    raise UsageError(f"There is no export format for {out.suffix}.", f"Let --out end in one of: {endings}.")
+
+
+def _suffix_of(format_name: str) -> str:
+    """The ending of a format's main file. Raises UsageError."""
+    from studio.core.discovery import pick
+    from studio.engine import catalogue
+
+    return pick(catalogue.model_exports(), format_name, "export format").suffix

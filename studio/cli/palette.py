@@ -1,0 +1,123 @@
+"""The command for palettes: show, save in another format, take from sprites, bring sprites into."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+import numpy as np
+
+from studio.cli.arguments import read_sprites, say_left_out
+from studio.cli.reporting import Reporter, reporter_for
+from studio.core import files
+from studio.core.errors import BadInputError, UsageError
+from studio.core.events import Progress, Rgba
+from studio.core.wording import count
+from studio.data.colour.palette import main_colours
+from studio.data.colour.palette_files import is_palette_name, load_palette, save_palette, writer_for
+from studio.data.colour.snapping import BAYER, NO_DITHER, snap
+from studio.data.palettes.base import Palette
+from studio.data.palettes.text import hex_words
+from studio.data.sources.base import PICTURE_SUFFIXES
+from studio.data.sprites import Sprites
+
+_EXTRACTED, _MOST_EXTRACTED = 32, 256  # colours
+_A_ROW = 8  # colours
+_FILES_AT_ONCE = 64
+_INSIDE = re.compile(r"\.\w+#")  # between the name of a file and that of a sprite inside it
+
+
+def palette(args: argparse.Namespace) -> int:
+    """Show, save, extract or snap, as the flags say."""
+    if args.dither and args.snap is None:
+        raise UsageError("--dither goes with --snap.", "Add the palette: --snap warm.gpl.")
+    if args.colours is not None and not args.extract:
+        raise UsageError("--colours goes with --extract.", "Add --extract.")
+    if args.colours is not None and not 1 <= args.colours <= _MOST_EXTRACTED:
+        raise UsageError(f"--colours must be from 1 to {_MOST_EXTRACTED}, not {args.colours}.")
+    reporter = reporter_for(args)
+    if args.snap is not None:
+        _snap(args, reporter)
+        return 0
+    if args.out is not None:
+        writer_for(args.out)  # a wrong ending is said before the work, not after it
+    found = _extracted(args, reporter) if args.extract else _loaded(args.paths)
+    _show(found, reporter)
+    if args.out is not None:
+        written = save_palette(args.out, found)
+        reporter.record({"type": "FilesSaved", "paths": [written]})
+        reporter.say(f"\nSaved as {written}")
+    return 0
+
+
+def _loaded(paths: list[Path]) -> Palette:
+    if len(paths) > 1:
+        raise UsageError("One palette at a time.", "For sprites, add --extract or --snap FILE.")
+    if paths[0].is_dir():
+        raise UsageError(f"{paths[0]} is a folder.", "For its sprites, add --extract or --snap FILE.")
+    try:
+        return load_palette(paths[0])
+    except BadInputError as error:
+        if is_palette_name(paths[0]):
+            raise
+        raise BadInputError(error.title, f"{error.hint} For the colours of pictures, add --extract.") from None
+
+
+def _extracted(args: argparse.Namespace, reporter: Reporter) -> Palette:
+    read = read_sprites(args, args.paths, reporter)
+    say_left_out(read, reporter)
+    sprites = read.sprites
+    colours = main_colours(sprites.rgba, args.colours or _EXTRACTED)
+    if not len(colours):
+        raise BadInputError(f"{sprites.title!r} has no opaque pixels.", "A palette is made of opaque colours.")
+    return Palette(colours, args.out.stem if args.out else sprites.title)
+
+
+def _show(found: Palette, reporter: Reporter) -> None:
+    colours = hex_words(found)
+    names = found.colour_names
+    reporter.record({"type": "Palette", "name": found.name, "colours": colours, "colour_names": names})
+    reporter.say(f"{found.name}: {count(len(found), 'colour')}\n")
+    if names:
+        reporter.table(("colour", "name"), list(zip(colours, names, strict=True)))
+        return
+    for start in range(0, len(colours), _A_ROW):
+        reporter.say("  ".join(f"{colour:8}" for colour in colours[start : start + _A_ROW]).rstrip())
+
+
+def _snap(args: argparse.Namespace, reporter: Reporter) -> None:
+    if args.out is not None and is_palette_name(args.out):
+        raise UsageError(f"--snap writes a folder of sprites, not {args.out.name!r}.", "Let --out name a folder.")
+    wanted = load_palette(args.snap)
+    read = read_sprites(args, args.paths, reporter)
+    sprites = read.sprites
+    snapped = snap(sprites.rgba, wanted, BAYER if args.dither else NO_DITHER)
+    out = files.free_path(args.out or Path(files.safe_name(f"{sprites.title} in {wanted.name}")))
+    written = _write(snapped, sprites, out, reporter)
+    reporter.record({"type": "FilesSaved", "paths": written})
+    reporter.say(f"{count(len(written), 'sprite')} in the colours of {wanted.name}: {out}")
+    say_left_out(read, reporter)
+
+
+def _write(snapped: Rgba, sprites: Sprites, out: Path, reporter: Reporter) -> list[Path]:
+    """One PNG for each sprite, in the folder of its class under `out`. Raises ExportError."""
+    from studio.exports.png import save_files
+
+    written: list[Path] = []
+    for label, class_name in enumerate(sprites.class_names):
+        folder = out.joinpath(*(files.safe_name(part) for part in class_name.split("/")))
+        own = np.flatnonzero(sprites.labels == label)
+        for start in range(0, len(own), _FILES_AT_ONCE):
+            part = own[start : start + _FILES_AT_ONCE]
+            written += save_files(folder, snapped[part], [_file_name(sprites.names[place]) for place in part])
+            reporter.show(Progress(len(written), len(sprites), "files written"))
+    reporter.clear()
+    return written
+
+
+def _file_name(name: str) -> str:
+    """'item/ruby.png' -> 'ruby', and for a sprite of a sheet 'gems.png#ruby' -> 'ruby'."""
+    last = _INSIDE.split(name.rpartition("/")[2], maxsplit=1)[-1]
+    stem, dot, suffix = last.rpartition(".")
+    return stem if f"{dot}{suffix.lower()}" in PICTURE_SUFFIXES else last

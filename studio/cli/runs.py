@@ -1,0 +1,98 @@
+"""The commands that look and change nothing: devices, runs. See inspect.py for sprites."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.core.wording import count, duration, figure, figure_title, memory, number, rate
+from studio.engine.runs.history import RunsListed, RunSummary, list_runs
+from studio.engine.runs.known import known_runs
+
+if TYPE_CHECKING:
+    from studio.engine.devices import Device
+    from studio.engine.measure import DeviceMeasured
+
+_BAR = 24  # letters
+
+
+def runs(args: argparse.Namespace) -> int:
+    """List every run, the newest first."""
+    reporter = reporter_for(args)
+    listed = list(list_runs(extra=known_runs()))[-1]
+    assert isinstance(listed, RunsListed)
+    for run in listed.runs:
+        reporter.record({"type": "RunSummary", **vars(run)})
+    if not listed.runs:
+        reporter.say("There are no runs yet. 'studio train FOLDER' makes one.")
+        return 0
+    columns = ("name", "recipe", "data", "device", ">steps", ">held out", ">time", "state")
+    reporter.table(columns, [_run_row(run) for run in listed.runs])
+    return 0
+
+
+def devices(args: argparse.Namespace) -> int:
+    """List the devices, and time them on request."""
+    from studio.engine.devices import DevicesFound, find_devices
+
+    reporter = reporter_for(args)
+    found = follow(find_devices(), reporter, DevicesFound)
+    columns = ("device", "name", ">memory free", "best in", "")
+    reporter.table(columns, [_device_row(device, found.fastest) for device in found.devices])
+    if args.measure:
+        figures = _measured([device for device in found.devices if not device.problem], args, reporter)
+        top = max(item.sprites_per_s for item in figures)
+        reporter.say()
+        headings = ("device", "precision", ">speed", "", ">transfer", ">compute")
+        reporter.table(headings, [_measure_row(item, top) for item in figures])
+    return 0
+
+
+def _measured(found: Sequence[Device], args: argparse.Namespace, reporter: Reporter) -> list[DeviceMeasured]:
+    from studio.core.errors import UsageError
+    from studio.data.options import LARGEST_CANVAS
+    from studio.engine import catalogue
+    from studio.engine.measure import DeviceMeasured, measure
+    from studio.recipes.base import Spec
+
+    if not 4 <= args.size <= LARGEST_CANVAS:
+        raise UsageError(f"--size must be from 4 to {LARGEST_CANVAS}, not {args.size}.")
+    recipe = catalogue.recipe(args.recipe)
+    spec = Spec(args.size, tuple(f"class {number}" for number in range(10)))
+    figures: list[DeviceMeasured] = []
+    for device in found:
+        for event in measure(recipe, recipe.Config(), spec, device):
+            reporter.show(event)
+            if isinstance(event, DeviceMeasured):
+                figures.append(event)
+    reporter.clear()
+    return figures
+
+
+def _device_row(device: Device, fastest: str) -> tuple[str, ...]:
+    if device.problem:
+        return (device.id, device.name, "", "", f"does not work: {device.problem}")
+    name = f"{device.name} ({count(device.threads, 'thread')})" if device.threads else device.name
+    free = memory(device.memory_free_bytes, device.memory_total_bytes)
+    return (device.id, name, free, device.precision, "fastest" if device.id == fastest else "")
+
+
+def _measure_row(item: DeviceMeasured, top: float) -> tuple[str, ...]:
+    bar = "█" * max(1, round(_BAR * item.sprites_per_s / top))
+    transfer, compute = f"{item.transfer_ms:.1f} ms", f"{item.compute_ms:.1f} ms"
+    return (item.device_id, item.precision, rate(item.sprites_per_s), bar, transfer, compute)
+
+
+def _run_row(run: RunSummary) -> tuple[str, ...]:
+    record, progress = run.record, run.progress
+    if record is None or progress is None:
+        return (run.path.name, "", "", "", "", "", "", f"{run.standing}: {run.problem}")
+    heldout = ", ".join(f"{figure_title(name)} {figure(name, value)}" for name, value in progress.headline.items())
+    data = f"{record.data_title} ({number(record.data_count)})"
+    state = f"{run.standing}: {progress.message}" if progress.message else run.standing
+    return (
+        record.name, record.recipe, data, record.device, number(progress.step), heldout,
+        duration(progress.elapsed_s), state,
+    )  # fmt: skip

@@ -1,0 +1,147 @@
+"""The commands that train: train, resume."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.cli.arguments import find_device, find_run, read_sprites, say_left_out
+from studio.cli.boundary import DONE, INTERRUPTED
+from studio.cli.flags import add_settings, given
+from studio.cli.interrupts import stopping
+from studio.cli.messages import argument, finished
+from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.core import files, places
+from studio.core.config import TrainingConfig
+from studio.core.errors import UsageError
+from studio.core.events import Events, Notice, RunFinished
+from studio.data.sprites import Sprites
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.known import remember
+
+if TYPE_CHECKING:
+    from studio.engine.model import Control
+    from studio.recipes.base import Means, Preset, Recipe
+
+
+def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
+    """Add a flag for every setting of the recipe that `words` name, and tell of its presets. Raises UsageError."""
+    from studio.engine import catalogue
+    from studio.recipes.base import Means
+
+    first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first_look.add_argument("--recipe", default="generator", nargs="?")
+    recipe = catalogue.recipe(first_look.parse_known_args(words)[0].recipe or "generator")
+    add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
+    presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets(Means()))
+    recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalogue.recipes().values())
+    parser.epilog = f"recipes (each has its own settings: --recipe NAME --help):\n{recipes}\n\npresets:\n{presets}"
+
+
+def train(args: argparse.Namespace) -> int:
+    """Train a new run."""
+    from studio.engine import catalogue
+    from studio.engine.measure import means_of
+    from studio.engine.model import Control
+    from studio.engine.train import train_new
+    from studio.recipes.base import Means
+
+    reporter = reporter_for(args)
+    recipe = catalogue.recipe(args.recipe)
+    chosen_config(recipe, args, Means())  # a wrong preset is said before sprites are read
+    found = read_sprites(args, args.paths, reporter)
+    say_left_out(found, reporter)
+    sprites = found.sprites
+    device = find_device(args, probe=True)  # its speed decides what a preset suggests
+    config = chosen_config(recipe, args, means_of(recipe, sprites, device))
+    path = run_folder(args, sprites, recipe)
+    control = Control()
+    return drive(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
+
+
+def resume(args: argparse.Namespace) -> int:
+    """Go on with a run."""
+    from studio.engine.model import Control
+    from studio.engine.train import train_resumed
+
+    reporter = reporter_for(args)
+    path = find_run(args.run_name)
+    if RunDir(path).progress().state == "finished":
+        title = f"{path.name} has trained for as long as it was to: nothing is left to do."
+        reporter.show(Notice("info", title, "'studio train' with more minutes begins another run."))
+        _say_what_next(path, reporter)
+        return DONE
+    control = Control()
+    return drive(train_resumed(path, find_device(args), control), path, control, reporter)
+
+
+def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> int:
+    """Train to the end, or until Ctrl+C; say where the work is and how to use it. Returns the exit code."""
+    end, interrupted = to_the_end(events, path, control, reporter)
+    reporter.say(finished(end))
+    reporter.say(f"The run is in {path}")
+    if end.reason == "stopped":
+        reporter.say(f"Go on with it:  studio resume {_called(path)}")
+    else:
+        _say_what_next(path, reporter)
+    return INTERRUPTED if interrupted else DONE
+
+
+def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter) -> tuple[RunFinished, bool]:
+    """Train until the budget is used up or Ctrl+C; the second value says that it was Ctrl+C.
+
+    The run is remembered whatever happens. Raises KeyboardInterrupt for a second Ctrl+C.
+    """
+    try:
+        with stopping(control) as interruption:
+            end = follow(events, reporter, RunFinished)
+    except KeyboardInterrupt:
+        if (path / "run.json").is_file():
+            sys.stderr.write(f"What was saved last is kept. Go on with it: studio resume {argument(path)}\n")
+        raise
+    finally:
+        if (path / "run.json").is_file():
+            remember(path)
+    return end, interruption.asked and end.reason == "stopped"
+
+
+def chosen_config(recipe: Recipe, args: argparse.Namespace, means: Means) -> TrainingConfig:
+    """The recipe's defaults, changed by the preset as it suits the means, changed by the flags. Raises UsageError."""
+    changes = dict(_preset(recipe, args.preset, means).changes) if args.preset else {}
+    return recipe.Config().replace(**{**changes, **given(args, recipe.Config)})
+
+
+def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Path:
+    """Where a new run goes: --out, else a free name among the studio's runs."""
+    if args.out is not None:
+        return Path(args.out)
+    today = datetime.date.today().isoformat()
+    name = args.name or f"{today} {sprites.title} {recipe.name}"
+    return files.free_path(places.runs() / files.safe_name(name.replace(".", " ")))
+
+
+def _preset(recipe: Recipe, name: str, means: Means) -> Preset:
+    presets = recipe.presets(means)
+    for preset in presets:
+        if preset.title.lower() == name.lower():
+            return preset
+    names = ", ".join(preset.title.lower() for preset in presets)
+    raise UsageError(f"The {recipe.name} has no preset {name!r}.", f"Choose one of: {names or 'none'}.")
+
+
+def _called(path: Path) -> str:
+    """The shortest word by which a run can be named on the command line."""
+    return argument(Path(path.name) if path.parent == places.runs() else path)
+
+
+def _say_what_next(path: Path, reporter: Reporter) -> None:
+    from studio.engine import catalogue
+
+    if catalogue.recipe(RunDir(path).record().recipe).makes == "sprites":
+        reporter.say(f"Draw sprites with it:  studio generate {_called(path)} --out sheet.png")
+    else:
+        reporter.say(f"Let it look at sprites:  studio predict {_called(path)} FOLDER")
+    reporter.say(f"Use it elsewhere:  studio export {_called(path)} --out model.safetensors")

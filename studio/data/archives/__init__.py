@@ -1,0 +1,1 @@
+"""Zip archives read as if they were folders, within bounds, and never unpacked onto the disk."""

@@ -1,0 +1,165 @@
+"""A zip archive -> the files in it, found as if it were a folder. Nothing is ever unpacked onto the disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from studio.core import wording
+from studio.data.archives.directory import Record, records
+from studio.data.archives.unpacking import READ_METHODS
+from studio.data.images.decoding import opened
+from studio.data.naming import ignored, shown
+from studio.data.options import Quarantined
+from studio.data.sources.base import Entries, Found, Member, Refused
+
+ARCHIVE_SUFFIX = ".zip"
+_MOST_UNPACKED = 4 << 30  # bytes of all members together
+_BOMB_RATIO = 1000  # times that a member may grow when it is unpacked, from
+_BOMB_BYTES = 1 << 20  # on
+_LONGEST_NAME = 4096  # letters
+_LONGEST_SHOWN = 200
+_ENCRYPTED, _UTF8 = 1, 0x800  # flags of a member
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """An archive that was dropped, or lies in a dropped folder.
+
+    label, folders: what the names and the class names of its members begin with; empty when it is all that was dropped.
+    home: as in Found.
+    """
+
+    where: str
+    label: tuple[str, ...]
+    folders: tuple[str, ...]
+    home: str
+
+    @property
+    def name(self) -> str:
+        return "/".join(self.label) or shown(os.path.basename(self.where))  # noqa: PTH119 - as it is, with surrogates
+
+
+@dataclass(eq=False, slots=True)
+class _Contents:
+    """folders: the entries by name, by folder. left_out: what can't be read, by its path, with group and reason."""
+
+    folders: dict[tuple[str, ...], Entries] = field(default_factory=dict)
+    left_out: list[tuple[tuple[str, ...], str, str]] = field(default_factory=list)
+
+    @property
+    def wrapped(self) -> bool:
+        """Whether everything lies in one folder, as in most packs: it says no more than the archive's own name."""
+        tops = {folder[:1] for folder in self.folders} | {path[:-1][:1] for path, _, _ in self.left_out}
+        return len(tops) == 1 and () not in tops
+
+
+def is_archive(name: str) -> bool:
+    """Told from the name alone."""
+    return name.lower().endswith(ARCHIVE_SUFFIX)
+
+
+def files_in(archive: Archive) -> Iterator[Found | Quarantined]:
+    """Every file in it, and what can't be read. Raises OSError when the archive can't be opened."""
+    contents = _Contents()
+    path = Path(archive.where)
+    mtime_ns = 0
+    try:
+        with opened(archive.where) as stream:
+            about = os.fstat(stream.fileno())
+            mtime_ns = about.st_mtime_ns
+            _look_through(stream, about.st_size, contents)
+    except Refused as refused:
+        yield Quarantined(archive.name, refused.reason, refused.group, path)
+    depth = int(contents.wrapped)
+    for parts, group, reason in contents.left_out:
+        name = "/".join((*archive.label, *map(shown, parts[depth:])))
+        yield Quarantined(name, reason, group, path)
+    for folder, entries in contents.folders.items():
+        inside = tuple(shown(part) for part in folder[depth:])
+        before = "".join(f"{part}/" for part in (*archive.label, *inside))
+        folders, beside = (*archive.folders, *inside), frozenset(entries)
+        for name, entry in entries.items():
+            member = Member(name, entries)
+            yield Found(
+                archive.where, before + shown(name), folders, archive.home, beside, entry.size, mtime_ns, member
+            )
+
+
+def _look_through(stream: BinaryIO, size: int, contents: _Contents) -> None:
+    """Put every member into `contents`. Raises Refused where the directory ends too early or asks for too much."""
+    total = 0
+    for record in records(stream, size):
+        name = _decoded(record).replace("\\", "/")  # which old programs on Windows write between folders
+        if name.endswith("/") or stat.S_ISDIR(record.mode):
+            continue
+        parts = tuple(part for part in name.split("/") if part not in ("", "."))
+        unsafe = _unsafe(name, parts)
+        if unsafe:
+            contents.left_out.append(((name[:_LONGEST_SHOWN],), "refused", unsafe))
+            continue
+        if any(ignored(part) for part in parts):
+            continue
+        problem = _wrong_kind(record.mode, parts[-1]) or _wrong_packing(record)
+        if problem is not None:
+            contents.left_out.append((parts, *problem))
+            continue
+        total += record.entry.size
+        if total > _MOST_UNPACKED:
+            contents.folders.clear()
+            contents.left_out.clear()
+            need = f"its files take more than {wording.memory(_MOST_UNPACKED)}"
+            raise Refused("refused", f"{need}: unpack it and import the folder of sprites")
+        entries = contents.folders.setdefault(parts[:-1], Entries())
+        if parts[-1] in entries:
+            reason = "the archive holds a later file of this name, which is the one that is used"
+            contents.left_out.append((parts, "duplicate", reason))
+        entries.add(parts[-1], record.entry)
+
+
+def _decoded(record: Record) -> str:
+    """Its name: UTF-8 where that is possible, as some programs write it without saying so, else as zip has it."""
+    try:
+        return record.name.decode()
+    except UnicodeDecodeError:
+        return record.name.decode("utf-8", "surrogateescape") if record.flags & _UTF8 else record.name.decode("cp437")
+
+
+def _unsafe(name: str, parts: tuple[str, ...]) -> str:
+    """Why no file may have this name; empty when it may. Nothing is written, but others may take it for a path."""
+    if len(name) > _LONGEST_NAME:
+        return "its name is too long"
+    if not parts or "\0" in name:
+        return "its name is no file's name"
+    return "its name leads out of the archive" if name[0] == "/" or ".." in parts or _DRIVE.match(name) else ""
+
+
+def _wrong_kind(mode: int, name: str) -> tuple[str, str] | None:
+    """Group and reason when a member is nothing that is read, whatever is in it."""
+    if stat.S_ISLNK(mode):
+        return "refused", "a link: links inside an archive are not followed"
+    if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+        return "refused", "not a plain file but a pipe or a device"
+    if is_archive(name):
+        return "refused", "an archive inside an archive: unpack it first"
+    return None
+
+
+def _wrong_packing(record: Record) -> tuple[str, str] | None:
+    """Group and reason when a member can't or must not be unpacked, told from the directory alone."""
+    _, packed_size, size, method, _ = record.entry
+    if record.flags & _ENCRYPTED:
+        return "unsupported", "protected by a password: unpack the archive first"
+    if method not in READ_METHODS:
+        return "unsupported", "packed in a way that is not read: unpack the archive first"
+    if size > _BOMB_BYTES and size > _BOMB_RATIO * packed_size:
+        return "refused", f"grows to more than {_BOMB_RATIO:,} times its size when it is unpacked"
+    if packed_size > 2 * size + 1024:
+        return "unreadable", "damaged: the archive's list of files gives an impossible size"
+    return None

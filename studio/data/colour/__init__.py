@@ -1,0 +1,1 @@
+"""Palettes, distances between colours, and sprites brought into fewer of them."""

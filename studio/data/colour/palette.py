@@ -1,0 +1,110 @@
+"""The colours of a set of sprites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from studio.core.events import Rgba
+from studio.data.images.canvas import OPAQUE
+
+MOST_COLOURS = 4096  # of a palette: what lies beyond is rare, and near one of these
+_MOST_PIXELS = 4_000_000  # looked at; larger sets are sampled evenly
+_GREY_CHROMA = 0.035  # in OKLab: below it the eye sees no hue
+_HUE_GROUPS = 12
+_WEIGHED = 100_000  # pixels that stand for all when colours are gathered
+_AT_ONCE = 1 << 18  # distances
+_SPREAD = np.array([255, 318, 318]), np.array([0.0, 0.4, 0.4])  # OKLab in three bytes, a step as long in each
+
+_SRGB_TO_LMS = (
+    (0.4122214708, 0.5363325363, 0.0514459929),
+    (0.2119034982, 0.6806995451, 0.1073969566),
+    (0.0883024619, 0.2817188376, 0.6299787005),
+)
+_LMS_TO_OKLAB = (
+    (0.2104542553, 0.7936177850, -0.0040720468),
+    (1.9779984951, -2.4285922050, 0.4505937099),
+    (0.0259040371, 0.7827717662, -0.8086757660),
+)
+
+
+def palette_of(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int64]]:
+    """The most used opaque colours of uint8 [N, S, S, 4]: uint8 [K, 4] and their pixels int64 [K], most used first.
+
+    K is at most `limit`. Sets of more than four million pixels are sampled evenly, always in the same way, and the
+    counts are then estimates.
+    """
+    step = sampling_step(rgba)
+    pixels = np.ascontiguousarray(rgba[::step]).view("<u4").reshape(-1)
+    values = pixels[pixels >= OPAQUE]
+    colours, counts = np.unique(values, return_counts=True)
+    order = np.lexsort((colours, -counts))[: max(limit, 0)]
+    chosen = np.ascontiguousarray(colours[order]).view(np.uint8).reshape(-1, 4)
+    return chosen, counts[order].astype(np.int64) * step
+
+
+def sampling_step(rgba: Rgba) -> int:
+    """Every how many sprites of uint8 [N, S, S, 4] `palette_of` looks at one: 1 when it looks at all."""
+    return max(1, -(-rgba.size // 4 // _MOST_PIXELS))
+
+
+def display_order(colours: Rgba) -> NDArray[np.int64]:
+    """Indices that lay uint8 [K, 4] out for the eye: greys from dark to light, then hue by hue: int64 [K]."""
+    lab = oklab(colours[..., :3])
+    chroma = np.hypot(lab[:, 1], lab[:, 2])
+    turn = np.arctan2(lab[:, 2], lab[:, 1]) / (2 * np.pi) % 1.0
+    group = np.where(chroma < _GREY_CHROMA, -1, np.floor(turn * _HUE_GROUPS))
+    return np.lexsort((turn, lab[:, 0], group)).astype(np.int64)
+
+
+def oklab(rgb: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """sRGB uint8 [..., 3] in OKLab, where distances are as the eye sees them: lightness, a, b as float64 [..., 3]."""
+    share = rgb.astype(np.float64) / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    cones = np.cbrt(linear @ np.array(_SRGB_TO_LMS).T)
+    return np.asarray(cones @ np.array(_LMS_TO_OKLAB).T)
+
+
+def nearest(colours: NDArray[np.float64], palette: NDArray[np.float64]) -> NDArray[np.int64]:
+    """For each OKLab colour [n, 3] the index of the nearest in OKLab [K, 3], the first of equals: int64 [n]."""
+    found = np.empty(len(colours), np.int64)
+    for part in batches(len(colours), len(palette)):
+        found[part] = ((colours[part, None] - palette) ** 2).sum(2).argmin(1)
+    return found
+
+
+def batches(count: int, each: int) -> Iterator[slice]:
+    """The range 0 to `count` in slices for which `each` distances apiece fit into little memory."""
+    rows = max(1, _AT_ONCE // max(1, each))
+    return (slice(start, start + rows) for start in range(0, count, rows))
+
+
+def gather(colours: NDArray[np.float64], count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """OKLab colours [n, 3] in at most `count` groups, to 256: the group of each, int64 [n], and the means [groups, 3].
+
+    By median cut and k-means.
+    """
+    scale, offset = _SPREAD
+    as_bytes = ((colours + offset) * scale).round().clip(0, 255).astype(np.uint8)
+    picture = Image.fromarray(as_bytes[None]).quantize(count, Image.Quantize.MEDIANCUT, kmeans=1)
+    _, groups = np.unique(np.asarray(picture)[0], return_inverse=True)
+    totals = np.stack([np.bincount(groups, colours[:, channel]) for channel in range(3)], 1)
+    return groups.astype(np.int64), totals / np.bincount(groups)[:, None]
+
+
+def main_colours(rgba: Rgba, count: int) -> Rgba:
+    """At most `count` colours, to 256, that stand for all opaque ones of uint8 [N, S, S, 4]: uint8 [K, 4], for the eye.
+
+    All of them where there are no more. Otherwise they are gathered, each with the weight of its pixels, and the most
+    used of each group is taken: a colour that is in the sprites.
+    """
+    colours, pixels = palette_of(rgba, MOST_COLOURS)
+    if len(colours) > count:
+        weights = np.maximum(1, pixels * _WEIGHED // pixels.sum())
+        groups, _ = gather(oklab(colours[:, :3]).repeat(weights, axis=0), count)
+        _, most_used = np.unique(groups[weights.cumsum() - 1], return_index=True)
+        colours = colours[most_used]
+    return colours[display_order(colours)]

@@ -1,0 +1,100 @@
+"""Palettes from files and into files, whatever kind they are of."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+from pathlib import Path
+
+import studio.data.palettes
+from studio.core import files
+from studio.core.discovery import discover
+from studio.core.errors import BadInputError, ExportError, UsageError
+from studio.data.images.decoding import read_bytes
+from studio.data.naming import shown
+from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
+from studio.data.sources.base import Found, Refused
+
+_LARGEST_FILE = 1 << 20  # bytes
+
+
+@cache
+def palette_formats() -> tuple[PaletteFormat, ...]:
+    """Every kind of palette file there is, in the order in which they are asked."""
+    found = discover(studio.data.palettes, PaletteFormat)  # type: ignore[type-abstract]
+    return tuple(sorted(found.values(), key=lambda form: (-form.priority, form.name)))
+
+
+def load_palette(path: Path) -> Palette:
+    """The palette in a file, told by its content and, where that says nothing, by its suffix.
+
+    A palette without a name gets that of its file. Raises BadInputError, which names the line that is wrong.
+    """
+    name = shown(path.name)
+    data = _read(path, name)
+    form = next((form for form in palette_formats() if form.recognises(data)), None) or _by_suffix(path)
+    if form is None:
+        raise BadInputError(f"Can't read {name}: it is no palette.", f"Palettes end in {_suffixes()}.")
+    try:
+        palette = form.read(data)
+    except Unreadable as fault:
+        where = f"{fault.where} of {name}" if fault.where else name
+        hint = f"Read as: {form.title}. Correct the file, or save the palette again."
+        raise BadInputError(f"Can't read {where}: {fault.reason}.", hint) from None
+    return dataclasses.replace(palette, name=palette.name or path.stem)
+
+
+def save_palette(path: Path, palette: Palette) -> Path:
+    """Write a palette as what the suffix of `path` says. Nothing is overwritten: returns the name that was free.
+
+    Raises UsageError for a suffix that stands for no palette, or for one that can't hold this palette, and ExportError
+    when the disk says no.
+    """
+    data = writer_for(path).write(palette)
+    target = files.free_path(path)
+    try:
+        files.write_atomic(target, data)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ExportError(f"Can't write {target}: {reason}.", "Choose another folder or free some space.") from error
+    return target
+
+
+def is_palette_name(path: Path) -> bool:
+    """Whether a file of this name would be a palette."""
+    return _by_suffix(path) is not None
+
+
+def writer_for(path: Path) -> PaletteFormat:
+    """The format that the suffix of `path` stands for. Raises UsageError."""
+    form = _by_suffix(path)
+    if form is None:
+        raise UsageError(f"Palettes are not saved as {path.name!r}.", f"Let the name end in one of: {_suffixes()}.")
+    return form
+
+
+def _by_suffix(path: Path) -> PaletteFormat | None:
+    return next((form for form in palette_formats() if path.suffix.lower() in form.suffixes), None)
+
+
+def _suffixes() -> str:
+    return ", ".join(dict.fromkeys(suffix for form in palette_formats() for suffix in form.suffixes))
+
+
+def _read(path: Path, name: str) -> bytes:
+    try:
+        data = read_bytes(Found(str(path), name, (), "", frozenset(), 0, 0), _LARGEST_FILE + 1)
+    except FileNotFoundError:
+        raise BadInputError(f"There is no palette {shown(str(path))!r}.", "Check its name.") from None
+    except IsADirectoryError:
+        raise BadInputError(f"{name} is a folder.", "Name a palette file.") from None
+    except OSError as error:
+        raise BadInputError(
+            f"{name} can't be opened: {error.strerror}.", "Check its permissions and its drive."
+        ) from None
+    except Refused as refused:
+        raise BadInputError(f"Can't read {name}: {refused.reason}.", "Name a palette file.") from None
+    if len(data) > _LARGEST_FILE:
+        title = f"Can't read {name}: it has more than {_LARGEST_FILE >> 20} MB, which is no palette any more."
+        raise BadInputError(title, f"Palettes end in {_suffixes()}.")
+    return data

@@ -1,0 +1,56 @@
+"""Drawn sprites in the colours that were asked for: as drawn, the data's own, or a palette's."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Progress, Rgba
+from studio.data.colour.snapping import NO_DITHER, snap
+from studio.data.colour.true_pixels import PixelStyle, true_pixels
+from studio.data.palettes.base import Palette
+
+_AT_ONCE = 64  # sprites
+
+
+@dataclass(frozen=True, eq=False)
+class ColourChoice:
+    """What becomes of drawn sprites.
+
+    true_pixels: make them pixel art (see `data.true_pixels`); without, they stay as drawn.
+    palette: the one to take instead of that of the sprites learnt from. dither: one of snapping's DITHERS, with it.
+    """
+
+    true_pixels: bool = True
+    palette: Palette | None = None
+    dither: str = NO_DITHER
+
+
+def recoloured(
+    drawn: Rgba, labels: NDArray[np.int64], style: PixelStyle, choice: ColourChoice
+) -> Generator[Progress, None, Rgba]:
+    """Sprites uint8 [N, S, S, 4] as drawn, of classes int64 [N], in the chosen colours: the same shape.
+
+    Yields Progress after each part. Raises BadInputError for a palette in which nothing can be seen.
+    """
+    if not choice.true_pixels:
+        return drawn
+    parts: list[Rgba] = []
+    for start in range(0, len(drawn), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        parts.append(_in_palette(drawn[part], labels[part], style, choice))
+        yield Progress(min(part.stop, len(drawn)), len(drawn), "sprites coloured")
+    return np.concatenate(parts) if parts else drawn
+
+
+def _in_palette(drawn: Rgba, labels: NDArray[np.int64], style: PixelStyle, choice: ColourChoice) -> Rgba:
+    if choice.palette is None:
+        return true_pixels(drawn, labels, style)
+    if choice.dither == NO_DITHER:
+        return true_pixels(drawn, labels, dataclasses.replace(style, palette=choice.palette.visible()))
+    # Patterns of flat colours are regular; of colours as drawn they would be noise.
+    return snap(true_pixels(drawn, labels, style), choice.palette, choice.dither)

@@ -1,0 +1,90 @@
+"""What use sprites make of colours: in how many pixels and sprites each is, and in which sprites one is."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Progress, Rgba
+from studio.data.colour.palette import palette_of, sampling_step
+from studio.data.images.canvas import OPAQUE, as_numbers
+
+_PIXELS_AT_ONCE = 1 << 20
+_ANY = 1 << 40  # colours: no limit
+
+
+@dataclass(frozen=True, eq=False)
+class ColourUse:
+    """The opaque colours that a set of sprites uses most.
+
+    colours: uint8 [K, 4], most used first. pixels, sprites: int64 [K], how many of each have the colour.
+    total: how many colours there are, of which K are listed.
+    step: 1, or for large sets one of how many sprites was looked at: counts are estimates then, and `total` is too low.
+    """
+
+    colours: Rgba
+    pixels: NDArray[np.int64]
+    sprites: NDArray[np.int64]
+    total: int
+    step: int
+
+
+def colour_use(rgba: Rgba, limit: int = 256) -> ColourUse:
+    """The most used colours of uint8 [N, S, S, 4], `limit` at most."""
+    step = sampling_step(rgba)
+    colours, pixels = palette_of(rgba, _ANY)
+    chosen = np.ascontiguousarray(colours[:limit])
+    return ColourUse(chosen, pixels[:limit], _sprites_with(rgba[::step], chosen) * step, len(colours), step)
+
+
+def sprites_with(rgba: Rgba, colour: Rgba) -> Generator[Progress, None, NDArray[np.int64]]:
+    """Which of uint8 [N, S, S, 4] have an opaque pixel of a colour uint8 [4]: yields Progress, returns int64 [n]."""
+    value = _values(colour)[0]
+    found: list[NDArray[np.int64]] = []
+    for part in _parts(rgba):
+        pixels = _values(rgba[part]).reshape(part.stop - part.start, -1)
+        found.append(np.flatnonzero((pixels == value).any(axis=1)) + part.start)
+        yield Progress(part.stop, len(rgba), "sprites looked at")
+    return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def colours_used(rgba: Rgba) -> NDArray[np.int64]:
+    """How many colours each sprite of uint8 [N, S, S, 4] shows, whatever their alpha: int64 [N]."""
+    shown = rgba[..., 3] > 0
+    pixels = np.where(shown, as_numbers(rgba) | OPAQUE, 0).reshape(len(rgba), -1)
+    pixels.sort(axis=1)
+    return np.asarray(np.count_nonzero(_firsts(pixels) & (pixels != 0), axis=1), np.int64)
+
+
+def _sprites_with(rgba: Rgba, colours: Rgba) -> NDArray[np.int64]:
+    """In how many of uint8 [N, S, S, 4] each colour of uint8 [K, 4] is: int64 [K]."""
+    values = _values(colours)
+    order = values.argsort()
+    ranked = values[order]
+    counts = np.zeros(len(values), np.int64)
+    for part in _parts(rgba) if len(values) else ():
+        pixels = np.sort(_values(rgba[part]).reshape(part.stop - part.start, -1), axis=1)
+        once = pixels[_firsts(pixels)]
+        place = np.searchsorted(ranked, once).clip(max=len(ranked) - 1)
+        counts[order] += np.bincount(place[ranked[place] == once], minlength=len(ranked))
+    return counts
+
+
+def _firsts(rows: NDArray[np.uint32]) -> NDArray[np.bool_]:
+    """Where sorted rows [N, P] have a number that is not the one before it: bool [N, P]."""
+    first = np.ones(rows.shape, np.bool_)
+    first[:, 1:] = rows[:, 1:] != rows[:, :-1]
+    return first
+
+
+def _values(rgba: Rgba) -> NDArray[np.uint32]:
+    """Each pixel as one number: uint32, in the order of the pixels."""
+    return np.ascontiguousarray(rgba).view("<u4").reshape(-1)
+
+
+def _parts(rgba: Rgba) -> Iterator[slice]:
+    step = max(1, _PIXELS_AT_ONCE // max(1, int(np.prod(rgba.shape[1:3]))))
+    return (slice(start, min(start + step, len(rgba))) for start in range(0, len(rgba), step))

@@ -1,0 +1,260 @@
+"""Sprites as they were read -> sprites to learn from: pixels and choices as the import's options ask for.
+
+Files stay as they are, and so does the kept import: taking a choice back gives the old sprites again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Callable, Generator
+from fnmatch import translate
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core import wording
+from studio.core.events import Event, Progress, Rgba
+from studio.data.arranging import Arranged, too_few
+from studio.data.colour.palette import MOST_COLOURS, main_colours, palette_of, sampling_step
+from studio.data.colour.palette_files import load_palette
+from studio.data.colour.snapping import merge, snap
+from studio.data.colour.usage import colours_used
+from studio.data.doctor.similar import find_similar
+from studio.data.doctor.twins import BY_NAME, in_place_of_few, in_place_of_named
+from studio.data.images.canvas import OPAQUE, as_numbers, clear_hidden
+from studio.data.options import ImportOptions, Quarantined
+from studio.data.palettes.base import Palette
+from studio.data.sprites import Sprites
+from studio.data.store.scratch import Scratch
+
+_AT_ONCE = 256  # sprites
+_OWN_PALETTE = 0.98  # share of the pixels that as many colours as asked for hold, where a set has a palette of so many
+_SEPARATOR = ";"
+_EVERY_COLOUR = 1 << 20
+
+_Change = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
+
+
+def mend(arranged: Arranged, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Arranged]:
+    """Yields Progress and returns what is left, with the reasons for what is not.
+
+    Without such options it is `arranged` itself. Very many sprites go to a scratch file in `folder`. Raises
+    BadInputError for a palette that can't be used, OSError when there is no room.
+    """
+    is_out = is_left_out(options.leave_out)
+    if options.leave_out:
+        arranged = in_place_of_named(arranged, is_out)
+    if options.class_minimum > 1:
+        arranged = in_place_of_few(arranged, options.class_minimum, is_out)
+    sprites = yield from _repainted(arranged.sprites, options, folder)
+    changed = _different(arranged.sprites.rgba, sprites.rgba)
+    chosen = _Chosen(sprites)
+    chosen.leave_out_named(options.leave_out)
+    if changed.any():
+        chosen.leave_out_empty_and_equal()
+    if options.similar == "leave out":
+        yield from chosen.leave_out_similar()
+    chosen.leave_out_small_classes(options.class_minimum)
+    if not changed.any() and not chosen.left_out:
+        return arranged
+    kept = chosen.sprites()
+    names, gone = set(kept.names), {item.name for item in chosen.left_out}
+    # What was said of half-transparent pixels when the files were read holds no longer.
+    outdated = "soft alpha" if options.alpha_threshold else ""
+    notes = [item for item in arranged.notes if item.name not in gone and item.group != outdated]
+    for index in np.flatnonzero(changed).tolist():
+        if sprites.names[index] in names:
+            words = wording.count(int(changed[index]), "pixel")
+            notes.append(Quarantined(sprites.names[index], f"{words} changed, as asked for", "mended"))
+    quarantine = sorted([*arranged.quarantine, *chosen.left_out], key=lambda item: item.name)
+    return dataclasses.replace(arranged, sprites=kept, quarantine=tuple(quarantine), notes=tuple(notes))
+
+
+def is_left_out(names: str) -> Callable[[str], bool]:
+    """Whether a name is one of those that ImportOptions.leave_out lists."""
+    patterns = [pattern.strip() for pattern in names.split(_SEPARATOR) if pattern.strip()]
+    plain = {pattern for pattern in patterns if not set(pattern) & set("*?[")}
+    others = "|".join(translate(pattern) for pattern in patterns if pattern not in plain)
+    matches = re.compile(others).fullmatch if others else (lambda name: None)
+    return lambda name: name in plain or matches(name) is not None
+
+
+def as_names(chosen: list[str]) -> str:
+    """Names as ImportOptions.leave_out lists them: letters that would stand for others are put into brackets."""
+    return _SEPARATOR.join(re.sub(r"[*?\[;]", _bracketed, name) for name in chosen)
+
+
+def _bracketed(letter: re.Match[str]) -> str:
+    return "?" if letter[0] == _SEPARATOR else f"[{letter[0]}]"
+
+
+def harden(rgba: Rgba, threshold: int) -> Rgba:
+    """Pixels of uint8 [..., 4] with at least this alpha, 1 to 255, made solid, all others clear: the same shape."""
+    result = rgba.copy()
+    result[..., 3] = np.where(rgba[..., 3] >= threshold, 255, 0)
+    clear_hidden(result)
+    return result
+
+
+def _repainted(sprites: Sprites, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Sprites]:
+    rgba = sprites.rgba
+    if options.alpha_threshold:
+        rgba = yield from _changed(rgba, partial(harden, threshold=options.alpha_threshold), folder)
+    if options.merge_colours:
+        change = yield from merging(rgba, options.merge_colours)
+        rgba = yield from _changed(rgba, change, folder)
+    for change_for in (_in_main_colours, _in_palette, _each_in_few_colours):
+        rgba = yield from _changed(rgba, change_for(rgba, options), folder)
+    return sprites if rgba is sprites.rgba else dataclasses.replace(sprites, rgba=rgba, stored=None)
+
+
+def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generator[Event, None, Rgba]:
+    """All sprites as `change` makes them, or as they are without one."""
+    if change is None:
+        return rgba
+    result = Scratch(folder)
+    for start in range(0, len(rgba), _AT_ONCE):
+        result.add(change(rgba[start : start + _AT_ONCE]))
+        yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites mended")
+    changed = result.array().reshape(rgba.shape)
+    result.close()
+    return changed
+
+
+def merging(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
+    """Returns what makes one of the near colours of these sprites; of very large sets rare colours stay.
+
+    distance: as in `merge`.
+    """
+    colours, counts = palette_of(_some_opaque(rgba), _EVERY_COLOUR)
+    becomes = yield from merge(colours[:, :3], counts, distance)
+    before = colours.view("<u4")[:, 0]
+    order = before.argsort()
+    known, instead = before[order], before[becomes][order]
+
+    def change(part: Rgba) -> Rgba:
+        pixels = as_numbers(part)
+        places = np.searchsorted(known, pixels | OPAQUE).clip(max=len(known) - 1)
+        found = (known[places] == (pixels | OPAQUE)) & (part[..., 3] > 0)
+        result = np.where(found, (instead[places] & ~OPAQUE) | (pixels & OPAQUE), pixels)
+        return np.ascontiguousarray(result.astype("<u4")).view(np.uint8).reshape(part.shape)
+
+    return change if len(known) else lambda part: part
+
+
+def _in_main_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
+    count = options.colours_all
+    if not count:
+        return None
+    some = _some_opaque(rgba)
+    colours, pixels = palette_of(some, MOST_COLOURS)
+    own = pixels[:count].sum() >= _OWN_PALETTE * pixels.sum()
+    return _snapping(colours[:count] if own else main_colours(some, count)) if len(colours) else None
+
+
+def _in_palette(rgba: Rgba, options: ImportOptions) -> _Change | None:
+    if not options.palette:
+        return None
+    palette = load_palette(Path(options.palette))
+    return lambda part: snap(part, palette)
+
+
+def _each_in_few_colours(rgba: Rgba, options: ImportOptions) -> _Change | None:
+    count = options.colours_each
+    if not count:
+        return None
+
+    def change(part: Rgba) -> Rgba:
+        result = part.copy()
+        for index in np.flatnonzero(colours_used(part) > count):
+            one = part[index : index + 1]
+            result[index] = _snapping(main_colours(_opaque(one), count))(one)[0]
+        return result
+
+    return change
+
+
+def _some_opaque(rgba: Rgba) -> Rgba:
+    """What can be seen made solid, of so many sprites as `palette_of` looks at: a copy of all might not fit."""
+    return _opaque(rgba[:: sampling_step(rgba)])
+
+
+def _opaque(rgba: Rgba) -> Rgba:
+    """What can be seen made solid."""
+    result = rgba.copy()
+    result[..., 3] = np.where(rgba[..., 3] > 0, 255, 0)
+    return result
+
+
+def _snapping(colours: Rgba) -> _Change:
+    palette = Palette(colours)
+    return lambda part: snap(part, palette)
+
+
+def _different(before: Rgba, after: Rgba) -> NDArray[np.int64]:
+    """How many pixels of each sprite are other ones: int64 [N]."""
+    if before is after:
+        return np.zeros(len(before), np.int64)
+    changed = np.empty(len(before), np.int64)
+    for start in range(0, len(before), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        changed[part] = np.count_nonzero(as_numbers(before[part]) != as_numbers(after[part]), axis=(1, 2))
+    return changed
+
+
+class _Chosen:
+    """Which sprites are kept, and why the others are not."""
+
+    def __init__(self, sprites: Sprites) -> None:
+        self._all = sprites
+        self._kept = np.ones(len(sprites), np.bool_)
+        self.left_out: list[Quarantined] = []
+
+    def leave_out_named(self, names: str) -> None:
+        if names:
+            named = is_left_out(names)
+            for index, name in enumerate(self._all.names):
+                if named(name):
+                    self._drop(index, "chosen", BY_NAME)
+
+    def leave_out_empty_and_equal(self) -> None:
+        """What mending has made clear, or the same as another one."""
+        first: dict[bytes, int] = {}
+        for index in np.flatnonzero(self._kept).tolist():
+            pixels = self._all.rgba[index]
+            if not pixels[..., 3].any():
+                self._drop(index, "empty", "nothing to see once its faint pixels are clear")
+                continue
+            earlier = first.setdefault(hashlib.blake2b(pixels, digest_size=16).digest(), index)
+            if earlier != index:
+                self._drop(index, "duplicate", f"the same pixels as {self._all.names[earlier]} once both are mended")
+
+    def leave_out_similar(self) -> Generator[Event, None, None]:
+        """Those that are like an earlier one which stays: of a chain, the next but one may be unlike the first."""
+        indices = np.flatnonzero(self._kept)
+        similar = yield from find_similar(self._all.rgba[indices])
+        pairs = zip(indices[similar.first].tolist(), indices[similar.second].tolist(), strict=True)
+        for number, (first, second) in enumerate(pairs):
+            if self._kept[first] and self._kept[second]:
+                self._drop(second, "similar", similar.words(number, self._all.names[first]))
+
+    def leave_out_small_classes(self, minimum: int) -> None:
+        counts = np.bincount(self._all.labels[self._kept], minlength=len(self._all.class_names))
+        for index in np.flatnonzero(self._kept & (counts[self._all.labels] < minimum)).tolist():
+            label = self._all.labels[index]
+            self._drop(index, "small class", too_few(self._all.class_names[label], int(counts[label])))
+
+    def sprites(self) -> Sprites:
+        """Those that are kept, in classes that none of them is without."""
+        kept = self._all.take(np.flatnonzero(self._kept))
+        used, labels = np.unique(kept.labels, return_inverse=True)
+        names = tuple(kept.class_names[label] for label in used)
+        return dataclasses.replace(kept, labels=labels.astype(np.int64), class_names=names)
+
+    def _drop(self, index: int, group: str, reason: str) -> None:
+        self._kept[index] = False
+        self.left_out.append(Quarantined(self._all.names[index], reason, group))

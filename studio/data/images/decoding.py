@@ -1,0 +1,288 @@
+"""The bytes of one picture file -> RGBA uint8 pixels, alpha exact. The only place that Pillow's many errors reach.
+
+Colour profiles are not applied: pixel art means the numbers in the file. JPEG files lose what has nothing to do with
+their pixels, and are turned as their EXIF entry says.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import stat
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import ExifTags, Image, ImageOps
+
+from studio.core.events import Rgba
+from studio.data.archives.unpacking import unpacked
+from studio.data.images import png
+from studio.data.images.headers import Header, is_aseprite, other_kind, sniff
+from studio.data.images.png import CUT_OFF
+from studio.data.sources.base import Found, Refused, Remark
+
+LARGEST_SIDE = 4096  # pixels of a picture, sheets included
+LARGEST_FILE = 80 << 20  # bytes
+_KIND_SUFFIXES = {
+    "PNG": (".png",),
+    "GIF": (".gif",),
+    "BMP": (".bmp",),
+    "WEBP": (".webp",),
+    "JPEG": (".jpg", ".jpeg"),
+    "TGA": (".tga",),
+    "TIFF": (".tif", ".tiff"),
+}
+_PILLOW_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    LookupError,
+    EOFError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Decoded:
+    """rgba: uint8 [H, W, 4] that nobody else holds. remarks: what the user should know about it."""
+
+    rgba: Rgba
+    remarks: tuple[Remark, ...]
+
+
+def read_bytes(file: Found, most: int = 0) -> bytes:
+    """The whole file, on the disk or in an archive, or its first `most` bytes.
+
+    Raises OSError, and Refused when it is too large, no plain file, or damaged in its archive.
+    """
+    with opened(file.where) as stream:
+        size = file.member.entry.size if file.member else os.fstat(stream.fileno()).st_size
+        if not most and size > LARGEST_FILE:
+            raise Refused("refused", f"too large: {size >> 20:,} MB, at most {LARGEST_FILE >> 20} are read")
+        wanted = most or LARGEST_FILE
+        return unpacked(stream, file.member.entry, wanted) if file.member else stream.read(wanted)
+
+
+@contextmanager
+def opened(where: str) -> Iterator[BinaryIO]:
+    """A plain file, to be read. Raises OSError, and Refused for anything else.
+
+    Opened without waiting: a pipe that has taken the file's place since it was found can't hold the reader up.
+    """
+    handle = os.open(where, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(handle, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Refused("refused", "not a plain file")
+        yield stream
+
+
+def recognise(data: bytes, suffix: str) -> Header:
+    """What `data` are. Raises Refused when they are empty, no picture, or too many pixels; nothing is decoded."""
+    if not data:
+        raise Refused("unreadable", "empty: the file has no bytes")
+    header = sniff(data, suffix)
+    if header is None:
+        if is_aseprite(data):
+            raise Refused("unsupported", "an Aseprite file under another name: let its name end in .aseprite")
+        known = other_kind(data)
+        if known:
+            raise Refused("unsupported", f"{known}, which is not read: save it as PNG")
+        raise Refused("unreadable", "not a picture: its contents are something else")
+    check_size(header.width, header.height)
+    return header
+
+
+def decode(data: bytes, suffix: str) -> Decoded:
+    """The first picture in `data`. Raises Refused, whatever the bytes are.
+
+    `suffix` is the file's, in lower case with its dot. JPEG pictures are turned as their EXIF entry says, which is how
+    viewers show them; other kinds are taken as they are stored. Colour profiles are ignored.
+    """
+    header = recognise(data, suffix)
+    key, depth, exif, animated, wanted = None, 8, b"", False, data
+    if header.kind == "PNG":
+        checked = png.check(data)
+        wanted, key, depth, animated = checked.data, checked.key, checked.depth, checked.animated
+    elif header.kind == "JPEG":
+        wanted, exif = strip(data)
+    elif header.kind == "TGA":
+        wanted = _padded(data, header)
+    try:
+        image = _open(wanted, header.kind)
+        remarks = _remarks(image, header.kind, suffix, animated=animated)
+        image, turned = upright(image, exif) if exif else (image, False)
+        rgba, words = to_rgba(image, key, depth)
+    except Image.DecompressionBombError:
+        raise Refused("refused", "too many pixels") from None
+    except MemoryError:
+        raise Refused("refused", "too large for the free memory") from None
+    except _PILLOW_ERRORS as error:
+        raise Refused("unreadable", _in_words(error, header.kind, data)) from None
+    if words:
+        remarks.append(Remark("converted", f"converted {words}"))
+    if turned:
+        remarks.append(Remark("turned", "turned upright, as its EXIF entry says"))
+    return Decoded(_opaque_if_undefined(rgba, data, header.kind), tuple(remarks))
+
+
+def _open(data: bytes, kind: str) -> Image.Image:
+    """The first frame, decoded. Only the one reader that `kind` needs is tried."""
+    if kind in ("WEBP", "TGA", "TIFF"):
+        names = {"WEBP": "WebP", "TGA": "Tga", "TIFF": "Tiff"}
+        importlib.import_module(f"PIL.{names[kind]}ImagePlugin")
+    image = Image.open(io.BytesIO(data), formats=(kind,))
+    check_size(*image.size)
+    image.load()
+    return image
+
+
+def check_size(width: int, height: int) -> None:
+    """Raises Refused when a side is too long to be decoded."""
+    if max(width, height) > LARGEST_SIDE:
+        raise Refused("refused", f"too large: {width:,} x {height:,} pixels, at most {LARGEST_SIDE:,} a side are read")
+
+
+def _remarks(image: Image.Image, kind: str, suffix: str, *, animated: bool) -> list[Remark]:
+    remarks = []
+    name = "WebP" if kind == "WEBP" else kind
+    if kind == "JPEG":
+        remarks.append(Remark("jpeg", "a JPEG picture: its compression smears the colours, PNG keeps them"))
+    if suffix not in _KIND_SUFFIXES[kind] and any(suffix in suffixes for suffixes in _KIND_SUFFIXES.values()):
+        remarks.append(Remark("misnamed", f"named {suffix} but a {name} picture inside"))
+    if animated or getattr(image, "is_animated", False):
+        remarks.append(Remark("animation", "holds several frames: only the first was taken"))
+    return remarks
+
+
+def _padded(data: bytes, header: Header) -> bytes:
+    """Pillow looks for a footer of 26 bytes at the end of a TGA file; the smallest files are shorter than that."""
+    return data.ljust(44, b"\0") if header.width * header.height * 4 <= 26 else data
+
+
+def _opaque_if_undefined(rgba: Rgba, data: bytes, kind: str) -> Rgba:
+    """TGA files of 32 bits may declare that their fourth channel means nothing, and then leave it at zero."""
+    if kind == "TGA" and data[16] == 32 and not data[17] & 0x0F and not rgba[..., 3].any():
+        rgba[..., 3] = 255
+    return np.ascontiguousarray(rgba)
+
+
+def _in_words(error: Exception, kind: str, data: bytes) -> str:
+    text = str(error).lower()
+    cut_off = "truncated" in text or isinstance(error, EOFError)
+    if kind == "WEBP":
+        cut_off |= int.from_bytes(data[4:8], "little") + 8 > len(data)
+    if kind == "GIF":
+        cut_off |= not data.rstrip(b"\0").endswith(b";")
+    name = "WebP" if kind == "WEBP" else kind
+    return CUT_OFF if cut_off else f"damaged: it can't be read as a {name} picture"
+
+
+_CONVERTED = ("CMYK", "LAB", "YCbCr", "HSV")
+
+
+def to_rgba(image: Image.Image, key: tuple[int, ...] | None = None, depth: int = 8) -> tuple[Rgba, str]:
+    """`image` as uint8 [H, W, 4] and what had to be converted, in words, or an empty text.
+
+    `key` is the colour of the file that is transparent, in units of `depth` bits a channel.
+    """
+    if image.mode.startswith("I") or image.mode == "F":
+        return _from_numbers(np.asarray(image), key)
+    words = f"from {image.mode} colours" if image.mode in _CONVERTED else ""
+    if words:
+        image = image.convert("RGB")
+    rgba = np.array(image if image.mode == "RGBA" else image.convert("RGBA"), dtype=np.uint8)
+    if key is not None:
+        rgba[_matches(rgba, key, depth), 3] = 0
+    return rgba, words or ("from 16 bits a channel to 8" if depth == 16 else "")
+
+
+def _matches(rgba: Rgba, key: tuple[int, ...], depth: int) -> NDArray[np.bool_]:
+    """Where the picture has the transparent colour: bool [H, W]. At 16 bits only the upper 8 can be compared."""
+    mask = (1 << depth) - 1
+    scaled = [value >> 8 if depth == 16 else (value & mask) * 255 // mask for value in key]
+    colour = np.array(scaled if len(scaled) == 3 else scaled * 3, dtype=np.int64)
+    return np.asarray((rgba[..., :3] == colour).all(axis=-1))
+
+
+def _from_numbers(values: NDArray[np.generic], key: tuple[int, ...] | None) -> tuple[Rgba, str]:
+    """Grey values of 16 or 32 bits, whole or not: 8-bit, 16-bit and 0..1 ranges are known, others are stretched."""
+    alpha = np.full(values.shape, 255, np.uint8)
+    if key is not None:
+        alpha[values == key[0]] = 0
+    grey, words = _eight_bits(values)
+    return np.stack([grey, grey, grey, alpha], axis=-1), words
+
+
+def _eight_bits(values: NDArray[np.generic]) -> tuple[NDArray[np.uint8], str]:
+    if values.dtype.kind == "u":
+        return ((values.astype(np.uint32) * 255 + 32_767) // 65_535).astype(np.uint8), "from 16 bits a channel to 8"
+    numbers = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    low, high = float(numbers.min()), float(numbers.max())
+    kind = "fractions" if values.dtype.kind == "f" else "32-bit numbers"
+    if low < 0 or high > 65_535:
+        scaled, words = (
+            (numbers - low) * 255 / ((high - low) or 1.0),
+            f"from {kind}, stretched to the full range",
+        )
+    else:
+        unit = 1.0 if values.dtype.kind == "f" and high <= 1 else 255.0 if high <= 255 else 65_535.0
+        scaled, words = numbers * 255 / unit, f"from {kind}"
+    return np.floor(scaled + 0.5).astype(np.uint8), words
+
+
+_START_OF_PIXELS = 0xDA
+_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers without a length
+_KEPT = frozenset({0xE0, 0xEE})  # of the application segments: JFIF, and Adobe's, which says how colours are stored
+_EXIF = b"Exif\0\0"
+# What Pillow raises for damaged EXIF, whose numbers may be of any kind.
+_DAMAGED = (OSError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, struct.error)
+
+
+def strip(data: bytes) -> tuple[bytes, bytes]:
+    """The file without comments, profiles and EXIF, and its EXIF block, empty where there is none.
+
+    What can't be followed is left as it is, for the decoder to complain about. Pillow reads EXIF already when it opens
+    a file, and some damage in it would lose the picture.
+    """
+    kept, exif, start = [data[:2]], b"", 2
+    while start + 4 <= len(data) and data[start] == 0xFF and data[start + 1] != _START_OF_PIXELS:
+        marker = data[start + 1]
+        if marker == 0xFF:  # fills up
+            start += 1
+            continue
+        end = start + 2 if marker in _ALONE else start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
+        segment = data[start:end]
+        if marker == 0xE1 and segment[4:].startswith(_EXIF):
+            exif = segment[4:]
+        if marker in _KEPT or not (0xE0 <= marker <= 0xEF or marker == 0xFE):
+            kept.append(segment)
+        start = end
+    return b"".join([*kept, data[start:]]), exif
+
+
+def upright(image: Image.Image, exif: bytes) -> tuple[Image.Image, bool]:
+    """A picture without EXIF of its own, as `exif` means it to be seen, and whether that turned or mirrored it.
+
+    Damaged EXIF turns nothing, unless the entry itself is sound.
+    """
+    found = Image.Exif()
+    try:
+        found.load(exif)
+        image.getexif()[ExifTags.Base.Orientation] = found.get(ExifTags.Base.Orientation, 1)
+        seen = ImageOps.exif_transpose(image)
+    except _DAMAGED:
+        return image, False
+    return seen, found.get(ExifTags.Base.Orientation, 1) in range(2, 9)

@@ -1,0 +1,153 @@
+"""The bytes of one file -> its picture, or the frames of an animation as a viewer shows them, near repeats left out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import numpy as np
+from PIL import Image
+
+from studio.core import wording
+from studio.core.events import Rgba
+from studio.data.images import gif, png, webp
+from studio.data.images.animation import Disposal, Frame
+from studio.data.images.canvas import as_numbers, clear_hidden
+from studio.data.images.decoding import Decoded, check_size, decode
+from studio.data.images.png import MAGIC
+from studio.data.sources.base import Picture, Refused, Remark
+
+_GIF = b"GIF8"
+MOST_FRAMES = 256  # of an animation that are looked at
+MOST_PIXELS = 32 << 20  # of an animation that are decoded: twice as many frames of 256 x 256, or two of 4096 x 4096
+SAME_SHARE = 0.02  # of the visible pixels: frames that differ in fewer are the same to a person
+
+
+@dataclass(eq=False, slots=True)
+class _Tally:
+    """Frames of an animation: found in the file, decoded, and kept. stopped: what the rest is, if not all was read."""
+
+    found: int = 0
+    read: int = 0
+    kept: int = 0
+    stopped: str = ""
+
+
+def pictures_in(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
+    """The picture in `data`, or the frames of an animation that differ, as 'frame 1', 'frame 5', with remarks.
+
+    At least one picture; raises Refused before it, whatever the bytes are, and never after. `suffix`: as for `decode`.
+    """
+    tally = _Tally()
+    frames = _found(data, tally)
+    first = list(islice(frames, 2))
+    if not first or (len(first) == 1 and not tally.stopped):
+        # Around the one frame of a GIF that does not fill its screen, Pillow puts a colour that no viewer shows.
+        inset = data.startswith(_GIF) and first and not _fills(first[0])
+        decoded = next(_shown(iter(first), suffix, tally)) if inset else decode(data, suffix)
+        yield Picture(decoded.rgba)
+        yield from decoded.remarks
+    else:
+        yield from _kept(_shown(chain(first, frames), suffix, tally), tally)
+        deque(frames, maxlen=0)  # counts those that were not looked at
+        yield Remark("animation", _in_words(tally))
+
+
+def _found(data: bytes, tally: _Tally) -> Iterator[Frame]:
+    """The frames up to the first damage, counted on the way. None where there is no animation."""
+    if data.startswith(_GIF):
+        frames = gif.frames_of(data)
+    elif data.startswith(b"RIFF"):
+        frames = webp.frames_of(data)
+    elif data.startswith(MAGIC) and b"acTL" in data:
+        frames = png.frames_of(data)
+    else:
+        return
+    try:
+        for frame in frames:
+            tally.found += 1
+            yield frame
+    except Refused as refused:
+        tally.stopped = tally.stopped or refused.reason
+
+
+def _shown(frames: Iterator[Frame], suffix: str, tally: _Tally) -> Iterator[Decoded]:
+    """The canvas after each frame, colour zeroed under alpha 0, until there are too many or one is damaged.
+
+    Raises Refused when it is the first one. The remarks are those of the frame's own picture.
+    """
+    canvas = np.zeros((0, 0, 4), np.uint8)
+    left = MOST_PIXELS
+    for frame in frames:
+        width, height = frame.canvas
+        left -= max(width * height, frame.width * frame.height)
+        if tally.read == MOST_FRAMES or (left < 0 and tally.read):
+            tally.stopped = "not looked at"
+            return
+        try:
+            check_size(width, height)
+            decoded = decode(frame.data, suffix)
+        except Refused as refused:
+            if not tally.read:
+                raise
+            tally.stopped = refused.reason
+            return
+        tally.read += 1
+        if not canvas.size:
+            canvas = np.zeros((height, width, 4), np.uint8)
+        yield Decoded(_drawn(canvas, frame, decoded.rgba), decoded.remarks)
+
+
+def _fills(frame: Frame) -> bool:
+    return (frame.left, frame.top, frame.width, frame.height) == (0, 0, *frame.canvas)
+
+
+def _drawn(canvas: Rgba, frame: Frame, rgba: Rgba) -> Rgba:
+    """Draw a frame on the canvas, in place, and dispose of it; a copy of what there was to see in between."""
+    area = canvas[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
+    rgba = rgba[: area.shape[0], : area.shape[1]]  # what lies outside the canvas is not seen
+    after = area.copy() if frame.disposal is Disposal.RESTORE else 0
+    area[:] = _blended(area, rgba) if frame.over and rgba.size else rgba
+    shown = canvas.copy()
+    if frame.disposal is not Disposal.KEEP:
+        area[:] = after
+    clear_hidden(shown)
+    return shown
+
+
+def _blended(below: Rgba, above: Rgba) -> Rgba:
+    return np.asarray(Image.alpha_composite(Image.fromarray(below), Image.fromarray(above)))
+
+
+def _kept(shown: Iterator[Decoded], tally: _Tally) -> Iterator[Picture | Remark]:
+    """The frames that differ enough from the last one kept and equal none before, with the remarks of the first one."""
+    last: Rgba | None = None
+    seen: set[bytes] = set()
+    for number, decoded in enumerate(shown, 1):
+        rgba = decoded.rgba
+        digest = hashlib.blake2b(rgba.data, digest_size=16).digest()
+        if digest in seen or (last is not None and _hardly_differ(rgba, last)):
+            continue
+        if last is None:
+            yield from decoded.remarks
+        seen.add(digest)
+        last = rgba.copy()
+        tally.kept += 1
+        yield Picture(rgba, f"frame {number}")
+
+
+def _hardly_differ(one: Rgba, other: Rgba) -> bool:
+    """Whether fewer than SAME_SHARE of the pixels that are visible in either differ; both with hidden colour zeroed."""
+    first, second = as_numbers(one), as_numbers(other)
+    return bool(np.count_nonzero(first != second) < SAME_SHARE * np.count_nonzero(first | second))
+
+
+def _in_words(tally: _Tally) -> str:
+    kept = "1 was taken" if tally.kept == 1 else f"{tally.kept} that differ were taken"
+    if tally.kept == tally.found > 1 and not tally.stopped:
+        kept = "all were taken"
+    rest = f" from the first {tally.read}, the rest is {tally.stopped}" if tally.stopped else ""
+    return f"an animation of {wording.count(tally.found, 'frame')}: {kept}{rest}"

@@ -1,0 +1,1 @@
+"""labels.csv -> the classes and the numbers of sprites."""

@@ -1,0 +1,213 @@
+"""The files named labels.csv among those that are imported -> the class and the numbers of each sprite.
+
+Such a file tells of the files in its folder and below; of two that tell of the same file, the nearer one counts.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Event, Progress
+from studio.data.images.decoding import read_bytes
+from studio.data.labels.table import MOST_NUMBERS, LabelsTable, normal, read_table
+from studio.data.options import Quarantined
+from studio.data.reading.background import in_threads
+from studio.data.reading.finding import no_access
+from studio.data.sources.base import Found, Refused
+
+_FILE_NAME = "labels.csv"
+_MOST_NAMED = 3
+_AT_ONCE = 4096  # files
+
+
+def is_labels_file(file: Found) -> bool:
+    """Whether this is a file of labels; it is then nothing else."""
+    return file.file_name.lower() == _FILE_NAME
+
+
+@dataclass(eq=False, slots=True)
+class _Sheet:
+    """A labels file that was read. first: the number of its first row among those of all. used: bool [R], by sprites.
+
+    unlabelled: how many sprites it should tell of and doesn't. unlabelled_names: the first of them.
+    """
+
+    file: Found
+    table: LabelsTable
+    first: int
+    used: NDArray[np.bool_]
+    unlabelled: int = 0
+    unlabelled_names: list[str] = field(default_factory=list)
+
+    def covers(self, file: Found) -> bool:
+        """Whether `file`, by its name below this one's folder, really is there: two folders can share a name."""
+        if self.file.member is not None:
+            return file.where == self.file.where
+        return file.where.startswith(self.file.where[: -len(self.file.file_name)])
+
+    def find(self, name: str, part: str) -> int:
+        """The row of a sprite, by its file's name from this one's folder on; the most exact one, -1 without any."""
+        stem = _without_suffix(name)
+        parts = (f"{name}#{part}", f"{stem}#{part}") if part else ()
+        for key in (*parts, name, stem):
+            row = self.table.rows.get(key, -1)
+            if row >= 0:
+                return row
+        return -1
+
+
+class Labelling:
+    """What the labels files of an import say of its sprites; nothing where there are none."""
+
+    def __init__(self) -> None:
+        self._sheets: list[_Sheet] = []
+        self._starts: list[int] = []  # the number of the first row of each
+        self._count = 0  # of rows
+        self._by_folder: dict[str, list[_Sheet]] = {}  # as the names of the files in it begin
+        self.target_names: tuple[str, ...] = ()
+
+    def add(self, file: Found, table: LabelsTable) -> None:
+        """Take what one file says. All of them must be here before the first question."""
+        sheet = _Sheet(file, table, self._count, np.zeros(len(table.lines), bool))
+        self._sheets.append(sheet)
+        self._starts.append(self._count)
+        self._by_folder.setdefault(_folder(file), []).append(sheet)
+        self._count += len(table.lines)
+        new = [name for name in table.number_names if name not in self.target_names]
+        room = MOST_NUMBERS - len(self.target_names)
+        for name in new[room:]:
+            table.problems.add(1, f"{name!r} is not read: all tables together give more than {MOST_NUMBERS} numbers")
+        self.target_names = (*self.target_names, *new[:room])
+
+    def row_of(self, file: Found, part: str) -> int:
+        """The row that tells of a sprite, to be asked for the rest with; -1 where none does."""
+        if not self._sheets:
+            return -1
+        name, found = normal(file.name), -1
+        nearest: _Sheet | None = None
+        for sheet, folder in self._above(file, name):
+            nearest = nearest or sheet
+            row = sheet.find(name[len(folder) :], part)
+            if row >= 0 and found >= 0 and not sheet.used[row]:
+                sheet.table.problems.add(
+                    int(sheet.table.lines[row]), f"{name!r} has a row in a {_FILE_NAME} nearer to it"
+                )
+            if row >= 0:
+                sheet.used[row] = True
+                found = found if found >= 0 else sheet.first + row
+        if found < 0 and nearest is not None:
+            nearest.unlabelled += 1
+            if nearest.unlabelled <= _MOST_NAMED:
+                nearest.unlabelled_names.append(f"{file.name}#{part}" if part else file.name)
+        return found
+
+    def class_of(self, row: int) -> str:
+        """Its class; empty where it names none."""
+        if row < 0:
+            return ""
+        sheet = self._sheets[bisect.bisect_right(self._starts, row) - 1]
+        label = int(sheet.table.classes[row - sheet.first])
+        return sheet.table.class_names[label] if label >= 0 else ""
+
+    def targets_of(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The numbers of many rows: float32 [N, T], NaN where missing, as throughout the row -1."""
+        return self._targets[rows]
+
+    def differ(self, row: int, other: int) -> bool:
+        """Whether two rows give other numbers."""
+        return not np.array_equal(self._targets[row], self._targets[other], equal_nan=True)
+
+    def notes(self) -> Iterator[Quarantined]:
+        """What deserves a look, once every sprite has been asked for."""
+        for sheet in self._sheets:
+            for name, row in sheet.table.rows.items():
+                if "#" in name and not sheet.used[row]:
+                    sheet.table.problems.add(int(sheet.table.lines[row]), f"there is no sprite {name!r}")
+            for sentence in sheet.table.problems.sentences():
+                yield Quarantined(sheet.file.name, sentence, "labels", sheet.file.path)
+            if sheet.unlabelled:
+                named = ", ".join(sheet.unlabelled_names)
+                more = f" and {sheet.unlabelled - _MOST_NAMED:,} more" if sheet.unlabelled > _MOST_NAMED else ""
+                yield Quarantined(sheet.file.name, f"without a row in it: {named}{more}", "labels", sheet.file.path)
+
+    @cached_property
+    def _targets(self) -> NDArray[np.float32]:
+        """float32 [rows + 1, T]; the last row answers for -1."""
+        places = {name: place for place, name in enumerate(self.target_names)}
+        targets = np.full((self._count + 1, len(places)), np.nan, np.float32)
+        for sheet in self._sheets:
+            rows = slice(sheet.first, sheet.first + len(sheet.used))
+            for name, column in zip(sheet.table.number_names, sheet.table.numbers.T, strict=True):
+                if name in places:
+                    targets[rows, places[name]] = column
+        return targets
+
+    def _above(self, file: Found, name: str) -> Iterator[tuple[_Sheet, str]]:
+        """The labels files that a file could be in, the nearest first, and what names in their folders begin with."""
+        end = len(name)
+        while end >= 0:
+            end = name.rfind("/", 0, end)
+            folder = name[: end + 1]
+            for sheet in self._by_folder.get(folder, ()):
+                if sheet.covers(file):
+                    yield sheet, folder
+
+
+def read_labels(files: Sequence[Found]) -> Generator[Event, None, tuple[Labelling, list[Quarantined]]]:
+    """Read the labels files among `files`; returns what they say and which of them can't be used at all."""
+    labelling, problems, lines = Labelling(), list[Quarantined](), 0
+    found = []
+    for number, file in enumerate(files, 1):
+        if is_labels_file(file):
+            found.append(file)
+        if not number % _AT_ONCE:
+            yield Progress(number, len(files), "files looked through")
+    with closing(in_threads(partial(_read, files=files), [found] if found else [], threads=1)) as batches:
+        for batch in batches:
+            for item in batch:
+                if isinstance(item, Quarantined):
+                    problems.append(item)
+                elif item is not None:
+                    labelling.add(*item)
+                    lines += len(item[1].lines)
+            yield Progress(lines, 0, "labels read")
+    return labelling, problems
+
+
+def _read(found: Sequence[Found], files: Sequence[Found]) -> Iterator[tuple[Found, LabelsTable] | Quarantined | None]:
+    """Each labels file, or why it can't be used; None now and then."""
+    names = set[str]()
+    for file in files:
+        name = normal(file.name)
+        names.update((name, _without_suffix(name)))
+    for file in found:
+        try:
+            table = yield from read_table(read_bytes(file), partial(_is_known, _folder(file), names))
+        except Refused as refused:
+            yield Quarantined(file.name, refused.reason, refused.group, file.path)
+        except OSError as error:
+            yield Quarantined(file.name, no_access(error, "file"), "no access", file.path)
+        else:
+            yield file, table
+
+
+def _is_known(folder: str, names: set[str], name: str) -> bool:
+    return folder + name in names or folder + name.rpartition("#")[0] in names
+
+
+def _without_suffix(name: str) -> str:
+    folder, slash, file_name = name.rpartition("/")
+    return f"{folder}{slash}{file_name.rpartition('.')[0] or file_name}"
+
+
+def _folder(file: Found) -> str:
+    """What the names of the files in its folder begin with."""
+    name = normal(file.name)
+    return name[: name.rfind("/") + 1]

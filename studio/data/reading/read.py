@@ -1,0 +1,152 @@
+"""One found file -> its pictures, cleaned and looked over, or the reason why there are none.
+
+Runs on reader threads, and in processes that read for the studio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+
+import numpy as np
+
+import studio.data.sources
+from studio.core import wording
+from studio.core.discovery import discover
+from studio.core.events import Rgba
+from studio.data.images.canvas import clear_hidden, looks_smooth, native_scale, shrunk, visible_box
+from studio.data.naming import shown
+from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, ImportOptions
+from studio.data.reading.finding import no_access
+from studio.data.sheets.grids import Grid
+from studio.data.sheets.recognising import Seen, look
+from studio.data.sheets.slicing import may_be_sheet, sliced
+from studio.data.sources.base import Found, Picture, Refused, Remark, Source
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Shape:
+    """A picture that was read.
+
+    part, folders, label: as in Picture. size, visible: (width, height) of all of it, and of what is not transparent.
+    rgba: uint8, colour zeroed under alpha 0: the whole picture, or only its visible part where the whole is larger than
+    any canvas; None where nothing is visible or that is too large as well, so that big pictures don't fill the disk.
+    remarks: what is worth a look if it is kept. cut: the studio cut it out of a sheet that nothing describes.
+    """
+
+    part: str
+    folders: tuple[str, ...]
+    label: str
+    size: tuple[int, int]
+    visible: tuple[int, int]
+    rgba: Rgba | None
+    remarks: tuple[Remark, ...]
+    cut: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reading:
+    """What came of one file.
+
+    left_out: parts, or all of it, with the reasons. remarks: about the file as a whole. seen: the grids that its one
+    picture may have, where it may be a sheet.
+    """
+
+    file: Found
+    shapes: list[Shape] = field(default_factory=list)
+    left_out: list[Remark] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    seen: tuple[Seen, ...] = ()
+
+
+def all_sources() -> list[Source]:
+    """Every kind of input there is, in the order in which they are asked."""
+    found = discover(studio.data.sources, Source)  # type: ignore[type-abstract]
+    return sorted(found.values(), key=lambda source: (-source.priority, source.name))
+
+
+def kinds_of(sources: Sequence[Source]) -> list[str]:
+    """Which classes these are, so that another process can tell whether it has the same."""
+    return [f"{type(source).__module__}.{type(source).__qualname__}" for source in sources]
+
+
+def read_all(
+    files: Sequence[Found], sources: Sequence[Source], options: ImportOptions, grids: Sequence[Grid | None] = ()
+) -> Iterator[Reading]:
+    """Read `files` with the first of `sources` that claims each; files that none claims give an empty reading.
+
+    What of `options` is about sheets is done here, the rest once all sprites are known. grids: those that were
+    recognised in these files; without them, a picture that may be a sheet stays whole and says what is seen in it.
+    """
+    for file, grid in zip_longest(files, grids):
+        source = next((source for source in sources if source.claims(file)), None)
+        yield Reading(file) if source is None else _read(file, source, options, grid)
+
+
+def _read(file: Found, source: Source, options: ImportOptions, grid: Grid | None) -> Reading:
+    reading, seen = Reading(file), tuple[Seen, ...]()
+    try:
+        for item in source.read(file):
+            if isinstance(item, Picture):
+                picture = replace(item, label=item.label or item.tag) if options.tag_classes else item
+                cut = sliced(picture, shown(file.stem), options, grid)
+                if grid is None and options.looks_for_sheets and may_be_sheet(picture):
+                    clear_hidden(picture.rgba)
+                    seen = look(picture.rgba)
+                shapes = (_shape(part, options.shrink) for part in cut)
+                if cut[0] is picture:
+                    reading.shapes.extend(shapes)
+                else:
+                    reading.shapes.extend(replace(shape, cut=True) for shape in shapes)
+                    reading.remarks.append(Remark("cut sheet", _in_words(cut, options)))
+            elif item.group in QUARANTINE_GROUPS:
+                reading.left_out.append(item)
+            else:
+                reading.remarks.append(item)
+    except Refused as refused:
+        return Reading(file, left_out=[Remark(refused.group, refused.reason)])
+    except OSError as error:
+        return Reading(file, left_out=[Remark("no access", no_access(error, "file"))])
+    return replace(reading, seen=seen)
+
+
+def _in_words(cut: Sequence[Picture], options: ImportOptions) -> str:
+    if options.sheets == "packed":
+        return f"cut into {wording.count(len(cut), 'sprite')}"
+    height, width = cut[0].rgba.shape[:2]
+    return f"cut into {wording.count(len(cut), 'tile')} of {width} x {height} pixels"
+
+
+def _shape(picture: Picture, shrink: int) -> Shape:
+    clear_hidden(picture.rgba)
+    rgba = shrunk(picture.rgba, shrink)
+    size = (rgba.shape[1], rgba.shape[0])
+    box = visible_box(rgba)
+    if box is None:
+        return Shape(picture.part, picture.folders, picture.label, size, (0, 0), None, ())
+    left, top, right, bottom = box
+    visible = (right - left, bottom - top)
+    if max(visible) > LARGEST_CANVAS:
+        return Shape(picture.part, picture.folders, picture.label, size, visible, None, ())
+    if max(size) > LARGEST_CANVAS:
+        rgba = rgba[top:bottom, left:right].copy()
+    remarks = tuple(_looked_over(rgba, size, picture.part))
+    return Shape(picture.part, picture.folders, picture.label, size, visible, rgba, remarks)
+
+
+def _looked_over(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[Remark]:
+    """What a person should look at: nothing here is repaired."""
+    width, height = size
+    if min(size) == 1:
+        yield Remark("odd shape", f"only {width} x {height} pixels", part)
+    alpha = rgba[..., 3]
+    soft = int(np.count_nonzero((alpha - np.uint8(1)) < 254))  # 1..254, as 0 wraps around to 255
+    if soft:
+        yield Remark("soft alpha", f"{soft:,} half-transparent pixel{'s' if soft > 1 else ''}", part)
+    scale = native_scale(rgba)
+    if scale > 1:
+        small = f"{rgba.shape[1] // scale} x {rgba.shape[0] // scale}"
+        yield Remark("upscaled", f"looks like a {small} sprite shown at {scale}x", part)
+    elif looks_smooth(rgba):
+        yield Remark("smooth", "shaded like a photo or a smoothed enlargement", part)

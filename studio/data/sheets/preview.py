@@ -1,0 +1,104 @@
+"""A sheet looked at before it is cut: its pixels, the grid that is seen in it, the boxes of packed sprites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.errors import BadInputError
+from studio.core.events import Event, Progress, Rgba
+from studio.data.images.canvas import clear_hidden
+from studio.data.importing import all_sources
+from studio.data.reading.background import in_threads
+from studio.data.reading.finding import find_file, no_access, roots_of
+from studio.data.sheets.cells import Filling
+from studio.data.sheets.grids import Grid, propose_grid
+from studio.data.sheets.slicing import cut_packed, may_be_sheet
+from studio.data.sources.base import Found, Picture, Refused
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sheet:
+    """A picture that may be cut. rgba: uint8 [H, W, 4], colour zeroed under alpha 0. proposed: the grid seen in it."""
+
+    name: str
+    rgba: Rgba
+    filling: Filling
+    proposed: Grid | None
+
+
+def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) -> Generator[Event, None, Sheet]:
+    """Read the sheet that an import of `paths` calls `name`, with or without the part behind '#'.
+
+    grid: the one that the import has recognised; otherwise the likeliest that this picture shows is proposed.
+    Raises BadInputError when it has gone, can't be read, or is taken apart already by what describes it.
+    """
+    return (yield from _beside(lambda: _looked_at(paths, name, grid), "sheet read"))
+
+
+def find_packed(sheet: Sheet, gap: int) -> Generator[Event, None, NDArray[np.int64]]:
+    """The boxes of the sprites that cutting it as a packed one gives, in their order.
+
+    int [n, 4]: left, top, right and bottom, the last two excluded. Raises BadInputError for too many.
+    """
+    return (yield from _beside(lambda: _boxes(sheet, gap), "sprites looked for"))
+
+
+def _beside(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
+    """Do it on a thread of its own: whoever waits can leave at any time."""
+
+    def alone(_: None) -> Iterator[T]:
+        yield work()
+
+    found: list[T] = []
+    with closing(in_threads(alone, [None], threads=1)) as batches:
+        for batch in batches:
+            found += batch
+            yield Progress(len(found), 0, what)
+    return found[0]
+
+
+def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
+    roots = roots_of(paths)
+    file = find_file(roots, name)
+    if file is None and "#" in name:
+        file = find_file(roots, name.rpartition("#")[0])
+    if file is None:
+        raise BadInputError(f"{name!r} has gone since it was read.", "Open its folder again.")
+    picture = _picture(file)
+    clear_hidden(picture.rgba)
+    return Sheet(file.name, picture.rgba, Filling.of(picture.rgba), grid or propose_grid(picture.rgba))
+
+
+def _picture(file: Found) -> Picture:
+    """The one picture in the file."""
+    source = next(source for source in all_sources() if source.claims(file))
+    try:
+        pictures = [item for item in source.read(file) if isinstance(item, Picture)]
+    except Refused as refused:
+        raise BadInputError(f"{file.name!r} can't be read: {refused.reason}.", "Save it anew as PNG.") from None
+    except OSError as error:
+        raise BadInputError(f"{file.name!r}: {no_access(error, 'file')}.", "Check the file and its drive.") from None
+    if len(pictures) == 1 and may_be_sheet(pictures[0]):
+        return pictures[0]
+    title = f"The sprites of {file.name!r} are known: they are frames, or a file beside it describes them."
+    raise BadInputError(title, "There is nothing to cut.")
+
+
+def _boxes(sheet: Sheet, gap: int) -> NDArray[np.int64]:
+    try:
+        pieces = cut_packed(sheet.rgba, gap)
+    except Refused as refused:
+        raise BadInputError(f"{sheet.name!r} {refused.reason}.", "Allow larger gaps, or cut it as a grid.") from None
+    corners = [(piece.left, piece.top, *piece.rgba.shape[1::-1]) for piece in pieces]
+    boxes = np.array(corners, np.int64).reshape(-1, 4)
+    boxes[:, 2:] += boxes[:, :2]
+    return boxes

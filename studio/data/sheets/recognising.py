@@ -1,0 +1,206 @@
+"""Telling strips and sheets of many sprites from whole sprites: by shape, by pixels, and by what all files support.
+
+Each picture is looked at by itself, on reader threads. The files then vote: a size of tiles that many of them show
+decides where one alone could be cut in more than one way, or hardly shows that it is a sheet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Rgba
+from studio.data.images.canvas import LARGE_PICTURE, as_numbers
+from studio.data.options import MOST_IN_SHEET
+from studio.data.sheets.cells import Filling, cells_of
+from studio.data.sheets.grids import Grid, background_of, candidates
+
+_SMALLEST_TILE = 6  # pixels: what is smaller is no sprite, unless somebody says so
+_LONG, _OBLONG = 3.0, 1.9  # sides of a picture, one by the other: hardly any sprite is so long, and few are so oblong
+# Log-odds that a picture of that shape is a sheet, before a pixel is looked at.
+_IF_LONG, _IF_OBLONG, _IF_TOO_LARGE, _IF_LARGE, _IF_SMALL = 0.0, -3.0, 2.0, -2.0, -5.0
+_SMALL, _LARGE = 48, 96  # pixels
+_SQUARE = 1.4  # sides: of a picture that has to be parted in both directions, if in any
+_LITTLE = 0.35  # of what usually goes on from one line to the next
+_SURE = 6.0  # log-odds: from here on a picture is taken for a sheet
+_LIKELY = -1.5  # log-odds: of a grid that is less likely than that, nothing follows
+_ASKED = 0.5  # confidence: where somebody says that there is a grid
+# Where every other row has at most that share of the tiles of the rows between, and there are enough to tell.
+_MOSTLY_EMPTY, _ENOUGH_ROWS, _ENOUGH_TILES, _EMPTY_BY_TURNS = 0.5, 4, 8, 10.0
+_BORDERS, _ENOUGH_BORDERS = 0.15, 20.0  # how much clear borders count between two grids, and from where on no more
+_MOST_SEEN = 12  # grids of a picture that take part in the vote
+_HALF = 3.0  # votes with which a size has half of the support that it can have
+_SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # log-odds at most: of the same tiles, and of tiles as wide or as high
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A grid that a picture may have. sprites: its tiles that are not empty.
+
+    score: log-odds against other grids of the picture. sheet: the same, that it is no whole sprite. strip: it has one
+    row or one column, so that one side of its tiles is that of the picture, which may be larger than it need be.
+    """
+
+    grid: Grid
+    sprites: int
+    score: float
+    sheet: float
+    strip: bool = False
+
+
+def look(rgba: Rgba) -> tuple[Seen, ...]:
+    """The grids that a picture may have, the likeliest first; none for nearly every whole sprite.
+
+    rgba: uint8 [H, W, 4] with colour zeroed under alpha 0.
+    """
+    if not _may_hold_several(rgba):
+        return ()
+    found = []
+    filling, before = Filling.of(rgba), _before_looking(*rgba.shape[:2])
+    for candidate in candidates(rgba):
+        grid = candidate.grid
+        if min(grid.tile_width, grid.tile_height) >= _SMALLEST_TILE:
+            cells = cells_of(grid, filling)
+            if 1 < cells.sprites <= MOST_IN_SHEET:
+                score = round(candidate.score - _by_turns(cells.filled) - _by_turns(cells.filled.T), 2)
+                strip = 1 in (grid.rows(rgba.shape[0]), grid.columns(rgba.shape[1]))
+                found.append(Seen(grid, cells.sprites, score, round(candidate.parted + before, 2), strip))
+    return tuple(sorted(found, key=lambda one: -one.score)[:_MOST_SEEN])
+
+
+def _by_turns(filled: NDArray[np.bool_]) -> float:
+    """What speaks against tiles of which every other row is mostly empty, bool [rows, columns]: two make one."""
+    rows = np.flatnonzero(filled.any(axis=1))
+    few, many = sorted((int(filled[::2].sum()), int(filled[1::2].sum())))
+    if rows[-1] - rows[0] < _ENOUGH_ROWS - 1 or many < _ENOUGH_TILES or few > _MOSTLY_EMPTY * many:
+        return 0.0
+    return (1 - few / many) * _EMPTY_BY_TURNS
+
+
+def _may_hold_several(rgba: Rgba) -> bool:
+    """A quick look, which all pictures get: a long one may, any other has to show borders that part it evenly."""
+    height, width = rgba.shape[:2]
+    long, short = max(height, width), min(height, width)
+    if short < _SMALLEST_TILE or long < 2 * _SMALLEST_TILE:
+        return False
+    if long >= _LONG * short or long > LARGE_PICTURE:
+        return True
+    pixels = as_numbers(rgba)
+    square, loosely = long < _SQUARE * short, long > _SMALL
+    filled = pixels != (background_of(pixels) if loosely else 0)  # a small opaque one is ground, with a pattern
+    if (square or width > height) and not _parted_evenly(pixels.T, filled.T, loosely):
+        return False
+    return not (square or height > width) or _parted_evenly(pixels, filled, loosely)
+
+
+def _parted_evenly(pixels: NDArray[np.uint32], filled: NDArray[np.bool_], loosely: bool) -> bool:
+    """Whether equal parts of a side, or of what can be seen, have borders that nothing goes on across, or right beside.
+
+    pixels: uint32 [n, m], of which bool [n, m] is not background. loosely: a little may go on.
+    """
+    content = np.flatnonzero(filled.any(axis=1))
+    if len(content) < 2:
+        return False
+    inside = slice(content[0], content[-1] + 1)
+    pixels, filled, start, side = pixels[inside], filled[inside], int(content[0]), len(pixels)
+    touching = filled[1:] & filled[:-1]
+    touches = np.count_nonzero(touching, axis=1)
+    if not loosely:
+        return _even_borders(touches == 0, start, side)
+    links = np.count_nonzero((pixels[1:] == pixels[:-1]) & touching, axis=1)
+    return any(_even_borders(count <= _LITTLE * np.quantile(count, 0.75), start, side) for count in (touches, links))
+
+
+def _even_borders(free: NDArray[np.bool_], start: int, side: int) -> bool:
+    """free: bool [n], whether little goes on from one line to the next."""
+    near = free.copy()
+    near[:-1] |= free[1:]
+    near[1:] |= free[:-1]
+    for before, length in ((start, side), (0, len(free) + 1)):
+        for parts in range(2, length // _SMALLEST_TILE + 1):
+            borders = np.arange(1, parts) * length // parts - 1 - before
+            borders = borders[(borders >= 0) & (borders < len(near))]
+            if len(borders) and near[borders].all():
+                return True
+    return False
+
+
+def _before_looking(height: int, width: int) -> float:
+    long, short = max(height, width), min(height, width)
+    if long > LARGE_PICTURE:
+        return _IF_TOO_LARGE
+    if long >= _LONG * short:
+        return _IF_LONG
+    if long >= _OBLONG * short:
+        return _IF_OBLONG
+    return _IF_LARGE if long > _LARGE else _IF_SMALL
+
+
+class _Votes:
+    """What the pictures say that are sheets beyond doubt: how often there are tiles of a size, and of a side."""
+
+    def __init__(self, sure: Iterable[Seen]) -> None:
+        self._tiles: Counter[tuple[int, int, bool]] = Counter()
+        self._sides: Counter[tuple[str, int]] = Counter()
+        for one in sure:
+            self._count(one, 1)
+
+    def support(self, one: Seen, own: Seen | None) -> float:
+        """Log-odds for a grid by all others. own: what its picture has voted for.
+
+        How high a strip is tells nothing of the height of tiles in rows: it is that of a page, maybe.
+        """
+        if own is not None:
+            self._count(own, -1)
+        size = (one.grid.tile_width, one.grid.tile_height)
+        same = self._tiles[*size, False] + (self._tiles[*size, True] if one.strip else 0)
+        side = max(self._sides["width", size[0]], self._sides["height", size[1]])
+        if own is not None:
+            self._count(own, 1)
+        return _SUPPORT * same / (same + _HALF) + _SIDE_SUPPORT * side / (side + _HALF)
+
+    def _count(self, one: Seen, by: int) -> None:
+        width, height = one.grid.tile_width, one.grid.tile_height
+        self._tiles[width, height, one.strip] += by
+        self._sides["width", width] += by
+        self._sides["height", height] += by
+
+
+def elect(seen: Mapping[int, Sequence[Seen]]) -> dict[int, Seen]:
+    """Which pictures are sheets, and the grid of each. seen: what each may be, by the number of its file."""
+    first = {number: one for number, several in seen.items() if (one := _likeliest(several)) is not None}
+    votes = _Votes(first.values())
+    elected = {}
+    for number, several in seen.items():
+        backed = [(one, votes.support(one, first.get(number))) for one in several]
+        if not backed:
+            continue
+        best, support = max(backed, key=lambda pair: pair[0].score + pair[1] + _weight_of_borders(pair[0]))
+        likely, sure = best.score + support - _LIKELY, best.sheet + support
+        if likely >= 0 and sure >= _SURE:
+            confidence = round(1 / (1 + math.exp(-min(likely, sure))), 3)
+            elected[number] = replace(best, grid=replace(best.grid, confidence=confidence))
+    return elected
+
+
+def _weight_of_borders(one: Seen) -> float:
+    """Of two grids with the same support, that with the clearer borders."""
+    return _BORDERS * min(one.sheet, _ENOUGH_BORDERS)
+
+
+def likely(several: Sequence[Seen]) -> Seen | None:
+    """The best grid of a picture of which somebody says that it is a sheet, if one is seen in it."""
+    best = next(iter(several), None)
+    if best is None or best.grid.confidence < _ASKED or best.score < _LIKELY or best.sheet < 0:
+        return None
+    return best
+
+
+def _likeliest(several: Sequence[Seen]) -> Seen | None:
+    """The best grid of a picture that is a sheet beyond doubt."""
+    return several[0] if several and several[0].sheet >= _SURE and several[0].score >= _LIKELY else None

@@ -1,0 +1,223 @@
+"""Cutting sheets that nothing describes: along a grid, or where emptiness parts their sprites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.events import Rgba
+from studio.data.images.canvas import as_numbers, clear_hidden, shrunk
+from studio.data.options import MOST_IN_SHEET, ImportOptions
+from studio.data.sheets.cells import Filling, cells_of
+from studio.data.sheets.grids import Grid, background_of
+from studio.data.sources.base import Picture, Refused
+
+_FEWEST_PIXELS = 6  # of a sprite: fewer are a spark of the sprite beside it, or dirt
+_NEAR = 4  # pixels to the box of the sprite that a spark may belong to
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Piece:
+    """A sprite cut out of a packed sheet. row: counted from 0. left, top: of its box. rgba: uint8 [h, w, 4]."""
+
+    row: int
+    left: int
+    top: int
+    rgba: Rgba
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Parts:
+    """Connected parts of a picture.
+
+    label: int32 [H, W], which part each pixel is of, -1 for none. boxes: int [n, 4]: left, top, right and bottom, the
+    last two excluded. pixels: int [n], how many each has.
+    """
+
+    label: NDArray[np.int32]
+    boxes: Ints
+    pixels: Ints
+
+
+def sliced(picture: Picture, sheet: str, options: ImportOptions, own_grid: Grid | None = None) -> Sequence[Picture]:
+    """The sprites of a picture that is a sheet as `options` have it; else the picture alone.
+
+    sheet: its name for people. own_grid: the one that was recognised in it. Raises Refused for too many sprites.
+    """
+    if options.sheets == "as they are" or not may_be_sheet(picture):
+        return (picture,)
+    clear_hidden(picture.rgba)
+    if options.cuts_each_by_its_own:
+        cut = list(_by_grid(picture.rgba, own_grid)) if own_grid else []
+    elif fits_canvas(picture.rgba, options):
+        return (picture,)
+    else:
+        by_grid = options.sheets == "grid"
+        cut = list(_by_grid(picture.rgba, given_grid(options)) if by_grid else _by_emptiness(picture.rgba, options))
+    if not cut:
+        return (picture,)
+    digits = len(str(1 + max(row for row, _, _ in cut)))  # so that class names sort as the rows lie
+    by_row = options.sheet_classes == "row"
+    return [Picture(rgba, part, (f"{sheet} row {row + 1:0{digits}}" if by_row else sheet,)) for row, part, rgba in cut]
+
+
+def may_be_sheet(picture: Picture) -> bool:
+    """Whether nothing says yet what its sprites are."""
+    return not (picture.part or picture.label)
+
+
+def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:
+    """Whether a picture is a sprite and no sheet, as the canvas that was asked for holds it at its true size.
+
+    rgba: uint8 [H, W, 4], colour zeroed under alpha 0.
+    """
+    return options.size > 0 and max(shrunk(rgba, options.shrink).shape[:2]) <= options.size
+
+
+def _by_grid(rgba: Rgba, grid: Grid) -> Iterator[tuple[int, str, Rgba]]:
+    """Row, part name and pixels of each tile; none where only one tile fits."""
+    if grid.rows(rgba.shape[0]) * grid.columns(rgba.shape[1]) < 2:
+        return
+    for row, column, tile in cut_grid(rgba, grid):
+        yield row, f"r{row + 1} c{column + 1}", tile
+
+
+def _by_emptiness(rgba: Rgba, options: ImportOptions) -> Iterator[tuple[int, str, Rgba]]:
+    """Row, part name and pixels of each sprite; none where there is only one."""
+    pieces = cut_packed(rgba, options.gap)
+    if len(pieces) > 1:
+        yield from ((piece.row, str(number), piece.rgba) for number, piece in enumerate(pieces, 1))
+
+
+def given_grid(options: ImportOptions) -> Grid:
+    """The grid of options that give a tile width."""
+    top = options.margin if options.margin_top < 0 else options.margin_top
+    return Grid(options.tile, options.tile_height or options.tile, options.margin, top, options.spacing)
+
+
+def cut_grid(rgba: Rgba, grid: Grid) -> list[tuple[int, int, Rgba]]:
+    """Row, column (from 0) and a copy of every whole tile of uint8 [H, W, 4] that is not all background.
+
+    Raises Refused for too many.
+    """
+    cells = cells_of(grid, Filling.of(rgba))
+    check_count(cells.sprites)
+    found = []
+    for row, column in np.argwhere(cells.filled).tolist():
+        y, x = int(cells.tops[row]), int(cells.lefts[column])
+        found.append((row, column, rgba[y : y + grid.tile_height, x : x + grid.tile_width].copy()))
+    return found
+
+
+def cut_packed(rgba: Rgba, gap: int) -> list[Piece]:
+    """Every sprite of uint8 [H, W, 4] in reading order, with the background around it and nothing of its neighbours.
+
+    A sprite is what is connected, also diagonally, across up to `gap` pixels of background. Sparks join the sprite that
+    they are near; others are left out. Raises Refused for too many.
+    """
+    pixels = as_numbers(rgba)
+    background = background_of(pixels)
+    parts = _with_sparks(_connected(pixels != background, gap))
+    found = []
+    for row, number in _in_reading_order(parts):
+        left, top, right, bottom = parts.boxes[number].tolist()
+        inside = parts.label[top:bottom, left:right] == number
+        piece = np.where(inside, pixels[top:bottom, left:right], np.uint32(background))
+        found.append(Piece(row, left, top, piece.view(np.uint8).reshape(*piece.shape, 4)))
+    return found
+
+
+def _connected(filled: NDArray[np.bool_], gap: int) -> _Parts:
+    """The connected parts of bool [H, W], numbered in no fixed order."""
+    height, width = filled.shape
+    # Each pixel becomes a block of gap + 1: blocks touch exactly where no more than `gap` pixels lie between.
+    blocks = np.zeros((height + gap, width + gap), bool)
+    rows = np.zeros((height, width + gap), bool)
+    for step in range(gap + 1):
+        rows[:, step : step + width] |= filled
+    for step in range(gap + 1):
+        blocks[step : step + height] |= rows
+    label = _labelled(blocks)[:height, :width]
+    row, start, end = _runs(filled)
+    numbers, label_of = np.unique(label[row, start], return_inverse=True)
+    check_count(len(numbers))
+    renumbered = np.full(int(label.max(initial=-1)) + 2, -1, np.int32)  # its last one stands for -1
+    renumbered[numbers] = np.arange(len(numbers))
+    label = np.where(filled, renumbered[label], -1)
+    boxes = np.tile(np.array([width, height, 0, 0]), (len(numbers), 1))
+    for side, (low, high) in enumerate(((start, end), (row, row + 1))):
+        np.minimum.at(boxes[:, side], label_of, low)
+        np.maximum.at(boxes[:, side + 2], label_of, high)
+    return _Parts(label, boxes, np.bincount(label_of, end - start, len(numbers)).astype(np.int64))
+
+
+def _runs(filled: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
+    """Row, first column and the column behind the last of every row of filled pixels, in reading order."""
+    steps = np.diff(np.pad(filled, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    row, start = np.nonzero(steps == 1)
+    return row, start, np.nonzero(steps == -1)[1]
+
+
+def _labelled(filled: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """int32 [H, W]: the same number for all pixels that are connected, also diagonally, and -1 where nothing is."""
+    row, start, end = _runs(filled)
+    line = filled.shape[1] + 2  # longer than a row, so that runs of other rows are never near
+    first = np.searchsorted(row * line + end, (row + 1) * line + start, "left")
+    last = np.searchsorted(row * line + start, (row + 1) * line + end, "right")
+    count = np.maximum(last - first, 0)
+    above = np.repeat(np.arange(len(row)), count)
+    below = np.arange(len(above)) - np.repeat(np.cumsum(count) - count - first, count)
+    parent = np.arange(len(row), dtype=np.int32)
+    while ((one := parent[above]) != (other := parent[below])).any():
+        np.minimum.at(parent, np.maximum(one, other), np.minimum(one, other))
+        while (parent != parent[parent]).any():
+            parent = parent[parent]
+    label = np.full(filled.shape, -1, np.int32)
+    label[filled] = np.repeat(parent, end - start)
+    return label
+
+
+def _with_sparks(parts: _Parts) -> _Parts:
+    """Without parts of a few pixels: the near sprite takes them in, or they are gone, with an empty box."""
+    small = parts.pixels < _FEWEST_PIXELS
+    large = np.flatnonzero(~small)
+    if not small.any() or not len(large):
+        return parts
+    becomes = np.arange(len(small))
+    boxes = parts.boxes.copy()
+    boxes[small] = 0
+    for number in np.flatnonzero(small):
+        left, top, right, bottom = parts.boxes[number]
+        others = parts.boxes[large]
+        apart = np.maximum(others[:, :2] - (right, bottom), (left, top) - others[:, 2:]).max(axis=1)
+        nearest = int(apart.argmin())
+        becomes[number] = large[nearest] if apart[nearest] <= _NEAR else -1
+        if becomes[number] >= 0:
+            box = boxes[becomes[number]]
+            box[:2], box[2:] = np.minimum(box[:2], (left, top)), np.maximum(box[2:], (right, bottom))
+    label = np.where(parts.label >= 0, becomes[parts.label], -1)
+    return _Parts(label, boxes, np.where(small, 0, parts.pixels))
+
+
+def _in_reading_order(parts: _Parts) -> Iterator[tuple[int, int]]:
+    """Row and number of each part: a row are those whose middle is above the bottom of its highest one."""
+    rows: list[list[int]] = []
+    for number in np.lexsort((-parts.boxes[:, 3], parts.boxes[:, 1])).tolist():
+        if not parts.pixels[number]:
+            continue
+        if not rows or parts.boxes[number, [1, 3]].mean() >= parts.boxes[rows[-1][0], 3]:
+            rows.append([])
+        rows[-1].append(number)
+    for row, numbers in enumerate(rows):
+        yield from ((row, number) for number in sorted(numbers, key=parts.boxes[:, 0].__getitem__))
+
+
+def check_count(count: int) -> None:
+    """Raises Refused for more sprites than are taken of one sheet."""
+    if count > MOST_IN_SHEET:
+        raise Refused("refused", f"would be cut into {count:,} sprites: at most {MOST_IN_SHEET:,} are taken")

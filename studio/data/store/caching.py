@@ -1,0 +1,120 @@
+"""Imports kept packed, so that opening the same unchanged folder again takes no reading."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import astuple, replace
+from pathlib import Path
+
+import PIL
+
+from studio.core.config import settings_of
+from studio.core.errors import BadInputError
+from studio.data.arranging import Arranged, Twin
+from studio.data.options import FoundSheet, Quarantined, ReadOptions
+from studio.data.reading.finding import Root
+from studio.data.sheets.grids import Grid
+from studio.data.sources.base import Found
+from studio.data.store import packed
+
+_VERSION = 6  # to be raised when the same files would be imported differently
+_MOST_ENTRIES = 20
+_MOST_BYTES = 2 << 30  # of all entries but the newest, whose sprites may be mapped from it
+_LOOK_EVERY = 4096  # files
+_NAME = "import-*.safetensors"
+
+
+def entry_for(
+    folder: Path,
+    roots: Sequence[Root],
+    files: Sequence[Found],
+    problems: Sequence[Quarantined],
+    options: ReadOptions,
+    sources: Sequence[str],
+) -> Generator[int, None, Path]:
+    """Where the import of exactly these files, read with these options, is kept, whether it is there or not.
+
+    Yields now and then how many files were looked at.
+    """
+    reading = {item.name: getattr(options, item.name) for item in settings_of(ReadOptions)}
+    about = [_VERSION, PIL.__version__, reading, [str(root.path) for root in roots], list(sources)]
+    digest = hashlib.sha256(json.dumps(about).encode())
+    for number, file in enumerate(files):
+        if not number % _LOOK_EVERY:
+            yield number
+        inside = f"\0{file.name}\0{file.member.entry}" if file.member else ""
+        about_file = f"{file.where}\0{file.size}\0{file.mtime_ns}{inside}\n"
+        digest.update(about_file.encode("utf-8", "surrogatepass"))
+    for problem in problems:
+        digest.update(f"{problem.name}\0{problem.reason}\n".encode("utf-8", "surrogatepass"))
+    return folder / f"import-{digest.hexdigest()[:32]}.safetensors"
+
+
+def recalling(entry: Path) -> Generator[int, None, Arranged | None]:
+    """The import that is kept there; None when there is none or it is damaged. Yields how many sprites were checked."""
+    try:
+        sprites, extra = yield from packed.loading(entry)
+        sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
+        quarantine, notes = (tuple(_listed(extra[key])) for key in ("quarantine", "notes"))
+        twins = tuple(_twins(extra["twins"]))
+        sheets = tuple(FoundSheet(str(name), Grid(*grid), int(count)) for name, grid, count in extra["sheets"])
+        arranged = Arranged(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), twins, sheets)
+    except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(entry)  # the newest ones are kept
+    return arranged
+
+
+def storing(entry: Path, arranged: Arranged) -> Generator[int, None, Arranged]:
+    """Keep an import and drop the oldest ones beyond the bounds. Yields how many sprites are done. Raises OSError.
+
+    Returns the import with its sprites mapped from there if they are many: what they took elsewhere comes free.
+    """
+    extra = {
+        "sizes": [[width, height, count] for (width, height), count in arranged.sizes.items()],
+        "quarantine": [_row(item) for item in arranged.quarantine],
+        "notes": [_row(item) for item in arranged.notes],
+        "sheets": [[sheet.name, astuple(sheet.grid), sheet.sprites] for sheet in arranged.sheets],
+        "proposed_size": arranged.proposed_size,
+        "twins": [[_row(twin.item), twin.first, twin.class_name, twin.numbers] for twin in arranged.twins],
+    }
+    yield from packed.saving(arranged.sprites, entry, extra)
+    _tidy(entry)
+    return replace(arranged, sprites=packed.reopened(arranged.sprites, entry))
+
+
+def _row(item: Quarantined) -> list[str]:
+    return [item.name, item.reason, item.group, str(item.path or "")]
+
+
+def _listed(rows: Sequence[Sequence[str]]) -> Iterator[Quarantined]:
+    for name, reason, group, path in rows:
+        yield Quarantined(name, reason, group, Path(path) if path else None)
+
+
+def _twins(rows: Sequence[tuple[Sequence[str], int, str, Sequence[float]]]) -> Iterator[Twin]:
+    items = _listed([item for item, *_ in rows])
+    for item, (_, first, class_name, numbers) in zip(items, rows, strict=True):
+        yield Twin(item, first, class_name, tuple(numbers))
+
+
+def _tidy(newest: Path) -> None:
+    """Keep the newest entry and of the others those that were used last; another studio may be doing the same."""
+    entries: list[tuple[float, int, Path]] = []
+    for path in newest.parent.glob(_NAME):
+        with contextlib.suppress(OSError):
+            about = path.stat()
+            entries.append((about.st_mtime, about.st_size, path))
+    total = number = 0
+    for _, size, path in sorted(entries, reverse=True):
+        if path == newest:
+            continue
+        number, total = number + 1, total + size
+        if number >= _MOST_ENTRIES or total > _MOST_BYTES:
+            with contextlib.suppress(OSError):
+                path.unlink()

@@ -1,0 +1,310 @@
+"""`Sprites` in one file: safetensors, with the texts beside the arrays and a checksum over all of it.
+
+A run folder keeps its data like this, and so does the cache of imports. A file is never written to again once it is
+there, so that a large one can be mapped, and linked to, instead of being read and copied. Texts are lines of JSON, each
+so short that reading one holds nobody up, a million names or not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.errors import BadInputError
+from studio.core.files import atomic_path
+from studio.core.generators import returned
+from studio.data.sprites import Sprites, Stored
+from studio.data.store import scratch
+
+# The second format has no groups, the first has its texts in the header, too, which has its bounds.
+_FORMAT, _SECOND_FORMAT, _FIRST_FORMAT = "sprites 3", "sprites 2", "sprites 1"
+_LONGEST_HEADER = 100_000_000  # bytes; safetensors' own bound
+_LARGEST_SIDE = 4096
+_SLICE = 32 << 20  # bytes that are written at a time
+_BYTES = {"U8": 1, "F32": 4, "I64": 8}
+
+
+def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> None:
+    """Write `sprites` to `path` through a temporary file, with `extra` (anything JSON) beside them. Raises OSError."""
+    for _ in saving(sprites, path, extra):
+        pass
+
+
+def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> Generator[int, None, None]:
+    """What `save` does, in slices: yields how many sprites have been hashed, then written. Close it to give up."""
+    if sprites.rgba.nbytes > scratch.IN_MEMORY:
+        scratch.check_room(scratch.usable(path.parent), sprites.rgba.nbytes)
+    yield from sprites.hashing()
+    texts = b"".join(lines_of(sprites, extra or {}))
+    arrays = {
+        "labels": ("I64", sprites.labels.shape, sprites.labels.nbytes),
+        "groups": ("I64", sprites.groups.shape, sprites.groups.nbytes),
+        "targets": ("F32", sprites.targets.shape, sprites.targets.nbytes),
+        "rgba": ("U8", sprites.rgba.shape, sprites.rgba.nbytes),
+        "texts": ("U8", (len(texts),), len(texts)),
+    }
+    about = {"format": _FORMAT, "fingerprint": sprites.fingerprint, "groups": _hash_of_groups(sprites)}
+    about["sha256"] = _checksum(sprites, texts)
+    step = max(1, _SLICE // max(1, sprites.rgba[:1].nbytes))
+    with atomic_path(path) as temporary:
+        with temporary.open("wb") as stream:
+            stream.write(_made_header(about, arrays))
+            stream.write(np.ascontiguousarray(sprites.labels).data)
+            stream.write(np.ascontiguousarray(sprites.groups).data)
+            stream.write(np.ascontiguousarray(sprites.targets).tobytes())
+            for start in range(0, len(sprites), step):
+                stream.write(np.ascontiguousarray(sprites.rgba[start : start + step]).data)
+                yield min(start + step, len(sprites))
+            stream.write(texts)
+        yield len(sprites)
+
+
+def keeping(sprites: Sprites, path: Path) -> Generator[int, None, None]:
+    """Like `saving`; sprites that are mapped from a packed file get another name of that file, which takes no room.
+
+    Where there can be none, on another drive, or where their groups are others by now, they are copied in slices.
+    """
+    if sprites.stored is not None:
+        with contextlib.suppress(OSError, Damaged):
+            with sprites.stored.path.open("rb") as stream:
+                about = _header(_contents(stream))[1]
+            if (about.get("fingerprint"), about.get("groups")) == (sprites.fingerprint, _hash_of_groups(sprites)):
+                os.link(sprites.stored.path, path)
+                return
+    yield from saving(sprites, path)
+
+
+def reopened(sprites: Sprites, path: Path) -> Sprites:
+    """Sprites that were just saved to `path`, mapped from there if they are many. Raises OSError."""
+    if sprites.rgba.nbytes <= scratch.IN_MEMORY:
+        return sprites
+    with path.open("rb") as stream:
+        data = _contents(stream)
+    header, _, body = _header(data)
+    rgba, start = _array(data, body, header.get("rgba"), "U8", 4)
+    return sprites.moved_to(rgba, Stored(path, start))
+
+
+def load(path: Path) -> Sprites:
+    """Read what `save` wrote. Raises BadInputError when the file is missing, damaged or lies about itself."""
+    return load_with_extra(path)[0]
+
+
+def load_with_extra(path: Path) -> tuple[Sprites, dict[str, Any]]:
+    """The sprites and the `extra` that was saved with them. Raises BadInputError as `load` does."""
+    return returned(loading(path))
+
+
+def loading(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:
+    """What `load_with_extra` does, in slices: yields how many sprites have been checked. Large files are mapped."""
+    try:
+        with path.open("rb", buffering=0) as stream:
+            data = _contents(stream)
+    except OSError as error:
+        title = f"The sprites in {path.name!r} can't be read: {error.strerror or error}."
+        raise BadInputError(title, "Import them again from their folder.") from None
+    try:
+        return (yield from _parse(data, path))
+    except Damaged as damage:
+        title = f"{path.name!r} is damaged: {damage}."
+        raise BadInputError(title, "Import the sprites again from their folder.") from None
+
+
+def _contents(stream: BinaryIO) -> NDArray[np.uint8]:
+    """The whole file as uint8 [bytes]: mapped when it is large, else in memory that the sprites can be a view of."""
+    size = os.fstat(stream.fileno()).st_size
+    if size > scratch.IN_MEMORY:
+        return scratch.mapped(stream, 0, size)
+    data = np.empty(size, np.uint8)
+    filled = 0
+    while filled < len(data) and (count := stream.readinto(data[filled:].data)):  # type: ignore[attr-defined]
+        filled += count
+    return data[:filled]
+
+
+def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:
+    header, about, body = _header(data)
+    labels = _array(data, body, header.get("labels"), "I64", 1)[0].view(np.int64).copy()
+    rgba, start = _array(data, body, header.get("rgba"), "U8", 4)
+    size = rgba.shape[1]
+    if not 0 < size <= _LARGEST_SIDE or rgba.shape != (len(labels), size, size, 4):
+        raise Damaged("its pixels have the wrong shape")
+    if about["format"] == _FIRST_FORMAT:
+        texts, hashed = first_texts(about)
+    else:
+        hashed = _array(data, body, header.get("texts"), "U8", 1)[0].tobytes()
+        texts = texts_in(hashed)
+    groups = np.zeros(0, np.int64)
+    if about["format"] == _FORMAT:
+        groups = _array(data, body, header.get("groups"), "I64", 1)[0].view(np.int64).copy()
+    targets = np.zeros((len(labels), 0), np.float32)
+    if texts.target_names:
+        targets = _array(data, body, header.get("targets"), "F32", 2)[0].view(np.float32).copy()
+    stored = Stored(path, start) if len(data) > scratch.IN_MEMORY else None
+    sprites = _made(rgba, labels, targets, groups, texts, stored)
+    yield from sprites.hashing()
+    if about.get("sha256") != _checksum(sprites, hashed, with_groups=about["format"] == _FORMAT):
+        raise Damaged("its checksum is wrong")
+    return sprites, texts.extra
+
+
+def _made(
+    rgba: NDArray[np.uint8], labels: NDArray[np.int64], targets: NDArray[np.float32], groups: NDArray[np.int64],
+    texts: Texts, stored: Stored | None,
+) -> Sprites:  # fmt: skip
+    in_range = not len(labels) or 0 <= labels.min() <= labels.max() < len(texts.class_names)
+    if len(texts.names) != len(labels) or not in_range:
+        raise Damaged("its names, classes and sprites don't match each other")
+    if len(groups) not in (0, len(labels)):
+        raise Damaged("its groups don't match its sprites")
+    if targets.shape != (len(labels), len(texts.target_names)):
+        raise Damaged("its numbers don't match its sprites")
+    names, class_names, target_names = tuple(texts.names), tuple(texts.class_names), tuple(texts.target_names)
+    return Sprites(rgba, labels, class_names, names, texts.title, targets, target_names, stored, groups=groups)
+
+
+def _made_header(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], int]]) -> bytes:
+    """A safetensors header, filled up so that the arrays begin at a multiple of eight bytes."""
+    header: dict[str, Any] = {"__metadata__": about}
+    start = 0
+    for name, (kind, shape, length) in arrays.items():
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": (start, start + length)}
+        start += length
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text
+
+
+def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], int]:
+    """The header of a safetensors file, what it says of it, and where the arrays begin. Eight bytes count it."""
+    length = int.from_bytes(data[:8].tobytes(), "little")
+    if len(data) < 8 or length > min(_LONGEST_HEADER, len(data) - 8):
+        raise Damaged("it is cut off")
+    try:
+        header = json.loads(data[8 : 8 + length].tobytes())
+    except (ValueError, RecursionError):
+        raise Damaged("its header can't be read") from None
+    about = header.get("__metadata__") if isinstance(header, dict) else None
+    if (
+        not isinstance(about, dict)
+        or not all(isinstance(text, str) for text in about.values())
+        or "format" not in about
+    ):
+        raise Damaged("it holds no sprites")
+    if about["format"] not in (_FORMAT, _SECOND_FORMAT, _FIRST_FORMAT):
+        raise Damaged("it was written by another version of the studio")
+    return header, about, 8 + length
+
+
+def _array(data: NDArray[np.uint8], body: int, about: Any, kind: str, dimensions: int) -> tuple[NDArray[np.uint8], int]:
+    """The bytes of one array as uint8 in its shape, the last axis in bytes, a view, and its start.
+
+    Nothing that the header says of it is believed: kind, shape and place must agree with each other and with the file.
+    """
+    about = about if isinstance(about, dict) else {}
+    shape, place = about.get("shape"), about.get("data_offsets")
+    if about.get("dtype") != kind or not _whole_numbers(shape, dimensions) or not _whole_numbers(place, 2):
+        raise Damaged("its arrays are not those of sprites")
+    sizes = [*shape[:-1], shape[-1] * _BYTES[kind]]
+    if place[1] - place[0] != math.prod(sizes) or body + place[1] > len(data):
+        raise Damaged("its contents don't match its header")
+    return data[body + place[0] : body + place[1]].reshape(sizes), body + place[0]
+
+
+def _whole_numbers(values: object, count: int) -> bool:
+    return isinstance(values, list) and len(values) == count and all(type(n) is int and 0 <= n < 2**40 for n in values)
+
+
+def _checksum(sprites: Sprites, texts: bytes, *, with_groups: bool = True) -> str:
+    """Over every text, the groups where they are kept and, through the fingerprint, every pixel, label and target."""
+    digest = hashlib.sha256(sprites.fingerprint.encode())
+    digest.update(texts)
+    if with_groups:
+        digest.update(_hash_of_groups(sprites).encode())
+    return digest.hexdigest()
+
+
+def _hash_of_groups(sprites: Sprites) -> str:
+    return hashlib.sha256(np.ascontiguousarray(sprites.groups).data).hexdigest()
+
+
+_A_LINE = 4096  # entries of a list
+_PARTS = ("title", "class_names", "names")
+_EXTRA = "extra."
+
+
+class Damaged(Exception):  # noqa: N818
+    """Why the bytes of a packed file are not what was written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """What a packed file holds beside its arrays; `extra` is whatever was saved with the sprites."""
+
+    title: str
+    class_names: list[str]
+    names: list[str]
+    target_names: list[str]
+    extra: dict[str, Any]
+
+
+def lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
+    """Every text as lines [key, value] of JSON; a list goes over as many lines as it needs."""
+    texts: dict[str, Any] = {"title": sprites.title, "class_names": sprites.class_names, "names": sprites.names}
+    texts["target_names"] = sprites.target_names
+    for key, value in {**texts, **{_EXTRA + name: value for name, value in extra.items()}}.items():
+        for piece in _pieces(value) if isinstance(value, list | tuple) else (value,):
+            yield json.dumps([key, piece]).encode() + b"\n"
+
+
+def texts_in(lines: bytes) -> Texts:
+    """What `lines_of` gave. Raises Damaged."""
+    found: dict[str, Any] = {}
+    try:
+        for line in lines.split(b"\n")[:-1]:
+            key, value = json.loads(line)
+            if isinstance(value, list) and isinstance(found.setdefault(key, []), list):
+                found[key] += value
+            else:
+                found[key] = value
+    except (ValueError, TypeError, RecursionError):
+        raise Damaged("its names can't be read") from None
+    extra = {key.removeprefix(_EXTRA): value for key, value in found.items() if key.startswith(_EXTRA)}
+    return _checked([*(found.get(key) for key in (*_PARTS, "target_names")), extra])
+
+
+def first_texts(about: Mapping[str, str]) -> tuple[Texts, bytes]:
+    """The texts of a file of the first format, which are in its header, and what is hashed of them. Raises Damaged."""
+    known = {key: about.get(key, "") for key in ("format", *_PARTS, "extra")}
+    try:
+        values = [json.loads(known[key]) for key in (*_PARTS, "extra")]
+    except (ValueError, RecursionError):
+        raise Damaged("its names can't be read") from None
+    return _checked([*values[:-1], [], values[-1]]), json.dumps(sorted(known.items())).encode()
+
+
+def _checked(values: list[Any]) -> Texts:
+    title, class_names, names, target_names, extra = values
+    all_texts = all(map(_all_texts, (class_names, names, target_names)))
+    if not (isinstance(title, str) and all_texts and isinstance(extra, dict)):
+        raise Damaged("its names are not texts")
+    return Texts(title, class_names, names, target_names, extra)
+
+
+def _pieces(values: list[Any] | tuple[Any, ...]) -> Iterator[list[Any] | tuple[Any, ...]]:
+    """Parts that are short enough for a line; one that is empty where there is nothing."""
+    return (values[start : start + _A_LINE] for start in range(0, max(1, len(values)), _A_LINE))
+
+
+def _all_texts(values: object) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)

@@ -1,0 +1,1 @@
+"""How good a model is: features, scores, copies, outliers, and the advice that follows from figures."""

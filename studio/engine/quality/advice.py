@@ -1,0 +1,167 @@
+"""What the figures of a training say of going on: whether it still improves, is good enough, or starts to copy.
+
+No torch here: a run that is read back gets the same advice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from studio.core.events import Advised, Events, QualityMeasured, Validated
+from studio.core.wording import figure, number, percent
+from studio.engine.runs.history import History
+
+COPY_MARGIN = 0.1  # of the new sprites: with so many more copies than real sprites have, it is no chance any more
+_MUSH = 1.0  # KID, of 8 at most, from which sprites are like none: noise of 24 grey levels on real ones has a half
+_FEWEST = 3  # measurements before a word is said
+_PATIENCE = 4  # measurements that bring no gain, before it is said that none comes
+_LONG = 1.5  # and, as figures on held-out sprites are found more often: until that many times the steps of the best
+
+# Figures on held-out sprites that advice goes by: what to say while one rises, and when it rises no more.
+_FIGURES = {
+    "accuracy": (
+        "More and more held-out sprites are named right.",
+        "No more held-out sprites have been named right than the {value} of step {step}.",
+    ),
+    "r2": (
+        "The predictions for held-out sprites still come nearer to their true numbers.",
+        "The predictions for held-out sprites have come no nearer to their true numbers since step {step}.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The figures of one `QualityMeasured`."""
+
+    step: int
+    figures: Mapping[str, float]
+
+    @property
+    def kid(self) -> float:
+        return self.figures["kid"]
+
+    @property
+    def copies_much(self) -> bool:
+        """Whether there are more copies than among real sprites."""
+        return "copies" in self.figures and self.figures["copies"] > self.figures["copies_real"] + COPY_MARGIN
+
+    @property
+    def looks_real(self) -> bool:
+        """Whether the distance is that of real sprites, as far as that can be told.
+
+        Theirs lies below 0 where held-out sprites have their like among those learnt from; new ones follow them there.
+        """
+        return self.kid <= self.figures["kid_real"] + self.figures["kid_error"]
+
+
+def advised(events: Events, past: History) -> Events:
+    """Hand on a training's events and, whenever a measurement changes what is to be said, say it.
+
+    past: what was measured before the run was resumed.
+    """
+    measured, said = measurements(past), advice_on(past)
+    curves = {name: figure_curve(past, name) for name in _FIGURES}
+    for event in events:
+        yield event
+        found = None
+        if isinstance(event, QualityMeasured):
+            measured.append(Measurement(event.step, event.figures))
+            found = advice(measured)
+        elif isinstance(event, Validated):
+            for name in _FIGURES.keys() & event.metrics.keys():
+                curves[name].append((event.step, event.metrics[name]))
+                found = advice_by_figure(name, curves[name])
+        if found is not None and (said is None or _differ(found, said)):
+            said = found
+            yield found
+
+
+def advice_on(history: History) -> Advised | None:
+    """What the curves of a run say."""
+    found = [advice_by_figure(name, figure_curve(history, name)) for name in _FIGURES]
+    return next(filter(None, [advice(measurements(history)), *found]), None)
+
+
+def measurements(history: History) -> list[Measurement]:
+    """What a run has measured so far."""
+    if "kid" not in history.quality:
+        return []
+    at_step = [dict[str, float]() for _ in history.quality["kid"].steps]
+    steps = history.quality["kid"].steps.tolist()
+    for name, curve in history.quality.items():
+        for step, value in zip(curve.steps.tolist(), curve.values.tolist(), strict=True):
+            at_step[steps.index(step)][name] = value
+    return [Measurement(step, figures) for step, figures in zip(steps, at_step, strict=True)]
+
+
+def advice(measured: Sequence[Measurement]) -> Advised | None:
+    """What all measurements so far say; None when they are too few."""
+    if len(measured) < _FEWEST:
+        return None
+    last, before, best = measured[-1], measured[:-_PATIENCE], best_step(measured)
+    if last.copies_much and measured[-2].copies_much:
+        share, own = percent(last.figures["copies"]), percent(last.figures["copies_real"])
+        why = f"{share} of the new sprites are copies of yours; by chance {own} would be."
+        return Advised(last.step, "copying", why, best)
+    if last.looks_real and measured[-2].looks_real:
+        return Advised(last.step, "good enough", "New sprites are as near to yours as yours are to each other.", best)
+    if before:
+        lowest = min(before, key=_distance)
+        if min(map(_distance, measured[-_PATIENCE:])) > lowest.kid - lowest.figures["kid_error"] / 2:
+            why = f"New sprites have come no nearer to yours since step {number(lowest.step)}."
+            return Advised(last.step, "good enough", why, best)
+    return Advised(last.step, "improving", "New sprites still come nearer to yours.", best)
+
+
+def figure_curve(history: History, name: str) -> list[tuple[int, float]]:
+    """Steps and values of a figure on held-out sprites, of a run that has it."""
+    curve = history.validation.get(name)
+    return [] if curve is None else list(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
+
+
+def advice_by_figure(name: str, curve: Sequence[tuple[int, float]]) -> Advised | None:
+    """What a figure on held-out sprites says that is the better the higher it is; None when it was found too seldom."""
+    if len(curve) < _FEWEST:
+        return None
+    step, _ = curve[-1]
+    best, value = max(curve, key=lambda pair: pair[1])  # the first of equals
+    rising, risen = _FIGURES[name]
+    if sum(later > best for later, _ in curve) >= _PATIENCE and step >= _LONG * best:
+        return Advised(step, "good enough", risen.format(value=figure(name, value), step=number(best)), best)
+    return Advised(step, "improving", rising, best)
+
+
+def best_step(measured: Sequence[Measurement]) -> int:
+    """The newest of the steps that are as good as the best one, as far as that can be told, and that do not copy.
+
+    Where all that are like anything copy, the one that copies least.
+    """
+    original = _original(measured)
+    lowest = min(original, key=_distance)
+    return max(one.step for one in original if one.kid <= lowest.kid + lowest.figures["kid_error"])
+
+
+def lowest_step(measured: Sequence[Measurement]) -> int:
+    """The step of the lowest distance: the one that others must come near to, to be as good as the best one."""
+    return min(_original(measured), key=_distance).step
+
+
+def _original(measured: Sequence[Measurement]) -> Sequence[Measurement]:
+    """Those that do not copy or, where all do, the one that copies least. Mush copies nothing, and is not asked for."""
+    alike = [one for one in measured if one.kid < _MUSH] or measured
+    return [one for one in alike if not one.copies_much] or [min(alike, key=_copies)]
+
+
+def _distance(measured: Measurement) -> float:
+    return measured.kid
+
+
+def _copies(measured: Measurement) -> float:
+    return measured.figures["copies"]
+
+
+def _differ(one: Advised, other: Advised) -> bool:
+    """Whether to say it again: a best step that moves along with improving is no news."""
+    return one.verdict != other.verdict or (one.verdict != "improving" and one.best_step != other.best_step)

@@ -1,0 +1,219 @@
+"""How good a generator's sprites are while it trains, measured in slices so short that training hardly waits."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from studio.core.events import Event, Events, Halted, Progress, QualityMeasured, Rgba
+from studio.data.sprites import Sprites
+from studio.engine.batches import at_most
+from studio.engine.generate import GenerateSettings, draw
+from studio.engine.holding import until_written
+from studio.engine.model import Control
+from studio.engine.pace import Paced, Stopwatch
+from studio.engine.quality.copies import look_for_copies
+from studio.engine.quality.evaluate import FEWEST, classes_to_draw
+from studio.engine.quality.features import SpriteFeatures, features_of
+from studio.engine.quality.scores import Features, kid
+from studio.engine.runs.checkpoints import add_metrics
+from studio.engine.split import Indices, halves
+from studio.engine.training import Training
+
+COUNT = 128  # sprites a measurement
+MOST_SEEN = 4096  # real sprites a distance is taken from: more make it no steadier, and its matrices have their square
+SHARE = 0.05  # of the run's time, all in all
+LEARNING_SHARE = 0.2  # at the beginning, so that there is something to measure with early on
+APART_SHARE = 0.01  # of the run's time, at least, between a checkpoint and one that is saved only to be measured
+REST_S = 300.0  # before measuring is tried again on a device that had no room for it
+_WHAT = "measurements of new sprites"
+_WARM_UP = 20  # slices of learning to see that take longer than all others
+_FORESIGHT = 30  # slices after which it is known how long the others take
+
+
+class QualityMeter:
+    """Measures new sprites of a training over and over; a recipe that draws none is never measured.
+
+    The models that are measured are those of checkpoints, so that the best one can be had back.
+    """
+
+    def __init__(self, training: Training, control: Control, clock: Stopwatch) -> None:
+        self._training, self._control, self._clock = training, control, clock
+        self._start_s = clock.now_s()
+        self._spent_s = 0.0
+        self._warm_up_s = 0.0  # of them, on the first slices
+        self._learnt_s = 0.0  # of them, learning to see
+        self._ready_s = 0.0  # when measuring began
+        self._measured_step = -1
+        self._is_learning = True  # to see
+        self._is_waiting = False  # for a checkpoint
+        self._rest_until_s = 0.0  # after the device had no room for measuring
+        self._yardstick: _Yardstick | None = None
+        self._slices: Events | None = None
+        if training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST:
+            self._slices = self._measure_on_and_on()
+
+    def advance(self) -> Events:
+        """Work on for about as long as a training step takes, if its share of the time allows that.
+
+        Yields QualityMeasured when a measurement is done, Halted when it can't be written.
+        """
+        if self._slices is None or not self._is_affordable():
+            return
+        start_s = self._clock.now_s()
+        event = next(self._slices)
+        while isinstance(event, Halted):
+            yield event
+            event = next(self._slices)
+        self._spent_s += self._clock.now_s() - start_s
+        if isinstance(event, QualityMeasured):
+            yield event
+        elif isinstance(event, Progress) and self._is_learning and self._is_hopeless(event):
+            self._slices = None
+
+    def wants_checkpoint(self, saving: Paced) -> bool:
+        """Whether to save one now to measure it; else the next that is due will do. A fast disk is not to be worn."""
+        if not self._is_waiting or not self._is_affordable():
+            return False
+        return saving.affordable() and saving.idle_s() >= APART_SHARE * self._training.planned_s()
+
+    def finish(self) -> Events:
+        """Measure the model of the run's end, if it can be measured: yields Progress and QualityMeasured.
+
+        Gives way, without a measurement, as soon as `control.stop` is set.
+        """
+        if self._yardstick is not None and self._measured_step != self._training.step:
+            with self._training.left_out_if_full(_WHAT):
+                for event in self._measure(self._yardstick):
+                    if self._control.stop:
+                        return
+                    yield event
+
+    def close(self) -> None:
+        """Measure no more. The slices hold this meter as it holds them: the training would stay in memory."""
+        self._slices = None
+
+    def _is_hopeless(self, learning: Progress) -> bool:
+        """Whether so short a run would end before anything is measured."""
+        if learning.done == _WARM_UP:
+            self._warm_up_s = self._spent_s
+        if learning.done != _FORESIGHT:
+            return False
+        slice_s = (self._spent_s - self._warm_up_s) / (_FORESIGHT - _WARM_UP)
+        return self._spent_s + slice_s * (learning.total - learning.done) > self._allowance_s()
+
+    def _is_affordable(self) -> bool:
+        now_s, allowance_s = self._clock.now_s(), self._allowance_s()
+        if now_s < self._rest_until_s:
+            return False
+        if self._yardstick is None:
+            return self._spent_s <= min(allowance_s, LEARNING_SHARE * (now_s - self._start_s))
+        left_s = max(1.0, self._training.planned_s() - self._ready_s)
+        share = (allowance_s - self._learnt_s) / left_s
+        return self._spent_s - self._learnt_s <= share * (now_s - self._ready_s)
+
+    def _allowance_s(self) -> float:
+        return SHARE * (self._training.planned_s() - self._start_s)
+
+    def _measure_on_and_on(self) -> Events:
+        """Measure while the device has room for it; where it has none, try again after a while."""
+        while True:
+            with self._training.left_out_if_full(_WHAT):
+                yield from self._measure_each_checkpoint()
+            self._training.measuring_step = None
+            self._rest_until_s = self._clock.now_s() + REST_S
+            yield Progress(0, 1, "waiting for room")
+
+    def _measure_each_checkpoint(self) -> Events:
+        training = self._training
+        if self._yardstick is None:
+            features = yield from features_of(training.train_sample, training.device, training.precision)
+            self._is_learning = False
+            self._yardstick = yield from _make_yardstick(training, features)
+            self._learnt_s, self._ready_s = self._spent_s, self._clock.now_s()
+        while True:
+            self._is_waiting = True
+            while training.saved_step != training.step:
+                yield Progress(0, 2, "waiting for the checkpoint")
+            self._is_waiting = False
+            yield from self._measure(self._yardstick)
+
+    def _measure(self, yardstick: _Yardstick) -> Events:
+        """Draw and judge: yields Progress after each slice, then QualityMeasured.
+
+        Sprites are drawn as users get them, always of the same classes and noise, from the weights as they are now.
+        """
+        training = self._training
+        model = training.model()
+        training.measuring_step = model.step
+        model = dataclasses.replace(model, network=copy.deepcopy(model.network))
+        labels = classes_to_draw(training.train_sample, COUNT, seed=0)
+        new = yield from draw(model, labels, GenerateSettings())
+        figures = yield from yardstick.judge(new)
+        measured = QualityMeasured(model.step, figures, yardstick.against)
+        yield from until_written(self._control, _keep, training, measured)
+        training.measuring_step = None
+        self._measured_step = model.step
+        yield measured
+
+
+@dataclass(frozen=True, eq=False)
+class _Yardstick:
+    """What new sprites are measured by: features, and those of the real sprites that they are to be like."""
+
+    features: SpriteFeatures
+    real: Features
+    known: Sprites  # where copies are looked for, at the indices `learnt`
+    learnt: Indices
+    against: Literal["held-out", "training"]
+    floor: Mapping[str, float]  # what real sprites get
+
+    def judge(self, new: Rgba) -> Generator[Event, None, dict[str, float]]:
+        """The figures of sprites uint8 [N, S, S, 4]; yields Progress between them."""
+        distance = kid(self.real, self.features.of(new))
+        figures = {"kid": distance.value, "kid_error": distance.error, **self.floor}
+        yield Progress(1, 2, "sprites judged")
+        figures["copies"] = yield from _copies(new, self.known, self.learnt, self.features.device)
+        return figures
+
+
+def _keep(training: Training, measured: QualityMeasured) -> None:
+    """Write figures to the checkpoint that they are of, and to the record. Raises UnwritableError."""
+    with training.run.writing():
+        add_metrics(training.run.checkpoints, measured.step, measured.figures)
+    training.run.append(measured)
+
+
+def _make_yardstick(training: Training, features: SpriteFeatures) -> Generator[Event, None, _Yardstick]:
+    """Measure real sprites; yields Progress after each slice.
+
+    Where too few sprites are held out, new ones are to be like those learnt from, and of these every second one shows
+    what real sprites get.
+    """
+    yield Progress(0, 3, "real sprites measured")
+    known, heldout = training.train_sample.rgba, training.heldout_sprites
+    learnt = training.split.training
+    enough = len(heldout) >= FEWEST
+    first, second = halves(training.train_sample.groups)
+    seen, unseen = (known, heldout) if enough else (known[first], known[second])
+    real = features.of(at_most(heldout if enough else known, MOST_SEEN))
+    yield Progress(1, 3, "real sprites measured")
+    floor = {"kid_real": kid(features.of(at_most(unseen, MOST_SEEN)), features.of(at_most(seen, COUNT))).value}
+    yield Progress(2, 3, "real sprites measured")
+    first, second = halves(training.sprites.groups[learnt])
+    unseen = at_most(heldout, COUNT) if enough else training.sprites.rgba[learnt[at_most(second, COUNT)]]
+    among = learnt if enough else learnt[first]
+    floor["copies_real"] = yield from _copies(unseen, training.sprites, among, training.device)
+    yield Progress(3, 3, "real sprites measured")
+    against: Literal["held-out", "training"] = "held-out" if enough else "training"
+    return _Yardstick(features, real, training.sprites, learnt, against, floor)
+
+
+def _copies(sprites: Rgba, known: Sprites, learnt: Indices, device: torch.device) -> Generator[Event, None, float]:
+    found = yield from look_for_copies(sprites, known, learnt, device)
+    return float(found.is_copy.mean())

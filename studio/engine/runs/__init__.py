@@ -1,0 +1,1 @@
+"""Run folders, the record of each training: written, read back, listed and compared. Torch only for checkpoints."""

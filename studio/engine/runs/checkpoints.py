@@ -1,0 +1,248 @@
+"""Checkpoints: everything that training needs to go on, whole or not there at all, and never pickle.
+
+    checkpoints/step-00000400/
+        model.safetensors       the weights being trained
+        average.safetensors     their moving average, which samples and exports use
+        optimizer.safetensors   the optimizer's state
+        checkpoint.json         step, time, figures, and the SHA-256 of the other files and of what it says itself;
+                                figures may be added later
+
+A checkpoint is written into a temporary folder that is then renamed. One that is found to be damaged when a run is
+resumed is set aside under another name, and removed when there is a newer one. Their order is that of their steps. All
+randomness of a step follows from the seed and the step, so there is no generator state to keep.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as parse_tensors
+from safetensors.torch import save as as_bytes
+from torch import Tensor, nn
+
+from studio.core import files, records
+from studio.core.errors import DamagedError, RunError
+from studio.engine.quality import advice
+
+Tensors = dict[str, Tensor]
+Found = list[tuple[Path, "CheckpointInfo"]]
+PARTS = ("model", "average", "optimizer")
+_NAME, _ASIDE, _RECORD = "step-", "damaged-", "checkpoint.json"
+_WRONG_KIND = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+
+@dataclass(frozen=True)
+class CheckpointInfo:
+    """checkpoint.json. `number` counts a run's checkpoints from 1; `metrics` are the held-out figures at this step."""
+
+    step: records.Count
+    number: records.Count
+    elapsed_s: records.Seconds
+    metrics: Mapping[str, float]
+    sha256: Mapping[str, str]
+    seal: str = ""  # SHA-256 of the rest; older versions wrote none
+
+
+def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
+    """Write a checkpoint into `folder`; `info.sha256` is filled in here. Raises OSError and leaves nothing behind."""
+    target = path_of(folder, info.step)
+    with files.atomic_path(target) as temporary:
+        temporary.mkdir()
+        hashes = {}
+        for part in PARTS:
+            content = as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in parts[part].items()})
+            (temporary / f"{part}.safetensors").write_bytes(content)  # save_file hides what the system says
+            hashes[part] = hashlib.sha256(content).hexdigest()
+        _write_record(temporary, dataclasses.replace(info, sha256=hashes))
+        files.remove(target)  # a damaged one that a resume went past; sound ones are never written again
+    return target
+
+
+def path_of(folder: Path, step: int) -> Path:
+    """Where the checkpoint of a step is, or would be."""
+    return folder / f"{_NAME}{step:08d}"
+
+
+def find(folder: Path) -> Found:
+    """The checkpoints in a run's folder whose records are sound, the oldest first. Raises OSError."""
+    return look_over(folder)[0]
+
+
+def look_over(folder: Path) -> tuple[Found, list[Path]]:
+    """What `find` finds, and the folders of checkpoints whose records are damaged. Raises OSError.
+
+    That a record can't be read for now says nothing of a checkpoint, so that it is no damage.
+    """
+    try:
+        paths = [path for path in folder.iterdir() if path.name.startswith(_NAME)]
+    except FileNotFoundError:
+        return [], []
+    found, damaged = Found(), []
+    for path in paths:
+        try:
+            found.append((path, _read_record(path)))
+        except DamagedError:
+            if path.exists():  # else it has just been removed, as it was no longer needed
+                damaged.append(path)
+    return sorted(found, key=lambda entry: entry[1].step), sorted(damaged)
+
+
+def none_sound(name: str) -> RunError:
+    """What to say of a run whose checkpoints are all damaged."""
+    return RunError(f"{name} has no sound checkpoint left.", "Train anew with the same settings.")
+
+
+def set_aside(path: Path) -> None:
+    """Take a damaged checkpoint out of the way of the sound ones. Raises OSError."""
+    target = path.with_name(_ASIDE + path.name)
+    files.remove(target)
+    path.rename(target)
+
+
+def remove_set_aside(folder: Path) -> None:
+    """Remove the damaged checkpoints: there is a sound one that is newer. Raises OSError."""
+    for path in folder.glob(f"{_ASIDE}*"):
+        files.remove(path)
+
+
+def add_metrics(folder: Path, step: int, metrics: Mapping[str, float]) -> None:
+    """Add figures, measured later, to the checkpoint of this step, if it is still there. Raises OSError."""
+    for path, info in find(folder):
+        if info.step == step:
+            _write_record(path, dataclasses.replace(info, metrics={**info.metrics, **metrics}))
+
+
+def load_part(path: Path, info: CheckpointInfo, part: str) -> Tensors:
+    """One part of a checkpoint, on the CPU. Raises DamagedError when its bytes are not those that were written, and
+    OSError when they can't be read.
+    """
+    try:
+        content = (path / f"{part}.safetensors").read_bytes()  # read whole: a mapped file can't be replaced on Windows
+    except _WRONG_KIND as error:
+        raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{part}.safetensors is missing.") from error
+    if hashlib.sha256(content).hexdigest() != info.sha256.get(part):
+        raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors is not what was written.")
+    try:
+        return parse_tensors(content)
+    except SafetensorError as error:
+        raise DamagedError(f"Checkpoint {path.name} is damaged.", str(error)) from error
+
+
+def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
+    """Put weights into a network, on whatever device it is. Raises RunError when they don't fit or are not numbers."""
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
+        raise RunError(f"{name} holds weights that are not numbers.", "Choose another checkpoint of this run.")
+    try:
+        network.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise RunError(f"{name} does not fit this recipe.", str(error).splitlines()[0]) from error
+
+
+def rotate(folder: Path, headline: str, *, low_is_better: bool, measuring_step: int | None = None) -> None:
+    """Remove what is no longer needed: the last two, the best and the numbers 1, 2, 4, 8, ... are kept. Raises OSError.
+
+    So are the best of the measured ones, which a later measurement may show to be the best of all, the one of the
+    lowest distance, without which that could not be told, and the one that is being measured.
+    """
+    found = find(folder)
+    keep = {path for path, _ in found[-2:]}
+    best = best_of(found, headline, low_is_better=low_is_better)
+    keep |= {path for path, info in found if info.number & (info.number - 1) == 0}
+    steps = {measuring_step}
+    if measured := _measured(found):
+        steps |= {advice.best_step(measured), advice.lowest_step(measured)}
+    for path, info in found:
+        if path not in keep and path != best and info.step not in steps:
+            files.remove(path)
+
+
+def best_of(found: Found, headline: str, *, low_is_better: bool) -> Path | None:
+    """The checkpoint to use; None when there is none.
+
+    Where new sprites were measured, the best by that; what was saved since is taken to be no worse than the newest
+    measured one. Else the one with the best headline figure, or the last.
+    """
+    if measured := _measured(found):
+        best = advice.best_step(measured)
+        return found[-1][0] if best == measured[-1].step else next(path for path, info in found if info.step == best)
+    judged = [(info.metrics[headline], path) for path, info in found if headline in info.metrics]
+    if not judged:
+        return found[-1][0] if found else None
+    return (min if low_is_better else max)(judged, key=lambda pair: pair[0])[1]
+
+
+def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:
+    """The optimizers' state by '<class of the optimizer>/<number of the weight>/<name>'."""
+    return {
+        f"{type(optimizer).__name__}/{index}/{name}": value
+        for optimizer in optimizers
+        for index, values in optimizer.state_dict()["state"].items()
+        for name, value in values.items()
+    }
+
+
+def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensors) -> None:
+    """Put back what `optimizer_tensors` gave. Raises RunError when it belongs to another network or optimizer."""
+    by_name = {type(optimizer).__name__: optimizer for optimizer in optimizers}
+    parts: dict[str, Tensors] = {name: {} for name in by_name}
+    for key, value in tensors.items():
+        name, _, rest = key.partition("/")
+        if name not in parts:
+            raise RunError(
+                "The optimizer's state does not fit this run.",
+                "It comes from other optimizers or an older version: train anew with the same settings.",
+            )
+        parts[name][rest] = value
+    for name, part in parts.items():
+        _load_optimizer(by_name[name], part)
+
+
+def _measured(found: Found) -> list[advice.Measurement]:
+    return [advice.Measurement(info.step, info.metrics) for _, info in found if "kid" in info.metrics]
+
+
+def _write_record(path: Path, info: CheckpointInfo) -> None:
+    """Write or replace checkpoint.json. Whole numbers among the figures are sealed as they will be read: as floats."""
+    metrics = {name: float(value) for name, value in info.metrics.items()}
+    info = dataclasses.replace(info, elapsed_s=float(info.elapsed_s), metrics=metrics)
+    values = dataclasses.asdict(dataclasses.replace(info, seal=_seal(info)))
+    files.write_atomic(path / _RECORD, json.dumps(values, indent=2).encode())
+
+
+def _read_record(path: Path) -> CheckpointInfo:
+    """What checkpoint.json says. Raises DamagedError, and OSError when it can't be read."""
+    try:
+        info = records.parse((path / _RECORD).read_bytes(), CheckpointInfo)
+    except _WRONG_KIND as error:
+        raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{_RECORD} is missing.") from error
+    except ValueError as error:
+        raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{_RECORD}: {error}.") from error
+    if info.seal not in ("", _seal(info)):
+        raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{_RECORD} is not what was written.")
+    return info
+
+
+def _seal(info: CheckpointInfo) -> str:
+    values = dataclasses.asdict(dataclasses.replace(info, seal=""))
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    state: dict[int, Tensors] = {}
+    try:
+        for key, value in tensors.items():
+            index, _, name = key.partition("/")
+            # The fused optimizer walks weights and state side by side in memory: they must be laid out alike.
+            alike = torch.empty_like(weights[int(index)]).copy_(value) if value.ndim else value
+            state.setdefault(int(index), {})[name] = alike
+        optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+    except (ValueError, KeyError, IndexError, RuntimeError) as error:
+        raise RunError("The optimizer's state does not fit this run.", str(error)) from error

@@ -1,0 +1,374 @@
+"""The run folder: the record of one training, read and written alike by the window, the command line and people.
+
+    run.json            what was trained, on what, with which settings; written once, when all else is there
+    state.json          how far it is: replaced at every checkpoint and at the end
+    metrics.jsonl       one line a tick and one an evaluation; only ever appended to
+    confusion.json      which classes were taken for which at the newest checkpoint; of what tells classes apart
+    data.safetensors    the sprites as they were when training began
+    samples/00000400.png   live samples of the fixed seed; of very many some, evenly spread over the run
+    checkpoints/        see checkpoints.py
+    exports/
+
+No torch here: the list of runs must not wait for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+import numpy as np
+from filelock import BaseFileLock
+from numpy.typing import NDArray
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from studio.core import file_systems, files, pictures, places, records
+from studio.core.errors import DamagedError, RunError, UnwritableError
+from studio.core.events import LossChunk, QualityMeasured, SamplesReady, Validated
+from studio.engine.runs.metrics import line_of
+
+FORMAT = 1
+SAMPLE_COLUMNS = 8
+MOST_SAMPLES = 512  # pictures of live samples that a run keeps
+METRICS = "metrics.jsonl"
+CONFUSION = "confusion.json"
+STYLE = "style.json"
+CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
+
+RunState = Literal["training", "finished", "stopped", "failed"]
+T = TypeVar("T")
+
+MOST_SETBACKS = 3
+Setbacks = Annotated[int, msgspec.Meta(ge=0, le=MOST_SETBACKS)]  # from losses that were no numbers; some are forgiven
+
+_RECORD, _PROGRESS, _LOCK = "run.json", "state.json", ".lock"
+_LOCKS = (_LOCK, f"{_LOCK}-file")  # the second stands for one where the file system has none
+_BEGUN = ".run-being-made"  # there, with these words in it, while a new run's folder is filled: it is no run yet
+_WORDS_OF_A_START = b"Sprite Training Studio makes a run here. What a start that was killed has left is removed.\n"
+_WAIT_S = 1.0  # for the lock: who lists runs holds it for a moment, who trains for good
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """run.json: what was trained, on what, with which settings. `config` is the recipe's own, as JSON."""
+
+    name: str
+    recipe: str
+    config: Mapping[str, Any]
+    size: Annotated[int, msgspec.Meta(ge=1, lt=2**16)]  # of a sprite's side, in pixels
+    class_names: tuple[str, ...]
+    data_title: str
+    data_count: records.Count
+    data_fingerprint: str
+    device: str
+    device_name: str
+    precision: str
+    parameters: records.Count
+    created: str  # ISO 8601, UTC
+    versions: Mapping[str, str]
+    format: records.Positive = FORMAT
+    target_names: tuple[str, ...] = ()
+    data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
+    split: str = ""  # the rule by which sprites are held out (see engine/split.py); older runs have none
+    singles_kept: bool = False  # of a run without such a rule: whether the only sprite of a class is never held out
+
+
+@dataclass(frozen=True)
+class Progress:
+    """state.json: how far a run is. `headline` is its latest figure on held-out sprites, by name."""
+
+    state: RunState
+    step: records.Count
+    elapsed_s: records.Seconds
+    headline: Mapping[str, float]
+    message: str = ""  # why it failed
+    setbacks: Setbacks = 0
+    pieces: records.Positive = 1  # micro-batches that a batch is taken in, where it does not fit the device at once
+    device_name: str = ""  # where it was trained last
+
+
+class RunDir:
+    """One run folder. Reading needs nothing; writing needs the lock, which `acquire` takes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.samples = path / "samples"
+        self.checkpoints = path / "checkpoints"
+        self.data = path / "data.safetensors"
+        self._lock: BaseFileLock | None = None  # while it is held
+
+    @contextlib.contextmanager
+    def being_made(self) -> Iterator[contextlib.ExitStack]:
+        """Make the folder, and hold the lock from then on; the block fills it and ends with `create`.
+
+        Gives what is unwound when the start fails. That leaves nothing, one that is killed a folder that the next start
+        takes. Raises RunError when something else is there or nothing can be written.
+        """
+        with writing(self.path):
+            is_new = not self.path.exists()
+        self._raise_unless_free()  # before there is a lock in what may be anybody's folder
+        with self.held_on_success() as on_error:
+            self._raise_unless_free()
+            with writing(self.path):
+                self._empty()
+            self._raise_unless_free()  # what a start has left may have held a user's file
+            on_error.callback(self._undo_start, is_new)
+            with writing(self.path):
+                files.write_atomic(self.path / _BEGUN, _WORDS_OF_A_START)
+                self.samples.mkdir()
+                self.checkpoints.mkdir()
+            yield on_error
+            with writing(self.path):
+                (self.path / _BEGUN).unlink()
+
+    def create(self, record: RunRecord) -> None:
+        """Write run.json, which makes the folder a run: all else that a run needs is there. Raises UnwritableError."""
+        with writing(self.path):
+            self._write_json(_RECORD, dataclasses.asdict(record))
+
+    def acquire(self, wait_s: float = _WAIT_S) -> None:
+        """Take the lock, which the system frees when the process ends. Raises RunError when another holds it."""
+        with writing(self.path), contextlib.ExitStack() as on_error:
+            if not self.path.exists():
+                self.path.mkdir(parents=True)
+                on_error.callback(self.path.rmdir)
+            lock = file_systems.take_lock(self.path / _LOCK, wait_s)
+            on_error.pop_all()
+        if lock is None:
+            raise RunError(f"{self.path.name} is being trained elsewhere.", "Close the other window or command first.")
+        self._lock = lock
+
+    def release(self) -> None:
+        """Give the lock back, if it is held."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    @contextlib.contextmanager
+    def held_on_success(self) -> Iterator[contextlib.ExitStack]:
+        """Take the lock and keep it when the block ends well; an error gives it back. Raises RunError.
+
+        Gives what is unwound on an error, to which the block can add.
+        """
+        self.acquire()
+        with contextlib.ExitStack() as on_error:
+            on_error.callback(self.release)
+            yield on_error
+            on_error.pop_all()
+
+    def is_busy(self) -> bool:
+        """Whether some process is writing to this run."""
+        return self._lock is not None or file_systems.is_locked(self.path / _LOCK)
+
+    def record(self) -> RunRecord:
+        """Read run.json. Raises RunError when it is missing, damaged, from a newer version, or can't be read."""
+        try:
+            values = self._read(_RECORD, dict[str, Any])
+        except FileNotFoundError:
+            raise RunError(f"{self.path} is not a run.", f"A run is a folder with a {_RECORD} in it.") from None
+        if isinstance(made := values.get("format"), int) and made > FORMAT:
+            raise made_by_newer(self.path.name)
+        with self._naming(_RECORD):
+            return records.convert(values, RunRecord)
+
+    def progress(self) -> Progress:
+        """Read state.json; a run that never got to its first checkpoint is at step 0. Raises RunError."""
+        try:
+            return self._read(_PROGRESS, Progress)
+        except FileNotFoundError:
+            return Progress("training", 0, 0.0, {})
+
+    def is_empty(self) -> bool:
+        """Whether there is nothing to learn from and nothing learnt: older versions left that when a start failed.
+
+        Raises RunError when that can't be seen.
+        """
+        with reading(self.path):
+            return not self.data.exists() and not (self.path / _PROGRESS).exists()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Around what writes to this folder: turns what the disk says into an UnwritableError.
+
+        The folder must be there: where its drive was unplugged, nothing is begun in its place.
+        """
+        with writing(self.path):
+            if not self.path.is_dir():
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            yield
+
+    def write_progress(self, progress: Progress) -> None:
+        """Replace state.json. Raises UnwritableError."""
+        with self.writing():
+            self._write_json(_PROGRESS, dataclasses.asdict(progress))
+
+    def append(self, event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> None:
+        """Add a line to metrics.jsonl. Raises UnwritableError."""
+        with self.writing():
+            files.append_line(self.path / METRICS, json.dumps(line_of(event), separators=(",", ":")))
+
+    def mark_resume(self, step: int, device: str) -> None:
+        """Note in metrics.jsonl that training goes on from `step`, on a line of its own. Raises UnwritableError."""
+        with self.writing():
+            files.append_line(self.path / METRICS, "")  # a crash may have cut the last line short
+        self.append({"resumed": step, "device": device})
+
+    def save_confusion(self, validated: Validated) -> None:
+        """Replace confusion.json, if there is a matrix: in metrics.jsonl they'd add up. Raises UnwritableError."""
+        if validated.confusion is not None:
+            values = {"step": validated.step, "counts": validated.confusion.tolist()}
+            with self.writing():
+                files.write_atomic(self.path / CONFUSION, json.dumps(values, separators=(",", ":")).encode())
+
+    def save_samples(self, samples: SamplesReady) -> Path:
+        """Write live samples as one picture, with their captions as text in it. Raises UnwritableError.
+
+        Of very many pictures as many as are evenly spread over the run are kept. A power failure may cost the newest.
+        """
+        target = self.samples / f"{samples.step:08d}.png"
+        text = PngInfo()
+        text.add_text(CAPTIONS, json.dumps(samples.captions))
+        with self.writing():
+            with files.atomic_path(target, durable=False) as temporary:
+                picture = Image.fromarray(pictures.tile(samples.sprites, SAMPLE_COLUMNS))
+                picture.save(temporary, format="PNG", pnginfo=text)
+            kept = self.sample_paths()
+            for step in kept.keys() - set(spread(list(kept), MOST_SAMPLES)):
+                files.remove(kept[step])
+        return target
+
+    def sweep(self) -> None:
+        """Remove what a crash left half-written."""
+        for folder in (self.path, self.samples, self.checkpoints, *self.checkpoints.glob("*/")):
+            files.sweep_temporaries(folder)
+        files.remove(self.path / _BEGUN)
+
+    def sample_paths(self) -> dict[int, Path]:
+        """The pictures of live samples by their step, the oldest first. Raises OSError."""
+        try:
+            paths = list(self.samples.iterdir())
+        except FileNotFoundError:
+            return {}
+        found = {int(path.stem): path for path in paths if path.suffix == ".png" and path.stem.isdecimal()}
+        return dict(sorted(found.items()))
+
+    def _write_json(self, name: str, values: Mapping[str, Any]) -> None:
+        files.write_atomic(self.path / name, json.dumps(values, indent=2).encode())
+
+    def _read(self, name: str, kind: type[T]) -> T:
+        """A record of this folder. Raises FileNotFoundError, DamagedError, and RunError when it can't be read."""
+        with reading(self.path / name):
+            text = (self.path / name).read_bytes()
+        with self._naming(name):
+            return records.parse(text, kind)
+
+    @contextlib.contextmanager
+    def _naming(self, name: str) -> Iterator[None]:
+        """Turn what is wrong with a record into a DamagedError that names it."""
+        try:
+            yield
+        except ValueError as error:
+            hint = f"{str(error)[:1].upper()}{str(error)[1:]}."
+            if name == _PROGRESS:
+                hint += " Remove the file, and the run goes on from its newest checkpoint."
+            raise DamagedError(f"{name} of {self.path.name} is damaged.", hint) from None
+
+    def _raise_unless_free(self) -> None:
+        """Raise RunError unless nothing is here but what a start has left that was killed."""
+        with writing(self.path):
+            paths = list(self.path.iterdir()) if self.path.exists() else []
+            others = [path for path in paths if path.name not in _LOCKS and not files.is_temporary(path)]
+            is_free = not others or self._is_start()
+        if not is_free:
+            raise RunError(f"{self.path} is not empty.", "Choose another folder for the run, or resume the run in it.")
+
+    def _is_start(self) -> bool:
+        """Whether this folder is that of a start, under way or killed. Raises OSError."""
+        begun = self.path / _BEGUN
+        return not (self.path / _RECORD).exists() and begun.is_file() and begun.read_bytes() == _WORDS_OF_A_START
+
+    def _empty(self) -> None:
+        """Remove what a start writes, and nothing else: a folder that holds a user's file stays. Raises OSError."""
+        for name in (_RECORD, _PROGRESS, STYLE, self.data.name):
+            (self.path / name).unlink(missing_ok=True)
+        for folder in (self.samples, self.checkpoints):
+            with contextlib.suppress(OSError):  # it is not empty
+                folder.rmdir()
+        files.sweep_temporaries(self.path)
+        (self.path / _BEGUN).unlink(missing_ok=True)
+
+    def _undo_start(self, is_new: bool) -> None:
+        """Remove what a start has written, and a new folder if nothing else is in it; give the lock back."""
+        with contextlib.suppress(OSError):  # to be said is why the start has failed
+            self._empty()
+            self.release()
+            if is_new:
+                for name in _LOCKS:
+                    (self.path / name).unlink(missing_ok=True)
+                self.path.rmdir()
+
+
+def sweep_starts() -> None:
+    """Remove what starts of runs in the studio's own folder left when they were killed."""
+    folders: list[Path] = []
+    with contextlib.suppress(OSError):  # what can't be looked at is said by what needs it
+        folders += [path.parent for path in places.runs().glob(f"*/{_BEGUN}")]
+    for run in map(RunDir, folders):
+        with contextlib.suppress(OSError, RunError):  # it is being made, or is not ours
+            if run._is_start():  # before there is a lock in what may be anybody's folder
+                run.acquire(wait_s=0.0)
+                if run._is_start():
+                    run._undo_start(is_new=True)
+        run.release()
+
+
+def spread(steps: Sequence[int], most: int) -> list[int]:
+    """At most so many of these steps, which rise: the first, the last and those between as even as they can be.
+
+    Of one step more than that, the one goes whose neighbours are nearest to each other: so a run whose steps are handed
+    in as they come keeps gaps of which none is more than about twice another.
+    """
+    kept: NDArray[np.int64] = np.array(steps, dtype=np.int64)
+    if len(kept) > 2 * most:
+        kept = kept[np.linspace(0, len(kept) - 1, 2 * most).round().astype(int)]
+    while len(kept) > max(2, most):
+        kept = np.delete(kept, 1 + np.argmin(kept[2:] - kept[:-2]))
+    return [int(step) for step in kept]
+
+
+def made_by_newer(name: str) -> RunError:
+    """What to say of a run of which this version does not know all."""
+    return RunError(f"{name} was made by a newer version of the studio.", "Update the studio to open it.")
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn what the disk says while `path` is read into a RunError: a file that can't be read for now is not missing.
+
+    FileNotFoundError stays what it is.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        hint = "Nothing was changed. Try again; if that does not help, look after the drive and who may read the file."
+        raise RunError(f"Can't read {error.filename or path}: {error.strerror or error}.", hint) from error
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the disk says while a run's folder is written into an UnwritableError."""
+    try:
+        yield
+    except OSError as error:
+        raise UnwritableError(path, str(error.strerror or error)) from error

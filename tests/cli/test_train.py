@@ -1,0 +1,165 @@
+"""Training from the command line: runs, interruption, resuming."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from studio.cli import main
+from studio.cli.boundary import DONE, FAILED, INTERRUPTED
+from studio.cli.reporting import Reporter
+from studio.cli.train import to_the_end
+from studio.core import places
+from studio.core.events import CheckpointSaved, Events, LossChunk, Progress, RunStarted
+from studio.engine.model import Control
+from studio.engine.runs import history
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.known import known_runs, remember
+from studio.engine.train import train_resumed
+from tests.cli.tools import SMALL, TINY, json_lines, train
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, of_kind, train_generator
+
+
+@pytest.mark.parametrize("recipe", ["generator", "classifier"])
+def test_a_run_is_made_and_remembered(
+    folder: Path, tmp_path: Path, recipe: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "else where" / "trial"
+    assert train(folder, run, recipe) == DONE
+    captured = capsys.readouterr()
+    assert "Done: 4 steps in" in captured.out and str(run) in captured.out
+    assert f"Training the {recipe} on cpu in fp32" in captured.err and "held out" in captured.err
+    assert ("studio generate" if recipe == "generator" else "studio predict") in captured.out
+    assert f'"{run}"' in captured.out  # a path with a space can be copied from here
+    assert known_runs() == [run] and RunDir(run).record().data_count == 24
+    assert history.summarise(run).standing == "finished"
+    assert train(folder, run, recipe) == FAILED
+    assert "is not empty" in capsys.readouterr().err
+
+
+def test_a_regression_learns_the_numbers_of_a_table(
+    labelled_folder: Path, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    assert train(labelled_folder, run, "regression") == DONE
+    captured = capsys.readouterr()
+    assert "Left out, no number to learn from: 1 sprite." in captured.err and "R² " in captured.err
+    record = RunDir(run).record()
+    assert record.target_names == ("visible", "per cent") and record.data_count == 23
+    assert main(["runs"]) == DONE
+    assert "R² " in capsys.readouterr().out
+    assert train(folder, tmp_path / "other", "regression") == FAILED
+    assert "labels.csv beside your sprites" in capsys.readouterr().err and not (tmp_path / "other").exists()
+
+
+def test_what_is_left_out_is_said(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    art = shutil.copytree(folder, tmp_path / "art")
+    (art / "text.png").write_text("no picture")
+    assert train(art, tmp_path / "run", "classifier") == DONE
+    assert "Left out: 1; 'studio inspect' says why." in capsys.readouterr().out
+
+
+def test_json_tells_everything_a_line_each(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(folder, tmp_path / "run", "classifier", "--json") == DONE
+    captured = capsys.readouterr()
+    found = json_lines(captured.out)
+    kinds = [item["type"] for item in found]
+    assert kinds[0] == "Progress" and kinds[-1] == "RunFinished"
+    assert {"SpritesImported", "RunStarted", "LossChunk", "Validated", "CheckpointSaved"} <= set(kinds)
+    imported = found[kinds.index("SpritesImported")]
+    assert imported["sprites"]["classes"] == {"class0": 12, "class1": 12} and imported["sizes"] == {"8x8": 24}
+    assert sum(len(item["losses"]) for item in found if item["type"] == "LossChunk") == 4
+    assert found[-1]["reason"] == "finished" and found[-1]["step"] == 4
+    assert not captured.err
+
+
+def test_a_run_gets_a_name_of_its_own_among_the_studios(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["train", str(folder), "--recipe", "classifier", "--steps", "1", *TINY, *SMALL["classifier"]]
+    assert [main(words), main(words), main([*words, "--name", "../CON"])] == [DONE] * 3
+    names = sorted(path.name for path in places.runs().iterdir())
+    assert len(names) == 3 and names[1].endswith("discs classifier 2") and "CON" in names[2]
+    assert known_runs() == []
+    capsys.readouterr()
+    assert main(["resume", names[0]]) == DONE  # found by its name; nothing was left to do
+    said = capsys.readouterr()
+    assert "studio predict" in said.out and "Done" not in said.out and "nothing is left to do" in said.err
+
+
+def test_presets_change_settings_and_flags_win(folder: Path, tmp_path: Path) -> None:
+    assert train(folder, tmp_path / "run", "classifier", "--preset", "QUICK", "--width", "16") == DONE
+    config = RunDir(tmp_path / "run").record().config
+    assert config["minutes"] == 1.0 and config["width"] == 16 and config["steps"] == 4
+
+
+def test_resume_goes_on_where_it_stopped(run_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    list(train_generator(run_path, make_sprites(), Control(stop=True), steps=4))
+    assert history.summarise(run_path).standing == "stopped"
+    assert main(["resume", str(run_path), "--json"]) == DONE
+    last = json_lines(capsys.readouterr().out)[-1]
+    assert last["type"] == "RunFinished" and last["reason"] == "finished" and last["step"] == 4
+    assert history.summarise(run_path).standing == "finished"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal for one process there")
+@pytest.mark.parametrize("name", [pytest.param("SIGINT", marks=pytest.mark.slow), "SIGTERM"])
+def test_fault_28_and_36_ctrl_c_and_sigterm_save_and_the_run_can_be_resumed(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    run = tmp_path / "run"
+    words = ["train", str(folder), "--out", str(run), "--minutes", "10", "--json", *TINY, *SMALL["generator"]]
+    command = [sys.executable, "-m", "studio", *words, "--device", "cpu"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
+    assert process.stdout is not None
+    for text in process.stdout:
+        if json.loads(text)["type"] == "LossChunk":
+            process.send_signal(signal.Signals[name])
+            break
+    rest, said = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED, said
+    last = json_lines(rest)[-1]
+    assert last["type"] == "RunFinished" and last["reason"] == "stopped" and last["step"] >= 1
+    assert "Stopping and saving the work." in said and "Traceback" not in said
+
+    control = Control()
+    events = []
+    for event in train_resumed(run, CPU, control):
+        events.append(event)
+        control.stop = control.stop or isinstance(event, LossChunk)
+    assert of_kind(events, RunStarted)[0].first_step == last["step"]
+    assert of_kind(events, CheckpointSaved)[-1].step > last["step"]
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_second_ctrl_c_promises_no_more_than_there_is(
+    run_path: Path, begun: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def job() -> Events:
+        if begun:
+            yield from train_generator(run_path, make_sprites(), Control(stop=True))
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        yield Progress(0, 0, "never")
+
+    with pytest.raises(KeyboardInterrupt):
+        to_the_end(job(), run_path, Control(), Reporter())
+    assert (f"studio resume {run_path}" in capfd.readouterr().err) == begun
+    assert known_runs() == ([run_path] if begun else [])
+
+
+def test_known_runs_keep_what_is_elsewhere_once(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a", "b", "odd \udc80")]
+    for path in [*paths, paths[0], places.runs() / "inside"]:
+        remember(path)
+    assert known_runs() == [paths[0], paths[2], paths[1]]
+    (places.home() / "known_runs.json").write_text("{broken")
+    assert known_runs() == []
+    remember(paths[1])
+    assert known_runs() == [paths[1]]

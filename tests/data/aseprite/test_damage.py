@@ -1,0 +1,298 @@
+"""Aseprite files that are cut off, damaged, or lie: a reason in words, never another error, a hang or much memory."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.data.aseprite import frames as ase_frames
+from studio.data.aseprite.file import parse
+from studio.data.aseprite.frames import Painter
+from studio.data.images.png import CUT_OFF
+from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
+from studio.data.sources.base import Refused, Remark
+from tests.data.ase_making import (
+    BACKGROUND,
+    FLIP_X,
+    MASKS,
+    VISIBLE,
+    ase,
+    cel,
+    drawn,
+    filled,
+    frame,
+    items,
+    layer,
+    link,
+    noise,
+    old_palette,
+    palette,
+    part,
+    pictures,
+    tags,
+    text,
+    tileset,
+)
+from tests.data.ase_making import tilemap as tiles_cel
+from tests.data.making import imported, png_of, reasons, sprite, write
+
+RED = filled((200, 0, 0, 255))
+
+
+def refusal(data: bytes, folder: Path, name: str = "art.ase") -> Refused:
+    with pytest.raises(Refused) as refused:
+        items(data, folder, name)
+    assert refused.value.group in QUARANTINE_GROUPS and refused.value.reason.isprintable()
+    return refused.value
+
+
+def rich(depth: int) -> bytes:
+    """A file with a bit of everything."""
+    channels = depth // 8
+    tiles = noise(1, 3, 2, 2, channels)
+    layers = [layer(VISIBLE | BACKGROUND), layer(kind=1, opacity=200), layer(level=1, mode=9), layer(kind=2, mode=13)]
+    first = [palette([(1, 2, 3, 255)] * 5, names=True), tileset(0, tiles), *layers, tags((0, 1, "walk"), (2, 2, "run"))]
+    grid = tiles_cel(3, [[1, 2 | FLIP_X]], -1, 1)
+    cels = [cel(0, noise(2, 3, 4, channels), raw=True), cel(2, noise(3, 2, 2, channels), 1, 1, z=1), grid]
+    second = [old_palette([(0, [(5, 5, 5)])]), link(0, 0), link(2, 0, -1, opacity=90), part(0x2020, b"\0\0\0\0")]
+    return ase(frame(*first, *cels), frame(*second), frame(link(2, 1)), depth=depth, flags=3)
+
+
+@pytest.mark.parametrize("depth", [8, 16, 32])
+def test_cut_off_anywhere(tmp_path: Path, depth: int) -> None:
+    whole = rich(depth)
+    assert len(pictures(whole, tmp_path)) == 3
+    for length in range(6, len(whole), 7):
+        assert refusal(whole[:length], tmp_path).reason == CUT_OFF
+    ends = [128]
+    while ends[-1] < len(whole):  # the borders of frames, with a header that fits what is left
+        ends.append(ends[-1] + int.from_bytes(whole[ends[-1] : ends[-1] + 4], "little"))
+        cut = struct.pack("<I", ends[-1] - 1) + whole[4 : ends[-1] - 1]
+        assert refusal(cut, tmp_path).reason == CUT_OFF
+    assert len(ends) == 4
+    for end in ends[:-1]:
+        assert refusal(struct.pack("<I", end) + whole[4:end], tmp_path).reason == CUT_OFF
+
+
+def chunk_starts(data: bytes) -> Iterator[int]:
+    start = 128 + 16
+    for _ in range(int.from_bytes(data[140:144], "little")):
+        yield start
+        start += int.from_bytes(data[start : start + 4], "little")
+
+
+@pytest.mark.parametrize("depth", [8, 16, 32])
+def test_parts_cut_short(tmp_path: Path, depth: int) -> None:
+    """Every chunk in turn loses bytes from its end, with sizes that agree: noticed or harmless, and never an error."""
+    whole = rich(depth)
+    size = int.from_bytes(whole[128:132], "little")
+    for start in chunk_starts(whole):
+        length = int.from_bytes(whole[start : start + 4], "little")
+        for kept in range(6, length, 3):
+            less = length - kept
+            body = bytearray(whole[: start + kept] + whole[start + length :])
+            struct.pack_into("<I", body, 0, len(body))
+            struct.pack_into("<I", body, 128, size - less)
+            struct.pack_into("<I", body, start, kept)
+            survives(bytes(body), tmp_path)
+
+
+def survives(data: bytes, folder: Path) -> None:
+    try:
+        found = items(data, folder)
+    except Refused as refused:
+        found = [Remark(refused.group, refused.reason)]
+    for item in found:
+        if isinstance(item, Remark):
+            assert item.group in (*QUARANTINE_GROUPS, *NOTE_GROUPS) and item.reason.isprintable()
+        else:
+            assert item.rgba.dtype == np.uint8 and item.rgba.shape[2] == 4 and item.rgba.flags.writeable
+
+
+@pytest.mark.parametrize("depth", [8, 16, 32])
+def test_changed_bytes(tmp_path: Path, depth: int) -> None:
+    whole, rng = rich(depth), np.random.default_rng(depth)
+    for _ in range(120):
+        twin = bytearray(whole)
+        for position in rng.integers(4, len(whole), rng.integers(1, 4)).tolist():
+            twin[position] = (0, 1, 127, 128, 255, int(rng.integers(256)))[rng.integers(6)]
+        survives(bytes(twin), tmp_path)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 7, 0x7FFFFFFF, 0xFFFFFFFF])
+def test_sizes_of_parts_that_lie(tmp_path: Path, size: int) -> None:
+    for kind in (0x2004, 0x2020):
+        lying = struct.pack("<IH", size, kind) + b"\0" * 4
+        assert refusal(ase(frame(layer(), lying)), tmp_path).group == "unreadable"
+    whole = bytearray(ase(frame(layer(), cel(0, RED))))
+    struct.pack_into("<I", whole, 128, size)
+    assert refusal(bytes(whole), tmp_path).group == "unreadable"
+
+
+def test_counts_of_parts_that_lie(tmp_path: Path) -> None:
+    whole = frame(layer(), cel(0, RED))
+    for old, new, reason in [(3, 3, "shorter"), (1, 1, "more in it"), (9, 0, "shorter"), (0, 2**32 - 1, "200,000")]:
+        lying = bytearray(whole)
+        struct.pack_into("<H", lying, 6, old)
+        struct.pack_into("<I", lying, 12, new)
+        assert reason in refusal(ase(bytes(lying)), tmp_path).reason
+    struct.pack_into("<H4xI", lying, 6, 2, 0)
+    assert len(pictures(ase(bytes(lying)), tmp_path)) == 1  # as files of old have it
+    struct.pack_into("<H", lying, 4, 0xF1FB)
+    assert "does not begin" in refusal(ase(bytes(lying)), tmp_path).reason
+    assert refusal(ase(whole, count=2), tmp_path).reason == CUT_OFF
+    assert "200,000 parts" in refusal(ase(frame(*[part(0x2020, b"")] * 200_001)), tmp_path).reason
+
+
+def test_headers_that_lie(tmp_path: Path) -> None:
+    body = frame(layer(), cel(0, RED))
+    for size in ((65535, 65535), (4097, 1), (1, 65535)):
+        refused = refusal(ase(body, size=size), tmp_path)
+        assert refused.group == "refused" and f"{size[0]:,} x {size[1]:,} pixels" in refused.reason
+    assert "no pixels" in refusal(ase(body, size=(0, 3)), tmp_path).reason
+    assert "no pixels" in refusal(ase(body, size=(4, 0)), tmp_path).reason
+    assert "24 bits" in refusal(ase(body, depth=24), tmp_path).reason
+    nothing = bytearray(ase(body))
+    struct.pack_into("<H", nothing, 6, 0)
+    assert "no pixels" in refusal(bytes(nothing), tmp_path).reason
+    assert "palette is missing" in refusal(ase(frame(layer(), cel(0, RED[..., 0])), depth=8), tmp_path).reason
+
+
+def test_other_files_under_that_name(tmp_path: Path) -> None:
+    swatches = b"ASEF\0\1\0\0\0\0\0\1" + b"\0" * 200
+    refused = refusal(swatches, tmp_path, "colours.ase")
+    assert (refused.group, refused.reason) == ("unsupported", "an Adobe swatch file: it holds colours and no picture")
+    assert refusal(b"", tmp_path).reason == "empty: the file has no bytes"
+    for data in (b"\0", b"whatever", b"*3DSMAX_ASCIIEXPORT 200", png_of(sprite(0)), b"\0" * 200):
+        assert refusal(data, tmp_path).reason == "not an Aseprite file: its contents are something else"
+
+
+def test_cels_that_lie(tmp_path: Path) -> None:
+    def refused(*parts: bytes) -> str:
+        return refusal(ase(frame(layer(), layer(kind=1), *parts)), tmp_path).reason
+
+    assert "layer that is not there" in refused(cel(2, RED))
+    assert "layer that is not there" in refused(cel(65535, RED))
+    assert "layer that is not there" in refused(cel(1, RED))  # a group
+    assert "two drawings" in refused(cel(0, RED), cel(0, RED))
+    assert "newer Aseprite" in refused(part(0x2005, struct.pack("<HhhBHh5x", 0, 0, 0, 255, 4, 0)))
+    assert "newer Aseprite" in refused(tiles_cel(0, [[1]]))  # tiles on a layer of pixels
+    for kind in (0, 2):
+        huge = part(0x2005, struct.pack("<HhhBHh5xHH", 0, 0, 0, 255, kind, 0, 65535, 65535) + zlib.compress(b""))
+        assert "65,535 x 65,535" in refused(huge)
+        lying = struct.pack("<HhhBHh5xHH", 0, 0, 0, 255, kind, 0, 4, 4)
+        for data in (b"", RED.tobytes()):
+            less = zlib.compress(data) if kind else data
+            assert "more or fewer" in refused(part(0x2005, lying + less))
+    for data in (b"no zlib", zlib.compress(RED.tobytes())[:-5] + b"\0"):
+        lying = part(0x2005, struct.pack("<HhhBHh5xHH", 0, 0, 0, 255, 2, 0, 4, 3) + data)
+        assert "unpacked" in refused(lying) or "more or fewer" in refused(lying)
+
+
+def test_links_that_lie(tmp_path: Path) -> None:
+    def refused(*frames: bytes) -> str:
+        return refusal(ase(*frames), tmp_path).reason
+
+    start = frame(layer(), layer(), cel(0, RED))
+    assert "does not come before" in refused(frame(layer(), link(0, 0)))
+    assert "does not come before" in refused(start, frame(link(0, 1)))
+    assert "does not come before" in refused(start, frame(link(1, 2)), frame(link(1, 1)))  # a circle
+    assert "does not come before" in refused(start, frame(link(0, 65535)))
+    assert "has none" in refused(start, frame(link(1, 0)))
+
+
+def test_bombs_are_not_unpacked(tmp_path: Path) -> None:
+    bomb = zlib.compress(b"\0" * (32 << 20))
+    lying = part(0x2005, struct.pack("<HhhBHh5xHH", 0, 0, 0, 255, 2, 0, 4, 3) + bomb)
+    head = struct.pack("<IIIHHh14x", 0, 6, 2, 2, 2, 1) + text("") + struct.pack("<I", len(bomb))
+    tiles = [part(0x2023, head + bomb), layer(kind=2), tiles_cel(0, [[1]])]
+    for data in (ase(frame(layer(), lying)), ase(frame(*tiles))):
+        assert "more or fewer" in refusal(data, tmp_path).reason
+        tracemalloc.start()
+        try:
+            file = parse(data)
+            with pytest.raises(Refused, match="more or fewer"):
+                Painter(file).picture(file.frames[0])
+            assert tracemalloc.get_traced_memory()[1] < 1 << 20
+        finally:
+            tracemalloc.stop()
+
+
+def test_too_much_to_draw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ase_frames, "_MOST_DRAWN", 1 << 18)
+    large = cel(0, np.zeros((256, 256, 4), np.uint8))
+    assert len(pictures(ase(frame(layer(), large), *[frame(link(0, 0))] * 2, size=(1, 1)), tmp_path)) == 3
+    over = ase(frame(layer(), large), *[frame(link(0, 0))] * 4, size=(1, 1))
+    assert "pixels to draw" in refusal(over, tmp_path).reason
+    groups = [layer(kind=1, level=level) for level in range(5)]
+    deep = ase(frame(*groups, layer(level=5)), size=(4096, 4096), flags=3)
+    assert "too deep" in refusal(deep, tmp_path).reason
+
+
+def test_layers_that_lie(tmp_path: Path) -> None:
+    def refused(*parts: bytes, flags: int = 1) -> str:
+        return refusal(ase(frame(*parts), flags=flags), tmp_path).reason
+
+    assert "group that is not there" in refused(layer(level=1))
+    assert "group that is not there" in refused(layer(kind=1), layer(level=2))
+    assert "group that is not there" in refused(layer(kind=1), layer(), layer(level=1))
+    assert "newer Aseprite" in refused(layer(kind=3))
+    assert "2,000 layers" in refused(*[layer()] * 2_001)
+    nested = [layer(kind=1, level=level) for level in range(1_500)]
+    assert "too deep" in refused(*nested, flags=3)
+    assert (drawn(ase(frame(*nested, layer(level=1_500), cel(1_500, RED))), tmp_path) == RED).all()
+
+
+def test_tiles_that_lie(tmp_path: Path) -> None:
+    def refused(*parts: bytes) -> str:
+        return refusal(ase(frame(*parts)), tmp_path).reason
+
+    tiles, tile_layer = noise(4, 2, 2, 2, 4), layer(kind=2)
+    assert "tileset is missing" in refused(layer(kind=2, tileset=3), tileset(0, tiles), tiles_cel(0, [[1]]))
+    assert "not in its tileset" in refused(tile_layer, tileset(0, tiles), tiles_cel(0, [[2]]))
+    assert "not in its tileset" in refused(tile_layer, tileset(0, tiles[:0]), tiles_cel(0, [[1]]))
+    assert "24 bits" in refused(tile_layer, tileset(0, tiles), tiles_cel(0, [[1]], bits=24))
+    assert "no pixels" in refused(tileset(0, np.zeros((1, 0, 2, 4), np.uint8)))
+    header = struct.pack("<IIIHHh14x", 0, 6, 0xFFFFFFFF, 64, 64, 1)
+    assert "tilesets have more pixels" in refused(part(0x2023, header + text("") + b"\0" * 4))
+    grid = struct.pack("<HhhBHh5xHHHIIII10x", 0, 0, 0, 255, 3, 0, 9, 9, 32, *MASKS) + zlib.compress(b"\0" * 4)
+    assert "more or fewer" in refused(tile_layer, tileset(0, tiles), part(0x2005, grid))
+    for masks in ((0, 0, 0, 0), (0xFFFFFFFF,) * 4, (1, 1, 1, 1), (0x80000000, 1, 2, 3)):
+        survives(ase(frame(tileset(0, tiles), tile_layer, tiles_cel(0, [[1, 2**32 - 1]], masks=masks))), tmp_path)
+
+
+def test_palettes_and_tags_that_lie(tmp_path: Path) -> None:
+    def refused(chunk: bytes) -> str:
+        return refusal(ase(frame(chunk)), tmp_path).reason
+
+    grey = [(7, 7, 7, 255)]
+    assert "4,294,967,295 colours" in refused(palette(grey, size=2**32 - 1))
+    assert "its own size" in refused(palette(grey, first=9, size=3))
+    assert "its own size" in refused(part(0x2019, struct.pack("<III8x", 5, 3, 2)))
+    assert "shorter" in refused(part(0x2019, struct.pack("<III8x", 65_536, 0, 65_535)))
+    assert "place for" in refused(old_palette([(255, [(1, 2, 3)] * 2)]))
+    assert "shorter" in refused(part(0x0004, struct.pack("<HBB", 65535, 0, 0)))
+    assert "1,000 tags" in refused(part(0x2018, struct.pack("<H8x", 65535)))
+    assert "shorter" in refused(part(0x2018, struct.pack("<H8x", 9)))
+    last = ase(frame(palette(grey, first=65_535), layer(), cel(0, RED[..., 0])), depth=8)
+    assert not pictures(last, tmp_path)[0].rgba.any()
+
+
+def test_one_damaged_file_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "good.png", sprite(0))
+    (tmp_path / "set" / "bad.ase").write_bytes(rich(32)[:-9])
+    (tmp_path / "set" / "colours.ase").write_bytes(b"ASEF\0\1\0\0")
+    (tmp_path / "set" / "misnamed.png").write_bytes(rich(32))
+    event = imported(tmp_path / "set")
+    assert event.sprites.names == ("good.png",)
+    assert reasons(event) == {
+        "bad.ase": CUT_OFF,
+        "colours.ase": "an Adobe swatch file: it holds colours and no picture",
+        "misnamed.png": "an Aseprite file under another name: let its name end in .aseprite",
+    }

@@ -1,0 +1,231 @@
+"""Palette files as other programs write them, and files that lie."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from PIL.GimpPaletteFile import GimpPaletteFile
+
+from studio.core import files
+from studio.core.errors import BadInputError, ExportError, UsageError
+from studio.data.colour.palette_files import load_palette, save_palette
+from studio.data.palettes.base import Palette
+from tests.conftest import posix
+from tests.data.making import png_of
+
+GIMP = b"""GIMP Palette
+Name: Warm evening
+Columns: 4
+# by hand
+190  74  47\tRust
+  0   0   0 Pitch black
+255 255 255
+#  1   2   3\tno colour
+
+ 13  14  15\tUntitled
+"""
+GIMP_COLOURS = [[190, 74, 47], [0, 0, 0], [255, 255, 255], [13, 14, 15]]
+ASEPRITE = b"""GIMP Palette
+Channels: RGBA
+#
+  0   0   0   0 Transparent
+254  91  89 255 Red
+ 87 185 242 128 Blue
+"""
+WARM = np.array([[190, 74, 47, 255], [1, 2, 3, 255]], np.uint8)
+
+
+def loaded(folder: Path, data: bytes, name: str = "warm.gpl") -> Palette:
+    (folder / name).write_bytes(data)
+    return load_palette(folder / name)
+
+
+def fault(folder: Path, data: bytes, name: str = "warm.gpl") -> str:
+    with pytest.raises(BadInputError) as caught:
+        loaded(folder, data, name)
+    assert caught.value.hint
+    return caught.value.title
+
+
+def rgb(palette: Palette) -> Any:
+    assert (palette.colours[:, 3] == 255).all()
+    return palette.colours[:, :3].tolist()
+
+
+@pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_gimp(tmp_path: Path, newline: bytes, mark: bytes) -> None:
+    found = loaded(tmp_path, mark + GIMP.replace(b"\n", newline))
+    assert rgb(found) == GIMP_COLOURS
+    assert found.name == "Warm evening" and found.colour_names == ("Rust", "Pitch black", "", "")
+
+
+def test_gimp_as_pillow_reads_and_writes_it(tmp_path: Path) -> None:
+    palette, mode = GimpPaletteFile.frombytes(GIMP.replace(b"\n\n", b"\n")).getpalette()
+    assert mode == "RGB" and np.frombuffer(palette, np.uint8).reshape(-1, 3).tolist() == GIMP_COLOURS
+    written = save_palette(tmp_path / "new.gpl", Palette(WARM, "two", ("Rust", "")))
+    with written.open("rb") as stream:
+        assert GimpPaletteFile(stream).getpalette() == (WARM[:, :3].tobytes(), "RGB")
+    assert written.read_bytes() == b"GIMP Palette\nName: two\n#\n190  74  47\tRust\n  1   2   3\tUntitled\n"
+
+
+def test_aseprite_with_alpha(tmp_path: Path) -> None:
+    found = loaded(tmp_path, ASEPRITE)
+    assert found.colours.tolist() == [[0, 0, 0, 0], [254, 91, 89, 255], [87, 185, 242, 128]]
+    assert found.name == "warm" and found.colour_names == ("Transparent", "Red", "Blue")
+    assert found.visible().tolist() == [[87, 185, 242], [254, 91, 89]]
+    assert b"\nChannels: RGBA\n" in save_palette(tmp_path / "new.gpl", found).read_bytes()
+
+
+def test_latin_1_names_and_odd_letters(tmp_path: Path) -> None:
+    found = loaded(tmp_path, "GIMP Palette\nName: Föhn\n1 2 3 Grün\n4 5 6 a\x1bb\n".encode("latin-1"))
+    assert (found.name, found.colour_names) == ("Föhn", ("Grün", "a\\x1bb"))
+    assert Palette(WARM, "two\nlines\u2028\ud800").name == "two lines \\ud800"
+
+
+def test_paint_shop_pro(tmp_path: Path) -> None:
+    text = b"JASC-PAL\r\n0100\r\n2\r\n190 74 47\r\n1 2 3\r\n"
+    assert rgb(loaded(tmp_path, text, "warm.pal")) == WARM[:, :3].tolist()
+    assert save_palette(tmp_path / "new.pal", Palette(WARM)).read_bytes() == text
+    assert loaded(tmp_path, b"JASC-PAL\n0100\n1\n1 2 3 4", "a.pal").colours.tolist() == [[1, 2, 3, 4]]
+
+
+def test_windows(tmp_path: Path) -> None:
+    table = struct.pack("<HH", 0x300, 2) + bytes([190, 74, 47, 0, 1, 2, 3, 4])
+    other = b"abcd" + struct.pack("<I", 3) + b"xyz\0"  # of odd length, and so padded
+    for before in (b"", other):
+        data = b"RIFF" + struct.pack("<I", 99) + b"PAL " + before + b"data" + struct.pack("<I", len(table)) + table
+        assert rgb(loaded(tmp_path, data, "warm.pal")) == WARM[:, :3].tolist()
+        assert "cut off" in fault(tmp_path, data[:-1], "warm.pal")
+
+
+@pytest.mark.parametrize("text", ["be4a2f\n010203\n", "#BE4A2F\r\n\r\n#010203", " be4a2fff \r010203ff\r"])
+def test_hexadecimal(tmp_path: Path, text: str) -> None:
+    assert rgb(loaded(tmp_path, text.encode(), "warm.txt")) == WARM[:, :3].tolist()
+    assert loaded(tmp_path, b"01020304", "a.hex").colours.tolist() == [[1, 2, 3, 4]]
+    assert save_palette(tmp_path / "new.hex", Palette(WARM)).read_bytes() == b"be4a2f\n010203\n"
+
+
+def test_lospec(tmp_path: Path) -> None:
+    text = b'{"name":"Warm Evening","author":"Someone","colors":["be4a2f","010203"]}'
+    found = loaded(tmp_path, text, "warm-evening.json")
+    assert rgb(found) == WARM[:, :3].tolist() and found.name == "Warm Evening"
+    written = json.loads(save_palette(tmp_path / "new.json", found).read_text(encoding="utf-8"))
+    assert written == {"name": "Warm Evening", "author": "", "colors": ["be4a2f", "010203"]}
+
+
+def test_pictures_in_pixels_in_blocks_and_with_ground(tmp_path: Path) -> None:
+    row = np.array([[[190, 74, 47, 255], [1, 2, 3, 255], [190, 74, 47, 255], [9, 9, 9, 0]]], np.uint8)
+    for pixels in (row, row.repeat(8, 0).repeat(8, 1), np.concatenate([row, row])):
+        assert rgb(loaded(tmp_path, png_of(pixels), "warm.png")) == WARM[:, :3].tolist()
+    with Image.open(save_palette(tmp_path / "new.png", Palette(WARM))) as picture:
+        assert picture.size == (2, 1) and np.array_equal(np.asarray(picture)[0], WARM)
+    indexed = Image.new("P", (2, 1))
+    indexed.putpalette([190, 74, 47, 1, 2, 3])
+    indexed.putpixel((1, 0), 1)
+    stream = io.BytesIO()
+    indexed.save(stream, "PNG")
+    assert rgb(loaded(tmp_path, stream.getvalue(), "indexed.png")) == WARM[:, :3].tolist()
+
+
+def test_adobe(tmp_path: Path) -> None:
+    table = (bytes([190, 74, 47, 1, 2, 3]) + bytes(762))[:768]
+    assert len(loaded(tmp_path, table, "warm.act")) == 256
+    assert rgb(loaded(tmp_path, table + b"\0\2\xff\xff", "warm.act")) == WARM[:, :3].tolist()
+    clear = loaded(tmp_path, table + b"\0\2\0\1", "warm.act")
+    assert clear.colours.tolist() == [[190, 74, 47, 255], [1, 2, 3, 0]]
+    assert save_palette(tmp_path / "new.act", clear).read_bytes() == table + b"\0\2\0\1"
+    assert save_palette(tmp_path / "new.act", Palette(WARM)).read_bytes() == table + b"\0\2\xff\xff"
+
+
+def test_a_text_that_is_as_long_as_a_colour_table_is_a_text(tmp_path: Path) -> None:
+    assert len(loaded(tmp_path, b"010203\r\n" * 96, "warm.act")) == 96  # 768 bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("a.gpl", b"", "a.gpl: it does not begin with 'GIMP Palette'"),
+        ("a.gpl", b"GIMP Palette\nName: x\n#\n", "a.gpl: there are no colours in it"),
+        ("a.gpl", b"GIMP Palette\n#\n1 2 3\n1 abc 3 Red\n", "line 4 of a.gpl: 'abc' is not a number from 0 to 255."),
+        ("a.gpl", b"GIMP Palette\n1 2 256\n", "line 2 of a.gpl: '256' is not a number"),
+        ("a.gpl", "GIMP Palette\n1 2 \u200b3\n".encode(), "line 2 of a.gpl: '\\u200b3' is not a number"),
+        ("a.gpl", b"GIMP Palette\n1 2 -3\n", "line 2 of a.gpl: '-3' is not"),
+        ("a.gpl", "GIMP Palette\n1 2 ³\n".encode(), "line 2 of a.gpl: '³' is not"),
+        ("a.gpl", b"GIMP Palette\n1 2 " + b"9" * 9000, "line 2 of a.gpl: '999999999999999999999999…' is not"),
+        ("a.gpl", b"GIMP Palette\n1 2\n", "line 2 of a.gpl: 3 numbers from 0 to 255 are expected"),
+        ("a.gpl", b"GIMP Palette\nChannels: RGBA\n1 2 3\n", "line 3 of a.gpl: 4 numbers"),
+        ("a.gpl", b"GIMP Palette\n1 2 3\n1 2 3 a\0b\n", "line 3 of a.gpl: holds bytes that are no text"),
+        ("a.gpl", b"GIMP Palette\n" + b"1 2 3\n" * 100_000, "line 4098 of a.gpl: more than 4,096 colours"),
+        ("a.pal", b"JASC-PAL\n0100\n2\n1 2 3\n", "line 3 of a.pal: 2 colours are announced, but 1 follow"),
+        ("a.pal", b"JASC-PAL\n0100\n", "a.pal: cut off"),
+        ("a.pal", b"JASC-PAL\n0200\n1\n1 2 3\n", "line 2 of a.pal: the version is not 0100"),
+        ("a.pal", b"JASC-PAL\n0100\nmany\n", "line 3 of a.pal: 'many' is not a number from 0 to 4096"),
+        ("a.pal", b"JASC-PAL\n0100\n0\n", "a.pal: there are no colours in it"),
+        ("a.pal", b"JASC-PAL\n0100\n1\n1 2 3 4 5\n", "line 4 of a.pal: 3 numbers"),
+        ("a.pal", b"RIFF\0\0\0\0PAL data\0\0\0\0\0\3\0\0", "a.pal: there are no colours in it"),
+        ("a.pal", b"RIFF\0\0\0\0PAL data\0\0\0\0\0\3\xff\xff", "a.pal: 65,535 colours are announced"),
+        ("a.hex", b"", "a.hex: there are no colours in it"),
+        ("a.hex", b"010203\n\n01020\n", "line 3 of a.hex: '01020' is not a colour such as be4a2f"),
+        ("a.hex", b"010203\n" * 100_000, "line 4097 of a.hex: more than 4,096 colours"),
+        ("a.json", b"{", "line 1 of a.json: it is no proper JSON"),
+        ("a.json", b'{"colors": [' + b"[" * 100_000, "a.json: it is no proper JSON"),
+        ("a.json", b'{"colors": ' + b"9" * 9000 + b"}", "a.json: it is no proper JSON"),
+        ("a.json", b'{"frames": []}', "a.json: there is no list of 'colors' in it"),
+        ("a.json", b'{"colors": ["010203", 7]}', "colour 2 of a.json: it is not a text"),
+        ("a.json", b'{"colors": []}', "a.json: there are no colours in it"),
+        ("a.png", b"\x89PNG\r\n\x1a\n", "a.png: cut off"),
+        ("a.png", b"GIF89a", "a.png: it is not a PNG picture"),
+        ("a.png", png_of(np.zeros((2, 2, 4), np.uint8)), "a.png: there are no colours in it"),
+        ("a.png", png_of(np.zeros((1025, 1025, 4), np.uint8)), "a.png: a picture of 1,025 x 1,025 pixels is too"),
+        ("a.act", bytes(767), "a.act: it has 767 bytes, and a colour table has 768 or 772"),
+        ("a.act", bytes(772), "a.act: there are no colours in it"),
+        ("a.act", bytes(768) + b"\xff\xff\0\0", "a.act: 65,535 colours are announced"),
+        ("a.txt", b"hello", "a.txt: it is no palette"),
+        ("a.hex", b"010203\n" * 150_000, "a.hex: it has more than 1 MB"),
+    ],
+)
+def test_lies(tmp_path: Path, name: str, data: bytes, said: str) -> None:
+    assert f"Can't read {said}" in fault(tmp_path, data, name)
+
+
+def test_a_picture_of_too_many_colours(tmp_path: Path) -> None:
+    pixels = (np.arange(70 * 70, dtype="<u4") | 0xFF000000).view(np.uint8).reshape(70, 70, 4)
+    assert "a picture of 4,900 colours, at most 4,096 are taken" in fault(tmp_path, png_of(pixels), "a.png")
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="no palette"):
+        load_palette(tmp_path / "gone.gpl")
+    with pytest.raises(BadInputError, match="is a folder"):
+        load_palette(tmp_path)
+
+
+@posix
+def test_a_pipe_is_no_palette(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.gpl")
+    with pytest.raises(BadInputError, match="not a plain file"):
+        load_palette(tmp_path / "pipe.gpl")
+
+
+def test_saving_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a.exe", "a"):
+        with pytest.raises(UsageError, match=r"not saved as .*\.gpl, \.hex, \.pal"):
+            save_palette(tmp_path / name, Palette(WARM))
+
+    def full(target: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files, "write_atomic", full)
+    with pytest.raises(ExportError, match="No space left"):
+        save_palette(tmp_path / "a.gpl", Palette(WARM))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,174 @@
+"""What the doctor finds, and that each of its fixes mends it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.core.errors import UsageError
+from studio.data.doctor.examining import examine
+from studio.data.doctor.findings import Examined, Finding, cutting, findings_of, leaving_out
+from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, Quarantined
+from tests.data.making import Pixels, sprite, write
+
+
+def looked_at(folder: Path, options: ImportOptions) -> dict[tuple[str, bool], Finding]:
+    """The doctor's findings by group and whether they were left out."""
+    *_, found = import_sprites([folder], options)
+    assert isinstance(found, SpritesImported)
+    *_, examined = examine(found.sprites, options)
+    assert isinstance(examined, Examined) and examined.looked_at == len(found.sprites)
+    return {(each.group, each.left_out): each for each in findings_of(found, options, [examined])}
+
+
+def mended(folder: Path, options: ImportOptions, finding: Finding, which: int = 0) -> ImportOptions:
+    return options.replace(**finding.fixes[which].changes)
+
+
+def in_palette(seed: int, colours: Pixels) -> Pixels:
+    rgba = np.zeros((16, 16, 4), np.uint8)
+    rgba[2:14, 2:14, :3] = colours[np.random.default_rng(seed).integers(0, len(colours), (12, 12))]
+    rgba[2:14, 2:14, 3] = 255
+    return rgba
+
+
+PALETTE = np.array([[20, 20, 30], [240, 230, 210], [200, 60, 40], [60, 120, 200], [250, 200, 60]], np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Ten sprites of one palette in 'a'; beside them one of each kind of fault."""
+    home = tmp_path / "set"
+    for seed in range(12):
+        write(home / "a" / f"{seed:02}.png", in_palette(seed, PALETTE))
+    write(home / "b" / "lonely.png", in_palette(40, PALETTE))
+    turned = np.ascontiguousarray(in_palette(3, PALETTE)[:, ::-1])
+    turned[5, 5, :3] = PALETTE[1]
+    write(home / "a" / "turned.png", turned)
+    near = in_palette(50, PALETTE)
+    near[4, 4, :3] = (241, 230, 210)
+    near[3, 3, :3] = (240, 230, 210)
+    write(home / "a" / "near.png", near)
+    painted = np.zeros((16, 16, 4), np.uint8)
+    painted[..., :3] = np.random.default_rng(1).integers(0, 256, (16, 16, 3))
+    painted[..., 3] = 255
+    write(home / "a" / "painted.png", painted)
+    soft = in_palette(60, PALETTE)
+    soft[6, 6, 3] = 100
+    write(home / "a" / "soft.png", soft)
+    return home
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "gone"),
+    [
+        ("similar", "a/turned.png", True),
+        ("near colours", "a/near.png", False),
+        ("many colours", "a/painted.png", False),
+        ("off palette", "a/near.png", False),
+        ("soft alpha", "a/soft.png", False),
+        ("small class", "b/lonely.png", True),
+    ],
+)
+def test_each_fault_is_found_and_mended(folder: Path, group: str, name: str, gone: bool) -> None:
+    options = ImportOptions()
+    finding = looked_at(folder, options)[group, False]
+    assert name in [item.name for item in finding.items]
+    after = looked_at(folder, mended(folder, options, finding))
+    assert (group, False) not in after or name not in [item.name for item in after[group, False].items]
+    taken = after[("similar" if group == "similar" else "small class"), True] if gone else after["mended", False]
+    assert name in [item.name for item in taken.items]
+    assert mended(folder, mended(folder, options, finding), taken) == options  # and one click takes it back
+
+
+def test_a_sound_set_has_no_findings(tmp_path: Path) -> None:
+    for seed in range(20):
+        write(tmp_path / f"{seed}.png", in_palette(seed, PALETTE))
+    assert looked_at(tmp_path, ImportOptions()) == {}
+
+
+def test_a_set_without_a_palette_has_no_strays(tmp_path: Path) -> None:
+    for seed in range(20):
+        write(tmp_path / f"{seed}.png", sprite(seed, 16))
+    assert ("off palette", False) not in looked_at(tmp_path, ImportOptions())
+
+
+def test_enlarged_sprites_are_offered_their_true_size(tmp_path: Path) -> None:
+    for seed in range(5):
+        write(tmp_path / f"{seed}.png", in_palette(seed, PALETTE).repeat(4, 0).repeat(4, 1))
+    finding = looked_at(tmp_path, ImportOptions())["upscaled", False]
+    assert finding.fixes[0].changes == {"shrink": 4, "size": 0}
+    options = mended(tmp_path, ImportOptions(), finding)
+    *_, found = import_sprites([tmp_path], options)
+    assert isinstance(found, SpritesImported) and found.sprites.size == 16
+    assert looked_at(tmp_path, options) == {}
+
+
+def test_the_true_size_of_sprites_beside_sheets_keeps_them_whole(tmp_path: Path) -> None:
+    for seed in range(5):
+        write(tmp_path / f"{seed}.png", in_palette(seed, PALETTE).repeat(4, 0).repeat(4, 1))
+    options = ImportOptions(sheets="grid", tile=16, size=64)
+    finding = looked_at(tmp_path, options)["upscaled", False]
+    assert finding.fixes[0].changes == {"shrink": 4, "size": 16}
+    *_, found = import_sprites([tmp_path], mended(tmp_path, options, finding))
+    assert isinstance(found, SpritesImported) and len(found.sprites) == 5 and found.sprites.size == 16
+
+
+def test_no_true_size_is_offered_where_the_sprites_show_none(tmp_path: Path) -> None:
+    write(tmp_path / "0.png", in_palette(0, PALETTE))
+    *_, found = import_sprites([tmp_path], ImportOptions())
+    assert isinstance(found, SpritesImported)
+    found = dataclasses.replace(found, notes=(Quarantined("0.png", "looks like another", "upscaled"),))
+    assert findings_of(found, ImportOptions())[0].fixes == ()
+
+
+def test_a_smooth_enlargement_is_not_offered_any(tmp_path: Path) -> None:
+    """4.3 times, and blurred: no whole number undoes it."""
+    from PIL import Image
+
+    for seed in range(3):
+        small = Image.fromarray(in_palette(seed, PALETTE))
+        small.resize((69, 69), Image.Resampling.BICUBIC).save(tmp_path / f"{seed}.png")
+    assert ("upscaled", False) not in looked_at(tmp_path, ImportOptions())
+
+
+def test_sheets_and_large_sprites_have_their_ways_in(tmp_path: Path) -> None:
+    for seed in range(20):
+        write(tmp_path / f"{seed:02}.png", in_palette(seed, PALETTE))
+    sheet = np.concatenate([in_palette(seed, PALETTE) for seed in range(100, 112)], 1)
+    write(tmp_path / "sheet.png", sheet)
+    write(tmp_path / "tall.png", np.concatenate([in_palette(200, PALETTE)[2:14], in_palette(201, PALETTE)[2:14]]))
+    findings = looked_at(tmp_path, ImportOptions())
+    cut = mended(tmp_path, ImportOptions(), findings["looks like a sheet", True])
+    assert cut.sheets == "grid"
+    given = ImportOptions(tile=16, tile_height=8, size=64)
+    assert given.replace(**cutting(given).changes).cuts_each_by_its_own and cutting(given).changes["size"] == 0
+    large = mended(tmp_path, ImportOptions(), findings["wrong size", True])
+    assert large.size >= 24
+    assert ("wrong size", True) not in looked_at(tmp_path, large)
+
+
+def test_leaving_out_adds_to_what_was_left_out() -> None:
+    options = ImportOptions(leave_out="mon/*")
+    assert leaving_out(["a.png", "b[1].png"], options).changes == {"leave_out": "mon/*;a.png;b[[]1].png"}
+
+
+def test_every_group_has_its_words() -> None:
+    from studio.data.doctor import findings
+
+    assert set(findings._LEFT_OUT) == set(QUARANTINE_GROUPS)
+    looked_for = {"similar", "small class", "many colours", "near colours", "off palette", "outlier", "wrong class"}
+    assert set(findings._KEPT) == {*NOTE_GROUPS, *looked_for}
+
+
+def test_every_fix_is_a_setting_that_there_is(folder: Path) -> None:
+    for finding in looked_at(folder, ImportOptions()).values():
+        for fix in finding.fixes:
+            try:
+                ImportOptions().replace(**fix.changes)
+            except UsageError as error:
+                pytest.fail(f"{finding.group}: {error.title}")

@@ -1,0 +1,217 @@
+"""Animations: every frame as a viewer shows it, near repeats left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from studio.data.images import frames as frames_module
+from studio.data.images import png as apng_reader
+from studio.data.images.decoding import decode
+from tests.data.animating import (
+    ANIMATIONS,
+    NOISE,
+    PALETTE,
+    Drawn,
+    apng,
+    by_pillow,
+    gif,
+    noise,
+    numbers,
+    read,
+    same,
+    seen_by_pillow,
+)
+from tests.data.making import Pixels, frame, imported, notes, png_of, reasons, sprite, write_sheet
+
+
+def in_colour(pixels: Pixels) -> Pixels:
+    return np.dstack([PALETTE[pixels], np.full(pixels.shape, 255, np.uint8)])
+
+
+def blended(below: Pixels, above: Pixels) -> Pixels:
+    """The formula of the APNG specification, in fractions."""
+    alpha, under = above[..., 3:] / 255, below[..., 3:] / 255
+    whole = alpha + under * (1 - alpha)
+    colour = (above[..., :3] * alpha + below[..., :3] * under * (1 - alpha)) / np.where(whole, whole, 1)
+    return np.rint(np.dstack([colour, whole * 255])).astype(np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        *(("GIF", {"disposal": disposal}) for disposal in range(4)),
+        *(("PNG", {"disposal": disposal, "blend": 0}) for disposal in range(3)),
+        *(("PNG", {"disposal": disposal, "blend": 1}) for disposal in range(2)),
+        ("WEBP", {"lossless": True, "exact": True}),
+        ("WEBP", {"quality": 60}),
+    ],
+)
+def test_frames_are_those_that_pillow_shows(kind: str, options: dict[str, Any]) -> None:
+    data = by_pillow(NOISE, kind, **options)
+    pictures, remarks = read(data, f".{kind.lower()}")
+    assert same(pictures, seen_by_pillow(data))
+    assert [picture.part for picture in pictures] == [f"frame {number}" for number in range(1, 6)]
+    assert [(remark.group, remark.reason) for remark in remarks] == [
+        ("animation", "an animation of 5 frames: all were taken")
+    ]
+
+
+@pytest.mark.parametrize("disposal", range(4))
+def test_small_gif_frames_with_each_disposal(disposal: int) -> None:
+    places = [(9, 8, 0, 0), (4, 3, 2, 1), (5, 5, 4, 3), (3, 8, 0, 0), (9, 1, 0, 7)]
+    palettes = [None, PALETTE[::-1].copy(), None, None, PALETTE[::-1].copy()]
+    drawn = [
+        Drawn(numbers(seed, width, height), left, top, disposal, clear=2, palette=palette)
+        for seed, ((width, height, left, top), palette) in enumerate(zip(places, palettes, strict=True))
+    ]
+    data = gif(9, 8, drawn)
+    assert same(read(data, ".gif")[0], seen_by_pillow(data))
+
+
+def test_gif_disposals_that_pillow_takes_otherwise_than_viewers() -> None:
+    first, second, third = numbers(0, 6, 6), numbers(1, 3, 3), numbers(2, 2, 2)
+    data = gif(6, 6, [Drawn(first), Drawn(second, 1, 1, disposal=2), Drawn(third, 4, 4), Drawn(third, 0, 4)])
+    shown = [in_colour(first)]
+    shown.append(shown[0].copy())
+    shown[1][1:4, 1:4] = in_colour(second)
+    shown.append(shown[0].copy())
+    shown[2][1:4, 1:4] = 0  # cleared and not filled with the background colour
+    shown[2][4:6, 4:6] = in_colour(third)
+    shown.append(shown[2].copy())  # the third frame has no disposal, and not that of the second
+    shown[3][4:6, 0:2] = in_colour(third)
+    assert same(read(data, ".gif")[0], shown)
+
+
+def test_gif_whose_first_frame_is_smaller_or_larger_than_its_screen() -> None:
+    small, large = numbers(0, 2, 2), numbers(1, 6, 5)
+    shown = np.zeros((4, 4, 4), np.uint8)
+    shown[1:3, 1:3] = in_colour(small)
+    pictures, _ = read(gif(4, 4, [Drawn(small, 1, 1), Drawn(large)]), ".gif")
+    assert same(pictures, [shown, in_colour(large)[:4, :4]])
+    pictures, _ = read(gif(0, 0, [Drawn(large), Drawn(small, 9, 9), Drawn(small, 5, 4)]), ".gif")
+    shown = in_colour(large)
+    shown[4, 5] = in_colour(small)[0, 0]
+    assert same(pictures, [in_colour(large), shown])
+
+
+def test_the_one_frame_of_a_gif_may_be_smaller_than_its_screen() -> None:
+    small = np.array([[1, 2], [3, 0]], np.uint8)
+    pictures, remarks = read(gif(4, 5, [Drawn(small, 1, 2, clear=3)]), ".gif")
+    expected = np.zeros((5, 4, 4), np.uint8)
+    expected[2:4, 1:3, :3], expected[2:4, 1:3, 3] = PALETTE[small], 255
+    expected[3, 1] = 0
+    assert [picture.part for picture in pictures] == [""] and not remarks
+    assert np.array_equal(pictures[0].rgba, expected)
+    opaque = read(gif(4, 5, [Drawn(small, 1, 2)]), ".gif")[0][0].rgba
+    assert np.count_nonzero(opaque[..., 3]) == 4 and opaque[3, 1].tolist() == [*PALETTE[3], 255]
+
+
+def test_gif_without_a_palette_is_grey() -> None:
+    first, second = np.full((3, 3), 90, np.uint8), np.full((3, 3), 200, np.uint8)
+    pictures, _ = read(gif(3, 3, [Drawn(first), Drawn(second)], palette=None), ".gif")
+    assert [picture.rgba[0, 0].tolist() for picture in pictures] == [[90, 90, 90, 255], [200, 200, 200, 255]]
+
+
+def test_half_transparent_apng_frames_blend_exactly() -> None:
+    first, second, third = noise(0, 8, 8, soft=True), noise(1, 6, 5, soft=True), noise(2, 8, 8, soft=True)
+    drawn = [Drawn(first), Drawn(second, 2, 1, disposal=2), Drawn(third), Drawn(second, over=False)]
+    pictures, _ = read(apng(8, 8, drawn))
+    expected = [first, first.copy(), blended(first, third)]
+    expected[1][1:6, 2:8] = blended(first[1:6, 2:8], second)
+    expected.append(expected[2].copy())
+    expected[3][:5, :6] = second
+    for picture, pixels in zip(pictures, expected, strict=True):
+        assert np.abs(picture.rgba.astype(int) - pixels).max() <= 1
+    assert np.array_equal(pictures[0].rgba, first) and np.array_equal(pictures[3].rgba[:5, :6], second)
+
+
+def test_a_frame_that_was_blended_is_taken_back() -> None:
+    first, second, third = noise(0, 8, 8), noise(1, 8, 8), noise(2, 3, 3)
+    pictures, _ = read(apng(8, 8, [Drawn(first), Drawn(second, disposal=2), Drawn(third, over=False)]))
+    expected = first.copy()
+    expected[:3, :3] = third
+    assert same(pictures, [first, blended(first, second), expected])
+
+
+def test_palette_apng_keeps_the_alpha_of_its_colours() -> None:
+    alpha = np.array([255, 0, 100, 255], np.uint8)
+    colours = np.column_stack([PALETTE, alpha])
+    first, second = numbers(3, 6, 6), numbers(4, 4, 4)
+    drawn = [Drawn(first), Drawn(second, 1, 1, over=False)]
+    pictures, _ = read(apng(6, 6, drawn, palette=PALETTE.tobytes(), transparency=alpha.tobytes()))
+    shown = colours[first]
+    shown[1:5, 1:5] = colours[second]
+    expected = [colours[first], shown]
+    for pixels in expected:
+        pixels[pixels[..., 3] == 0] = 0
+    assert same(pictures, expected)
+
+
+def test_default_picture_that_is_no_frame() -> None:
+    data = apng(6, 6, [Drawn(noise(seed, 6, 6)) for seed in (1, 2)], default=noise(9, 6, 6))
+    pictures, _ = read(data)
+    assert same(pictures, [noise(1, 6, 6), blended(noise(1, 6, 6), noise(2, 6, 6))])
+    assert np.array_equal(decode(data, ".png").rgba, noise(9, 6, 6))
+
+
+def test_half_transparent_webp_frames_are_as_good_as_those_of_its_library() -> None:
+    data = by_pillow([noise(seed, 10, 12, soft=True) for seed in range(4)], "WEBP", lossless=True, exact=True)
+    for picture, pixels in zip(read(data, ".webp")[0], seen_by_pillow(data), strict=True):
+        assert np.abs(picture.rgba.astype(int) - pixels).max() <= 2
+
+
+@pytest.mark.parametrize("changed", [0, 1, 7, 8])
+def test_near_repeats_are_left_out(changed: int) -> None:
+    pixels = np.zeros((30, 20), np.uint8)
+    pixels[:, :] = 3
+    pixels[5:25] = 0  # 400 visible pixels
+    other = pixels.copy()
+    other[5, :changed] = 1
+    pictures, remarks = read(gif(20, 30, [Drawn(pixels, clear=3, disposal=2), Drawn(other, clear=3)]), ".gif")
+    assert len(pictures) == (2 if changed >= 400 * frames_module.SAME_SHARE else 1)
+    kept = "all were taken" if len(pictures) == 2 else "1 was taken"
+    assert remarks[-1].reason == f"an animation of 2 frames: {kept}"
+
+
+def test_a_slow_change_is_not_lost_and_there_and_back_comes_once() -> None:
+    steps = [np.zeros((10, 10), np.uint8) for _ in range(7)]
+    for number, step in enumerate(steps):
+        step.flat[:number] = 1  # one pixel more each time: a hundredth
+    pictures, _ = read(gif(10, 10, [Drawn(step) for step in steps]), ".gif")
+    assert [picture.part for picture in pictures] == ["frame 1", "frame 3", "frame 5", "frame 7"]
+    there_and_back = [*NOISE, *NOISE[-2:0:-1]]
+    pictures, remarks = read(by_pillow(there_and_back, "PNG"))
+    assert same(pictures, NOISE) and "of 8 frames: 5 that differ" in remarks[0].reason
+
+
+def test_single_pictures_are_read_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apng_reader, "frames_of", None)  # a plain PNG is not looked through twice
+    pictures, remarks = read(png_of(sprite(0)))
+    assert same(pictures, [sprite(0)]) and pictures[0].part == "" and not remarks
+    for kind, suffix in (("GIF", ".gif"), ("WEBP", ".webp")):
+        data = by_pillow(NOISE[:1], kind)
+        pictures, remarks = read(data, suffix)
+        assert same(pictures, [decode(data, suffix).rgba]) and pictures[0].part == "" and not remarks
+
+
+def test_names_and_depths_are_told_of_animations_too() -> None:
+    assert [remark.group for remark in read(ANIMATIONS[".gif"], ".png")[1]] == ["misnamed", "animation"]
+
+
+def test_a_whole_import(tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    (folder / "slime").mkdir(parents=True)
+    (folder / "slime" / "walk.gif").write_bytes(ANIMATIONS[".gif"])
+    write_sheet(folder / "gems.png", sprite(0, 10), [frame("ruby", 0, 0, 10, 10)])
+    (folder / "gems.png").write_bytes(ANIMATIONS[".png"])
+    event = imported(folder)
+    assert event.sprites.names == ("gems.png#ruby", *(f"slime/walk.gif#frame {number}" for number in range(1, 6)))
+    assert notes(event, "animation") == {
+        "gems.png": "holds several frames: only the first was taken",
+        "slime/walk.gif": "an animation of 5 frames: all were taken",
+    }
+    assert not reasons(event)

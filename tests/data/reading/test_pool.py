@@ -1,0 +1,308 @@
+"""Many files are read by other processes too: the same comes of it, whatever becomes of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+import studio
+from studio.core import limits
+from studio.core.events import Progress
+from studio.data import importing
+from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.reading import background
+from studio.data.reading import pool as reader_pool
+from studio.data.reading.background import in_crew
+from studio.data.reading.finding import files_under, roots_of
+from studio.data.reading.found_files import FoundFiles
+from studio.data.reading.pool import ReaderPool, Worker, processes_for
+from studio.data.reading.read import Reading, all_sources
+from studio.data.sources.base import Found
+from tests.data.making import frame, imported, png_of, sprite, write, write_sheet, zipped
+
+PATIENCE_S = 0.2
+STUDIO = Path(studio.__file__).parents[1]
+ODD_SOURCE = '''
+import os, sys, threading
+import numpy as np
+from studio.data.sources.base import Picture, Remark, Source
+
+class OddSource(Source):
+    """What a file of another maker's kind does to its reader is its name."""
+    name = "odd"
+
+    def claims(self, file):
+        return file.suffix == ".odd"
+
+    def read(self, file):
+        elsewhere = os.getpid() != int(os.environ["TEST_PID"])
+        if file.stem == "talks":
+            print("Reading!", sys.stdin.read() if elsewhere else "")
+            os.write(1, b"Reading!")
+        if file.stem == "dies" and elsewhere:
+            os._exit(9)
+        if file.stem == "stumbles" and elsewhere:
+            raise ZeroDivisionError
+        if file.stem == "fails":
+            raise ZeroDivisionError("odd indeed")
+        if file.stem == "hangs" and elsewhere:
+            open(os.environ["TEST_MARK"], "x").close()
+            threading.Event().wait()
+        rgba = np.zeros((8, 8, 4), np.uint8)
+        rgba[1:7, 2:7] = len(file.stem), 90, 200, 255
+        yield Remark("mended", "made up\\ud800", file.stem)
+        yield Picture(rgba, file.stem, ("odd", "ones"), "third")
+
+    def example(self, folder):
+        raise NotImplementedError
+'''
+
+
+class OnlyProcesses(ReaderPool):
+    """The thread would have read the few files of a test before a process is up."""
+
+    def workers(self) -> list[Worker]:
+        return super().workers()[1:]
+
+
+@pytest.fixture
+def pools(monkeypatch: pytest.MonkeyPatch) -> list[ReaderPool]:
+    """The pools of every import of the test, in which one process reads everything."""
+    made: list[ReaderPool] = []
+
+    def make(*about: Any) -> ReaderPool:
+        made.append(OnlyProcesses(*about))
+        return made[-1]
+
+    monkeypatch.setattr(reader_pool, "processes_for", lambda count: 1)
+    monkeypatch.setattr(importing, "ReaderPool", make)
+    return made
+
+
+@pytest.fixture
+def odd_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A source of a third party, and where it looks for a mark."""
+    about = tmp_path / "plugins" / "odd-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[studio.data.sources]\nodd = odd_source\n")
+    (about.parent / "odd_source.py").write_text(ODD_SOURCE)
+    monkeypatch.syspath_prepend(str(about.parent))
+    monkeypatch.setenv("TEST_PID", str(os.getpid()))
+    monkeypatch.setenv("TEST_MARK", str(tmp_path / "mark"))
+    yield tmp_path / "mark"
+    sys.modules.pop("odd_source", None)
+
+
+def folder_of(path: Path, *odd: str, count: int = 40) -> Path:
+    for number in range(count):
+        write(path / "plain" / f"{number:03}.png", sprite(number, 16))
+    for name in odd:
+        (path / f"{name}.odd").write_bytes(b"?")
+    return path
+
+
+def test_sheets_are_recognised_and_cut_in_processes_too(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    for seed in range(3):
+        cells = [sprite(10 * seed + cell, 16) for cell in range(6)]
+        write(tmp_path / f"{seed}.png", np.concatenate([*cells, np.zeros((16, 32, 4), np.uint8)], axis=1))
+    write(tmp_path / "one.png", sprite(99, 16))
+    here = imported(tmp_path, sheets="grid")
+    pools: list[ReaderPool] = request.getfixturevalue("pools")
+    there = imported(tmp_path, sheets="grid")
+    assert everything(here) == everything(there) and here.sheets == there.sheets and len(here.sprites) == 19
+    assert len(processes_of(pools)) == 2  # one looked at all files, one cut the sheets
+    assert_gone(pools)
+
+
+def everything(event: SpritesImported) -> tuple[Any, ...]:
+    sprites = event.sprites
+    named = (sprites.names, sprites.class_names, sprites.labels.tolist())
+    return (sprites.fingerprint, *named, event.quarantine, event.notes, event.sizes, event.proposed_size)
+
+
+def processes_of(pools: list[ReaderPool]) -> list[subprocess.Popen[bytes]]:
+    return [process for pool in pools for process in pool._processes]
+
+
+def assert_gone(pools: list[ReaderPool]) -> None:
+    assert processes_of(pools)
+    assert not [process for process in processes_of(pools) if psutil.pid_exists(process.pid)]
+
+
+def test_the_same_comes_of_it(tmp_path: Path, odd_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = folder_of(tmp_path / "set", "talks", "b")
+    for number in range(30):
+        write(folder / f"{number % 7}" / "deeper" / f"{number}.png", sprite(number + 20, 12 + number % 2))
+    zipped(folder / "pack.zip", {f"in/{number}.png": png_of(sprite(number + 100, 16)) for number in range(20)})
+    sheet = np.concatenate([sprite(200, 16), sprite(201, 16)], 1)
+    write_sheet(folder / "sheet.png", sheet, [frame("one", 0, 0, 16, 16), frame("two", 16, 0, 16, 16)])
+    (folder / "cut.png").write_bytes(png_of(sprite(1))[:-30])
+    (folder / "notes.txt").write_text("none")
+    write(folder / os.fsdecode(b"caf\xe9.png"), sprite(300, 16))
+    write(folder / "large.png", np.full((300, 290, 4), 255, np.uint8))
+    lost = np.zeros((300, 300, 4), np.uint8)
+    lost[250:258, 30:40] = 70, 80, 90, 255
+    write(folder / "lost.png", lost)
+    here = everything(imported(folder))
+    monkeypatch.setattr(reader_pool, "processes_for", lambda count: 1)
+    monkeypatch.setattr(reader_pool, "_MOST_KNOWN", 40)  # is forgotten now and then
+    monkeypatch.setattr(reader_pool, "read_all", None)
+    monkeypatch.setattr(importing, "ReaderPool", OnlyProcesses)
+    monkeypatch.setattr(importing, "_CHUNK", 7)
+    assert everything(imported(folder)) == here
+    assert len(here[1]) > 70 and "third" in here[2]
+
+
+@pytest.mark.parametrize("fate", ["dies", "stumbles"])
+def test_what_a_process_leaves_undone_is_read_here(
+    tmp_path: Path, odd_files: Path, pools: list[ReaderPool], fate: str
+) -> None:
+    event = imported(folder_of(tmp_path / "set", fate))
+    assert len(event.sprites) == 41 and any(fate in name for name in event.sprites.names)
+    assert_gone(pools)
+
+
+def test_an_error_in_a_process_comes_out_as_it_is(tmp_path: Path, odd_files: Path, pools: list[ReaderPool]) -> None:
+    with pytest.raises(ZeroDivisionError, match="odd indeed"):
+        imported(folder_of(tmp_path / "set", "fails"))
+    assert_gone(pools)
+
+
+def test_a_file_that_hangs_in_a_process(tmp_path: Path, odd_files: Path, pools: list[ReaderPool]) -> None:
+    job = import_sprites([folder_of(tmp_path / "set", "hangs")], ImportOptions())
+    seen = 0
+    for event in job:
+        if odd_files.exists() and isinstance(event, Progress):
+            if not seen and os.name != "nt":  # which would end the process
+                os.kill(processes_of(pools)[0].pid, signal.SIGINT)  # as Ctrl+C does: not its business
+            seen += 1
+        if seen == 6:
+            break
+    assert processes_of(pools)[0].poll() is None
+    started = time.perf_counter()
+    job.close()
+    assert time.perf_counter() - started < PATIENCE_S
+    assert_gone(pools)
+
+
+@pytest.mark.parametrize("least", [0, 1])
+def test_closing_ends_the_processes(
+    tmp_path: Path, pools: list[ReaderPool], monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    """While they start, and while they read."""
+    monkeypatch.setattr(importing, "_CHUNK", 4)
+    job = import_sprites([folder_of(tmp_path / "set", count=300)], ImportOptions())
+    for event in job:
+        if processes_of(pools) and isinstance(event, Progress) and event.done >= least:
+            break
+    started = time.perf_counter()
+    job.close()
+    assert time.perf_counter() - started < PATIENCE_S
+    assert_gone(pools)
+
+
+def test_no_process_works_far_ahead_of_whoever_takes_the_results(
+    tmp_path: Path, pools: list[ReaderPool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background, "_MOST_WAITING", 1)
+    asked, ask = 0, reader_pool._Process.ask
+
+    def counted(process: Any, chunk: range) -> None:
+        nonlocal asked
+        asked += len(chunk)
+        ask(process, chunk)
+
+    monkeypatch.setattr(reader_pool._Process, "ask", counted)
+    files = FoundFiles()
+    for file in files_under(roots_of([folder_of(tmp_path / "set", count=120)])[0]):
+        assert isinstance(file, Found)
+        files.add(file)
+    chunks = [range(start, start + 2) for start in range(0, 120, 2)]
+    taken: list[tuple[int, Reading]] = []
+    pool = OnlyProcesses(files, all_sources(), ImportOptions())
+    with pool:
+        for batch in in_crew(pool.workers(), chunks):
+            taken += batch
+            assert asked <= len(taken) + 2 * (2 + 1 + 1 + 1)  # ahead, that wait, in hand, and taken just now
+    assert [number for number, _ in taken] == list(range(120))
+
+
+def test_without_processes_the_thread_reads_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def not_allowed(*_: Any, **__: Any) -> None:
+        tried.append(1)
+        raise PermissionError
+
+    folder = folder_of(tmp_path / "set")
+    monkeypatch.setattr(reader_pool, "processes_for", lambda count: 3)
+    monkeypatch.setattr(subprocess, "Popen", not_allowed)
+    assert len(imported(folder).sprites) == 40 and tried
+
+
+def test_a_process_with_other_sources_reads_nothing(tmp_path: Path, pools: list[ReaderPool]) -> None:
+    files = FoundFiles()
+    pool = OnlyProcesses(files, all_sources()[:-1], ImportOptions())
+    with pool, pytest.raises(reader_pool._LostError):
+        reader_pool._Process(pool)
+    assert_gone([pool])
+
+
+def test_fault_36_how_many_the_cpus_and_the_memory_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    def machine(cpus: int, free_bytes: int = 64 << 30) -> None:
+        monkeypatch.setattr(limits, "cpus", lambda: cpus)
+        monkeypatch.setattr(limits, "memory", lambda: limits.Memory(64 << 30, free_bytes))
+
+    machine(8)
+    assert [processes_for(count) for count in (0, 1999, 2000, 3000, 50_000)] == [0, 0, 4, 6, 7]
+    machine(200)
+    assert processes_for(1_000_000) == 16
+    machine(1)
+    assert processes_for(1_000_000) == 0
+    machine(8, free_bytes=512 << 20)
+    assert processes_for(1_000_000) == 4
+    machine(8)
+    for executable in (None, "", "/opt/Sprite Studio/studio"):
+        monkeypatch.setattr(sys, "executable", executable)
+        assert processes_for(1_000_000) == 0
+
+
+def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
+    """And nothing is left to warn of at its end."""
+    folder_of(tmp_path / "set")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nfrom pathlib import Path\nfrom studio.data import importing, reader_pool\n"
+        f"sys.path.append({str(STUDIO)!r})\n"
+        "class OnlyProcesses(reader_pool.ReaderPool):\n"
+        "    def workers(self):\n        return super().workers()[1:]\n"
+        "importing.ReaderPool, reader_pool.processes_for, reader_pool.read_all = OnlyProcesses, lambda count: 1, None\n"
+        f"*_, last = importing.import_sprites([Path({str(tmp_path / 'set')!r})], importing.ImportOptions())\n"
+        "print(len(last.sprites))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(STUDIO), "PYTHONWARNINGS": "always::ResourceWarning"}
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("40\n", "", 0)
+
+
+def test_a_process_loads_neither_torch_nor_qt() -> None:
+    code = (
+        "import sys\nimport studio.data.reading.child as child\nchild.all_sources()\n"
+        "import studio.data.sources.sheet as sheet\nsheet.atlas_formats()\n"
+        "assert not {'torch', 'PySide6', 'matplotlib', 'multiprocessing', 'studio.data.importing'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=STUDIO, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

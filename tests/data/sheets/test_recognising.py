@@ -1,0 +1,177 @@
+"""Folders as games have them: strips and sheets that nothing describes are recognised, whole sprites are not."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.core.errors import BadInputError
+from studio.data import importing
+from studio.data.doctor.findings import findings_of
+from studio.data.options import ImportOptions, SpritesImported
+from studio.data.reading.gathering import Gathered
+from studio.data.reading.read import Reading, Shape
+from studio.data.sheets.grids import Grid
+from studio.data.sheets.recognising import Seen, elect, look
+from studio.data.sources.base import Found
+from tests.data.composing import Composed, Composer, animated, celled, demo_sprites, frames_of, laid, trimmed
+from tests.data.making import Pixels, imported, notes, reasons, sprite, write
+
+STRIPS, WHOLE = 44, 12
+
+
+@pytest.fixture(scope="module")
+def sprites() -> list[Pixels]:
+    return demo_sprites()
+
+
+@pytest.fixture(scope="module")
+def composed(sprites: list[Pixels]) -> dict[str, Composed]:
+    made = Composer(sprites, np.random.default_rng(4)).folder(STRIPS, WHOLE)
+    return {one.name: one for one in made}
+
+
+@pytest.fixture(scope="module")
+def folder(composed: dict[str, Composed], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("game") / "set"
+    for one in composed.values():
+        write(where / one.name, one.rgba)
+    return where
+
+
+@pytest.fixture(scope="module")
+def uncut(folder: Path) -> SpritesImported:
+    return imported(folder)
+
+
+@pytest.fixture(scope="module")
+def cut(folder: Path) -> SpritesImported:
+    return imported(folder, sheets="grid")
+
+
+def test_all_strips_and_sheets_are_recognised_with_their_cells(
+    composed: dict[str, Composed], uncut: SpritesImported
+) -> None:
+    kinds = Counter(one.name.split()[0] for one in composed.values() if one.grid)
+    assert sum(kinds.values()) == STRIPS and min(kinds.values()) >= 2 and len(kinds) == 7
+    expected = {one.name: one for one in composed.values() if one.grid}
+    found = {sheet.name: sheet for sheet in uncut.sheets}
+    assert found.keys() == expected.keys()  # all 44, and none of the 12 whole sprites
+    exact = 0
+    for name, sheet in found.items():
+        one = expected[name]
+        assert one.grid is not None and frames_of(one.rgba, sheet.grid) == frames_of(one.rgba, one.grid), name
+        assert sheet.sprites == one.frames, name
+        exact += replace(sheet.grid, confidence=1.0) == one.grid
+    assert exact >= 40  # a page that is higher than the frames leaves open how high their cells are
+
+
+def test_a_whole_sprite_is_never_cut(
+    composed: dict[str, Composed], uncut: SpritesImported, cut: SpritesImported
+) -> None:
+    whole = {one.name for one in composed.values() if not one.grid}
+    names = {*cut.sprites.names, *(item.name for item in cut.quarantine)}
+    assert whole <= names and notes(cut, "cut sheet").keys() == {one.name for one in composed.values() if one.grid}
+    assert not notes(cut, "looks like a sheet") and not reasons(cut, "looks like a sheet")
+    assert cut.sheets == uncut.sheets
+
+
+def test_the_canvas_comes_from_the_cells(
+    composed: dict[str, Composed], uncut: SpritesImported, cut: SpritesImported
+) -> None:
+    assert uncut.sprites.size == 256
+    largest = max(max(sheet.grid.tile_width, sheet.grid.tile_height) for sheet in cut.sheets)
+    assert cut.sprites.size <= 32 and largest <= 32
+    kept = sum("#" in name for name in cut.sprites.names)
+    left_out = sum("#" in item.name for item in cut.quarantine)
+    assert kept + left_out == sum(one.frames for one in composed.values() if one.grid)  # no empty cell
+
+
+def test_what_is_recognised_is_said_with_its_flag(uncut: SpritesImported, composed: dict[str, Composed]) -> None:
+    said = {**notes(uncut, "looks like a sheet"), **reasons(uncut, "looks like a sheet")}
+    duplicates = reasons(uncut, "duplicate").keys()
+    assert said.keys() | duplicates >= {one.name for one in composed.values() if one.grid}
+    assert all("looks like" in words and "sprites of" in words for words in said.values())
+    for size, changes in ((0, {"sheets": "grid"}), (64, {"sheets": "grid", "size": 0})):
+        kept = {one.group: one for one in findings_of(uncut, ImportOptions(size=size)) if not one.left_out}
+        assert kept["looks like a sheet"].fixes[0].changes == changes
+
+
+def test_whole_sprites_are_no_sheets(sprites: list[Pixels]) -> None:
+    seen = {number: look(rgba) for number, rgba in enumerate(sprites[::4])}
+    assert len(seen) == 840 and not elect(seen)
+
+
+def test_what_looks_like_two_is_one_unless_the_folder_says_so(sprites: list[Pixels]) -> None:
+    boot = celled(trimmed(sprites[1440]), 16, 18)
+    two = np.concatenate([boot, boot], axis=1)
+    assert not elect({0: look(two)})
+    others = {number: (Seen(Grid(16, 18), 6, 8.0, 15.0),) for number in range(1, 9)}
+    assert elect({0: look(two), **others})[0].grid.tile_width == 16
+
+
+def test_the_folder_decides_between_grids_that_are_as_likely() -> None:
+    unclear = (Seen(Grid(24, 16), 8, 4.0, 12.0), Seen(Grid(12, 16), 16, 3.0, 12.0))
+    assert elect({0: unclear})[0].grid.tile_width == 24
+    others = {number: (Seen(Grid(12, 16), 6, 8.0, 15.0),) for number in range(1, 6)}
+    assert elect({0: unclear, **others})[0].grid.tile_width == 12
+    assert 0 not in elect({0: (Seen(Grid(12, 16), 16, -9.0, 12.0),), **others})
+
+
+def test_enlarged_strips_are_cut_at_their_true_borders(sprites: list[Pixels]) -> None:
+    small = laid(animated(trimmed(sprites[3]), 8, 24, 24, np.random.default_rng(0)), Grid(24, 24), 8)
+    (grid,) = (one.grid for one in elect({0: look(small.repeat(3, 0).repeat(3, 1))}).values())
+    assert replace(grid, confidence=1.0) == Grid(72, 72)
+
+
+def test_pictures_that_are_full_of_colours_are_no_sheets() -> None:
+    for seed in range(30):
+        height = 12 + seed
+        assert not elect({0: look(sprite(seed, height * (2 + seed % 5), height))})
+
+
+def test_pictures_that_are_too_plain_to_tell(tmp_path: Path) -> None:
+    for side in (1, 5, 11, 64, 300):
+        for rgba in (np.zeros((side, side, 4), np.uint8), np.full((side, 4 * side, 4), 255, np.uint8)):
+            assert not elect({0: look(rgba)})
+
+
+def test_a_folder_without_pictures_says_so(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("none")
+    with pytest.raises(BadInputError, match="no pictures"):
+        imported(tmp_path, sheets="grid")
+
+
+def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, sprites: list[Pixels]) -> None:
+    pair = laid([sprites[700], sprites[701]], Grid(*sprites[700].shape[1::-1]), 2)
+    write(tmp_path / "pair.png", pair)
+    for number in range(4):
+        write(tmp_path / f"{number}.png", sprite(number, 16))
+    assert not imported(tmp_path).sheets
+    assert "pair.png" in imported(tmp_path, size=64, sheets="grid").sprites.names
+    assert "pair.png#r1 c1" in imported(tmp_path, size=24, sheets="grid").sprites.names
+
+
+class _Unsearched(array):  # type: ignore[type-arg]
+    def index(self, *_: object) -> int:
+        raise AssertionError("All rows are gone through for one file.")
+
+
+def test_the_size_of_a_picture_that_may_be_a_sheet_is_known_without_a_search() -> None:
+    files = [Found(f"/{number}.png", f"{number}.png", (), "", frozenset(), 0, 0) for number in range(3)]
+    gathered, seen = Gathered(files, None), (Seen(Grid(8, 8), 4, 0.0, 0.0),)
+    for number, width, several in ((2, 64, seen), (0, 16, ()), (1, 32, seen)):
+        shape = Shape("", (), "", (width, 16), (width, 16), None, ())
+        gathered.put(number, Reading(files[number], [shape], seen=several))
+    gathered._file_of = _Unsearched("I", gathered._file_of)
+    assert (gathered.size_of(2), gathered.size_of(1)) == ((64, 16), (32, 16))
+    assert importing._asked_for(gathered, {}, 32) == {2: seen[0]}
+    assert importing._asked_for(gathered, {}, 0) == {2: seen[0], 1: seen[0]}
+    assert importing._asked_for(gathered, {2: seen[0]}, 16) == {1: seen[0]}
+    assert not importing._asked_for(gathered, {2: seen[0]}, 0)
+    gathered.close()

@@ -1,0 +1,208 @@
+"""Sheets that nothing describes, cut on import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from studio.core.errors import BadInputError
+from studio.data.sheets.grids import Grid
+from studio.data.sheets.slicing import cut_grid, cut_packed
+from tests.data.making import frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
+from tests.data.sheets.test_grids import assembled, drawn
+
+WHITE = (255, 255, 255, 255)
+
+
+def flood_filled(filled: NDArray[np.bool_], gap: int) -> set[frozenset[tuple[int, int]]]:
+    """Connected parts as sets of (y, x): each pixel reaches as far as `gap` empty pixels let it."""
+    left = {(int(y), int(x)) for y, x in np.argwhere(filled)}
+    parts = set()
+    reach = range(-gap - 1, gap + 2)
+    while left:
+        waiting = [left.pop()]
+        part = set(waiting)
+        while waiting:
+            y, x = waiting.pop()
+            near = {(y + down, x + across) for down in reach for across in reach} & left
+            left -= near
+            part |= near
+            waiting += near
+        parts.add(frozenset(part))
+    return parts
+
+
+@pytest.mark.parametrize("gap", [0, 1, 2, 3])
+@pytest.mark.parametrize("share", [0.03, 0.1, 0.3])
+def test_packed_parts_are_those_of_a_flood_fill(share: float, gap: int) -> None:
+    rng = np.random.default_rng(int(100 * share) + gap)
+    seeds = rng.random((24, 30)) < share / 6
+    filled = np.pad(seeds, 1).repeat(3, axis=0).repeat(2, axis=1)  # blobs of six pixels: none is a spark
+    rgba = np.zeros((*filled.shape, 4), np.uint8)
+    rgba[filled] = WHITE
+    expected = flood_filled(filled, gap)
+    found = set()
+    for piece in cut_packed(rgba, gap):
+        places = np.argwhere(piece.rgba[..., 3]).tolist()
+        found.add(frozenset((y + piece.top, x + piece.left) for y, x in places))
+    assert found == expected
+
+
+def test_a_spiral_is_one_part() -> None:
+    rgba = np.zeros((33, 33, 4), np.uint8)
+    y, x, steps = 0, 0, 32
+    rgba[y, x] = WHITE
+    for turn, (down, across) in enumerate([(0, 1), (1, 0), (0, -1), (-1, 0)] * 8):
+        for _ in range(steps):
+            y, x = y + down, x + across
+            rgba[y, x] = WHITE
+        steps -= 2 if turn % 2 == 0 and turn else 0
+        if steps <= 0:
+            break
+    (piece,) = cut_packed(rgba, 0)
+    assert (piece.rgba == rgba).all()
+
+
+def test_packed_sprites_come_in_reading_order_without_their_neighbours() -> None:
+    rgba = np.zeros((40, 40, 4), np.uint8)
+    rgba[1:9, 20:28] = WHITE
+    rgba[3:9, 2:8] = (200, 0, 0, 255)
+    rgba[20:36, 4] = rgba[35, 4:20] = (0, 200, 0, 255)  # an L, and a block in its corner
+    rgba[22:30, 8:16] = (0, 0, 200, 255)
+    pieces = cut_packed(rgba, 1)
+    assert [(piece.row, piece.left, piece.top) for piece in pieces] == [(0, 2, 3), (0, 20, 1), (1, 4, 20), (1, 8, 22)]
+    assert np.unique(pieces[2].rgba.reshape(-1, 4), axis=0).tolist() == [[0, 0, 0, 0], [0, 200, 0, 255]]
+
+
+def test_sparks_join_the_sprite_they_are_near() -> None:
+    rgba = np.zeros((30, 40, 4), np.uint8)
+    rgba[10:18, 2:10] = rgba[10:18, 25:33] = WHITE
+    rgba[7, 5] = rgba[14, 22] = rgba[29, 39] = WHITE
+    boxes = [(piece.left, piece.top, *piece.rgba.shape[1::-1]) for piece in cut_packed(rgba, 1)]
+    assert boxes == [(2, 7, 8, 11), (22, 10, 11, 8)]
+
+
+def test_an_opaque_background_parts_sprites_and_stays() -> None:
+    rgba = np.full((20, 30, 4), (255, 0, 255, 255), np.uint8)
+    rgba[2:10, 2:10] = rgba[4:12, 15:23] = WHITE
+    rgba[5, 5] = (255, 0, 255, 255)
+    first, second = cut_packed(rgba, 0)
+    assert (first.rgba == rgba[2:10, 2:10]).all() and (second.rgba == 255).all()
+
+
+def test_whole_tiles_that_hold_anything() -> None:
+    grid = Grid(8, 6, 3, 2, 1)
+    rgba = np.zeros((2 + 3 * 7, 3 + 3 * 9 + 5, 4), np.uint8)
+    rgba[2:8, 3:11] = 50
+    rgba[14, 28] = 60  # the last pixel of row 1, column 2
+    rgba[14, 20] = rgba[14, 30] = 70  # between tiles, and behind the last one
+    cut = cut_grid(rgba, grid)
+    assert [(row, column) for row, column, _ in cut] == [(0, 0), (1, 2)]
+    assert (cut[0][2] == 50).all() and cut[1][2].shape == (6, 8, 4) and cut[1][2][5, 7, 0] == 60
+
+
+def test_without_being_asked_nothing_is_cut(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "s.png", assembled(np.random.default_rng(0), Grid(16, 16), 6, 4))
+    write(tmp_path / "set" / "one.png", sprite(1, 16))
+    event = imported(tmp_path / "set", size=16)
+    assert event.sprites.names == ("one.png",)
+    assert "--sheets grid" in reasons(event, "looks like a sheet")["s.png"]
+
+
+def test_a_proposed_grid(tmp_path: Path) -> None:
+    rgba = assembled(np.random.default_rng(0), Grid(16, 16, 1, 1, 1), 6, 4)
+    write(tmp_path / "set" / "gems.png", rgba)
+    write(tmp_path / "set" / "item" / "one.png", sprite(1, 16))
+    event = imported(tmp_path / "set", size=16, sheets="grid")
+    assert event.sprites.class_names == ("gems", "item") and not event.quarantine
+    assert event.sprites.names[0] == "gems.png#r1 c1" and event.sprites.names[-1] == "item/one.png"
+    assert (event.sprites.rgba[0] == rgba[1:17, 1:17]).all()
+    assert imported(tmp_path / "set", sheets="grid").sprites.fingerprint == event.sprites.fingerprint
+
+
+def test_a_grid_that_is_given_and_a_class_per_row(tmp_path: Path) -> None:
+    rgba = np.concatenate([np.concatenate([sprite(n + 3 * row, 8, 12) for n in range(3)], 1) for row in range(2)])
+    archive = zipped(tmp_path / "set.zip", {"s.png": png_of(np.pad(rgba, ((2, 0), (2, 0), (0, 0))))})
+    event = imported(archive, sheets="grid", tile=8, tile_height=12, margin=2, sheet_classes="row", size=16)
+    assert event.sprites.class_names == ("s row 1", "s row 2")
+    assert event.sprites.names == tuple(f"s.png#r{row} c{column}" for row in (1, 2) for column in (1, 2, 3))
+    assert event.sprites.labels.tolist() == [0, 0, 0, 1, 1, 1]
+    assert (event.sprites.rgba[4, 2:14, 4:12] == sprite(4, 8, 12)).all()
+
+
+def test_a_sheet_that_is_cut_makes_classes_however_deep_it_lies(tmp_path: Path) -> None:
+    rows = [np.concatenate([sprite(2 * row), sprite(2 * row + 1)], 1) for row in range(2)]
+    write(tmp_path / "chars" / "heroes" / "young" / "s.png", np.concatenate(rows))
+    rows_of = imported(tmp_path, sheets="grid", tile=8, sheet_classes="row").sprites
+    assert rows_of.class_names == ("chars/heroes/s row 1", "chars/heroes/s row 2")
+    assert rows_of.labels.tolist() == [0, 0, 1, 1]
+    assert imported(tmp_path, sheets="grid", tile=8, class_levels=1).sprites.class_names == ("chars/s",)
+
+
+def test_margins_can_differ(tmp_path: Path) -> None:
+    tiles = np.concatenate([sprite(number, 8) for number in range(3)], 1)
+    write(tmp_path / "s.png", np.pad(tiles, ((5, 0), (2, 0), (0, 0))))
+    event = imported(tmp_path, sheets="grid", tile=8, margin=2, margin_top=5, size=8)
+    assert [np.array_equal(rgba, sprite(number, 8)) for number, rgba in enumerate(event.sprites.rgba)] == [True] * 3
+
+
+def test_packed_sprites(tmp_path: Path) -> None:
+    rgba = np.zeros((40, 40, 4), np.uint8)
+    rgba[2:18, 3:19], rgba[20:32, 5:15], rgba[4:12, 25:33] = sprite(0, 16), sprite(1, 10, 12), sprite(2)
+    write(tmp_path / "set" / "s.png", rgba)
+    event = imported(tmp_path / "set", sheets="packed")
+    assert event.sprites.names == ("s.png#1", "s.png#2", "s.png#3")
+    assert imported(tmp_path / "set", sheets="packed", sheet_classes="row").sprites.labels.tolist() == [0, 0, 1]
+    assert imported(tmp_path / "set", sheets="packed", gap=16).sprites.names == ("s.png",)
+
+
+def test_what_is_described_or_fits_the_canvas_stays_whole(tmp_path: Path) -> None:
+    write_sheet(tmp_path / "set" / "gems.png", np.tile(sprite(0), (1, 4, 1)), [frame("wide", 0, 0, 16, 8)])
+    write(tmp_path / "set" / "small.png", np.concatenate([sprite(1), sprite(2)], axis=1))
+    event = imported(tmp_path / "set", sheets="grid", tile=8, size=16)
+    assert event.sprites.names == ("gems.png#wide", "small.png")
+    assert len(imported(tmp_path / "set", sheets="grid", tile=8).sprites) == 3
+
+
+@pytest.mark.parametrize("shrink", [0, 4])
+def test_enlarged_sprites_that_fit_the_canvas_at_their_true_size_stay_whole(tmp_path: Path, shrink: int) -> None:
+    for number in range(3):
+        write(tmp_path / f"{number}.png", sprite(number, 16).repeat(4, 0).repeat(4, 1))
+    sheet = np.concatenate([sprite(number, 16) for number in range(5, 7)], 1)
+    write(tmp_path / "s.png", sheet.repeat(4, 0).repeat(4, 1))
+    event = imported(tmp_path, sheets="grid", tile=32, size=16, shrink=shrink)
+    assert event.sprites.names[:4] == ("0.png", "1.png", "2.png", "s.png#r1 c1") and len(event.sprites) == 3 + 8
+    assert all(np.array_equal(event.sprites.rgba[number], sprite(number, 16)) for number in range(3))
+
+
+def test_a_sheet_without_a_grid_says_what_to_do(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "s.png", np.full((320, 320, 4), 255, np.uint8))
+    write(tmp_path / "set" / "one.png", sprite(1, 16))
+    for sheets, advice in (("grid", "--tile 16"), ("packed", "--sheets grid")):
+        event = imported(tmp_path / "set", sheets=sheets, size=16)
+        assert event.sprites.names == ("one.png",) and advice in reasons(event, "looks like a sheet")["s.png"]
+
+
+def test_too_many_tiles_are_refused(tmp_path: Path) -> None:
+    rgba = np.random.default_rng(0).integers(1, 255, (200, 200, 4)).astype(np.uint8)
+    sheet = write(tmp_path / "set" / "s.png", rgba)
+    with pytest.raises(BadInputError, match="at most 30,000"):
+        imported(sheet, sheets="grid", tile=1)
+
+
+def test_cut_imports_are_kept_apart(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "s.png", np.concatenate([drawn(np.random.default_rng(n), 8, 8) for n in range(4)], axis=1))
+    whole = imported(tmp_path / "set", cache=tmp_path / "cache")
+    cut = imported(tmp_path / "set", cache=tmp_path / "cache", sheets="grid", tile=8)
+    again = imported(tmp_path / "set", cache=tmp_path / "cache", sheets="grid", tile=8)
+    assert (len(whole.sprites), len(cut.sprites), len(again.sprites)) == (1, 4, 4) and again.from_cache
+
+
+def test_classes_of_rows_sort_as_the_rows_lie(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "s.png", np.concatenate([sprite(number) for number in range(10)]))
+    event = imported(tmp_path / "set", sheets="grid", tile=8, sheet_classes="row")
+    assert event.sprites.class_names[:2] == ("s row 01", "s row 02") and event.sprites.class_names[-1] == "s row 10"
+    assert event.sprites.labels.tolist() == list(range(10))

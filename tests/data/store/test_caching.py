@@ -1,0 +1,149 @@
+"""Imports that were kept: used while nothing has changed, rebuilt in every other case, never an error."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.core.events import Notice
+from studio.data.importing import SpritesImported
+from studio.data.store import caching, packed
+from tests.data.making import events_of, frame, imported, sprite, write, write_sheet
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "set"
+    for number in range(6):
+        write(root / "item" / f"{number}.png", sprite(number % 5))
+    (root / "bad.png").write_bytes(b"")
+    soft = sprite(9)
+    soft[3, 3, 3] = 100
+    write(root / "soft.png", soft)
+    return root
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def same(one: SpritesImported, other: SpritesImported) -> bool:
+    return (
+        one.sprites.fingerprint == other.sprites.fingerprint
+        and one.sprites.names == other.sprites.names
+        and one.sprites.title == other.sprites.title
+        and (one.quarantine, one.notes, one.sizes, one.proposed_size)
+        == (other.quarantine, other.notes, other.sizes, other.proposed_size)
+    )
+
+
+def test_the_second_time_is_the_same(folder: Path, cache: Path) -> None:
+    first, second = imported(folder, cache=cache), imported(folder, cache=cache)
+    assert not first.from_cache and second.from_cache and same(first, second)
+    assert first.quarantine and first.notes
+    second.sprites.rgba[0] = 0  # can be written to
+    assert not imported(folder).from_cache
+
+
+def test_sheets_that_were_recognised_are_kept_and_older_entries_are_not_used(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "strips"
+    for seed in range(3):
+        write(folder / f"{seed}.png", np.concatenate([sprite(10 * seed + cell, 16) for cell in range(6)], axis=1))
+    with monkeypatch.context() as before:
+        before.setattr(caching, "_VERSION", 5)  # did not tell sheets from sprites
+        imported(folder, cache=cache)
+    first, second = imported(folder, cache=cache), imported(folder, cache=cache)
+    assert not first.from_cache and second.from_cache
+    assert first.sheets == second.sheets and [sheet.sprites for sheet in second.sheets] == [6, 6, 6]
+
+
+def test_other_options_are_another_entry(folder: Path, cache: Path) -> None:
+    imported(folder, cache=cache)
+    assert not imported(folder, cache=cache, size=16).from_cache
+    assert not imported(folder, cache=cache, class_levels=1).from_cache
+    assert imported(folder, cache=cache, size=16).from_cache
+
+
+def test_every_change_is_noticed(folder: Path, cache: Path) -> None:
+    imported(folder, cache=cache)
+    changed = folder / "item" / "0.png"
+    before = changed.stat()
+    write(changed, sprite(50))
+    os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    event = imported(folder, cache=cache)
+    assert not event.from_cache and (event.sprites.rgba == sprite(50)).all(axis=(1, 2, 3)).any()
+    write(folder / "item" / "new.png", sprite(51))
+    assert not imported(folder, cache=cache).from_cache
+    (folder / "item" / "new.png").unlink()
+    imported(folder, cache=cache)
+    (folder / "item" / "1.png").rename(folder / "item" / "one.png")
+    event = imported(folder, cache=cache)
+    assert not event.from_cache and "item/one.png" in event.sprites.names
+    assert imported(folder, cache=cache).from_cache
+
+
+def test_a_changed_json_is_noticed(tmp_path: Path, cache: Path) -> None:
+    rgba = np.concatenate([sprite(0), sprite(1)], axis=1)
+    sheet = write_sheet(tmp_path / "set" / "s.png", rgba, [frame("a", 0, 0, 8, 8)])
+    for dropped in (tmp_path / "set", sheet):
+        assert len(imported(dropped, cache=cache).sprites) == 1
+    write_sheet(sheet, rgba, [frame("a", 0, 0, 8, 8), frame("bb", 8, 0, 8, 8)])
+    os.utime(sheet, ns=(1, 1))
+    for dropped in (tmp_path / "set", sheet):
+        assert len(imported(dropped, cache=cache).sprites) == 2
+
+
+def test_damaged_entries_are_rebuilt(folder: Path, cache: Path) -> None:
+    first = imported(folder, cache=cache)
+    (entry,) = cache.iterdir()
+    whole = entry.read_bytes()
+    for damaged in (b"", whole[:100], whole[:-1], whole.replace(b"soft.png", b"sofa.png"), b"\xff" * len(whole)):
+        entry.write_bytes(damaged)
+        event = imported(folder, cache=cache)
+        assert not event.from_cache and same(first, event)
+        assert imported(folder, cache=cache).from_cache
+    packed.save(first.sprites, entry, {"sizes": "?"})  # whole, but not an import
+    assert not imported(folder, cache=cache).from_cache
+
+
+def test_a_cache_that_cannot_be_written_stops_nothing(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    events = events_of(folder, cache=tmp_path / "cache")
+    assert isinstance(events[-1], SpritesImported)
+    assert any(isinstance(event, Notice) and event.level == "info" for event in events)
+
+
+def test_the_cache_stays_bounded(folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.mkdir()
+    stale, fresh, other = (cache / name for name in (".tmp-0123456789ab.npy", ".tmp-ba9876543210.npy", "mine.txt"))
+    for path in (stale, fresh, other):
+        path.write_bytes(b"x")
+    os.utime(stale, (1, 1))
+    for size in range(8, 33):
+        imported(folder, cache=cache, size=size)
+        for number, entry in enumerate(sorted(cache.glob("import-*"), key=lambda path: path.stat().st_mtime_ns)):
+            os.utime(entry, ns=(0, 10**18 + number))  # clocks can be coarser than this test is quick
+    kept = list(cache.glob("import-*"))
+    assert len(kept) <= 20 and fresh.exists() and other.exists() and not stale.exists()
+    assert imported(folder, cache=cache, size=32).from_cache and not imported(folder, cache=cache, size=8).from_cache
+    monkeypatch.setattr(caching, "_MOST_BYTES", 100_000)
+    imported(folder, cache=cache, size=200)
+    newest, *others = sorted((path.stat().st_size for path in cache.glob("import-*")), reverse=True)
+    assert newest > 900_000 and 38_000 < sum(others) <= 100_000  # the newest counts for itself
+    assert imported(folder, cache=cache, size=200).from_cache
+    imported(folder, cache=cache, size=40)
+    assert not imported(folder, cache=cache, size=200).from_cache
+
+
+def test_using_an_entry_keeps_it(folder: Path, cache: Path) -> None:
+    imported(folder, cache=cache)
+    (entry,) = cache.iterdir()
+    os.utime(entry, (1, 1))
+    assert imported(folder, cache=cache).from_cache
+    assert entry.stat().st_mtime > 1

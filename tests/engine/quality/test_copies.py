@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from studio.data.sprites import Sprites
+from studio.engine.batches import to_input
+from studio.engine.quality import copies
+from studio.engine.quality.copies import Nearest
+from tests.engine.tools import nearest_training_sprites
+
+CPU = torch.device("cpu")
+
+
+def _nearest(sprites: np.ndarray, training: np.ndarray, groups: list[int] | None = None) -> Nearest:
+    labels, names = np.zeros(len(training), np.int64), ("",) * len(training)
+    known = Sprites(training, labels, ("art",), names, "art", groups=np.array(groups or range(len(training))))
+    return nearest_training_sprites(sprites, known, None, CPU)
+
+
+def _art(count: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    art = rng.integers(0, 256, (count, 8, 8, 4), dtype=np.uint8)
+    art[..., 3] = np.where(rng.random((count, 8, 8)) < 0.5, 255, 0)
+    art[art[..., 3] == 0] = 0
+    art[:, [0, -1]] = art[:, :, [0, -1]] = 0  # room to move
+    return art
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda art: art,
+        lambda art: art[:, :, ::-1],
+        lambda art: np.roll(art, (1, -1), (1, 2)),
+        lambda art: np.where(art > 0, art - (art > 9), art),
+    ],
+    ids=["as it is", "mirrored", "moved", "a shade darker"],
+)
+def test_copies_are_found(change: object) -> None:
+    training = _art(20, 0)
+    found = _nearest(change(training[:5]), training)  # type: ignore[operator]
+    assert found.is_copy.all()
+    assert found.index.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_other_sprites_are_no_copies_and_the_nearest_is_right() -> None:
+    training, new = _art(20, 0), _art(5, 1)
+    found = _nearest(new, training)
+    assert not found.is_copy.any()
+    half = new.copy()
+    half[:, :, :4] = training[3:8, :, :4]  # near, but no nearer than a third
+    assert not _nearest(half, training).is_copy.any()
+
+
+def test_working_through_them_in_parts_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    training = _art(50, 0)
+    new = np.concatenate([training[:15:2, :, ::-1], _art(15, 1)])
+    whole, sizes = _nearest(new, training), list[int]()
+
+    def watched(rgba: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(rgba))
+        return to_input(rgba)
+
+    monkeypatch.setattr(copies, "_AT_ONCE", 7 * training[0].size * 4)  # of float32
+    monkeypatch.setattr(copies, "to_input", watched)
+    parts = _nearest(new, training)
+    for found in (whole, parts):
+        assert found.is_copy.tolist() == [True] * 8 + [False] * 15
+        assert found.index[:8].tolist() == list(range(0, 15, 2))
+    assert (parts.index == whole.index).mean() > 0.9  # of two that are as near, either may be the nearest
+    assert max(sizes) == 7
+
+
+def test_no_sprites_have_no_copies() -> None:
+    assert len(_nearest(_art(0, 0), _art(5, 0)).index) == 0
+
+
+def test_hidden_colour_does_not_count() -> None:
+    training = _art(20, 0)
+    tinted = training[:3].copy()
+    tinted[tinted[..., 3] == 0] = [200, 10, 10, 0]
+    assert _nearest(tinted, training).is_copy.all()
+
+
+@pytest.mark.parametrize("number", [2, 20])
+def test_a_copy_of_a_sprite_that_has_near_twins_is_one(number: int) -> None:
+    training = _art(20, 0)
+    twins = training.copy()
+    twins[:, 2, 3] = [9, 9, 9, 255]
+    both, new = np.concatenate([training, twins]), training[:number].copy()
+    new[:, 4, 4] = [90, 9, 9, 255]  # as far from the one as the twin is
+    assert not _nearest(new, both).is_copy.all()
+    found = _nearest(new, both, [*range(20), *range(20)])
+    assert found.is_copy.all() and (found.index % 20 == range(number)).all()
+
+
+def test_where_all_are_one_group_nothing_is_a_copy() -> None:
+    training = _art(6, 0)
+    assert not _nearest(training, training, [0] * 6).is_copy.any()
+
+
+def test_only_those_that_were_learnt_from_are_copied() -> None:
+    training = _art(20, 0)
+    known = Sprites(training, np.zeros(20, np.int64), ("art",), ("",) * 20, "art")
+    found = nearest_training_sprites(training[:4], known, np.array([1, 3, *range(9, 20)]), CPU)
+    assert found.is_copy.tolist() == [False, True, False, True] and found.index[[1, 3]].tolist() == [1, 3]

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from studio.core.errors import UsageError
+from studio.core.events import Evaluated, Validated
+from studio.engine.generate import load_model
+from studio.engine.quality import features
+from studio.engine.quality.evaluate import FIGURES, EvaluateSettings, evaluate, evaluate_sprites
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
+
+SPRITES = make_sprites(60)
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "_STEPS", 60)
+
+
+def test_a_young_generator_is_far_from_real(run_path: Path) -> None:
+    list(train_generator(run_path, SPRITES, steps=2))
+    model = load_model(run_path, "last", CPU)
+    (found,) = of_kind(list(evaluate(model, run_path, EvaluateSettings(count=24, steps=2))), Evaluated)
+    assert (found.count, found.heldout_count, found.training_count) == (24, 24, 96)
+    new, real, cheat = (found.figures[name] for name in ("new", "real", "cheat"))
+    for figure in FIGURES:
+        assert all(np.isfinite(values[figure.name]) for values in (new, real, cheat)), figure.name
+    assert new["kid_heldout"] > real["kid_heldout"] + 3 * real["kid_heldout_error"]
+    assert new["fd_training"] > 2 * max(real["fd_training"], cheat["fd_training"])
+    assert cheat["copies"] > 0.9 and cheat["off_palette"] == 0
+    assert real["class_agreement"] > 0.9
+
+
+def test_other_real_sprites_pass_for_real(run_path: Path) -> None:
+    list(train_generator(run_path, SPRITES, steps=2))
+    model = load_model(run_path, "last", CPU)
+    real = evaluate_sprites(model, run_path, make_sprites(30, seed=5).rgba, "others", EvaluateSettings())
+    (found,) = of_kind(list(real), Evaluated)
+    figures = found.figures["new"]
+    assert found.title == "others" and "class_agreement" not in figures
+    assert figures["kid_heldout"] < 3 * figures["kid_heldout_error"]
+    assert figures["copies"] < 0.7 * found.figures["cheat"]["copies"]
+
+
+def test_the_same_seed_gives_the_same_figures(run_path: Path) -> None:
+    list(train_generator(run_path, SPRITES, steps=2))
+    model = load_model(run_path, "last", CPU)
+    settings = EvaluateSettings(count=20, steps=2)
+    first, again = (of_kind(list(evaluate(model, run_path, settings)), Evaluated)[0] for _ in range(2))
+    for name, figures in first.figures.items():  # the second time with the features of the first, read back
+        assert again.figures[name] == pytest.approx(figures, rel=1e-3, abs=1e-5)
+
+
+def test_without_held_out_sprites_nothing_is_judged(run_path: Path) -> None:
+    list(train_classifier(run_path, SPRITES, steps=1, holdout=0.0))
+    with pytest.raises(UsageError, match="held out"):
+        list(evaluate(load_model(run_path, "last", CPU), run_path, EvaluateSettings()))
+
+
+def test_a_classifier_says_its_accuracy(run_path: Path) -> None:
+    list(train_classifier(run_path, SPRITES, steps=2))
+    model = load_model(run_path, "last", CPU)
+    *_, found = evaluate(model, run_path, EvaluateSettings())
+    assert isinstance(found, Validated) and found.confusion is not None
+    assert found.confusion.sum() == 24
+    assert found.metrics["accuracy"] == pytest.approx(np.trace(found.confusion) / 24)
+
+
+def test_too_few_held_out_sprites_are_no_judge(run_path: Path) -> None:
+    list(train_generator(run_path, make_sprites(12), steps=2))
+    model = load_model(run_path, "last", CPU)
+    with pytest.raises(UsageError, match="too few to judge") as refusal:
+        list(evaluate(model, run_path, EvaluateSettings()))
+    assert refusal.value.hint == "It takes 40 sprites, half of them held out."
+    with pytest.raises(UsageError, match="too few to judge"):
+        list(evaluate_sprites(model, run_path, SPRITES.rgba, "all", EvaluateSettings()))
+
+
+def test_a_run_that_held_out_too_little_says_how_much_it_takes(tmp_path: Path) -> None:
+    sprites = make_sprites(62)
+    list(train_generator(tmp_path / "little", sprites, steps=1, holdout=0.1))
+    with pytest.raises(UsageError) as refusal:
+        list(evaluate(load_model(tmp_path / "little", "last", CPU), tmp_path / "little", EvaluateSettings()))
+    found = re.search(r"a share of ([\d.]+) held out", refusal.value.hint)
+    assert found is not None
+    list(train_generator(tmp_path / "enough", sprites, steps=1, holdout=float(found[1])))
+    model = load_model(tmp_path / "enough", "last", CPU)
+    assert of_kind(list(evaluate(model, tmp_path / "enough", EvaluateSettings(count=20, steps=1))), Evaluated)
+
+
+def test_of_many_other_sprites_as_many_are_judged_as_asked_for(run_path: Path) -> None:
+    list(train_generator(run_path, SPRITES, steps=1))
+    model, others = load_model(run_path, "last", CPU), make_sprites(30, seed=5).rgba
+
+    def judged(count: int, seed: int = 0) -> Evaluated:
+        settings = EvaluateSettings(count=count, seed=seed)
+        (found,) = of_kind(list(evaluate_sprites(model, run_path, others, "others", settings)), Evaluated)
+        return found
+
+    assert judged(count=25).count == 25 and judged(count=70).count == 60
+    assert judged(count=25).figures == judged(count=25).figures != judged(count=25, seed=1).figures
+
+
+def test_real_sprites_are_as_near_to_those_learnt_from_as_other_real_ones(run_path: Path) -> None:
+    """However few are held out: Fréchet's distance falls with the number of sprites."""
+    list(train_generator(run_path, make_sprites(400, classes=1), steps=1, holdout=0.06))
+    model, others = load_model(run_path, "last", CPU), make_sprites(120, classes=1, seed=9).rgba
+    (found,) = of_kind(list(evaluate_sprites(model, run_path, others, "others", EvaluateSettings())), Evaluated)
+    assert found.heldout_count == 24 and found.count == 120
+    assert found.figures["real"]["fd_training"] == pytest.approx(found.figures["new"]["fd_training"], rel=0.5)

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Generator
+
+import numpy as np
+import pytest
+import torch
+
+from studio.core import places
+from studio.core.events import Event, Progress
+from studio.data.sprites import Sprites
+from studio.engine.quality import features as module
+from studio.engine.quality.features import SpriteFeatures, features_of, spoilt
+from studio.engine.quality.scores import frechet_distance
+from tests.conftest import make_sprites
+
+
+def learnt(events: Generator[Event, None, SpriteFeatures]) -> tuple[SpriteFeatures, int]:
+    """What the generator returns, and how many steps it took."""
+    steps = 0
+    while True:
+        try:
+            steps += isinstance(next(events), Progress)
+        except StopIteration as end:
+            return end.value, steps
+
+
+@pytest.fixture
+def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_STEPS", 20)
+    monkeypatch.setattr(module, "_WARM_UP", 5)
+
+
+def test_classes_and_mush_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_STEPS", 150)
+    training, others = make_sprites(40), make_sprites(40, seed=1)
+    found, _ = learnt(features_of(training, torch.device("cpu"), "fp32"))
+    assert (found.classes_of(others.rgba) == others.labels).mean() > 0.9
+    values = found.of(training.rgba)
+    assert values.shape == (80, 128) and np.allclose((values**2).sum(1), 128)
+    mush = others.rgba.astype(np.int64)
+    noise = np.random.default_rng(0).integers(-60, 61, mush[..., :3].shape)
+    mush[..., :3] = (mush[..., :3] + noise * (mush[..., 3:] > 0)).clip(0, 255)
+    clean, spoiled = (frechet_distance(values, found.of(each)) for each in (others.rgba, mush.astype(np.uint8)))
+    assert spoiled > 2 * clean
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_they_are_kept_for_the_same_sprites_alone(sprites: Sprites) -> None:
+    first, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
+    assert steps == 20
+    again, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
+    assert steps == 0
+    np.testing.assert_allclose(again.of(sprites.rgba), first.of(sprites.rgba), rtol=1e-4, atol=1e-4)
+    other = dataclasses.replace(sprites, labels=1 - sprites.labels)
+    assert learnt(features_of(other, torch.device("cpu"), "fp32"))[1] == 20
+    (kept, _) = sorted(places.features().iterdir(), key=lambda path: path.stat().st_mtime)
+    kept.write_bytes(kept.read_bytes()[:1000])
+    anew, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
+    assert steps == 20 and np.array_equal(anew.of(sprites.rgba), first.of(sprites.rgba))
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_where_they_can_not_be_kept_they_are_learnt_all_the_same(sprites: Sprites) -> None:
+    places.features().parent.mkdir(parents=True, exist_ok=True)
+    places.features().write_bytes(b"in the way")
+    found, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
+    assert steps == 20 and np.isfinite(found.of(sprites.rgba)).all()
+
+
+@pytest.mark.usefixtures("few_steps")
+def test_one_class_will_do() -> None:
+    alone = make_sprites(24, classes=1)
+    found, _ = learnt(features_of(alone, torch.device("cpu"), "fp32"))
+    assert not found.knows_classes
+    assert np.isfinite(found.of(alone.rgba)).all()
+
+
+def test_large_sprites_are_folded() -> None:
+    network = module.FeatureNetwork(100, 3)
+    assert network(torch.zeros(2, 4, 100, 100)).shape == (2, 128)
+
+
+def test_spoiling_leaves_a_quarter_alone_and_stays_in_range() -> None:
+    rng = torch.Generator().manual_seed(0)
+    alpha = (torch.rand(16, 1, 10, 10, generator=rng) < 0.5).float()
+    x = torch.cat([torch.rand(16, 3, 10, 10, generator=rng) * alpha, alpha], 1) * 2 - 1
+    found, kind = spoilt(x, rng)
+    assert torch.bincount(kind).tolist() == [4, 4, 4, 4]
+    changed = (found - x).abs().amax((1, 2, 3))
+    assert bool((changed[kind == 0] < 1e-6).all()) and bool((changed[kind > 0] > 0.05).all())
+    assert float(found.min()) >= -1 and bool((found[:, :3] <= found[:, 3:] + 1e-6).all())  # still premultiplied
+    noisy = (kind == 1) | (kind == 2)
+    assert torch.equal(found[noisy, 3], x[noisy, 3])

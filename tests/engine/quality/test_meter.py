@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+
+from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, QualityMeasured
+from studio.core.generators import returned
+from studio.data.store import packed
+from studio.engine import batches, pace, train
+from studio.engine.generate import GenerateSettings, draw, load_model
+from studio.engine.model import Control
+from studio.engine.quality import copies, features
+from studio.engine.quality import meter as quality
+from studio.engine.quality.features import features_of
+from studio.engine.quality.meter import QualityMeter
+from studio.engine.quality.scores import kid
+from studio.engine.runs import checkpoints
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.history import read_history
+from studio.engine.split import split_of
+from studio.recipes.generator import GeneratorConfig
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, nearest_training_sprites, of_kind, train_classifier, train_generator
+
+SPRITES = make_sprites(60)  # of two classes: 24 are held out
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    _make_quick(monkeypatch)
+
+
+def _make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few steps of learning to see, few sprites, and a slice after each step."""
+    monkeypatch.setattr(train, "TICK_S", 0.0)
+    monkeypatch.setattr(features, "_STEPS", 3)
+    monkeypatch.setattr(quality, "COUNT", 24)
+    monkeypatch.setattr(copies, "_FARTHEST_PX", 0)
+    monkeypatch.setattr(quality, "SHARE", 1e6)
+    monkeypatch.setattr(quality, "LEARNING_SHARE", 1e6)
+    monkeypatch.setattr(pace, "SIDE_SHARE", 1e6)
+
+
+def trained(path: Path, **changes: Any) -> list[Event]:
+    return list(train_generator(path, SPRITES, **{"steps": 45, **changes}))
+
+
+@pytest.fixture(scope="module")
+def measured_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[QualityMeasured]]:
+    """A run that nobody changes, and its measurements."""
+    path = tmp_path_factory.mktemp("runs") / "measured"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
+        _make_quick(patch)
+        return path, of_kind(trained(path), QualityMeasured)
+
+
+def test_a_run_is_measured_again_and_again_and_keeps_the_figures(
+    measured_run: tuple[Path, list[QualityMeasured]],
+) -> None:
+    path, measured = measured_run
+    assert len(measured) >= 2
+    steps = [event.step for event in measured]
+    assert steps == sorted(set(steps)) and 0 < steps[0] < 45
+    curve = read_history(path).quality["kid"]
+    assert curve.steps.tolist() == steps
+    assert curve.values.tolist() == [event.figures["kid"] for event in measured]
+
+
+def test_what_was_measured_is_a_checkpoint_that_has_the_figures(
+    measured_run: tuple[Path, list[QualityMeasured]],
+) -> None:
+    path, (*_, last) = measured_run
+    assert last.step == 45  # the model that the run ends with
+    found = {info.step: info.metrics for _, info in checkpoints.find(path / "checkpoints")}
+    assert {**found[45], **last.figures} == found[45]
+
+
+def test_a_checkpoint_stays_while_it_is_measured(run_path: Path) -> None:
+    control, measured = Control(), None
+    for event in train_generator(run_path, SPRITES, control, steps=45):
+        control.checkpoint_now = isinstance(event, LossChunk)  # a checkpoint a step, while measuring takes many
+        if isinstance(event, QualityMeasured):
+            measured, control.stop = event, True
+    assert measured is not None
+    metrics = {info.step: info.metrics for _, info in checkpoints.find(run_path / "checkpoints")}
+    assert {**metrics[measured.step], **measured.figures} == metrics[measured.step]
+
+
+def test_checkpoints_are_not_saved_for_measuring_alone_while_they_cost_too_much(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pace, "SIDE_SHARE", 1e-9)
+    first, last = of_kind(trained(run_path), CheckpointSaved)  # before the first, its cost is not known
+    assert first.step < last.step == 45
+    monkeypatch.setattr(quality, "APART_SHARE", 1e6)
+    (last,) = of_kind(trained(run_path.with_name("apart")), CheckpointSaved)
+    assert last.step == 45
+
+
+def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> None:
+    first = of_kind(trained(run_path, lr_decay_share=0.0), QualityMeasured)[0]
+    until_then = run_path.with_name("until then")
+    trained(until_then, steps=first.step, lr_decay_share=0.0)
+    sprites = packed.load(RunDir(run_path).data)
+    split = split_of(RunDir(run_path).record(), GeneratorConfig(holdout=0.2), sprites)
+    training, heldout = sprites.take(split.training), sprites.take(split.validation)
+    seen = returned(features_of(training, torch.device("cpu"), "fp32"))
+    labels = training.labels[np.random.default_rng(0).integers(len(training), size=24)]
+    new = returned(draw(load_model(until_then, "last", CPU), labels, GenerateSettings()))
+    expected = kid(seen.of(heldout.rgba), seen.of(new))
+    real = kid(seen.of(heldout.rgba), seen.of(training.rgba[::4]))  # 24 of 96
+    copied, by_chance = (
+        nearest_training_sprites(some, training, None, torch.device("cpu")).is_copy.mean()
+        for some in (new, heldout.rgba)
+    )
+    assert first.against == "held-out"
+    assert first.figures == pytest.approx(
+        {"kid": expected.value, "kid_error": expected.error, "kid_real": real.value,
+         "copies": copied, "copies_real": by_chance}, rel=0.01
+    )  # fmt: skip
+
+
+def test_where_few_are_held_out_those_learnt_from_are_the_measure(run_path: Path) -> None:
+    first = of_kind(trained(run_path, holdout=0.05), QualityMeasured)[0]
+    assert first.against == "training" and {"kid", "copies", "copies_real"} <= set(first.figures)
+
+
+def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "_STEPS", 100_000)
+    monkeypatch.setattr(quality, "SHARE", 0.05)
+    with patch.object(features, "spoilt", wraps=features.spoilt) as looks:
+        assert not of_kind(trained(run_path), QualityMeasured)
+    assert 0 < looks.call_count <= 30
+
+
+def test_that_learning_to_see_begins_slowly_does_not_end_it(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten minutes leave 30 s for it: these forty slices take 6 s, of which the first five take 5."""
+    now_s, advance, spoilt = 0.0, QualityMeter.advance, features.spoilt
+    slices = itertools.count()
+
+    def step(meter: QualityMeter) -> Iterator[Event]:
+        nonlocal now_s
+        now_s += 0.5
+        return advance(meter)
+
+    def look(*args: Any) -> Any:
+        nonlocal now_s
+        now_s += 1 if next(slices) < 5 else 0.02
+        return spoilt(*args)
+
+    monkeypatch.setattr(pace, "time", SimpleNamespace(perf_counter=lambda: now_s))
+    monkeypatch.setattr(QualityMeter, "advance", step)
+    monkeypatch.setattr(features, "spoilt", look)
+    monkeypatch.setattr(features, "_STEPS", 40)
+    monkeypatch.setattr(quality, "SHARE", 0.05)
+    monkeypatch.setattr(quality, "LEARNING_SHARE", 0.2)
+    events = train_generator(run_path, SPRITES, steps=0, minutes=10.0)
+    assert any(isinstance(event, QualityMeasured) for event in events)
+    events.close()
+
+
+def test_measuring_changes_nothing_that_is_learnt(
+    measured_run: tuple[Path, list[QualityMeasured]], run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, figures = measured_run
+    assert figures
+    monkeypatch.setattr(quality, "FEWEST", 1000)  # sprites that it takes to measure at all
+    assert not of_kind(trained(run_path), QualityMeasured)
+    measured, unmeasured = (load_model(run, "last", CPU).network.state_dict() for run in (path, run_path))
+    assert all(torch.equal(measured[name], unmeasured[name]) for name in measured)
+
+
+def test_copies_are_looked_for_in_parts_among_all_that_was_learnt(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = of_kind(trained(run_path), QualityMeasured)[0].figures
+    monkeypatch.setattr(copies, "_AT_ONCE", 10 * 4 * 4 * 8 * 8)  # ten sprites
+    monkeypatch.setattr(batches, "_MOST_SAMPLED", 40)  # of which all other figures are
+    in_parts = of_kind(trained(run_path.with_name("parts")), QualityMeasured)[0].figures
+    assert in_parts["copies_real"] == whole["copies_real"]
+
+
+def test_a_classifier_has_no_sprites_to_measure(run_path: Path) -> None:
+    assert not of_kind(list(train_classifier(run_path, SPRITES, steps=20)), QualityMeasured)
+
+
+def test_a_measurement_that_can_not_be_written_is_tried_again_before_the_next_step(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails = [True, True]
+
+    def full(*arguments: object) -> None:
+        if fails:
+            fails.pop()
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(quality, "add_metrics", full)
+    kinds = [type(event) for event in trained(run_path)]
+    at = kinds.index(Halted)
+    assert kinds[at : at + 3] == [Halted, Halted, QualityMeasured] and kinds.count(Halted) == 2

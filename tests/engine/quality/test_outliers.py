@@ -1,0 +1,72 @@
+"""Odd sprites and wrong classes are told by their neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+import pytest
+
+from studio.core.config import TrainingConfig
+from studio.core.events import Event, Progress
+from studio.core.generators import returned
+from studio.data.doctor.findings import Examined
+from studio.data.sprites import Sprites
+from studio.engine.quality import outliers
+from studio.engine.quality.outliers import find_oddities, nearest_of
+from tests.engine.tools import CPU
+
+PLACE = "place"
+
+
+class PlacesAsFeatures:
+    """Says of each sprite where it was put: see `put`."""
+
+    def of(self, rgba: np.ndarray) -> np.ndarray:
+        return rgba[:, 0, 0, :2].astype(np.float64) / 16
+
+
+def put(places: list[tuple[int, int]], labels: list[int]) -> Sprites:
+    rgba = np.zeros((len(places), 8, 8, 4), np.uint8)
+    rgba[:, 0, 0, :2], rgba[:, 0, 0, 3] = places, 255
+    names = tuple(f"{number}.png" for number in range(len(places)))
+    return Sprites(rgba, np.array(labels, np.int64), ("warm", "cold"), names, "places")
+
+
+def found_among(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    def features_of(*_: object) -> Generator[Event, None, PlacesAsFeatures]:
+        yield Progress(1, 1, "steps")
+        return PlacesAsFeatures()
+
+    monkeypatch.setattr(outliers, "features_of", features_of)
+    *_, examined = find_oddities(sprites, TrainingConfig(), CPU)
+    assert isinstance(examined, Examined) and examined.sprites is sprites
+    return {item.name: item.group for item in examined.items}
+
+
+def test_the_ten_nearest_against_looking_at_all() -> None:
+    places = np.random.default_rng(0).normal(size=(700, 5)).astype(np.float32)
+    near, far = returned(nearest_of(places))
+    apart = np.linalg.norm(places[:, None].astype(np.float64) - places, axis=2)
+    np.fill_diagonal(apart, np.inf)
+    nearest = np.sort(apart, 1)[:, :10]
+    assert near.shape == (700, 10) and all(len(set(row)) == 10 for row in near.tolist())
+    assert np.allclose(np.take_along_axis(apart, near, 1), nearest, atol=1e-3)  # of two that are as near, either
+    assert np.allclose(far, nearest, atol=1e-3)
+
+
+def test_few_places_have_few_neighbours() -> None:
+    near, far = returned(nearest_of(np.eye(3, dtype=np.float32)))
+    assert near.shape == far.shape == (3, 2)
+
+
+def test_one_of_the_wrong_class_and_one_far_from_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    warm = [tuple(row) for row in rng.integers(10, 40, (30, 2)).tolist()]
+    cold = [tuple(row) for row in rng.integers(200, 230, (30, 2)).tolist()]
+    sprites = put([*warm, *cold, (25, 25), (25, 250)], [0] * 30 + [1] * 30 + [1, 0])
+    assert found_among(sprites, monkeypatch) == {"60.png": "wrong class", "61.png": "outlier"}
+
+
+def test_very_few_sprites_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found_among(put([(0, 0), (0, 9), (250, 250)], [0, 0, 1]), monkeypatch) == {}

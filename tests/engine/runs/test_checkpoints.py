@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from studio.core import files
+from studio.core.errors import RunError
+from studio.engine.quality import advice
+from studio.engine.runs import checkpoints
+from studio.engine.runs.checkpoints import (
+    CheckpointInfo,
+    add_metrics,
+    best_of,
+    find,
+    load_into,
+    load_part,
+    rotate,
+    save,
+)
+
+PARTS = {part: {"weight": torch.arange(12.0).reshape(3, 4)} for part in ("model", "average", "optimizer")}
+
+
+def _save(folder: Path, step: int, number: int, **metrics: float) -> Path:
+    return save(folder, CheckpointInfo(step, number, 1.5 * step, metrics, {}), PARTS)
+
+
+def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
+    path = _save(tmp_path, 40, 1, loss=0.5)
+    ((found, info),) = find(tmp_path)
+    assert found == path and (info.step, info.elapsed_s, info.metrics) == (40, 60.0, {"loss": 0.5})
+    assert torch.equal(load_part(found, info, "average")["weight"], PARTS["average"]["weight"])
+    assert sorted(child.name for child in path.iterdir()) == [
+        "average.safetensors", "checkpoint.json", "model.safetensors", "optimizer.safetensors",
+    ]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_fault_19_any_damage_is_found(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    path = _save(folder, 1, 1)
+    ((_, info),) = find(folder)
+    file = path / "model.safetensors"
+    content = bytearray(file.read_bytes())
+    position = data.draw(st.integers(0, len(content) - 1))
+    if data.draw(st.booleans()):
+        content = content[:position]
+    else:
+        content[position] ^= 1 << data.draw(st.integers(0, 7))
+    file.write_bytes(content)
+    with pytest.raises(RunError, match="damaged"):
+        load_part(path, info, "model")
+
+
+def test_a_record_that_is_damaged_is_no_checkpoint(tmp_path: Path) -> None:
+    path = _save(tmp_path, 1, 1)
+    for text in ("", "{", "[]", '{"step": 1}', '{"surprise": 1}'):
+        (path / "checkpoint.json").write_text(text)
+        assert find(tmp_path) == []
+
+
+def test_rotation_keeps_the_last_two_the_best_and_ever_sparser_ones(tmp_path: Path) -> None:
+    for number in range(1, 21):
+        _save(tmp_path, number * 10, number, loss=abs(number - 7) + 1.0)
+        rotate(tmp_path, "loss", low_is_better=True)
+    assert [info.number for _, info in find(tmp_path)] == [1, 2, 4, 7, 8, 16, 19, 20]
+    best = best_of(find(tmp_path), "loss", low_is_better=True)
+    assert best is not None and best.name == "step-00000070"
+    worst = best_of(find(tmp_path), "loss", low_is_better=False)
+    assert worst is not None and worst.name == "step-00000200"
+
+
+def test_without_figures_the_last_is_the_best(tmp_path: Path) -> None:
+    assert best_of([], "loss", low_is_better=True) is None
+    _save(tmp_path, 1, 1)
+    last = _save(tmp_path, 2, 2)
+    assert best_of(find(tmp_path), "loss", low_is_better=True) == last
+
+
+FIGURES = {"kid_error": 0.01, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.05}
+
+
+def _measured(folder: Path, number: int, kid: float, copies: float, **more: float) -> Path:
+    return _save(folder, 100 * number, number, **{**FIGURES, "kid": kid, "copies": copies}, **more)
+
+
+def test_where_sprites_were_measured_the_loss_does_not_say_which_is_best(tmp_path: Path) -> None:
+    _measured(tmp_path, 1, kid=0.3, copies=0.0, loss=0.1)
+    best = _measured(tmp_path, 2, kid=0.1, copies=0.0, loss=0.2)
+    _measured(tmp_path, 3, kid=0.2, copies=0.0, loss=0.3)
+    _save(tmp_path, 400, 4, loss=0.05)
+    assert best_of(find(tmp_path), "loss", low_is_better=True) == best
+
+
+def test_a_checkpoint_that_copies_is_not_the_best(tmp_path: Path) -> None:
+    best = _measured(tmp_path, 1, kid=0.3, copies=0.1)
+    _measured(tmp_path, 2, kid=0.1, copies=0.4)
+    assert best_of(find(tmp_path), "loss", low_is_better=True) == best
+
+
+def test_what_came_after_the_best_measured_one_is_better_still(tmp_path: Path) -> None:
+    _measured(tmp_path, 1, kid=0.3, copies=0.0)
+    _measured(tmp_path, 2, kid=0.1, copies=0.0)
+    newest = _save(tmp_path, 300, 3, loss=0.5)
+    assert best_of(find(tmp_path), "loss", low_is_better=True) == newest
+
+
+def _steps(folder: Path) -> list[int]:
+    return [info.step for _, info in find(folder)]
+
+
+def test_the_best_measured_one_is_kept_while_newer_ones_are_taken_to_be_better(tmp_path: Path) -> None:
+    for number in range(1, 7):
+        _save(tmp_path, 100 * number, number)
+        rotate(tmp_path, "loss", low_is_better=True)
+        if number == 3:
+            add_metrics(tmp_path, 300, FIGURES | {"kid": 0.05})
+    assert _steps(tmp_path) == [100, 200, 300, 400, 500, 600]
+    for step in (500, 600):  # as if they had been measured since
+        add_metrics(tmp_path, step, FIGURES | {"kid": 0.04, "copies": 0.9})
+    best = best_of(find(tmp_path), "loss", low_is_better=True)
+    assert best is not None and best.name == "step-00000300"
+
+
+def test_the_one_being_measured_is_kept(tmp_path: Path) -> None:
+    for number in range(1, 8):
+        _save(tmp_path, 100 * number, number)
+        rotate(tmp_path, "loss", low_is_better=True, measuring_step=300)
+    assert _steps(tmp_path) == [100, 200, 300, 400, 600, 700]
+
+
+def test_what_is_kept_says_the_same_of_the_best_as_all_measurements_do(tmp_path: Path) -> None:
+    rng, measured = np.random.default_rng(0), list[advice.Measurement]()
+    for number in range(1, 17):
+        _save(tmp_path, number, number)
+        rotate(tmp_path, "loss", low_is_better=True)
+        figures = FIGURES | {"kid": 0.1 + 0.001 * number + rng.normal(0, 0.004), "copies": 0.2 * rng.random()}
+        measured.append(advice.Measurement(number, figures))
+        add_metrics(tmp_path, number, figures)
+        kept = [advice.Measurement(info.step, info.metrics) for _, info in find(tmp_path) if info.metrics]
+        assert advice.best_step(kept) == advice.best_step(measured)
+
+
+def test_fault_20_a_crash_while_old_checkpoints_are_removed_leaves_no_damaged_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(folder: Path, **named: object) -> None:
+        (folder / "checkpoint.json").unlink()
+        raise KeyboardInterrupt
+
+    for number in range(1, 6):
+        _save(tmp_path, number, number)
+    monkeypatch.setattr("studio.core.files.shutil.rmtree", crash)
+    with pytest.raises(KeyboardInterrupt):
+        rotate(tmp_path, "loss", low_is_better=True)
+    assert _steps(tmp_path) == [1, 2, 4, 5] and not checkpoints.look_over(tmp_path)[1]
+
+
+def test_a_look_at_the_moment_at_which_a_checkpoint_is_removed_finds_none_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(1, 5):
+        _save(tmp_path, number, number)
+    read = checkpoints._read_record
+
+    def removed_before_it_is_read(path: Path) -> CheckpointInfo:
+        if path.name.endswith("3"):
+            files.remove(path)
+        return read(path)
+
+    monkeypatch.setattr(checkpoints, "_read_record", removed_before_it_is_read)
+    found, damaged = checkpoints.look_over(tmp_path)
+    assert [info.step for _, info in found] == [1, 2, 4] and damaged == []
+
+
+def test_a_checkpoint_whose_figures_are_whole_numbers_is_sound(tmp_path: Path) -> None:
+    save(tmp_path, CheckpointInfo(3, 1, 12, {"loss": 12, "found": True}, {}), PARTS)
+    add_metrics(tmp_path, 3, {"kid": 1})
+    ((_, info),) = find(tmp_path)
+    assert (info.elapsed_s, dict(info.metrics)) == (12.0, {"loss": 12.0, "found": 1.0, "kid": 1.0})
+
+
+def test_figures_can_be_added_to_a_checkpoint_that_is_still_there(tmp_path: Path) -> None:
+    _save(tmp_path, 10, 1, loss=0.5)
+    path = _save(tmp_path, 20, 2, loss=0.4)
+    add_metrics(tmp_path, 20, {"kid": 0.1})
+    add_metrics(tmp_path, 30, {"kid": 0.2})
+    assert [info.metrics for _, info in find(tmp_path)] == [{"loss": 0.5}, {"loss": 0.4, "kid": 0.1}]
+    assert torch.equal(load_part(path, find(tmp_path)[1][1], "average")["weight"], PARTS["average"]["weight"])
+
+
+def test_weights_that_do_not_fit_or_are_no_numbers_are_refused() -> None:
+    network = nn.Linear(4, 3)
+    before = network.weight.clone()
+    with pytest.raises(RunError, match="does not fit"):
+        load_into(network, {"weight": torch.zeros(2, 2), "bias": torch.zeros(3)}, "trial")
+    with pytest.raises(RunError, match="not numbers"):
+        load_into(network, {"weight": torch.full((3, 4), float("nan")), "bias": torch.zeros(3)}, "trial")
+    assert torch.equal(network.weight, before)
+
+
+def test_the_optimizer_state_of_another_network_is_refused() -> None:
+    optimizer = torch.optim.AdamW([nn.Parameter(torch.zeros(2, 2))], fused=True)
+    with pytest.raises(RunError, match="does not fit"):
+        checkpoints.load_optimizers([optimizer], {"AdamW/5/exp_avg": torch.zeros(2, 2)})
+    with pytest.raises(RunError, match="does not fit"):
+        checkpoints.load_optimizers([optimizer], {"AdamW/0/exp_avg": torch.zeros(3, 7)})
+    with pytest.raises(RunError, match="does not fit"):
+        checkpoints.load_optimizers([optimizer], {"Muon/0/momentum": torch.zeros(2, 2)})
+
+
+def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _save(tmp_path, 1, 1)
+
+    def no_space(*arguments: object, **named: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(json, "dumps", no_space)
+    with pytest.raises(OSError, match="No space"):
+        _save(tmp_path, 2, 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000001"]

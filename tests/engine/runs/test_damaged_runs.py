@@ -1,0 +1,542 @@
+"""Runs that are not as the studio left them, or can't be read for now: what is sound is there, what is not is named."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import random
+import shutil
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from studio.cli.runs import _run_row
+from studio.core import files, places
+from studio.core.errors import DamagedError, RunError, StudioError, UnwritableError
+from studio.core.events import Event, Halted, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
+from studio.core.file_systems import take_lock
+from studio.data.sprites import Sprites
+from studio.engine.generate import checkpoint_names, find_checkpoint, load_model
+from studio.engine.model import Control
+from studio.engine.runs import checkpoints
+from studio.engine.runs.checkpoints import CheckpointInfo, find, look_over
+from studio.engine.runs.folder import RunDir, sweep_starts
+from studio.engine.runs.history import RunsListed, RunSummary, list_runs, read_history, read_samples
+from studio.engine.runs.known import known_runs, remember
+from studio.engine.streamed import StreamedSprites
+from studio.engine.train import train_resumed
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
+
+ODD: tuple[Any, ...] = (None, 5, -5, 0, 10**30, "x", [None], {"a": []}, float("nan"), float("inf"))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A classifier with three checkpoints; nobody changes it."""
+    path, control = tmp_path_factory.mktemp("trained") / "run", Control()
+    for event in train_classifier(path, make_sprites(), control, steps=9):
+        control.checkpoint_now = isinstance(event, LossChunk)
+    assert len(find(path / "checkpoints")) > 2
+    return path
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be spoilt."""
+    return shutil.copytree(trained, tmp_path / "spoilt")
+
+
+def flip(path: Path) -> None:
+    """Spoil one bit in the middle of a file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def steps(run: Path) -> list[int]:
+    return [info.step for _, info in find(run / "checkpoints")]
+
+
+def titles(run: Path, control: Control | None = None) -> list[str]:
+    """What is said while a run is resumed and goes on to its end, or is stopped at once."""
+    return [notice.title for notice in of_kind(list(train_resumed(run, CPU, control or Control())), Notice)]
+
+
+@contextlib.contextmanager
+def unreadable(name: str, code: int) -> Iterator[None]:
+    """For now the system refuses to read files or folders of that name."""
+
+    def refusing(read: Callable[..., Any]) -> Callable[..., Any]:
+        def read_or_refuse(path: Path, *arguments: Any, **named: Any) -> Any:
+            if path.name == name:
+                raise OSError(code, os.strerror(code), str(path))
+            return read(path, *arguments, **named)
+
+        return read_or_refuse
+
+    with pytest.MonkeyPatch.context() as patch:
+        for call in ("read_bytes", "read_text", "iterdir"):
+            patch.setattr(Path, call, refusing(getattr(Path, call)))
+        yield
+
+
+def listed() -> dict[str, RunSummary]:
+    (found,) = list_runs()
+    assert isinstance(found, RunsListed)
+    assert all(_run_row(run) for run in found.runs)
+    return {run.path.name: run for run in found.runs}
+
+
+@pytest.mark.parametrize("record", ["run.json", "state.json"])
+def test_fault_34_a_wrong_field_damages_its_own_run_alone_and_is_named(trained: Path, record: str) -> None:
+    kept = json.loads((trained / record).read_text())
+    expected = {"good"}
+    for number, field in enumerate(kept):
+        for odd, value in enumerate(ODD):
+            folder = places.runs() / f"{number}-{odd}"
+            folder.mkdir(parents=True)
+            for name in ("run.json", "state.json"):
+                shutil.copy(trained / name, folder / name)
+            (folder / record).write_text(json.dumps({**kept, field: value}))
+            expected.add(folder.name)
+    shutil.copytree(trained, places.runs() / "good")
+    found = listed()
+    assert found.keys() == expected and found["good"].standing == "finished"
+    damaged = {name: run.problem for name, run in found.items() if run.standing == "damaged"}
+    for number, field in enumerate(kept):
+        named = [damaged.get(f"{number}-{odd}", "") for odd in range(len(ODD))]
+        assert all(f"'{field}'" in problem or "newer version" in problem for problem in named if problem)
+        assert sum(map(bool, named)) >= 3, field
+
+
+def test_fault_34_the_field_of_the_issue_is_named(run: Path) -> None:
+    kept = json.loads((run / "run.json").read_text())
+    for field, value, words in (("created", 5, "whole number"), ("class_names", None, "nothing")):
+        (run / "run.json").write_text(json.dumps({**kept, field: value}))
+        with pytest.raises(DamagedError, match=rf"'{field}' holds .*{words}"):
+            RunDir(run).record()
+    (run / "run.json").write_text(json.dumps({**kept, "surprise": 5}))
+    assert RunDir(run).record().name == kept["name"]
+
+
+@pytest.mark.parametrize(
+    ("record", "field", "value"),
+    [
+        ("run.json", "size", 0), ("run.json", "size", 2**16), ("run.json", "data_count", -1),
+        ("run.json", "parameters", -1), ("run.json", "format", 0), ("state.json", "step", -1),
+        ("state.json", "elapsed_s", float("inf")), ("state.json", "setbacks", -4), ("state.json", "setbacks", 4),
+        ("state.json", "pieces", 0), ("state.json", "pieces", -1),
+    ],
+)  # fmt: skip
+def test_fault_34_a_number_out_of_its_bounds_is_named(
+    trained: Path, tmp_path: Path, record: str, field: str, value: float
+) -> None:
+    for name in ("run.json", "state.json"):
+        shutil.copy(trained / name, tmp_path / name)
+    (tmp_path / record).write_text(json.dumps({**json.loads((trained / record).read_text()), field: value}))
+    with pytest.raises(DamagedError, match=rf"'{field}' is out of its bounds"):
+        RunDir(tmp_path).record(), RunDir(tmp_path).progress()
+
+
+def test_fault_34_lines_of_curves_that_are_wrong_are_left_out(run: Path) -> None:
+    before = read_history(run)
+    kinds = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    odd: tuple[Any, ...] = (None, "x", [], {}, [None], -1.5)
+    wrong: list[Any] = [{**line, field: value} for line in kinds for field in line for value in odd]
+    wrong.append({"failed_step": 1})
+    with (run / "metrics.jsonl").open("a") as lines:
+        for line in [*wrong, [], 5]:
+            lines.write(f"{json.dumps(line)}\n")
+    after = read_history(run)  # lines whose figures alone are odd may stay
+    assert set(after.series["loss"].steps.tolist()) == set(before.series["loss"].steps.tolist())
+    assert len(after.series["loss"].steps) == len(after.series["grad_norm"].values)
+    (run / "confusion.json").write_text(json.dumps({"step": 9, "counts": [[10**30]]}))
+    assert read_history(run).confusion is None
+
+
+def test_fault_34_a_checkpoint_with_a_wrong_record_is_passed_over(run: Path) -> None:
+    newest, info = find(run / "checkpoints")[-1]
+    record = newest / "checkpoint.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "sha256": []}))
+    assert load_model(run, "last", CPU).step < info.step
+    assert str(info.step) not in checkpoint_names(run)
+
+
+def test_fault_19_a_bit_of_a_checkpoints_record_is_missed_by_nobody(tmp_path: Path) -> None:
+    info = CheckpointInfo(400, 3, 12.5, {"loss": 0.25}, {"model": "ab" * 32})
+    path = checkpoints.path_of(tmp_path, 400)
+    path.mkdir()
+    checkpoints._write_record(path, info)
+    content, rng = (path / "checkpoint.json").read_bytes(), random.Random(0)
+    ((_, kept),) = find(tmp_path)
+    for place in range(0, len(content), 3):
+        spoilt = bytearray(content)
+        spoilt[place] ^= 1 << rng.randrange(8)
+        (path / "checkpoint.json").write_bytes(spoilt)
+        found, damaged = look_over(tmp_path)
+        assert damaged == [path] or [_without_seal(info) for _, info in found] == [_without_seal(kept)]
+        (path / "checkpoint.json").write_bytes(content[:place])
+        assert look_over(tmp_path) == ([], [path])
+
+
+def _without_seal(info: CheckpointInfo) -> tuple[Any, ...]:
+    return info.step, info.number, info.elapsed_s, info.metrics, info.sha256
+
+
+def test_a_checkpoint_of_an_older_version_has_no_seal(run: Path) -> None:
+    for path, _ in find(run / "checkpoints"):
+        record = json.loads((path / "checkpoint.json").read_text())
+        del record["seal"]
+        (path / "checkpoint.json").write_text(json.dumps(record))
+    assert steps(run)[-1] == 9 and load_model(run, "last", CPU).step == 9
+
+
+@pytest.mark.parametrize("part", ["average.safetensors", "checkpoint.json"])
+@pytest.mark.parametrize("name", ["best", "last"])
+def test_fault_19_best_and_last_are_sound_ones(run: Path, name: str, part: str) -> None:
+    path, info = find_checkpoint(run, name)
+    flip(path / part)
+    model = load_model(run, name, CPU)
+    assert model.step in steps(run) and model.step != info.step
+    assert [notice.title for notice in model.notices] == [f"Checkpoint {path.name} is damaged."]
+    with pytest.raises(StudioError, match=rf"{info.step}"):  # nobody gets another one for that which was named
+        load_model(run, str(info.step), CPU)
+
+
+def test_a_checkpoint_that_is_removed_while_it_is_chosen_is_not_called_damaged(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (gone, _), load = find(run / "checkpoints")[-1], checkpoints.load_part
+
+    def removed_before_it_is_read(path: Path, *arguments: Any) -> checkpoints.Tensors:
+        files.remove(gone)
+        return load(path, *arguments)
+
+    monkeypatch.setattr(checkpoints, "load_part", removed_before_it_is_read)
+    model = load_model(run, "last", CPU)
+    assert model.step == steps(run)[-1] and model.notices == ()
+
+
+def test_where_all_checkpoints_are_damaged_nothing_begins_anew(run: Path) -> None:
+    for path, _ in find(run / "checkpoints"):
+        flip(path / "checkpoint.json")
+    names = sorted(path.name for path in (run / "checkpoints").iterdir())
+    for job in (lambda: load_model(run, "best", CPU), lambda: titles(run)):
+        with pytest.raises(RunError, match="no sound checkpoint left"):
+            job()
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == names
+
+
+def test_a_damaged_checkpoint_is_said_once_and_does_not_stay_in_the_way(run: Path) -> None:
+    (run / "run.json").write_text((run / "run.json").read_text().replace('"steps": 9', '"steps": 12'))
+    sound, (path, _) = steps(run)[:-1], find(run / "checkpoints")[-1]
+    flip(path / "model.safetensors")
+    assert titles(run, Control(stop=True)) == [f"Checkpoint {path.name} is damaged."]
+    assert steps(run) == sound and (run / "checkpoints" / f"damaged-{path.name}").is_dir()
+    assert titles(run, Control(stop=True)) == []
+    low_is_better = False
+    checkpoints.rotate(run / "checkpoints", "accuracy", low_is_better=low_is_better)
+    assert steps(run)[-2:] == sound[-2:]  # the last two sound ones
+    events = list(train_resumed(run, CPU, Control()))
+    assert of_kind(events, RunStarted)[0].first_step == sound[-1] and not of_kind(events, Notice)
+    assert steps(run)[-1] == 12 and not list((run / "checkpoints").glob("damaged-*"))
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EIO])
+@pytest.mark.parametrize("name", ["state.json", "checkpoint.json", "model.safetensors", "checkpoints"])
+def test_what_can_not_be_read_for_now_begins_nothing_anew(run: Path, name: str, code: int) -> None:
+    before = sorted(path.relative_to(run) for path in run.rglob("*") if path.name != ".lock")
+    with unreadable(name, code), pytest.raises(RunError, match=r"Can't read .*" + name) as caught:
+        list(train_resumed(run, CPU, Control()))
+    assert os.strerror(code) in caught.value.title and not RunDir(run).is_busy()
+    assert sorted(path.relative_to(run) for path in run.rglob("*") if path.name != ".lock") == before
+    (started,) = of_kind(list(train_resumed(run, CPU, Control(stop=True))), RunStarted)
+    assert started.first_step == 9
+
+
+def test_a_run_that_can_not_be_read_for_now_is_listed_with_the_reason(trained: Path) -> None:
+    for name in ("good", "bad"):
+        shutil.copytree(trained, places.runs() / name)
+    stat = Path.stat
+
+    def refused(path: Path, **named: Any) -> os.stat_result:
+        if "bad" in path.parts:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **named)
+
+    with pytest.MonkeyPatch.context() as patch, unreadable("run.json", errno.EACCES):
+        patch.setattr(Path, "stat", refused)
+        patch.setattr(Path, "resolve", Path.absolute)
+        assert all("Permission denied" in run.problem for run in listed().values())
+    assert listed()["bad"].standing == "finished"
+    with unreadable("runs", errno.EIO), pytest.raises(RunError, match="Can't read"):
+        listed()
+
+
+def test_runs_elsewhere_are_not_forgotten_where_their_list_can_not_be_read(tmp_path: Path) -> None:
+    remember(tmp_path / "first")
+    with unreadable("known_runs.json", errno.EIO):
+        assert known_runs() == []
+        remember(tmp_path / "second")
+    assert known_runs() == [tmp_path / "first"]
+    for odd in ("{}", "[[5]]", "null", '["a\\u0000b"]', "[" * 100_000):
+        (places.home() / "known_runs.json").write_text(odd)
+        assert known_runs() == []
+
+
+def _no_room(*arguments: Any, **named: Any) -> Any:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("failing", ["packed.keeping", "save_style", "_assemble", "RunDir.create"])
+def test_fault_21_a_start_that_fails_leaves_nothing(run_path: Path, sprites: Sprites, failing: str) -> None:
+    def start_on_a_full_disk() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(f"studio.engine.starting.{failing}", _no_room)
+            with pytest.raises((OSError, RunError), match=r"No space|Can't write"):
+                list(train_generator(run_path, sprites, steps=1))
+
+    start_on_a_full_disk()
+    assert not run_path.exists() and run_path.parent.is_dir()
+    run_path.mkdir()
+    start_on_a_full_disk()
+    assert [path.name for path in run_path.iterdir() if path.name != ".lock"] == []  # the folder was there before
+    list(train_generator(run_path, sprites, Control(stop=True)))
+    assert RunDir(run_path).progress().state == "stopped"
+
+
+def test_fault_21_a_start_that_gets_no_lock_leaves_no_folder(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_space(*arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("studio.engine.runs.folder.file_systems.take_lock", no_space)
+    with pytest.raises(UnwritableError, match="Can't write"):
+        list(train_generator(run_path, sprites))
+    assert not run_path.exists()
+
+
+def test_a_start_that_fails_and_a_run_that_can_not_go_on_close_the_sprites_that_are_streamed(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = list[bool]()
+    monkeypatch.setattr(StreamedSprites, "close", lambda streamed: closed.append(run_path.exists()))
+    for failing in ("RunDir.create", "news_of_lacks"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(f"studio.engine.starting.{failing}", _no_room)
+            with pytest.raises(OSError, match="No space"):
+                list(train_classifier(run_path, sprites, data_on_device="no"))
+    assert closed == [True, True]  # before the folder is removed: on Windows an open file can't be
+    list(train_classifier(run_path, sprites, Control(stop=True), data_on_device="no"))
+    closed.clear()
+    for path, _ in find(run_path / "checkpoints"):
+        flip(path / "checkpoint.json")
+    with pytest.raises(RunError, match="no sound checkpoint"):
+        titles(run_path)
+    assert closed == [True]
+
+
+def test_fault_21_a_start_that_was_killed_is_no_run_and_its_folder_is_used_again(
+    run_path: Path, sprites: Sprites
+) -> None:
+    killed, other = places.runs() / "killed", places.runs() / "other"
+
+    def power_fails(*arguments: Any) -> None:
+        (run_path / ".tmp-0123456789ab.safetensors").write_bytes(b"half")
+        for folder in (killed, other):
+            shutil.copytree(run_path, folder)
+        raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("studio.engine.starting.save_style", power_fails)
+        with pytest.raises(OSError, match="Input/output"):
+            list(train_generator(run_path, sprites))
+    assert not run_path.exists() and (killed / "data.safetensors").exists() and listed() == {}
+    list(train_generator(killed, sprites, Control(stop=True)))
+    assert listed()["killed"].standing == "stopped" and not (killed / ".tmp-0123456789ab.safetensors").exists()
+    assert not other.exists()  # swept by the start beside it
+    (checkpoint,) = (killed / "checkpoints").iterdir()  # to which figures are added later
+    for folder in (killed, killed / "checkpoints", checkpoint, killed / "samples"):
+        (folder / ".tmp-ba9876543210.json").write_bytes(b"half")
+    list(train_resumed(killed, CPU, Control(stop=True)))
+    assert not list(killed.rglob(".tmp-*"))
+
+
+def test_a_folder_of_the_users_is_not_taken_for_a_start(run_path: Path, sprites: Sprites) -> None:
+    run_path.mkdir(parents=True)
+    (run_path / "data.safetensors").write_bytes(b"mine")
+    with pytest.raises(RunError, match="not empty"):
+        list(train_generator(run_path, sprites))
+    assert [path.name for path in run_path.iterdir()] == ["data.safetensors"]
+
+
+def _tree(folder: Path) -> list[str]:
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _make_start(folder: Path) -> None:
+    """What a start leaves that is killed when it has written all but run.json."""
+    kept = folder.with_name("kept")
+    with contextlib.suppress(KeyboardInterrupt), RunDir(folder).being_made():
+        (folder / "data.safetensors").write_bytes(b"half")
+        (folder / "state.json").write_bytes(b"half")
+        shutil.copytree(folder, kept)
+        raise KeyboardInterrupt
+    kept.rename(folder)
+
+
+def test_starts_that_were_killed_are_swept_and_nobodys_files_with_them(tmp_path: Path) -> None:
+    begun = ".run-being-made"
+    killed, used, elsewhere = places.runs() / "killed", places.runs() / "used", tmp_path / "work" / "elsewhere"
+    for folder in (killed, used, elsewhere):
+        _make_start(folder)
+    (used / "samples" / "kick.wav").write_bytes(b"mine")
+    (used / ".tmp-mine").write_bytes(b"mine")
+    others = [places.runs() / "mygame", tmp_path / "work" / "mygame"]
+    for number, game in enumerate(others):
+        (game / "samples").mkdir(parents=True)
+        for name in ("samples/kick.wav", "state.json"):
+            (game / name).write_bytes(b"mine")
+        for name in (".starting", begun):
+            (game / name).write_bytes(b"mine" * number)
+    before = [_tree(folder) for folder in (*others, elsewhere)]
+    sweep_starts()
+    for folder in (killed, tmp_path / "work" / "new"):
+        with RunDir(folder).being_made():
+            pass
+    assert [_tree(folder) for folder in (*others, elsewhere)] == before
+    assert set(_tree(killed)) <= {".lock"}  # where nothing of the killed start is in the way
+    assert set(_tree(used)) - {".lock"} == {".tmp-mine", "samples/kick.wav"}
+    for folder in (used, *others):
+        with pytest.raises(RunError, match="not empty"), RunDir(folder).being_made():
+            pass
+    assert [_tree(folder) for folder in (*others, elsewhere)] == before and (used / "samples" / "kick.wav").exists()
+
+
+def test_a_start_that_was_killed_at_its_first_write_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / ".tmp-0123456789ab").write_bytes(b"Sprite")
+    with RunDir(tmp_path).being_made():
+        assert not list(tmp_path.glob(".tmp-*"))
+
+
+def test_a_start_into_the_folder_of_one_that_was_killed_spares_a_users_file(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    _make_start(folder)
+    (folder / "samples" / "kick.wav").write_bytes(b"mine")
+    with pytest.raises(RunError, match="not empty"), RunDir(folder).being_made():
+        pass
+    assert (folder / "samples" / "kick.wav").read_bytes() == b"mine"
+
+
+def test_a_folder_of_runs_that_can_not_be_looked_at_stops_no_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*arguments: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "glob", refused)
+    sweep_starts()
+
+
+def test_the_ghost_of_a_start_by_an_older_version_is_listed_as_damaged(trained: Path) -> None:
+    ghost = places.runs() / "ghost"
+    ghost.mkdir(parents=True)
+    shutil.copy(trained / "run.json", ghost)
+    assert listed()["ghost"].standing == "damaged" and "start has failed" in listed()["ghost"].problem
+    shutil.copy(trained / "state.json", ghost)  # its sprites were removed to make room: its model is there
+    assert listed()["ghost"].standing == "finished"
+
+
+def test_checkpoints_and_samples_are_in_the_order_of_their_steps(run: Path) -> None:
+    late = [99_999_999, 100_000_000, 1_000_000_000]
+    path, info = find(run / "checkpoints")[-1]
+    for number, step in enumerate(late, info.number + 1):
+        target = shutil.copytree(path, checkpoints.path_of(run / "checkpoints", step))
+        checkpoints._write_record(target, replace(info, step=step, number=number))
+        RunDir(run).save_samples(SamplesReady(step, make_sprites().rgba[:1]))
+    assert steps(run)[-3:] == late and checkpoint_names(run)[2] == "1000000000"
+    assert [samples.step for samples in read_samples(run, 8)] == late
+    assert load_model(run, "last", CPU).step == late[-1]
+    checkpoints.rotate(run / "checkpoints", "accuracy", low_is_better=False)
+    assert steps(run)[-2:] == late[-2:]
+
+
+def test_fault_22_a_runs_folder_that_can_not_be_made_is_said_before_training(run_path: Path, sprites: Sprites) -> None:
+    run_path.parent.parent.mkdir(exist_ok=True)
+    run_path.parent.write_text("a file is in the way")
+    with pytest.raises(RunError, match="Can't write"):
+        next(train_generator(run_path, sprites))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a folder with an open file in it can't be moved there")
+def test_fault_22_training_waits_for_a_folder_that_has_vanished(run_path: Path, sprites: Sprites) -> None:
+    away, halted, events = run_path.with_name("unplugged"), 0, list[Event]()
+    control = Control()
+    for event in train_classifier(run_path, sprites, control, steps=6):
+        events.append(event)
+        if isinstance(event, LossChunk) and not halted:
+            run_path.rename(away)
+            control.checkpoint_now = True
+        elif isinstance(event, Halted):
+            assert not run_path.exists()  # nothing is written in its place
+            halted += 1
+            if halted == 3:
+                away.rename(run_path)
+    assert halted == 3 and of_kind(events, RunFinished)[0].reason == "finished"
+    assert read_history(run_path).series["loss"].steps.tolist() == list(range(6)) and steps(run_path)[-1] == 6
+
+
+def test_fault_35_a_file_system_that_lacks_much_trains_and_says_so_once(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    flush = os.fsync
+
+    def files_alone(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        flush(handle)
+
+    def unknown(*arguments: object) -> None:
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr("studio.core.file_systems._told", set[int]())
+    monkeypatch.setattr(os, "fsync", files_alone)
+    monkeypatch.setattr(os, "link", unknown)
+    monkeypatch.setattr(fcntl, "flock", unknown)
+    events = train_classifier(run_path, sprites, steps=2)
+    first = next(events)
+    assert RunDir(run_path).is_busy()
+    with pytest.raises(RunError, match="trained elsewhere"):
+        next(train_resumed(run_path, CPU, Control()))
+    notices = of_kind([first, *events], Notice)
+    assert len(notices) == 1 and "no locks" in notices[0].hint and "no links" in notices[0].hint
+    assert titles(run_path) == [] and not RunDir(run_path).is_busy()
+    remember(run_path)
+    assert known_runs() == [run_path]
+
+
+def test_fault_27_a_run_waits_for_who_looks_whether_it_is_busy(tmp_path: Path) -> None:
+    run, held, done = RunDir(tmp_path), threading.Event(), threading.Event()
+
+    def look_for_long() -> None:
+        lock = take_lock(tmp_path / ".lock", 0.0)
+        held.set()
+        done.wait(0.1)
+        assert lock is not None
+        lock.release()
+
+    looking = threading.Thread(target=look_for_long)
+    looking.start()
+    assert held.wait(10.0)
+    run.acquire()
+    looking.join()
+    assert run.is_busy()
+    run.release()

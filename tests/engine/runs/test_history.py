@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pytest
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from studio.core import places
+from studio.core.errors import RunError
+from studio.core.events import CheckpointSaved, LossChunk, SamplesReady
+from studio.data.sprites import Sprites
+from studio.engine.model import Control
+from studio.engine.runs import history
+from studio.engine.runs.folder import RunDir, spread
+from studio.engine.runs.history import (
+    HistoryRead,
+    RunReader,
+    RunsListed,
+    list_runs,
+    read_history,
+    read_run,
+    read_samples,
+)
+from studio.engine.train import train_resumed
+from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
+
+
+def test_curves_are_what_was_trained(run_path: Path, sprites: Sprites) -> None:
+    events = list(train_generator(run_path, sprites, steps=12))
+    (read,) = read_run(run_path)
+    assert isinstance(read, HistoryRead)
+    loss = read.history.series["loss"]
+    assert loss.steps.tolist() == list(range(12))
+    assert np.allclose(loss.values, np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)]), rtol=1e-6)
+    assert read.history.checkpoints == [12]
+    assert read.history.validation["loss"].steps[-1] == 12
+    shown = of_kind(events, SamplesReady)
+    assert [samples.step for samples in read.samples] == [event.step for event in shown]
+    assert np.array_equal(read.samples[-1].sprites, shown[-1].sprites)
+    assert read.samples[-1].captions == shown[-1].captions
+
+
+def test_a_run_in_the_place_of_another_is_read_anew(run_path: Path, sprites: Sprites) -> None:
+    list(train_generator(run_path, sprites, steps=2))
+    reader = RunReader()
+    list(reader.read_run(run_path))
+    metrics, record = run_path / "metrics.jsonl", run_path / "run.json"
+    about = metrics.stat()
+    with metrics.open("r+") as lines:  # the number of a file that was removed is given to another one
+        text = lines.read().replace('"loss":[', '"loss":[5.25,').replace('"grad_norm":[', '"grad_norm":[1.5,')
+        lines.seek(0)
+        lines.write(text)
+    record.write_text(json.dumps({**json.loads(record.read_text()), "created": "2030-01-01T00:00:00+00:00"}))
+    assert metrics.stat().st_ino == about.st_ino and metrics.stat().st_size > about.st_size
+    (read,) = reader.read_run(run_path)
+    assert isinstance(read, HistoryRead) and read.history.series["loss"].values[0] == 5.25
+
+
+def test_a_confusion_matrix_comes_back(run_path: Path, sprites: Sprites) -> None:
+    list(train_classifier(run_path, sprites))
+    confusion = read_history(run_path).confusion
+    assert confusion is not None and confusion.shape == (2, 2) and confusion.sum() == 4
+    assert "confusion" not in (run_path / "metrics.jsonl").read_text()  # there, they would add up
+
+
+def _write_lines(folder: Path, *lines: object) -> None:
+    (folder / "metrics.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def test_the_newest_confusion_matrix_of_an_older_version_comes_back(tmp_path: Path) -> None:
+    first, second = ({"step": step, "metrics": {"loss": 1.0}, "confusion": [[step]]} for step in (10, 20))
+    _write_lines(tmp_path, first, second)
+    assert np.array_equal(read_history(tmp_path).confusion, [[20]])  # type: ignore[arg-type]
+    _write_lines(tmp_path, first, second, {"step": 30, "metrics": {"loss": 1.0}})  # taken up by this version
+    (tmp_path / "confusion.json").write_text('{"step": 30, "counts": [[30]]}')
+    assert np.array_equal(read_history(tmp_path).confusion, [[30]])  # type: ignore[arg-type]
+    _write_lines(tmp_path, first, second, {"resumed": 10})
+    assert read_history(tmp_path).confusion is None
+
+
+def test_a_confusion_matrix_that_is_overtaken_or_damaged_is_left_out(tmp_path: Path) -> None:
+    _write_lines(tmp_path, {"step": 10, "metrics": {"loss": 1.0}})
+    for text in ('{"step": 20, "counts": [[3]]}', '{"step": 10, "counts": [["x"]]}', '{"step": 10', "[]", "{}"):
+        (tmp_path / "confusion.json").write_text(text)
+        assert read_history(tmp_path).confusion is None
+    (tmp_path / "confusion.json").write_text('{"step": 10, "counts": [[3]]}')
+    assert np.array_equal(read_history(tmp_path).confusion, [[3]])  # type: ignore[arg-type]
+
+
+def test_of_very_many_samples_some_are_read_from_all_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, pixels = RunDir(tmp_path), np.zeros((2, 8, 8, 4), np.uint8)
+    for step in range(0, 120, 10):
+        run.save_samples(SamplesReady(step, pixels + np.uint8(step), ("a", "b")))
+    assert len(list(read_samples(tmp_path, 8))) == 12
+    monkeypatch.setattr(history, "MOST_SAMPLES", 5)
+    found = list(read_samples(tmp_path, 8))
+    assert [samples.step for samples in found] == [0, 40, 70, 90, 110]
+    assert all((samples.sprites == np.uint8(samples.step)).all() for samples in found)
+
+
+def test_of_a_long_run_few_samples_are_kept_evenly_over_its_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.runs.folder.MOST_SAMPLES", 6)
+    flushed = list[int]()
+    monkeypatch.setattr("os.fsync", flushed.append)
+    run, pixels = RunDir(tmp_path), np.zeros((2, 8, 8, 4), np.uint8)
+    for step in range(0, 1000, 10):
+        run.save_samples(SamplesReady(step, pixels))
+        assert len(list(run.samples.iterdir())) <= 6
+    kept = list(run.sample_paths())
+    assert kept[0] == 0 and kept[-1] == 990 and not flushed
+    gaps = np.diff(kept)
+    assert gaps[:-1].max() <= 2 * gaps[:-1].min()
+
+
+def test_steps_are_spread_evenly_while_they_come() -> None:
+    kept = list[int]()
+    for step in range(0, 30_000, 3):
+        kept = spread([*kept, step], 64)
+        gaps = np.diff(kept)
+        assert len(kept) <= 64 and kept[0] == 0 and kept[-1] == step
+        assert len(kept) < 64 or gaps[:-1].max() <= 3 * gaps[:-1].min()
+    many = spread(range(1_000_000), 512)  # of a run by an older version, which kept all
+    assert len(many) == 512 and many[-1] == 999_999 and np.diff(many).max() < 3 * np.diff(many).min()
+
+
+class _Counted:
+    """A file whose bytes are counted as they are read line by line."""
+
+    def __init__(self, stream: BinaryIO, counts: list[int]) -> None:
+        self._stream, self._counts = stream, counts
+
+    def __enter__(self) -> _Counted:
+        return self
+
+    def __exit__(self, *why: object) -> None:
+        self._stream.close()
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._stream:
+            self._counts.append(len(line))
+            yield line
+
+    def seek(self, place: int) -> None:
+        self._stream.seek(place)
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+
+def test_who_looks_again_reads_only_what_is_new(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(train_generator(run_path, sprites, steps=6))
+    counts, decoded, open_file, open_picture = list[int](), list[Path](), Path.open, Image.open
+    metrics = run_path / "metrics.jsonl"
+
+    def opened(path: Path, *arguments: Any, **named: Any) -> Any:
+        stream = open_file(path, *arguments, **named)
+        return _Counted(stream, counts) if path == metrics and arguments == ("rb",) else stream
+
+    def decode(path: Path) -> Image.Image:
+        decoded.append(path)
+        return open_picture(path)
+
+    monkeypatch.setattr(Path, "open", opened)
+    monkeypatch.setattr(Image, "open", decode)
+    reader = RunReader()
+
+    def look() -> tuple[HistoryRead, int, int]:
+        counts.clear()
+        decoded.clear()
+        (read,) = reader.read_run(run_path)
+        assert isinstance(read, HistoryRead)
+        return read, sum(counts), len(decoded)
+
+    first, all_bytes, pictures = look()
+    assert all_bytes == metrics.stat().st_size and pictures == len(first.samples) == 2
+    again, no_bytes, none = look()
+    assert (no_bytes, none) == (0, 0) and len(again.samples) == 2
+    tick = {
+        "step": 6,
+        "loss": [0.5],
+        "grad_norm": [1.0],
+        "lr": 0.1,
+        "sprites_per_s": 1,
+        "elapsed_s": 9,
+        "memory_bytes": 0,
+    }
+    line = f"{json.dumps(tick)}\n"
+    with metrics.open("a") as lines:
+        lines.write(line + line[:9])  # and a line that is being written
+    RunDir(run_path).save_samples(SamplesReady(7, sprites.rgba[:4]))
+    grown, new_bytes, new_pictures = look()
+    assert new_bytes == len(line) + 9 and new_pictures == 1
+    assert grown.history.series["loss"].steps.tolist() == list(range(7))
+    assert first.history.series["loss"].steps.tolist() == list(range(6))  # who got it keeps it as it was
+    assert [samples.step for samples in grown.samples] == [0, 6, 7]
+    with metrics.open("a") as lines:
+        lines.write(line[9:] + '{"resumed": 4}\n')
+    assert look()[0].history.series["loss"].steps.tolist() == list(range(4))
+    metrics.write_text(line)  # another file
+    assert look()[0].history.series["loss"].steps.tolist() == [6]
+    list(list_runs([run_path]))
+    assert sum(counts) == len(line)  # the list of runs does not look into it
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[", '"words"', "{}", "null", json.dumps(["too", "many"] * 5), "[" * 100_000],
+    ids=lambda text: text[:9],
+)
+def test_samples_with_a_text_of_another_kind_have_no_captions(tmp_path: Path, text: str) -> None:
+    run, pixels = RunDir(tmp_path), np.zeros((2, 8, 8, 4), np.uint8)
+    path, chunk = run.save_samples(SamplesReady(0, pixels, ("a", "b"))), PngInfo()
+    chunk.add_text("Captions", text)
+    with Image.open(path) as picture:
+        picture.load()
+    picture.save(path, pnginfo=chunk)
+    (samples,) = read_samples(tmp_path, 8)
+    assert samples.captions == () and len(samples.sprites) == 8
+
+
+def test_a_long_run_is_read_without_holding_its_text(tmp_path: Path) -> None:
+    values = (np.random.default_rng(0).random(200).round(7)).tolist()
+    rest = {"lr": 1e-3, "sprites_per_s": 1.0, "elapsed_s": 1.0, "memory_bytes": 0}
+    ticks = [{"step": step, "loss": values, "grad_norm": values, **rest} for step in range(0, 40_000, 200)]
+    _write_lines(tmp_path, *ticks)
+    tracemalloc.start()
+    found = read_history(tmp_path)
+    _, most_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert np.array_equal(found.series["loss"].values, np.tile(values, 200))
+    assert most_bytes < 2.5 * found.series["loss"].steps.nbytes * 3  # losses, norms and steps, and their copies
+
+
+def test_what_a_resume_overtakes_is_left_out(run_path: Path, sprites: Sprites) -> None:
+    control = Control(checkpoint_now=True)
+    training = train_generator(run_path, sprites, control, steps=40)
+    saved = 0
+    for event in training:
+        if isinstance(event, CheckpointSaved):
+            saved = event.step
+        if isinstance(event, LossChunk) and saved and event.first_step > saved:
+            training.close()  # as if the power had failed some steps after the checkpoint
+    with (run_path / "metrics.jsonl").open("a") as lines:
+        lines.write('{"step": 999, "loss": [0.1')  # and in the middle of a line
+    list(train_resumed(run_path, CPU, Control()))
+    assert read_history(run_path).series["loss"].steps.tolist() == list(range(40))
+
+
+def test_all_runs_are_listed_with_their_standing(sprites: Sprites, tmp_path: Path) -> None:
+    list(train_generator(places.runs() / "done", sprites))
+    running = train_generator(places.runs() / "running", sprites)
+    next(running)
+    stopped = train_generator(tmp_path / "elsewhere", sprites)
+    next(stopped)
+    stopped.close()
+    (places.runs() / "broken").mkdir()
+    (places.runs() / "broken" / "run.json").write_text("{")
+    (places.runs() / "no run").mkdir()
+    (listed,) = list_runs([tmp_path / "elsewhere", tmp_path / "gone"])
+    assert isinstance(listed, RunsListed)
+    standings = {run.path.name: run.standing for run in listed.runs}
+    assert standings == {"done": "finished", "running": "training", "elsewhere": "interrupted", "broken": "damaged"}
+    assert next(run for run in listed.runs if run.standing == "damaged").problem
+    running.close()
+
+
+def test_a_newer_version_is_named_as_the_reason(run_path: Path, sprites: Sprites) -> None:
+    list(train_generator(run_path, sprites))
+    record = json.loads((run_path / "run.json").read_text())
+    (run_path / "run.json").write_text(json.dumps({**record, "format": 99}))
+    with pytest.raises(RunError, match="newer version"):
+        RunDir(run_path).record()
+
+
+def test_a_record_goes_there_and_back(run_path: Path, sprites: Sprites) -> None:
+    list(train_generator(run_path, sprites))
+    record = RunDir(run_path).record()
+    assert record.class_names == sprites.class_names and record.data_count == len(sprites)
+    assert record == dataclasses.replace(record)
+    for damage in ("", "[]", '{"format": 1}'):
+        (run_path / "run.json").write_text(damage)
+        with pytest.raises(RunError):
+            RunDir(run_path).record()

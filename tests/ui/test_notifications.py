@@ -1,0 +1,105 @@
+"""Errors in the window: one road, plain words, details behind a button."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QToolButton
+from pytestqt.qtbot import QtBot
+
+from studio.app.notifications import NoticeBar, NoticeCard, UncaughtErrors
+from studio.core.events import JobFailed, Notice
+from tests.ui.conftest import click
+
+
+def button(card: NoticeCard, name: str) -> QPushButton:
+    return next(found for found in card.findChildren(QPushButton) if found.accessibleName() == name)
+
+
+def shown(qtbot: QtBot) -> NoticeBar:
+    bar = NoticeBar()
+    qtbot.addWidget(bar)
+    return bar
+
+
+def test_a_failure_is_a_sentence_and_a_hint_with_details_on_demand(qtbot: QtBot) -> None:
+    bar = shown(qtbot)
+    assert bar.isHidden()
+    bar.show_failure(JobFailed("It broke.", "Mend it.", "Traceback: line 7"))
+    assert bar.isVisible()
+    card = bar.cards()[0]
+    text = card.findChild(QPlainTextEdit)
+    assert isinstance(text, QPlainTextEdit)
+    assert text.isHidden()
+    click(button(card, "Details"))
+    assert text.isVisible()
+    click(button(card, "Copy"))
+    assert QGuiApplication.clipboard().text() == "It broke.\nMend it.\nTraceback: line 7"
+
+
+def test_an_error_without_details_offers_none(qtbot: QtBot) -> None:
+    bar = shown(qtbot)
+    bar.show_failure(JobFailed("No such class.", "Choose another."))
+    assert button(bar.cards()[0], "Details").isHidden()
+
+
+def test_closing_the_last_message_hides_the_bar(qtbot: QtBot) -> None:
+    bar = shown(qtbot)
+    bar.show_notice(Notice("warning", "Careful."))
+    close = bar.cards()[0].findChild(QToolButton)
+    assert isinstance(close, QToolButton)
+    click(close)
+    assert bar.cards() == []
+    assert bar.isHidden()
+
+
+def test_the_same_message_comes_once_and_old_ones_make_room(qtbot: QtBot) -> None:
+    bar = shown(qtbot)
+    for number in (1, 2, 2, 3, 4):
+        bar.add("error", f"Fault {number}.")
+    assert [card.words[0] for card in bar.cards()] == ["Fault 2.", "Fault 3.", "Fault 4."]
+
+
+def test_what_passes_makes_room_before_what_stays(qtbot: QtBot) -> None:
+    bar = shown(qtbot)
+    bar.add("info", "A run stopped.", button="Resume")
+    bar.add("error", "Fault 1.")
+    for number in range(3):
+        bar.add("warning" if number else "info", f"News {number}.")
+    assert [card.words[0] for card in bar.cards()] == ["A run stopped.", "Fault 1.", "News 2."]
+    bar.add("error", "Fault 2.")
+    for number in range(2):
+        bar.add("info", f"More {number}.")
+    assert [card.words[0] for card in bar.cards()] == ["A run stopped.", "Fault 1.", "Fault 2.", "More 1."]
+    bar.add("error", "Fault 3.")
+    assert [card.words[0] for card in bar.cards()] == ["Fault 1.", "Fault 2.", "Fault 3."]
+
+
+def test_a_button_acts_and_closes(qtbot: QtBot) -> None:
+    bar = shown(qtbot)
+    card = bar.add("info", "A run stopped.", button="Resume")
+    with qtbot.waitSignal(card.acted):
+        click(button(card, "Resume"))
+    assert bar.cards() == []
+
+
+def test_what_nobody_caught_is_shown_from_every_thread(qtbot: QtBot, caplog: pytest.LogCaptureFixture) -> None:
+    bar = shown(qtbot)
+    errors, before = UncaughtErrors(), (sys.excepthook, threading.excepthook)
+    errors.happened.connect(bar.show_failure)
+    errors.install()
+    try:
+        error = ValueError("odd")
+        sys.excepthook(ValueError, error, None)
+        thread = threading.Thread(target=int, args=("x",))
+        thread.start()
+        thread.join()
+        qtbot.waitUntil(lambda: len(bar.cards()) == 2)
+    finally:
+        errors.uninstall()
+    assert [card.words[1].partition(":")[0] for card in bar.cards()] == ["ValueError", "ValueError"]
+    assert (sys.excepthook, threading.excepthook) == before
+    assert [line for line in caplog.messages if "Nothing caught" in line] == ["Nothing caught this."] * 2
