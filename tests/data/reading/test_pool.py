@@ -283,11 +283,11 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
     folder_of(tmp_path / "set")
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys\nfrom pathlib import Path\nfrom studio.data import importing, reader_pool\n"
+        "import sys\nfrom pathlib import Path\nfrom studio.data import importing\nfrom studio.data.reading import pool\n"
         f"sys.path.append({str(STUDIO)!r})\n"
-        "class OnlyProcesses(reader_pool.ReaderPool):\n"
+        "class OnlyProcesses(pool.ReaderPool):\n"
         "    def workers(self):\n        return super().workers()[1:]\n"
-        "importing.ReaderPool, reader_pool.processes_for, reader_pool.read_all = OnlyProcesses, lambda count: 1, None\n"
+        "importing.ReaderPool, pool.processes_for, pool.read_all = OnlyProcesses, lambda count: 1, None\n"
         f"*_, last = importing.import_sprites([Path({str(tmp_path / 'set')!r})], importing.ImportOptions())\n"
         "print(len(last.sprites))\n"
     )
