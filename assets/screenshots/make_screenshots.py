@@ -66,9 +66,9 @@ def write_sheet(sprites: Rgba, path: Path) -> None:
 def look_over(studio: Studio, app: QApplication) -> None:
     """The sprites, what the doctor says of them, and a sheet being cut."""
     session, window = studio.session, studio.window
-    wait(lambda: session.importing.sprites and session.workshop.recipes and session.workshop.devices)
+    wait(lambda: session.importing.sprites and session.catalog.recipes and session.catalog.devices)
     window.show_page("sprites")
-    wait(lambda: not session.dispatcher.running())  # colours are counted, the doctor has looked
+    wait(lambda: not session.job_queue.running())  # colours are counted, the doctor has looked
     take(studio, app, "sprites", "light")
     window.sprites.tabs.setCurrentIndex(1)
     take(studio, app, "doctor", "light")
@@ -87,8 +87,8 @@ def train_and_draw(studio: Studio, app: QApplication, minutes: float) -> None:
     """Training, generating, runs: a picture of each."""
     session, window = studio.session, studio.window
     window.show_page("train")
-    recipe = session.workshop.recipes["generator"]
-    device = session.workshop.device(session.workshop.fastest)
+    recipe = session.catalog.recipes["generator"]
+    device = session.catalog.device(session.catalog.fastest)
     assert session.importing.sprites is not None and device is not None
     config = recipe.Config(minutes=minutes, width=48)  # type: ignore[call-arg]
     session.training.start(session.importing.sprites, recipe, config, device)

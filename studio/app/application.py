@@ -47,12 +47,12 @@ class Studio(QObject):
         self._interrupt = Interrupt(self)
         self.session = Session(settings, self)
         self.window = Window(self.session, theme.apply(app, settings.scheme()))
-        self.session.workshop.ready.connect(self._collector.begin)
-        self.session.dispatcher.failed.connect(self._collector.begin)  # perhaps there will be no engine
+        self.session.catalog.ready.connect(self._collector.begin)
+        self.session.job_queue.failed.connect(self._collector.begin)  # perhaps there will be no engine
         self.session.importing.progressed.connect(self._collector.spare_the_old)
         self.session.importing.ended.connect(self._settle)
         self._errors.happened.connect(self.window.notices.show_failure)
-        self._interrupt.happened.connect(self.window.farewell.insist)
+        self._interrupt.happened.connect(self.window.close_guard.insist)
         self.window.painted.connect(self._open)
 
     def run(self) -> int:

@@ -15,7 +15,7 @@ _SAVED = "Its work is saved when you leave, and you can resume it next time."
 _LOST = "What it has learnt since its last checkpoint is lost when you leave now."
 
 
-class Farewell(QObject):
+class CloseGuard(QObject):
     """ready: the window may close now. stayed: (Notice) it stays open, and why."""
 
     ready = Signal()

@@ -54,12 +54,12 @@ class StatusLine(QStatusBar):
         self._memory_timer.timeout.connect(self._show_memory)
         self._memory_timer.start()
         self._cancel.clicked.connect(self._cancel_shown)
-        session.dispatcher.jobs_changed.connect(self._choose_job)
-        session.dispatcher.progressed.connect(self._show_progress)
-        session.training.said.connect(self._follow_training)
+        session.job_queue.jobs_changed.connect(self._choose_job)
+        session.job_queue.progressed.connect(self._show_progress)
+        session.training.event_received.connect(self._follow_training)
         session.training.state_changed.connect(self._choose_job)
         session.training.state_changed.connect(self._show_device)
-        session.workshop.devices_found.connect(self._show_device)
+        session.catalog.devices_found.connect(self._show_device)
         self._show_job()
         self._show_device()
         self._show_memory()
@@ -81,13 +81,13 @@ class StatusLine(QStatusBar):
 
     @Slot()
     def _show_device(self) -> None:
-        training, workshop = self._session.training, self._session.workshop
-        device = training.device if training.is_busy() else workshop.device(self._chosen or workshop.fastest)
-        self._device.setText(device.name if device else "" if workshop.devices else "Looking for devices…")
+        training, catalog = self._session.training, self._session.catalog
+        device = training.device if training.is_busy() else catalog.device(self._chosen or catalog.fastest)
+        self._device.setText(device.name if device else "" if catalog.devices else "Looking for devices…")
 
     @Slot()
     def _choose_job(self) -> None:
-        jobs = self._session.dispatcher.running()
+        jobs = self._session.job_queue.running()
         foreground = [job for job in jobs if not job.background]
         self._shown = foreground[-1] if foreground else jobs[-1] if jobs else None
         self._said = ""
@@ -155,4 +155,4 @@ class StatusLine(QStatusBar):
     def _cancel_shown(self) -> None:
         if self._shown is not None:
             self._text.say("Cancelling…")
-            self._session.dispatcher.cancel(self._shown)
+            self._session.job_queue.cancel(self._shown)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, Q
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
 from studio.app.actions import Commands, Menus, Rail
-from studio.app.close_guard import Farewell
+from studio.app.close_guard import CloseGuard
 from studio.app.notifications import NoticeBar
 from studio.app.pages.base import Page
 from studio.app.pages.generate.page import GeneratePage
@@ -66,7 +66,7 @@ class Window(QMainWindow):
         self.setStatusBar(self.status)
         self.menus = Menus(self.menuBar(), session)
         self._commands = Commands(self, self.menus, session, theme)
-        self.farewell = Farewell(session.training, self)
+        self.close_guard = CloseGuard(session.training, self)
         self._connect()
         self.show_page("sprites")
         self.resize(1280, 800)
@@ -80,13 +80,13 @@ class Window(QMainWindow):
         menus.export.triggered.connect(self._export)
         menus.start.triggered.connect(self._start)
         menus.quit.triggered.connect(self.close)
-        session.dispatcher.failed.connect(self.notices.show_failure)
-        session.dispatcher.noticed.connect(self.notices.show_notice)
+        session.job_queue.failed.connect(self.notices.show_failure)
+        session.job_queue.noticed.connect(self.notices.show_notice)
         session.training.halt_withdrawn.connect(self.notices.withdraw)
         self.notices.end_wanted.connect(session.training.give_up)
         session.run_offered.connect(self._offer_run)
-        self.farewell.ready.connect(self._close_now)
-        self.farewell.stayed.connect(self.notices.show_notice)
+        self.close_guard.ready.connect(self._close_now)
+        self.close_guard.stayed.connect(self.notices.show_notice)
         self.rail.chosen.connect(self.show_page)
         self.runs.model_wanted.connect(self._use_run)
         self.train.setup.devices.picker.selected_changed.connect(self.status.choose_device)
@@ -141,17 +141,17 @@ class Window(QMainWindow):
     def _save(self) -> None:
         pages = (self.page(), self.generate, self.train)
         if not any(page.save_samples() for page in pages):
-            self.session.dispatcher.noticed.emit(_NO_SPRITES)
+            self.session.job_queue.noticed.emit(_NO_SPRITES)
 
     @Slot()
     def _export(self) -> None:
         pages = (self.page(), self.train, self.runs)
         if not any(page.export_model() for page in pages):
-            self.session.dispatcher.noticed.emit(_NO_MODEL)
+            self.session.job_queue.noticed.emit(_NO_MODEL)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Close, or ask first."""
-        if not self._may_close and not self.farewell.may_close():
+        if not self._may_close and not self.close_guard.may_close():
             event.ignore()
             return
         for page in self.pages.values():

@@ -45,10 +45,10 @@ def inspect(args: argparse.Namespace) -> int:
 def _learnt(found: SpritesImported, reporter: Reporter) -> Examined:
     """What only shows to one who has learnt to see these sprites."""
     from studio.engine import catalogue, devices
-    from studio.engine.quality.outliers import find_oddities
+    from studio.engine.quality.outliers import find_outliers
 
     device, config = devices.find(devices.AUTO), catalogue.recipe("generator").Config()
-    return follow(find_oddities(found.sprites, config, device), reporter, Examined)
+    return follow(find_outliers(found.sprites, config, device), reporter, Examined)
 
 
 def _say_what_it_is(found: SpritesImported, reporter: Reporter) -> None:

@@ -24,19 +24,19 @@ from studio.engine.runs.known import remember
 
 if TYPE_CHECKING:
     from studio.engine.model import Control
-    from studio.recipes.base import Means, Preset, Recipe
+    from studio.recipes.base import Preset, Recipe, TrainingBudget
 
 
 def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     """Add a flag for every setting of the recipe that `words` name, and tell of its presets. Raises UsageError."""
     from studio.engine import catalogue
-    from studio.recipes.base import Means
+    from studio.recipes.base import TrainingBudget
 
     first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first_look.add_argument("--recipe", default="generator", nargs="?")
     recipe = catalogue.recipe(first_look.parse_known_args(words)[0].recipe or "generator")
     add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
-    presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets(Means()))
+    presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets(TrainingBudget()))
     recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalogue.recipes().values())
     parser.epilog = f"recipes (each has its own settings: --recipe NAME --help):\n{recipes}\n\npresets:\n{presets}"
 
@@ -47,11 +47,11 @@ def train(args: argparse.Namespace) -> int:
     from studio.engine.measure import means_of
     from studio.engine.model import Control
     from studio.engine.train import train_new
-    from studio.recipes.base import Means
+    from studio.recipes.base import TrainingBudget
 
     reporter = reporter_for(args)
     recipe = catalogue.recipe(args.recipe)
-    chosen_config(recipe, args, Means())  # a wrong preset is said before sprites are read
+    chosen_config(recipe, args, TrainingBudget())  # a wrong preset is said before sprites are read
     found = read_sprites(args, args.paths, reporter)
     say_left_out(found, reporter)
     sprites = found.sprites
@@ -108,7 +108,7 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
     return end, interruption.asked and end.reason == "stopped"
 
 
-def chosen_config(recipe: Recipe, args: argparse.Namespace, means: Means) -> TrainingConfig:
+def chosen_config(recipe: Recipe, args: argparse.Namespace, means: TrainingBudget) -> TrainingConfig:
     """The recipe's defaults, changed by the preset as it suits the means, changed by the flags. Raises UsageError."""
     changes = dict(_preset(recipe, args.preset, means).changes) if args.preset else {}
     return recipe.Config().replace(**{**changes, **given(args, recipe.Config)})
@@ -123,7 +123,7 @@ def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Pa
     return files.free_path(places.runs() / files.safe_name(name.replace(".", " ")))
 
 
-def _preset(recipe: Recipe, name: str, means: Means) -> Preset:
+def _preset(recipe: Recipe, name: str, means: TrainingBudget) -> Preset:
     presets = recipe.presets(means)
     for preset in presets:
         if preset.title.lower() == name.lower():

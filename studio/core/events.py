@@ -76,12 +76,12 @@ class RunStarted(Event):
 class SteppedBack(Event):
     """A loss or a gradient was no number at `failed_step`: training goes on from `step`, up to which all is well.
 
-    rate_share: what is left of the learning rate of the settings, 0 to 1.
+    lr_scale: what is left of the learning rate of the settings, 0 to 1.
     """
 
     failed_step: int
     step: int
-    rate_share: float
+    lr_scale: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,9 @@ from studio.data.images.canvas import LARGE_PICTURE, fit_into, looks_like_sheet,
 from studio.data.labels.labelling import Labelling
 from studio.data.options import FoundSheet, ImportOptions, Quarantined
 from studio.data.reading.gathering import Gathered
-from studio.data.reading.read import Reading, Shape
+from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.recognising import Seen
-from studio.data.sources.base import Found, Remark
+from studio.data.sources.base import Remark, SourceFile
 from studio.data.sprites import Sprites
 from studio.data.store import scratch
 from studio.data.store.scratch import Scratch
@@ -150,7 +150,7 @@ def _check_room(count: int, size: int, folder: Path) -> None:
         raise BadInputError(f"{title} on the drive, which has {free} left.", hint)
 
 
-def _fits(shape: Shape, size: int, options: ImportOptions) -> bool:
+def _fits(shape: DecodedSprite, size: int, options: ImportOptions) -> bool:
     if shape.rgba is None:
         return False
     return shape.size == (size, size) if options.other_sizes == "leave out" else max(shape.visible) <= size
@@ -173,7 +173,7 @@ def _added(table: _Table, reading: Reading, sheet: Seen | None) -> Iterator[None
     table.notes += [_quarantined(reading.file, remark) for remark in remarks]
 
 
-def _place(table: _Table, file: Found, shape: Shape, sheet: Seen | None) -> bool:
+def _place(table: _Table, file: SourceFile, shape: DecodedSprite, sheet: Seen | None) -> bool:
     """Put a shape at the end of the table, or in quarantine where it can't be. Whether it is kept."""
     row = table.labelling.row_of(file, shape.part)
     if not _fits(shape, table.size, table.options):
@@ -201,7 +201,7 @@ def _place(table: _Table, file: Found, shape: Shape, sheet: Seen | None) -> bool
     return True
 
 
-def _folder_class(file: Found, shape: Shape, levels: int) -> str:
+def _folder_class(file: SourceFile, shape: DecodedSprite, levels: int) -> str:
     """The class by folders. That a sheet which is cut, or its row, makes one was asked for, however deep it lies."""
     if shape.cut:
         return "/".join((*file.folders[:levels], *shape.folders))
@@ -230,14 +230,14 @@ def _fit(rgba: Rgba, canvas: Rgba) -> None:
     fit_into(rgba, canvas)
 
 
-def _seen_in(shape: Shape, sheet: Seen) -> str:
+def _seen_in(shape: DecodedSprite, sheet: Seen) -> str:
     """'256 x 16 pixels, looks like 21 sprites of 12 x 16'."""
     (width, height), grid = shape.size, sheet.grid
     sprites = wording.count(sheet.sprites, "sprite")
     return f"{width:,} x {height:,} pixels, looks like {sprites} of {grid.tile_width} x {grid.tile_height}"
 
 
-def _misfit(shape: Shape, sheet: Seen | None, size: int, options: ImportOptions) -> Remark:
+def _misfit(shape: DecodedSprite, sheet: Seen | None, size: int, options: ImportOptions) -> Remark:
     width, height = shape.size
     if shape.visible == (0, 0):
         return Remark("empty", "nothing to see: every pixel is fully transparent", shape.part)
@@ -251,11 +251,11 @@ def _misfit(shape: Shape, sheet: Seen | None, size: int, options: ImportOptions)
     return Remark("wrong size", f"{width} x {height} pixels: too large for the canvas of {size} x {size}", shape.part)
 
 
-def _quarantined(file: Found, remark: Remark) -> Quarantined:
+def _quarantined(file: SourceFile, remark: Remark) -> Quarantined:
     return Quarantined(_name(file, remark.part), remark.reason, remark.group, file.path)
 
 
-def _name(file: Found, part: str) -> str:
+def _name(file: SourceFile, part: str) -> str:
     return f"{file.name}#{part}" if part else file.name
 
 

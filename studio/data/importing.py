@@ -34,7 +34,7 @@ from studio.data.options import (
     Quarantined,
     SpritesImported,
 )
-from studio.data.reading.background import aside, in_crew, in_threads
+from studio.data.reading.background import in_threads, run_in_thread, run_workers
 from studio.data.reading.finding import Root, files_under, roots_of, title_of
 from studio.data.reading.found_files import FoundFiles
 from studio.data.reading.gathering import Gathered
@@ -202,7 +202,7 @@ def _read_files(
     else:
         chunks = [range(number, number + 1) for number in sorted(grids)]
     done, total, what = 0, sum(map(len, chunks)), "files read" if grids is None else "sheets cut"
-    with closing(in_crew(workers, chunks)) as batches, pool:
+    with closing(run_workers(workers, chunks)) as batches, pool:
         while done < total:  # and not until all workers are done: a process may only now come up
             done += len(next(batches))
             yield Progress(done, total, what)
@@ -217,7 +217,7 @@ def _gather(gathered: Gathered, worker: Worker, chunks: Iterator[range]) -> Iter
 
 def _told(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
     """Run a generator of counts on a thread, its counts made events."""
-    with closing(aside(work)) as counts:
+    with closing(run_in_thread(work)) as counts:
         while True:
             try:
                 yield Progress(next(counts), total, what)

@@ -13,7 +13,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def until_written(
+def retry_until_writable(
     control: Control, write: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 ) -> Generator[Event, None, T]:
     """Call `write` with these arguments until it does not fail, and return what it does; yields Halted each time.

@@ -18,7 +18,7 @@ from studio.engine.batches import DeviceSprites
 from studio.engine.devices import Device
 from studio.engine.fitting import AtOnce
 from studio.engine.optim import LossScaler, make_optimizers
-from studio.recipes.base import Means, Recipe, Spec
+from studio.recipes.base import Recipe, Spec, TrainingBudget
 
 WARM_UP_STEPS = 2
 LEAST_STEPS = 3
@@ -40,12 +40,12 @@ class DeviceMeasured(Event):
     compute_ms: float
 
 
-def means_of(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> Means:
+def means_of(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
     """What there is to train with, as far as it is known; the speed is roughly what the device's probe tells."""
     size = sprites.size if sprites else devices.PROBE_SIZE
     probed = device.steps_per_s * devices.PROBE_BATCH if device else 0.0
     speed = probed / recipe.probes * (devices.PROBE_SIZE / size) ** 2
-    return Means(len(sprites) if sprites else 0, speed)
+    return TrainingBudget(len(sprites) if sprites else 0, speed)
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:

@@ -188,7 +188,7 @@ def current_rate(optimizers: Sequence[torch.optim.Optimizer]) -> float:
     return float(optimizers[0].param_groups[0]["lr"])
 
 
-class Average:
+class EMA:
     """An exponential moving average of a network's weights; `network` is the averaged copy, in eval mode.
 
     The half-life is counted in sprites and grows with the run, so that early averages follow quickly

@@ -63,7 +63,7 @@ class Stopwatch:
             yield event
 
 
-class Paced:
+class Throttle:
     """Something done now and then: not more often than `every_s`, and for at most SIDE_SHARE of the time."""
 
     def __init__(self, every_s: float, clock: Stopwatch) -> None:

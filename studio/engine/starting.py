@@ -23,14 +23,14 @@ from studio.data.store import packed
 from studio.engine import catalogue, devices
 from studio.engine.batches import DeviceSprites, at_most, sampled
 from studio.engine.devices import Device
-from studio.engine.optim import Average, LossScaler, make_optimizers
+from studio.engine.optim import EMA, LossScaler, make_optimizers
 from studio.engine.pace import seldom, told
 from studio.engine.quality.evaluate import heldout_fit
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir, RunRecord, reading, sweep_starts, writing
 from studio.engine.runs.style import load_style, save_style
 from studio.engine.split import BY_GROUP, split_of
-from studio.engine.streamed import placed
+from studio.engine.streamed import make_train_set
 from studio.engine.training import MicroBatches, Training
 from studio.recipes.base import Recipe, Spec
 
@@ -108,7 +108,7 @@ def _assemble(
     precision = devices.precision_of(record, device, config.precision)
     split = split_of(record, config, sprites)
     heldout = sprites.take(at_most(split.validation, VALIDATION_LIMIT))
-    train_set, notices = placed(sprites, split.training, target, config)
+    train_set, notices = make_train_set(sprites, split.training, target, config)
     on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):
         title = "No sprites are held out: each class is a single animation, or near twins of one sprite."
@@ -127,7 +127,7 @@ def _assemble(
         run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
         device=target, device_name=device.name, precision=precision,
         train_set=train_set, heldout=on_device, heldout_fit=heldout_fit(on_device),
-        network=network, average=Average(network, config.ema_halflife_sprites),
+        network=network, average=EMA(network, config.ema_halflife_sprites),
         optimizers=optimizers, scaler=LossScaler(network, optimizers, precision, target), sprites=sprites, split=split,
         train_sample=sample, heldout_sprites=heldout.rgba, style=load_style(run, record), notices=[*notices],
     )  # fmt: skip

@@ -1,8 +1,8 @@
 """Sprites that stay where they are, on the disk or in ordinary memory, and are brought to the device batch by batch.
 
-`placed` says which sprites those are: the ones that would not leave their device enough room. A thread gathers the next
-batches while the device works on this one. It runs numpy and reads files; what is torch's is done on the engine's
-thread.
+`make_train_set` says which sprites those are: the ones that would not leave their device enough room. A thread gathers
+the next batches while the device works on this one. It runs numpy and reads files; what is torch's is done on the
+engine's thread.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ _MOST = {"cpu": 0.25}  # share of the free memory that sprites may take there; e
 _MOST_ELSEWHERE = 0.5
 
 
-def placed(
+def make_train_set(
     sprites: Sprites, indices: NDArray[np.int64], device: torch.device, config: TrainingConfig
 ) -> tuple[TrainSet, list[Notice]]:
     """The sprites at `indices` to be trained on, and what there is to say of it."""

@@ -34,10 +34,10 @@ from studio.engine.batches import step_seed
 from studio.engine.devices import Device
 from studio.engine.fitting import AtOnce
 from studio.engine.generate import GenerateSettings, draw, predict
-from studio.engine.holding import until_written
+from studio.engine.holding import retry_until_writable
 from studio.engine.model import Control, TrainedModel
 from studio.engine.optim import current_rate, set_learning_rate
-from studio.engine.pace import Paced, Speedometer, Stopwatch
+from studio.engine.pace import Speedometer, Stopwatch, Throttle
 from studio.engine.quality.advice import advised
 from studio.engine.quality.evaluate import heldout_figures
 from studio.engine.quality.meter import QualityMeter
@@ -61,12 +61,12 @@ def train_new(
     path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control
 ) -> Events:
     """Train a new run in the folder `path`, from RunStarted to RunFinished. Raises StudioError."""
-    yield from _tended(begin(path, sprites, recipe, config, device), path, device, control)
+    yield from _run_with_recovery(begin(path, sprites, recipe, config, device), path, device, control)
 
 
 def train_resumed(path: Path, device: Device, control: Control) -> Events:
     """Go on with a run from its newest sound checkpoint. Raises StudioError."""
-    yield from _tended(take_up(path, device), path, device, control)
+    yield from _run_with_recovery(take_up(path, device), path, device, control)
 
 
 def train(training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> Events:  # noqa: PLR0915
@@ -81,8 +81,8 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     weights = [weight for weight in training.network.parameters() if weight.requires_grad]
     rng = torch.Generator(training.device)
     speed, steps_a_tick = Speedometer(config.batch_size), 1
-    sampling, saving = Paced(config.sample_every_s, clock), Paced(config.checkpoint_every_s, clock)
-    validating = Paced(0.0, clock)
+    sampling, saving = Throttle(config.sample_every_s, clock), Throttle(config.checkpoint_every_s, clock)
+    validating = Throttle(0.0, clock)
     threads = ThreadTuner(torch.get_num_threads(), may_change=training.may_change_threads())
     validated_epoch = training.step * config.batch_size // len(training.train_set)
 
@@ -118,7 +118,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         steps_a_tick = max(1, min(2 * steps_a_tick, round(count * TICK_S / max(tick_s, 1e-6))))
         _raise_unless_finite(first_step, losses + norms)
         chunk = _chunk(training, first_step, losses, norms, speed)
-        yield from until_written(control, training.run.append, chunk)
+        yield from retry_until_writable(control, training.run.append, chunk)
         yield chunk
         yield from tuned(threads, count, tick_s)
 
@@ -143,7 +143,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     yield from training.take_notices()
     reason: Literal["stopped", "finished"] = "stopped" if training.used_up() < 1 else "finished"
     training.elapsed_s = clock.now_s()
-    yield from until_written(control, training.write_state, reason)
+    yield from retry_until_writable(control, training.write_state, reason)
     yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
 
 
@@ -187,7 +187,7 @@ def validate(training: Training, control: Control) -> Events:
         return
     with training.left_out_if_full("figures of held-out sprites"):
         training.validated = heldout_figures(training.model(), training.heldout, training.heldout_fit)
-        yield from until_written(control, training.run.append, training.validated)
+        yield from retry_until_writable(control, training.run.append, training.validated)
         yield training.validated
 
 
@@ -199,10 +199,10 @@ def save(training: Training, control: Control) -> Events:
     """
     if training.saved_step == training.step:
         return
-    path = yield from until_written(control, training.save)
+    path = yield from retry_until_writable(control, training.save)
     if not training.is_validated():
         yield from validate(training, control)
-        yield from until_written(control, training.add_figures)
+        yield from retry_until_writable(control, training.add_figures)
     yield CheckpointSaved(training.step, path)
 
 
@@ -229,7 +229,7 @@ def _drawn_samples(training: Training, model: TrainedModel, control: Control) ->
     sprites = yield from _unless_stopped(drawing, control)
     if sprites is not None:
         samples = SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
-        yield from until_written(control, training.run.save_samples, samples)
+        yield from retry_until_writable(control, training.run.save_samples, samples)
         yield samples
 
 
@@ -257,7 +257,7 @@ def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
     return SamplesReady(training.step, chosen, captions, found.numbers, true)
 
 
-def _tended(make: Generator[Event, None, Training], path: Path, device: Device, control: Control) -> Events:
+def _run_with_recovery(make: Generator[Event, None, Training], path: Path, device: Device, control: Control) -> Events:
     """Drive a training; what more care may help against does not end it: it goes on from its newest checkpoint.
 
     A loss that is no number: at half the rate, MOST_SETBACKS times at most, of which some are forgiven in time. No room

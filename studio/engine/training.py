@@ -20,7 +20,7 @@ from studio.engine import devices
 from studio.engine.batches import DeviceSprites, TrainSet
 from studio.engine.fitting import AtOnce
 from studio.engine.model import TrainedModel
-from studio.engine.optim import Average, LossScaler, learning_rate
+from studio.engine.optim import EMA, LossScaler, learning_rate
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.folder import Progress, RunDir, RunRecord, RunState
@@ -74,7 +74,7 @@ class Training:
     heldout: DeviceSprites
     heldout_fit: AtOnce  # how many of them the device has room for
     network: nn.Module
-    average: Average
+    average: EMA
     optimizers: list[torch.optim.Optimizer]
     scaler: LossScaler
     sprites: Sprites
@@ -125,9 +125,9 @@ class Training:
 
     def learning_rate(self) -> float:
         """The rate of the next step: that of the settings, halved by each setback."""
-        return learning_rate(self.config, self.step, self.used_up()) * self.rate_share()
+        return learning_rate(self.config, self.step, self.used_up()) * self.lr_scale()
 
-    def rate_share(self) -> float:
+    def lr_scale(self) -> float:
         """What is left of the learning rate of the settings, 0 to 1."""
         return 0.5**self.setbacks
 
@@ -196,7 +196,7 @@ class Training:
     def slow_down(self, why: str, failed_step: int) -> None:
         """Learn at half the rate from here on. Raises UnwritableError."""
         self.setbacks, self.sound_checkpoints = self.setbacks + 1, 0
-        setback = SteppedBack(failed_step, self.step, self.rate_share())
+        setback = SteppedBack(failed_step, self.step, self.lr_scale())
         self.run.append(asdict(setback))
         self.notices.append(setback)
         self._say_how_it_goes_on(why, "at half the rate")
@@ -253,7 +253,7 @@ class Training:
         self.sound_checkpoints += 1
         if self.setbacks and self.sound_checkpoints >= SOUND_CHECKPOINTS:
             self.setbacks, self.sound_checkpoints = self.setbacks - 1, 0
-            title = f"Training learns at {self.rate_share():.0%} of its rate again: its losses have long been sound."
+            title = f"Training learns at {self.lr_scale():.0%} of its rate again: its losses have long been sound."
             self.notices.append(Notice("info", title))
 
     def _say_how_it_goes_on(self, why: str, how: str) -> None:

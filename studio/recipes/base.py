@@ -67,7 +67,7 @@ class Preset:
 
 
 @dataclass(frozen=True)
-class Means:
+class TrainingBudget:
     """What there is to train with; 0 for what is not known.
 
     sprites: how many; sprites_per_s: how fast the recipe's default network learns from them on the device.
@@ -124,7 +124,7 @@ class Recipe(ABC):
         """The sprites that this recipe can learn from, and a sentence for each thing left out. Raises TrainingError."""
         return sprites, []
 
-    def presets(self, means: Means) -> tuple[Preset, ...]:
+    def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
         """A short, a usual and a long training, as suits these means. Each takes the time that it states."""
         return ()
 

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from studio.core.config import TrainingConfig, setting, with_default
 from studio.core.errors import TrainingError
 from studio.data.sprites import Sprites
-from studio.recipes.base import Batch, Evaluation, Means, Preset, Recipe, Spec
+from studio.recipes.base import Batch, Evaluation, Preset, Recipe, Spec, TrainingBudget
 from studio.recipes.layers import ResidualBlock, group_norm
 from studio.recipes.resnet import PLANNER, PROBES, ResNet, ResNetConfig, feature_mask
 
@@ -68,7 +68,7 @@ class Classifier(Recipe):
         notes = [f"Left out, too few sprites to learn from: {', '.join(left_out)}."] if left_out else []
         return replace(chosen, labels=labels, class_names=names), notes
 
-    def presets(self, means: Means) -> tuple[Preset, ...]:
+    def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
         return (
             PLANNER.preset("Quick", "A first look at which classes are alike.", 1.0, 40_000, means),
             PLANNER.preset("Standard", "Good accuracy on most sprite sets.", 3.0, 120_000, means),

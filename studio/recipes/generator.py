@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, setting, with_default
-from studio.recipes.base import Batch, Evaluation, Means, Preset, Recipe, SampleSettings, Spec
+from studio.recipes.base import Batch, Evaluation, Preset, Recipe, SampleSettings, Spec, TrainingBudget
 from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
@@ -162,7 +162,7 @@ class Generator(Recipe):
     probes = 7.4
     portable = (group_norm, TimeFeatures, ResidualBlock, Attention, UNet, draw_noise, solve)
 
-    def presets(self, means: Means) -> tuple[Preset, ...]:
+    def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
         return (
             _PLANNER.preset("Quick", "A first look: shapes and colours.", 2.0, 40_000, means),
             _PLANNER.preset("Standard", "Recognisable sprites on most computers.", 10.0, 200_000, means),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from studio.recipes.base import Means, Preset
+from studio.recipes.base import Preset, TrainingBudget
 
 _SHORTEST_MIN = 0.5
 
@@ -22,7 +22,7 @@ class Planner:
     slowing: float
     most_looks: int
 
-    def preset(self, title: str, summary: str, minutes: float, enough: int, means: Means) -> Preset:
+    def preset(self, title: str, summary: str, minutes: float, enough: int, means: TrainingBudget) -> Preset:
         """At most so many minutes, with the widest network that sees `enough` sprites in them."""
         if not means.sprites_per_s:
             return Preset(title, summary, {"minutes": minutes, "width": self.width})
@@ -33,6 +33,6 @@ class Planner:
             minutes = min(minutes, max(_SHORTEST_MIN, round(2 * longest) / 2))
         return Preset(title, summary, {"minutes": minutes, "width": width})
 
-    def _speed(self, width: int, means: Means) -> float:
+    def _speed(self, width: int, means: TrainingBudget) -> float:
         """Sprites a second."""
         return float(means.sprites_per_s * (self.width / width) ** self.slowing)

@@ -17,7 +17,7 @@ from studio.core.config import TrainingConfig
 from studio.core.errors import TrainingError
 from studio.core.wording import count
 from studio.data.sprites import Sprites
-from studio.recipes.base import Batch, Evaluation, Means, Preset, Recipe, Spec
+from studio.recipes.base import Batch, Evaluation, Preset, Recipe, Spec, TrainingBudget
 from studio.recipes.layers import ResidualBlock, group_norm
 from studio.recipes.resnet import PLANNER, PROBES, ResNet, ResNetConfig, feature_mask
 
@@ -80,7 +80,7 @@ class Regression(Recipe):
         notes = [f"Left out, no number to learn from: {count(left_out, 'sprite')}."] if left_out else []
         return sprites.take(kept), notes
 
-    def presets(self, means: Means) -> tuple[Preset, ...]:
+    def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
         return (
             PLANNER.preset("Quick", "A first look at whether the sprites tell the numbers at all.", 1.0, 40_000, means),
             PLANNER.preset("Standard", "Good predictions on most sprite sets.", 3.0, 120_000, means),

@@ -46,15 +46,15 @@ class Walk:
 
     def start(self) -> None:
         """Until recipes and devices are there."""
-        window, workshop = self._studio.window, self._studio.session.workshop
+        window, catalog = self._studio.window, self._studio.session.catalog
         window.painted.connect(self._note_paint)
         window.show()
         self._until(lambda: self._torch_at_paint)
         self.found["first paint, ms"] = 1000 * (time.time() - self._launched_s)
         assert not self._torch_at_paint[0], "torch was imported before the first paint"
-        self._until(lambda: workshop.devices)
+        self._until(lambda: catalog.devices)
         self.found["devices listed, ms"] = 1000 * (time.time() - self._launched_s)
-        self._until(lambda: workshop.recipes and self._is_quiet())
+        self._until(lambda: catalog.recipes and self._is_quiet())
 
     def open(self, folder: Path) -> None:
         """Begin an import, cancel it, and open the folder after all."""
@@ -71,8 +71,8 @@ class Walk:
         session, controls = self._studio.session, self._studio.window.train.controls
         training, recipe, device = (
             session.training,
-            session.workshop.recipes["generator"],
-            session.workshop.device("cpu"),
+            session.catalog.recipes["generator"],
+            session.catalog.device("cpu"),
         )
         sprites = session.importing.sprites
         assert device is not None
@@ -80,7 +80,7 @@ class Walk:
         self._studio.window.show_page("train")
         training.start(sprites, recipe, recipe.Config(steps=10_000), device)
         self._until(lambda: self._step() >= _STEPS_BEFORE_PAUSE)
-        (job,) = session.dispatcher.running()
+        (job,) = session.job_queue.running()
         before = self._step()
         self._press("Pause", controls.pause.click, lambda: job.resting)
         self.found["steps after Pause"] = self._step() - before
@@ -114,7 +114,7 @@ class Walk:
         return control.live.step if control is not None and control.live is not None else 0
 
     def _is_quiet(self) -> bool:
-        return not self._studio.session.dispatcher.running()
+        return not self._studio.session.job_queue.running()
 
     def _note_paint(self) -> None:
         self._torch_at_paint.append("torch" in sys.modules)

@@ -52,7 +52,7 @@ class Opener(QObject):
         if self._phase:
             self.gaps_ms[self._phase].append(1000 * (now_s - self._beat_s))
         self._beat_s = now_s
-        if self._studio.session.dispatcher.running():
+        if self._studio.session.job_queue.running():
             self._busy_s = now_s
         elif now_s - self._busy_s > _QUIET_S:
             self._go_on()
@@ -65,7 +65,7 @@ class Opener(QObject):
         if self._phase:
             self._beat.stop()
             self._studio.window.close()
-        elif self._studio.session.workshop.plots_are_ready:
+        elif self._studio.session.catalog.plots_are_ready:
             self._phase = "opening"
             self._importing.open_paths([self._folder])
 

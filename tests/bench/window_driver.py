@@ -28,18 +28,18 @@ class Driver(QObject):
         self._beat.timeout.connect(self._count_beat)
         if heartbeat:
             self._beat.start(10)
-        studio.session.training.said.connect(self._hear)
+        studio.session.training.event_received.connect(self._hear)
         studio.session.training.state_changed.connect(self._leave_when_done)
 
     @Slot()
     def _try_to_start(self) -> None:
         session = self._studio.session
-        device = session.workshop.device("cpu")
-        if device is None or session.importing.sprites is None or not session.workshop.recipes:
+        device = session.catalog.device("cpu")
+        if device is None or session.importing.sprites is None or not session.catalog.recipes:
             return
         self._poll.stop()
         self._studio.window.show_page("train")
-        recipe = session.workshop.recipes["generator"]
+        recipe = session.catalog.recipes["generator"]
         session.training.start(session.importing.sprites, recipe, recipe.Config(steps=self._steps), device)
 
     @Slot(object)

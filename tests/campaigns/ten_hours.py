@@ -22,7 +22,7 @@ from studio.core.config import TrainingConfig
 from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished, SamplesReady, Validated
 from studio.engine import catalogue, pace, train
 from studio.engine.model import Control
-from studio.engine.optim import Average, LossScaler
+from studio.engine.optim import EMA, LossScaler
 from studio.engine.runs.folder import MOST_SAMPLES
 from studio.engine.runs.history import RunReader, list_runs, read_history
 from studio.engine.train import train_new
@@ -66,7 +66,7 @@ class _Clock:
         self._spare(torch.optim.AdamW, "step", None)
         self._spare(LossScaler, "unscale_gradients", None)
         self._spare(LossScaler, "judge", None)
-        self._spare(Average, "update", None)
+        self._spare(EMA, "update", None)
 
     def _spare(self, owner: Any, name: str, instead: Tensor | None) -> None:
         call = getattr(owner, name)

@@ -116,7 +116,7 @@ class Heart(QObject):
         if self._last is not None:
             self.gaps_s[part] = max(self.gaps_s[part], time.thread_time() - self._last[0])
             self.waits_s[part] = max(self.waits_s[part], time.perf_counter() - self._last[1])
-        worker = self._window.session.dispatcher._workers["engine"]
+        worker = self._window.session.job_queue._workers["engine"]
         self.fullest = max(self.fullest, len(worker._box))
         if part >= 1 and not self.looks:
             self.look()
@@ -141,14 +141,14 @@ def test_fault_32_the_window_is_as_quick_after_ten_hours_as_at_the_beginning(
         if type(event) in heard:
             heard[type(event)] += 1
 
-    session.training.said.connect(count)
+    session.training.event_received.connect(count)
     window.show_page("train")
-    device = session.workshop.device("cpu")
+    device = session.catalog.device("cpu")
     assert device is not None and monitor.plot is not None
     begun_s = time.perf_counter()
     gc.disable()  # as the application has it, which collects when the window is idle
     try:
-        session.training.start(make_sprites(), session.workshop.recipes["generator"], TrainingConfig(), device)
+        session.training.start(make_sprites(), session.catalog.recipes["generator"], TrainingConfig(), device)
         monitor.plot.set_redraw_interval_ms(100)
         qtbot.waitUntil(lambda: not session.training.is_busy(), timeout=500_000)
         heart.look()

@@ -20,7 +20,7 @@ from studio.core.config import Config, setting, settings_of
 from studio.engine import catalogue
 from studio.engine.model import Control
 from studio.engine.runs.folder import Progress, RunDir, RunRecord
-from studio.recipes.base import Means
+from studio.recipes.base import TrainingBudget
 from tests.cli.tools import json_lines
 
 
@@ -50,7 +50,7 @@ def test_every_setting_of_a_recipe_is_a_flag(name: str, capsys: pytest.CaptureFi
     text = capsys.readouterr().out
     for item in settings_of(catalogue.recipe(name).Config):
         assert f"--{item.name.replace('_', '-')}" in text
-    assert all(preset.title.lower() in text for preset in catalogue.recipe(name).presets(Means()))
+    assert all(preset.title.lower() in text for preset in catalogue.recipe(name).presets(TrainingBudget()))
 
 
 @pytest.mark.parametrize(

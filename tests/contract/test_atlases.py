@@ -11,7 +11,7 @@ from studio.core.errors import BadInputError
 from studio.data.atlases.base import AtlasFormat
 from studio.data.importing import all_sources
 from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
-from studio.data.sources.base import Found, Picture, Refused, Remark
+from studio.data.sources.base import Picture, Refused, Remark, SourceFile
 from studio.data.sources.sheet import atlas_formats
 from tests.contract.test_sources import damaged
 from tests.data.making import found, imported
@@ -51,7 +51,7 @@ def test_its_example_in_an_archive(example: Path) -> None:
 def test_asks_names_alone(form: AtlasFormat) -> None:
     names = frozenset({"x.json", "x.atlas", "x.tres", "caf\udce9.tres"})
     for name in ("x.png", "caf\udce9.png", ".png", "x" * 500):
-        assert set(form.descriptions(Found(f"/nowhere/{name}", name, (), "nowhere", names, 0, 0))) <= names
+        assert set(form.descriptions(SourceFile(f"/nowhere/{name}", name, (), "nowhere", names, 0, 0))) <= names
 
 
 def test_about_another_picture(form: AtlasFormat, example: Path) -> None:

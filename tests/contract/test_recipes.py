@@ -16,7 +16,7 @@ from studio.engine.batches import DeviceSprites
 from studio.engine.generate import GenerateSettings, generate, load_model, predict
 from studio.engine.model import Control
 from studio.engine.train import train_new
-from studio.recipes.base import Means, Recipe, Spec
+from studio.recipes.base import Recipe, Spec, TrainingBudget
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, agreeing, of_kind
 
@@ -34,7 +34,7 @@ def _config(recipe: Recipe, **changes: int | float | str) -> TrainingConfig:
 
 def test_it_introduces_itself(recipe: Recipe) -> None:
     assert recipe.name.isidentifier() and recipe.title and recipe.summary.endswith(".")
-    for means in (Means(), Means(60, 100.0), Means(100_000, 50_000.0)):
+    for means in (TrainingBudget(), TrainingBudget(60, 100.0), TrainingBudget(100_000, 50_000.0)):
         presets = recipe.presets(means)
         assert len(presets) == 3
         for preset in presets:

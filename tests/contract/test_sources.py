@@ -12,7 +12,7 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.data.importing import ImportOptions, SpritesImported, all_sources, import_sprites
 from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
-from studio.data.sources.base import Found, Picture, Refused, Remark, Source
+from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 from tests.data.making import found
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -64,7 +64,7 @@ def test_its_example_in_an_archive(example: Path) -> None:
 
 def test_claims_by_name_alone(source: Source) -> None:
     for name in ("", "x", ".png", "x.png", "x.json", "x.", "x" * 500, "caf\udce9.png"):
-        file = Found(f"/nowhere/{name}", name, (), "nowhere", frozenset({"x.json"}), 0, 0)
+        file = SourceFile(f"/nowhere/{name}", name, (), "nowhere", frozenset({"x.json"}), 0, 0)
         assert source.claims(file) in (True, False)
 
 

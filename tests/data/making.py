@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from studio.core.events import Event
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.sources.base import Found
+from studio.data.sources.base import SourceFile
 
 Pixels = NDArray[np.uint8]
 MAGIC = b"\x89PNG\r\n\x1a\n"
@@ -84,11 +84,11 @@ def zipped(path: Path, members: Mapping[str, bytes], method: int = zipfile.ZIP_D
     return path
 
 
-def found(path: Path) -> Found:
+def found(path: Path) -> SourceFile:
     """What a walk would say of a file."""
     beside = frozenset(other.name for other in path.parent.iterdir() if other.is_file())
     about = path.stat()
-    return Found(str(path), path.name, (), path.parent.name, beside, about.st_size, about.st_mtime_ns)
+    return SourceFile(str(path), path.name, (), path.parent.name, beside, about.st_size, about.st_mtime_ns)
 
 
 def events_of(*paths: Path, cache: Path | None = None, **options: Any) -> list[Event]:

@@ -14,8 +14,8 @@ from studio.core.events import Progress
 from studio.data import importing
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.reading import background
-from studio.data.reading.background import aside, in_threads
-from studio.data.sources.base import Found, Picture, Remark, Source
+from studio.data.reading.background import in_threads, run_in_thread
+from studio.data.sources.base import Picture, Remark, Source, SourceFile
 from tests.data.making import sprite, write
 
 PATIENCE_S = 0.2
@@ -30,10 +30,10 @@ class HangingSource(Source):
         self.asked = threading.Event()
         self.woken = threading.Event()
 
-    def claims(self, file: Found) -> bool:
+    def claims(self, file: SourceFile) -> bool:
         return True
 
-    def read(self, file: Found) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
         self.asked.set()
         self.woken.wait(30)
         yield Picture(np.zeros((8, 8, 4), np.uint8))
@@ -139,12 +139,12 @@ def test_work_aside_counts_and_returns() -> None:
         return "done"
 
     def watched() -> Generator[int, None, None]:
-        assert (yield from aside(work(5))) == "done"
+        assert (yield from run_in_thread(work(5))) == "done"
 
     seen = list(watched())
     assert seen == sorted(seen) and seen[-1] == 4
     with pytest.raises(ZeroDivisionError):
-        list(aside(work(9)))
+        list(run_in_thread(work(9)))
     assert not readers()
 
 
@@ -159,7 +159,7 @@ def test_closing_work_aside_closes_it() -> None:
         finally:
             ended.set()
 
-    job = aside(work())
+    job = run_in_thread(work())
     next(job)
     assert began.wait(5)
     job.close()

@@ -17,7 +17,7 @@ from studio.engine.generate import GenerateSettings, generate, load_model, predi
 from studio.engine.measure import measure
 from studio.engine.model import Control
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
-from studio.engine.quality.outliers import find_oddities
+from studio.engine.quality.outliers import find_outliers
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_new, train_resumed
@@ -103,7 +103,7 @@ def test_a_device_that_is_full_at_the_start_leaves_a_run_that_can_go_on(
 ) -> None:
     list(train_generator(run_path, sprites, Control(stop=True)))
     with monkeypatch.context() as patch:
-        patch.setattr("studio.engine.starting.placed", full)
+        patch.setattr("studio.engine.starting.make_train_set", full)
         for events in (train_resumed(run_path, CPU, Control()), train_generator(run_path.with_name("new"), sprites)):
             with pytest.raises(DeviceError, match="no memory left"):
                 list(events)
@@ -127,7 +127,7 @@ def test_using_and_judging_a_model_say_it_too(run_path: Path, monkeypatch: pytes
         generate(model, GenerateSettings(count=1)),
         predict(namer, sprites.rgba),
         evaluate(model, run_path, EvaluateSettings(count=20)),
-        find_oddities(sprites, small_classifier(), CPU),
+        find_outliers(sprites, small_classifier(), CPU),
     ]
     for job in jobs:
         with pytest.raises(DeviceError):

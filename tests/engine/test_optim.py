@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig
-from studio.engine.optim import Average, LossScaler, Muon, learning_rate, make_optimizers, orthogonal
+from studio.engine.optim import EMA, LossScaler, Muon, learning_rate, make_optimizers, orthogonal
 
 
 def test_the_rate_rises_stays_and_falls() -> None:
@@ -166,7 +166,7 @@ def test_small_gradients_are_orthogonalised_in_fp16_too() -> None:
 def test_the_average_has_its_half_life() -> None:
     network = nn.Linear(1, 1, bias=False)
     nn.init.zeros_(network.weight)
-    average = Average(network, halflife_sprites=1000)
+    average = EMA(network, halflife_sprites=1000)
     (weight,) = average.network.parameters()
     weight.fill_(1.0)
     for _ in range(10):  # 10 times 100 sprites, long after the start: one half-life
@@ -176,7 +176,7 @@ def test_the_average_has_its_half_life() -> None:
 
 def test_the_average_follows_at_once_at_the_start() -> None:
     network = nn.Linear(1, 1, bias=False)
-    average = Average(network, halflife_sprites=1_000_000)
+    average = EMA(network, halflife_sprites=1_000_000)
     nn.init.constant_(network.weight, 3.0)
     (weight,) = average.network.parameters()
     average.update(seen_sprites=64, batch_size=64)

@@ -24,7 +24,7 @@ from studio.engine.generate import load_model
 from studio.engine.model import Control
 from studio.engine.quality import evaluate
 from studio.engine.quality.evaluate import EvaluateSettings
-from studio.engine.streamed import StreamedSprites, placed
+from studio.engine.streamed import StreamedSprites, make_train_set
 from studio.engine.train import train_resumed
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, small_generator, train_classifier, train_generator
@@ -115,9 +115,11 @@ def test_sprites_that_leave_the_device_no_room_are_streamed(sprites: Sprites, mo
     config, needed = small_generator(), sprites.rgba[INDICES].nbytes
     for free, expected in ((4 * needed, DeviceSprites), (4 * needed - 1, StreamedSprites)):
         monkeypatch.setattr(devices, "memory_free", lambda _, free=free: free)
-        data, notices = placed(sprites, INDICES, TORCH_CPU, config)
+        data, notices = make_train_set(sprites, INDICES, TORCH_CPU, config)
         assert type(data) is expected and len(notices) == (expected is StreamedSprites)
-        assert type(placed(sprites, INDICES, TORCH_CPU, config.replace(data_on_device="yes"))[0]) is DeviceSprites
+        assert (
+            type(make_train_set(sprites, INDICES, TORCH_CPU, config.replace(data_on_device="yes"))[0]) is DeviceSprites
+        )
 
 
 def test_a_classifier_that_leaves_some_out_trains_from_the_disk_too(run_path: Path, mapped: Sprites) -> None:

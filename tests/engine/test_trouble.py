@@ -65,7 +65,7 @@ def test_fault_24_a_loss_that_is_no_number_never_reaches_the_weights(
 
     with pytest.raises(TrainingError, match=r"step \d"):
         watch()
-    assert [setback.rate_share for setback in setbacks] == [0.5, 0.25, 0.125]
+    assert [setback.lr_scale for setback in setbacks] == [0.5, 0.25, 0.125]
     assert weights and all(bool(torch.isfinite(weight).all()) for weight in weights)
     progress = RunDir(run_path).progress()
     assert progress.state == "failed" and "stopped being a number" in progress.message and progress.setbacks == 3

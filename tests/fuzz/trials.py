@@ -25,7 +25,7 @@ from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, S
 from studio.data.palettes.base import Palette
 from studio.data.reading.finding import files_under, roots_of
 from studio.data.reading.read import read_all
-from studio.data.sources.base import Found, Source
+from studio.data.sources.base import Source, SourceFile
 from tests.data.making import png_of, sprite
 from tests.fuzz.mutating import mutated, with_right_checksums
 from tests.fuzz.specimens import SPECIMENS, Specimen, example_of
@@ -158,9 +158,9 @@ def _read(folder: Path, sources: list[Source]) -> bool:
     listed = list(files_under(*roots_of([folder])))
     shapes = 0
     for item in listed:
-        if not isinstance(item, Found):
+        if not isinstance(item, SourceFile):
             _check(item.group, item.reason)
-    for reading in read_all([item for item in listed if isinstance(item, Found)], sources, ImportOptions()):
+    for reading in read_all([item for item in listed if isinstance(item, SourceFile)], sources, ImportOptions()):
         shapes += len(reading.shapes)
         for remark in [*reading.left_out, *reading.remarks]:
             _check(remark.group, remark.reason)

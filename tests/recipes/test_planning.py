@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import pytest
 
-from studio.recipes.base import Means
+from studio.recipes.base import TrainingBudget
 from studio.recipes.planning import Planner
 
 PLANNER = Planner(width=64, widths=(32, 64, 128), slowing=2.0, most_looks=100)
 
 
-def changes(means: Means, minutes: float = 10.0, enough: int = 60_000) -> dict[str, object]:
+def changes(means: TrainingBudget, minutes: float = 10.0, enough: int = 60_000) -> dict[str, object]:
     return dict(PLANNER.preset("Standard", "", minutes, enough, means).changes)
 
 
 def test_without_means_it_is_the_default_network() -> None:
-    assert changes(Means()) == {"minutes": 10.0, "width": 64}
+    assert changes(TrainingBudget()) == {"minutes": 10.0, "width": 64}
 
 
 @pytest.mark.parametrize(
@@ -22,10 +22,10 @@ def test_without_means_it_is_the_default_network() -> None:
 )
 def test_the_widest_network_that_sees_enough(sprites_per_s: float, width: int) -> None:
     # In ten minutes 60,000 sprites need 100 a second; a network twice as wide is four times slower.
-    assert changes(Means(0, sprites_per_s))["width"] == width
+    assert changes(TrainingBudget(0, sprites_per_s))["width"] == width
 
 
 def test_few_sprites_are_not_looked_at_more_often_than_is_good() -> None:
-    assert changes(Means(120, 100.0)) == {"minutes": 2.0, "width": 64}  # 12,000 looks at 100 a second
-    assert changes(Means(600, 100.0))["minutes"] == 10.0
-    assert changes(Means(3, 100.0))["minutes"] == 0.5
+    assert changes(TrainingBudget(120, 100.0)) == {"minutes": 2.0, "width": 64}  # 12,000 looks at 100 a second
+    assert changes(TrainingBudget(600, 100.0))["minutes"] == 10.0
+    assert changes(TrainingBudget(3, 100.0))["minutes"] == 0.5

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.background import jobs
-from studio.app.background.job_queue import Dispatcher
+from studio.app.background.job_queue import JobQueue
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
@@ -74,9 +74,9 @@ def _probed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def dispatcher(qtbot: QtBot) -> Iterator[Dispatcher]:
+def job_queue(qtbot: QtBot) -> Iterator[JobQueue]:
     """Two workers that are ended with the test."""
-    made = Dispatcher()
+    made = JobQueue()
     yield made
     assert made.shut_down(5000)
 
@@ -93,7 +93,7 @@ def session(qtbot: QtBot) -> Iterator[Session]:
 def ready(qtbot: QtBot, session: Session) -> Session:
     """A session with recipes and devices."""
     session.open()
-    qtbot.waitUntil(lambda: bool(session.workshop.recipes and session.workshop.devices), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: bool(session.catalog.recipes and session.catalog.devices), timeout=LONG_MS)
     return session
 
 
@@ -121,7 +121,7 @@ def window(qtbot: QtBot, qapp: QApplication, session: Session) -> Iterator[Windo
     made.painted.connect(session.open)
     made.show()
     qtbot.waitUntil(
-        lambda: bool(session.workshop.recipes and session.workshop.devices and made.train.monitor.plot),
+        lambda: bool(session.catalog.recipes and session.catalog.devices and made.train.monitor.plot),
         timeout=LONG_MS,
     )
     yield made
@@ -155,16 +155,16 @@ def opened(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
 
 def tiny(session: Session, recipe: str = "generator", **changes: float) -> TrainingConfig:
     """Settings that train in a second or two."""
-    config = session.workshop.recipes[recipe].Config()
+    config = session.catalog.recipes[recipe].Config()
     small = {"width": 16, "batch_size": 8, "steps": 12, "lr_warmup_steps": 0, "sample_every_s": 0.1, "holdout": 0.25}
     return config.replace(**{**small, **changes})
 
 
 def start_tiny(session: Session, recipe: str = "generator", **changes: float) -> None:
     """Start a tiny training on the CPU."""
-    sprites, device = session.importing.sprites or make_sprites(), session.workshop.device("cpu")
+    sprites, device = session.importing.sprites or make_sprites(), session.catalog.device("cpu")
     assert device is not None
-    session.training.start(sprites, session.workshop.recipes[recipe], tiny(session, recipe, **changes), device)
+    session.training.start(sprites, session.catalog.recipes[recipe], tiny(session, recipe, **changes), device)
 
 
 def trains(session: Session) -> Callable[[], bool]:

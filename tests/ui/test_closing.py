@@ -65,7 +65,7 @@ def test_fault_28_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window) -> N
     start_tiny(opened.session, steps=1_000_000)
     qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        opened.farewell.insist()
+        opened.close_guard.insist()
     assert opened.session.training.path is not None
     assert summarise(opened.session.training.path).standing == "stopped"
 
@@ -82,9 +82,9 @@ def test_fault_28_leaving_does_not_wait_for_ever_for_a_device_that_hangs(
         yield from save(*arguments)
 
     monkeypatch.setattr("studio.engine.train.save", hang)
-    opened.farewell._deadline.setInterval(50)
+    opened.close_guard._deadline.setInterval(50)
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        opened.farewell.insist()
+        opened.close_guard.insist()
     assert opened.session.training.is_busy()
     answers_again.set()
     qtbot.waitUntil(lambda: not opened.session.training.is_busy(), timeout=LONG_MS)
@@ -121,7 +121,7 @@ def test_ctrl_c_leaves_also_when_nothing_can_be_saved(
     qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
     monkeypatch.setattr("studio.engine.train.save", no_space)
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        opened.farewell.insist()
+        opened.close_guard.insist()
     assert capsys.readouterr().err == "Can't use /runs/trial. No space left on device.\n"
 
 
@@ -213,7 +213,7 @@ def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
 ) -> None:
     disk.fill()
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        opened.farewell.insist()
+        opened.close_guard.insist()
     assert f"Can't write to {training.path}." in capsys.readouterr().err
 
 

@@ -251,18 +251,18 @@ def test_packed_sprites_have_boxes_and_rows_can_be_classes(qtbot: QtBot, page: S
 
 def cancel(qtbot: QtBot, page: SpritesPage) -> None:
     """End what is under way, as the status bar does."""
-    dispatcher = page.session.dispatcher
-    with qtbot.waitSignal(dispatcher.progressed):
+    job_queue = page.session.job_queue
+    with qtbot.waitSignal(job_queue.progressed):
         pass
-    dispatcher.cancel(dispatcher.running()[-1])
-    qtbot.waitUntil(lambda: not dispatcher.running())
+    job_queue.cancel(job_queue.running()[-1])
+    qtbot.waitUntil(lambda: not job_queue.running())
 
 
 def test_what_is_cancelled_says_so_and_can_be_asked_again(
     qtbot: QtBot, page: SpritesPage, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load(qtbot, page, folder)
-    qtbot.waitUntil(lambda: not page.session.dispatcher.running())
+    qtbot.waitUntil(lambda: not page.session.job_queue.running())
     view = page.cutting
     with monkeypatch.context() as patch:
         patch.setattr("studio.app.background.sprite_jobs.look_at_sheet", endless)

@@ -125,7 +125,7 @@ def test_a_choice_that_fails_changes_nothing(qtbot: QtBot, looked_over: Window) 
     """Leaving everything out is refused: what was open stays, and so does what can be undone."""
     importing = looked_over.session.importing
     result, opened = importing.result, importing.opened
-    with qtbot.waitSignal(looked_over.session.dispatcher.failed, timeout=LONG_MS):
+    with qtbot.waitSignal(looked_over.session.job_queue.failed, timeout=LONG_MS):
         looked_over.session.doctor.leave_out(["unknown.png"])
         importing.change_options(importing.options.replace(leave_out="*"))
     qtbot.waitUntil(lambda: not importing.is_busy(), timeout=LONG_MS)

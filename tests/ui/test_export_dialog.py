@@ -40,11 +40,11 @@ def page(qtbot: QtBot, ready: Session) -> Iterator[QWidget]:
     made = QWidget()
     qtbot.addWidget(made)
     yield made
-    ready.models.cancel()
+    ready.inference.cancel()
 
 
 def dialog(session: Session, page: QWidget, name: str) -> ExportDialog:
-    device = session.workshop.device("cpu")
+    device = session.catalog.device("cpu")
     assert device is not None
     made = ExportDialog(session, SavedModel(Path(name), "best"), name, device, page)
     made.open()
@@ -55,7 +55,7 @@ def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it
     qtbot: QtBot, ready: Session, page: QWidget, given_up: list[str]
 ) -> None:
     first = dialog(ready, page, "first")
-    with qtbot.waitSignal(ready.models.progressed, timeout=LONG_MS):
+    with qtbot.waitSignal(ready.inference.progressed, timeout=LONG_MS):
         click(first.start)
     assert first.stop.isVisible()
     QTest.keyClick(first.stop, Qt.Key.Key_Return)
@@ -63,7 +63,7 @@ def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it
     click(first.stop)
     second = dialog(ready, page, "second")
     assert not second.start.isEnabled() and "at work" in second.start.toolTip()
-    ready.models.exported.emit(Exported((Path("first.onnx"),), 0.0, "load()"))  # what was on its way
+    ready.inference.exported.emit(Exported((Path("first.onnx"),), 0.0, "load()"))  # what was on its way
     assert second.start.isVisible() and not second.outcome.text()
     qtbot.waitUntil(second.start.isEnabled, timeout=LONG_MS)
     assert given_up == ["first"]
@@ -76,13 +76,13 @@ def test_a_run_can_be_exported_once_the_formats_are_known(qtbot: QtBot, ready: S
     start_tiny(ready, steps=3)
     qtbot.waitUntil(lambda: not ready.training.is_busy(), timeout=LONG_MS)
     assert ready.training.path is not None
-    known, ready.workshop.exports = ready.workshop.exports, {}  # devices may be found first
+    known, ready.catalog.exports = ready.catalog.exports, {}  # devices may be found first
     actions = RunActions(ready)
     qtbot.addWidget(actions)
     actions.set_runs([summarise(ready.training.path)])
     assert actions.use.isEnabled()
     assert not actions.export.isEnabled() and "starting" in actions.export.toolTip()
     assert not actions.export_model()
-    ready.workshop.exports = known
-    ready.workshop.ready.emit()
+    ready.catalog.exports = known
+    ready.catalog.ready.emit()
     assert actions.export.isEnabled()

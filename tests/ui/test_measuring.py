@@ -27,17 +27,17 @@ def test_a_training_ends_the_measuring_and_its_device_stays_chosen(
     qtbot: QtBot, ready: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("studio.app.background.jobs.measure", _measure)
-    cpu = ready.workshop.device("cpu")
+    cpu = ready.catalog.device("cpu")
     assert cpu is not None
     choice = DeviceChoice(ready)
     qtbot.addWidget(choice)
-    ready.workshop.devices = (cpu, replace(cpu, id="other", name="Another"))
-    ready.workshop.devices_found.emit()
+    ready.catalog.devices = (cpu, replace(cpu, id="other", name="Another"))
+    ready.catalog.devices_found.emit()
     choice.picker.select("cpu")
-    with qtbot.waitSignals([ready.workshop.measured] * 2, timeout=LONG_MS):
-        choice.measure(ready.workshop.recipes["generator"], tiny(ready), make_sprites())
+    with qtbot.waitSignals([ready.catalog.measured] * 2, timeout=LONG_MS):
+        choice.measure(ready.catalog.recipes["generator"], tiny(ready), make_sprites())
     start_tiny(ready, steps=1_000_000)
-    qtbot.waitUntil(lambda: not ready.workshop.is_measuring(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not ready.catalog.is_measuring(), timeout=LONG_MS)
     assert ready.training.is_busy()
     assert choice.picker.selected() == "cpu"
     ready.training.stop()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.app.background.jobs import ModelShelf, SavedModel
+from studio.app.background.jobs import ModelCache, SavedModel
 from studio.core.errors import RunError
 from studio.core.events import LossChunk
 from studio.data.sprites import Sprites
@@ -35,7 +35,7 @@ def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, sprites: Sp
     control = Control()
     for event in train_generator(run_path, sprites, control, steps=4):
         control.checkpoint_now = isinstance(event, LossChunk)
-    folder, shelf = run_path / "checkpoints", ModelShelf()
+    folder, shelf = run_path / "checkpoints", ModelCache()
     first, *_, last = [info.step for _, info in find(folder)]
     add_metrics(folder, first, {**FIGURES, "kid": 0.3})
     add_metrics(folder, last, {**FIGURES, "kid": 0.1})
@@ -54,7 +54,7 @@ def test_what_was_passed_over_is_said_once(run_path: Path, sprites: Sprites) -> 
     list(train_generator(run_path, sprites, control, steps=2))
     path, _ = find(run_path / "checkpoints")[-1]
     (path / "average.safetensors").write_bytes(b"")
-    shelf = ModelShelf()
+    shelf = ModelCache()
     for said in ([f"Checkpoint {path.name} is damaged."], []):
         shelf.get(SavedModel(run_path, "last"), CPU)
         assert [notice.title for notice in shelf.news()] == said
@@ -66,7 +66,7 @@ def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it(run_path: P
         control.checkpoint_now = isinstance(event, LossChunk)
     *_, (_, sound), (path, damaged) = find(run_path / "checkpoints")
     (path / "average.safetensors").write_bytes(b"")
-    shelf, last = ModelShelf(), SavedModel(run_path, "last")
+    shelf, last = ModelCache(), SavedModel(run_path, "last")
     model = shelf.get(last, CPU)
     assert model.step == sound.step < damaged.step and shelf.get(last, CPU) is model
     with pytest.raises(RunError, match="is damaged"):

@@ -43,12 +43,12 @@ def test_plots_do_not_wait_for_a_long_import(qtbot: QtBot, session: Session) -> 
     def ignore(event: Event) -> None:
         """What an import says is of no interest here."""
 
-    job = session.dispatcher.start("files", "Opening a million files", endless(), ignore)
-    with qtbot.waitSignal(session.dispatcher.progressed, timeout=LONG_MS):
+    job = session.job_queue.start("files", "Opening a million files", endless(), ignore)
+    with qtbot.waitSignal(session.job_queue.progressed, timeout=LONG_MS):
         pass
-    with qtbot.waitSignal(session.workshop.plots_ready, timeout=10_000):
-        session.workshop._receive(job_events.LibrariesLoaded())
-    assert job in session.dispatcher.running()
+    with qtbot.waitSignal(session.catalog.plots_ready, timeout=10_000):
+        session.catalog._receive(job_events.LibrariesLoaded())
+    assert job in session.job_queue.running()
 
 
 def test_on_a_pause_the_curves_end_where_the_readings_do(qtbot: QtBot, session: Session) -> None:
@@ -60,9 +60,9 @@ def test_on_a_pause_the_curves_end_where_the_readings_do(qtbot: QtBot, session: 
     monitor.show()
     plot.set_redraw_interval_ms(1_000_000)
     plot._plot.refresh()
-    session.training.said.emit(chunk(0, 4))
+    session.training.event_received.emit(chunk(0, 4))
     with qtbot.waitSignal(plot._plot.redrawn, timeout=LONG_MS):
-        session.training.said.emit(JobPaused())
+        session.training.event_received.emit(JobPaused())
 
 
 def test_curves_that_came_before_their_plot_are_drawn_with_it(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_curves_that_came_before_their_plot_are_drawn_with_it(qtbot: QtBot, sess
         qtbot.addWidget(monitor)
     early.set_plot(LossPlot())
     for event in said():
-        session.training.said.emit(event)
+        session.training.event_received.emit(event)
     late.set_plot(LossPlot())
     found = []
     for monitor in (early, late):
@@ -92,7 +92,7 @@ def test_a_new_run_forgets_what_came_before_it(qtbot: QtBot, session: Session) -
 
     monitor = Monitor(session)
     qtbot.addWidget(monitor)
-    session.training.said.emit(chunk(0, 5))
+    session.training.event_received.emit(chunk(0, 5))
     session.training._set_state("starting")
     session.training._set_state("idle")
     plot = LossPlot()

@@ -32,7 +32,7 @@ from studio.app.window import Window
 from studio.core import places
 from studio.core.config import TrainingConfig
 from studio.core.events import Advised, QualityMeasured
-from studio.recipes.base import Means
+from studio.recipes.base import TrainingBudget
 from tests.ui.conftest import LONG_MS, click, start_tiny, tiny, trains
 
 
@@ -111,7 +111,7 @@ def test_quality_has_its_tabs_beside_the_loss(qtbot: QtBot, opened: Window) -> N
     assert plot is not None
     plot.append_series("Speed", [10], [300.0])
     figures = {"kid": 0.25, "kid_error": 0.01, "kid_real": 0.0, "copies": 0.1, "copies_real": 0.06}
-    opened.session.training.said.emit(QualityMeasured(12, figures))
+    opened.session.training.event_received.emit(QualityMeasured(12, figures))
     bar = plot.findChild(QTabBar)
     assert bar is not None
     assert [bar.tabText(i) for i in range(bar.count())] == ["Loss", "Quality (KID)", "Copies", "Speed"]
@@ -144,21 +144,21 @@ def test_training_from_start_to_new_sprites_on_disk(
     qtbot.waitUntil(opened.generate.generate.isEnabled, timeout=LONG_MS)
     qtbot.waitUntil(lambda: opened.generate.choice.checkpoints.count() > 1, timeout=LONG_MS)
     opened.generate.generate.setFocus()
-    with qtbot.waitSignal(opened.session.models.generated, timeout=LONG_MS) as made:
+    with qtbot.waitSignal(opened.session.inference.generated, timeout=LONG_MS) as made:
         click(opened.generate.generate)
     qtbot.waitUntil(opened.generate.generate.hasFocus, timeout=LONG_MS)  # so that Space makes the next ones
     assert opened.generate.results.grid.visible_count() == len(made.args[0].sprites) == 64
     monkeypatch.setattr(dialogs, "for_folder", lambda *args: tmp_path / "out")
-    with qtbot.waitSignal(opened.session.models.saved, timeout=LONG_MS):
+    with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
         click(opened.generate.results.save_files)
     files = sorted((tmp_path / "out").glob("*.png"))
     assert len(files) == 64 and all(file.name.startswith("class") for file in files)
     assert np.asarray(Image.open(files[0])).shape == (8, 8, 4)
     monkeypatch.setattr(dialogs, "for_new_file", lambda *args: tmp_path / "sheet.png")
-    with qtbot.waitSignal(opened.session.models.saved, timeout=LONG_MS):
+    with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
         QTest.keyClick(opened, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
     assert Image.open(tmp_path / "sheet.png").size == (64, 64)
-    with qtbot.waitSignal(opened.session.models.generated, timeout=LONG_MS):
+    with qtbot.waitSignal(opened.session.inference.generated, timeout=LONG_MS):
         click(opened.generate.generate)
         opened.generate.choice.models.setCurrentIndex(-1)  # the sprites are those of the model that was asked
     picked = opened.generate.results.to_save()
@@ -230,7 +230,7 @@ def test_presets_follow_the_sprites_and_the_device(opened: Window, monkeypatch: 
     setup = opened.train.setup
     assert setup.presets.marked == "Standard"
     assert setup.config().minutes == 0.5
-    monkeypatch.setattr("studio.app.pages.train.setup._means", lambda *known: Means(100_000, 500.0))
+    monkeypatch.setattr("studio.app.pages.train.setup._means", lambda *known: TrainingBudget(100_000, 500.0))
     setup._offer_presets()
     assert setup.presets.marked == "Standard" and setup.config().minutes == 10.0
 
@@ -245,7 +245,7 @@ def test_a_classifier_shows_its_confusion_and_names_sprites(
     click(opened.train.generate)
     qtbot.waitUntil(opened.generate.predict.isVisible)
     monkeypatch.setattr(dialogs, "for_files", lambda *args: sorted(sprite_folder.glob("class1/*.png"))[:5])
-    with qtbot.waitSignal(opened.session.models.predicted, timeout=LONG_MS) as answered:
+    with qtbot.waitSignal(opened.session.inference.predicted, timeout=LONG_MS) as answered:
         click(opened.generate.predict.browse)
         assert not opened.generate.predict.browse.isEnabled()  # one question at a time
         assert not opened.generate.predict.open_sprites.isEnabled()
@@ -275,7 +275,7 @@ def test_a_regression_shows_its_numbers_beside_the_true_ones(
     click(window.train.generate)
     qtbot.waitUntil(window.generate.predict.isVisible)
     assert not window.generate.request.isVisible()
-    with qtbot.waitSignal(window.session.models.predicted, timeout=LONG_MS):
+    with qtbot.waitSignal(window.session.inference.predicted, timeout=LONG_MS):
         click(window.generate.predict.open_sprites)
     assert window.generate.predict.view.view.model().index(3, 0).data().endswith(", true 3")
 
@@ -302,7 +302,7 @@ def test_runs_are_listed_compared_and_used(qtbot: QtBot, opened: Window) -> None
     opened.show_page("runs")
     qtbot.waitUntil(lambda: runs.table.model().rowCount() == 2, timeout=LONG_MS)
     runs.table.selectAll()
-    with qtbot.waitSignals([opened.session.library.read] * 2, timeout=LONG_MS):
+    with qtbot.waitSignals([opened.session.runs.read] * 2, timeout=LONG_MS):
         pass
     assert not runs.actions_row.resume.isEnabled()
     assert runs.actions_row.resume.toolTip() == "Choose one run in the table."
@@ -326,10 +326,10 @@ def test_a_model_that_trains_becomes_its_run_when_it_ends(qtbot: QtBot, opened: 
 def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window) -> None:
     opened.show_page("train")
     set_tiny(opened)
-    with qtbot.waitSignals([opened.session.workshop.measured] * 2, timeout=LONG_MS):
+    with qtbot.waitSignals([opened.session.catalog.measured] * 2, timeout=LONG_MS):
         opened.train.setup.devices.picker.measure_requested.emit()
     assert opened.train.setup.devices.speed("auto") > 0
-    qtbot.waitUntil(lambda: not opened.session.workshop.is_measuring(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not opened.session.catalog.is_measuring(), timeout=LONG_MS)
     set_tiny(opened, width=24)
     assert opened.train.setup.devices.speed("auto") == 0
 

@@ -109,16 +109,16 @@ def test_there_are_ways_back_from_a_colour(qtbot: QtBot, page: SpritesPage) -> N
 def test_a_search_that_is_cancelled_lets_go_of_its_colour(
     qtbot: QtBot, page: SpritesPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    view, dispatcher = page.summary.palette_view, page.session.dispatcher
+    view, job_queue = page.summary.palette_view, page.session.job_queue
     with monkeypatch.context() as patch:
         patch.setattr("studio.app.background.sprite_jobs.find_colour", endless)
         press(view, 3)
         press(view, 5)  # the search for the one before it ends, and says nothing
-        with qtbot.waitSignal(dispatcher.progressed):
+        with qtbot.waitSignal(job_queue.progressed):
             pass
         assert view._said.text().startswith("Looking for #") and view.swatches._marked == 5
-        dispatcher.cancel(dispatcher.running()[-1])  # as the status bar does
-        qtbot.waitUntil(lambda: not dispatcher.running())
+        job_queue.cancel(job_queue.running()[-1])  # as the status bar does
+        qtbot.waitUntil(lambda: not job_queue.running())
     assert not view._said.isVisible() and view.swatches._marked == -1
     press(view, 5)
     qtbot.waitUntil(lambda: page.grid.visible_count() < 24, timeout=LONG_MS)
@@ -152,16 +152,16 @@ def test_colours_are_laid_out_by_hue_or_by_use(page: SpritesPage) -> None:
 def test_the_palette_is_saved_as_what_its_name_says(
     qtbot: QtBot, page: SpritesPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    view, dispatcher = page.summary.palette_view, page.session.dispatcher
+    view, job_queue = page.summary.palette_view, page.session.job_queue
     for suffix in (".gpl", ".hex", ".pal", ".json", ".png", ".act"):
         path = tmp_path / f"discs{suffix}"
         monkeypatch.setattr(dialogs, "for_new_palette", lambda *args, path=path: path)
-        with qtbot.waitSignal(dispatcher.noticed, timeout=LONG_MS) as said:
+        with qtbot.waitSignal(job_queue.noticed, timeout=LONG_MS) as said:
             click(view.save)
         assert said.args[0].title == f"Saved as {path.name}."
         assert np.array_equal(load_palette(path).colours, view._palette())
     monkeypatch.setattr(dialogs, "for_new_palette", lambda *args: tmp_path / "discs.txt")
-    with qtbot.waitSignal(dispatcher.failed, timeout=LONG_MS) as said:
+    with qtbot.waitSignal(job_queue.failed, timeout=LONG_MS) as said:
         click(view.save)
     assert "'discs.txt'" in said.args[0].title and ".gpl" in said.args[0].hint
     assert not list(tmp_path.glob("discs.txt*"))
@@ -224,7 +224,7 @@ def test_a_broken_palette_is_told_and_the_choice_stays(
         path = tmp_path / name
         path.write_text(text)
         monkeypatch.setattr(dialogs, "for_palette", lambda *args, path=path: path)
-        with qtbot.waitSignal(session.dispatcher.failed, timeout=LONG_MS) as said:
+        with qtbot.waitSignal(session.job_queue.failed, timeout=LONG_MS) as said:
             choose(panel, "open")
         failure = said.args[0]
         assert isinstance(failure, JobFailed) and where in failure.title and failure.hint and not failure.details
@@ -239,7 +239,7 @@ def test_only_palettes_are_taken(panel: ColourPanel, tmp_path: Path) -> None:
 
 def test_new_sprites_come_in_the_chosen_colours(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
     """Drawn once; other colours are those of the same sprites, and the last ones are what is saved."""
-    page, models = GeneratePage(session), session.models
+    page, models = GeneratePage(session), session.inference
     qtbot.addWidget(page)
     panel, data = page.request.colours, make_sprites(classes=len(CLASS_NAMES))
     model = small_model(catalogue.recipe("generator"))

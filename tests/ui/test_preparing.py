@@ -22,7 +22,7 @@ def test_open_sprites_are_got_to_know_while_nothing_else_is_to_be_done(
     assert not known()
     ready.importing.open_paths([sprite_folder])
     qtbot.waitUntil(lambda: bool(known()), timeout=LONG_MS)
-    qtbot.waitUntil(lambda: not ready.dispatcher.running(), timeout=LONG_MS)  # and that was all
+    qtbot.waitUntil(lambda: not ready.job_queue.running(), timeout=LONG_MS)  # and that was all
 
 
 def test_it_gives_way_to_a_training_and_goes_on_after_it(
@@ -38,4 +38,4 @@ def test_it_gives_way_to_a_training_and_goes_on_after_it(
 
 
 def titles(session: Session) -> list[str]:
-    return [job.title for job in session.dispatcher.running()]
+    return [job.title for job in session.job_queue.running()]

@@ -61,27 +61,27 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def page(qtbot: QtBot, qapp: QApplication, session: Session, asked: list[str]) -> Iterator[RunsPage]:
     """Three runs, the newest of which trains."""
     theme.apply(qapp, "light")
-    session.workshop.plots_are_ready = True
+    session.catalog.plots_are_ready = True
     made = RunsPage(session)
     qtbot.addWidget(made)
     made.resize(1100, 900)
     made.show()
-    with qtbot.waitSignal(session.library.read, timeout=LONG_MS):
+    with qtbot.waitSignal(session.runs.read, timeout=LONG_MS):
         tell(made, training(10), OLD, OLDER)
     yield made
-    qtbot.waitUntil(lambda: not session.dispatcher.running(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not session.job_queue.running(), timeout=LONG_MS)
 
 
 def tell(page: RunsPage, *runs: RunSummary) -> None:
     """What a listing says, as it comes with every checkpoint."""
-    page.session.library.runs = runs
-    page.session.library.listed.emit()
+    page.session.runs.runs = runs
+    page.session.runs.listed.emit()
 
 
 def choose(qtbot: QtBot, page: RunsPage, *names: str) -> TimePlot:
     """Choose these runs, and wait for their curves."""
     flag = QItemSelectionModel.SelectionFlag
-    with qtbot.waitSignals([page.session.library.read] * len(names), timeout=LONG_MS):
+    with qtbot.waitSignals([page.session.runs.read] * len(names), timeout=LONG_MS):
         page.table.clearSelection()
         for row in range(page.table.model().rowCount()):
             if page.table.model().index(row, 0).data() in names:
@@ -129,7 +129,7 @@ def test_a_run_that_trains_grows_under_the_view(qtbot: QtBot, page: RunsPage, as
     plot = choose(qtbot, page, "new", "old")
     before, steps = look_closer(page, plot), page.comparison.filmstrip.steps()
     asked_before = len(asked)
-    with qtbot.waitSignal(page.session.library.read, timeout=LONG_MS):
+    with qtbot.waitSignal(page.session.runs.read, timeout=LONG_MS):
         tell(page, training(12), OLD, OLDER)
         assert seen(page, plot) == before  # what is on show stays until there is something newer
     assert asked[asked_before:] == ["new"]

@@ -31,8 +31,8 @@ class Ear(QObject):
         self.notices: list[Notice] = []
         self.palettes: list[PaletteFound] = []
         self.offers: list[tuple[Path, str]] = []
-        session.dispatcher.failed.connect(self.fail)
-        session.dispatcher.noticed.connect(self.notice)
+        session.job_queue.failed.connect(self.fail)
+        session.job_queue.noticed.connect(self.notice)
         session.importing.palette_found.connect(self.palette)
         session.run_offered.connect(self.offer)
 
@@ -80,11 +80,11 @@ def test_what_is_open_stays_when_an_import_fails(qtbot: QtBot, session: Session,
 
 def test_an_import_is_cancelled_at_once(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
     session.importing.open_paths([sprite_folder])
-    qtbot.waitUntil(lambda: bool(session.dispatcher.running()))
+    qtbot.waitUntil(lambda: bool(session.job_queue.running()))
     begun = time.perf_counter()
     session.importing.cancel()
     assert not session.importing.is_busy()
-    qtbot.waitUntil(lambda: not session.dispatcher.running(), timeout=2000)
+    qtbot.waitUntil(lambda: not session.job_queue.running(), timeout=2000)
     assert time.perf_counter() - begun < 0.5
     assert session.importing.sprites is None
 
@@ -119,7 +119,7 @@ def test_what_came_of_an_import_that_another_one_ended_is_not_taken_for_the_othe
     qtbot: QtBot, session: Session, sprite_folder: Path, other_folder: Path
 ) -> None:
     session.importing.open_paths([sprite_folder])
-    files = session.dispatcher._workers["files"]
+    files = session.job_queue._workers["files"]
     deadline = time.perf_counter() + LONG_MS / 1000
     while files._jobs and time.perf_counter() < deadline:  # its sprites lie in the mailbox, not delivered yet
         QThread.msleep(5)
@@ -168,15 +168,15 @@ def test_runs_are_listed_and_move_to_the_trash(
     qtbot.waitUntil(trains(ready), timeout=LONG_MS)
     path = ready.training.path
     assert path is not None
-    ready.library.trash_run(path)
+    ready.runs.trash_run(path)
     qtbot.waitUntil(lambda: bool(ear.failures), timeout=LONG_MS)
     assert "being trained" in ear.failures[0].title
     ready.training.stop()
     qtbot.waitUntil(lambda: not ready.training.is_busy(), timeout=LONG_MS)
-    qtbot.waitUntil(lambda: [run.standing for run in ready.library.runs] == ["stopped"], timeout=LONG_MS)
-    with qtbot.waitSignal(ready.library.trashed, timeout=LONG_MS):
-        ready.library.trash_run(path)
-    qtbot.waitUntil(lambda: not ready.library.runs, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: [run.standing for run in ready.runs.runs] == ["stopped"], timeout=LONG_MS)
+    with qtbot.waitSignal(ready.runs.trashed, timeout=LONG_MS):
+        ready.runs.trash_run(path)
+    qtbot.waitUntil(lambda: not ready.runs.runs, timeout=LONG_MS)
     assert (tmp_path / "trash" / "run.json").exists()
 
 
@@ -220,8 +220,8 @@ def test_an_interrupted_run_is_offered_once(qtbot: QtBot, ready: Session) -> Non
     ear = Ear(fresh)
     fresh.open()
     qtbot.waitUntil(lambda: bool(ear.offers), timeout=LONG_MS)
-    fresh.library.list_runs()
-    qtbot.waitUntil(lambda: not fresh.dispatcher.running(), timeout=LONG_MS)
+    fresh.runs.list_runs()
+    qtbot.waitUntil(lambda: not fresh.job_queue.running(), timeout=LONG_MS)
     assert ear.offers == [(run.path, f"'{run.path.name}' stopped at step {progress.step:,}.")]
     assert fresh.close()
 

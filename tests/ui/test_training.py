@@ -24,9 +24,9 @@ class Listener(QObject):
         self.states: list[str] = []
         self.failures: list[JobFailed] = []
         self.threads: set[int] = set()
-        session.training.said.connect(self.take)
+        session.training.event_received.connect(self.take)
         session.training.state_changed.connect(self.note)
-        session.dispatcher.failed.connect(self.fail)
+        session.job_queue.failed.connect(self.fail)
 
     @Slot(object)
     def take(self, event: Event) -> None:
@@ -98,8 +98,8 @@ def test_a_stopped_run_is_resumed_with_its_curves(qtbot: QtBot, ready: Session) 
     assert path is not None
     step = summarise(path).progress.step  # type: ignore[union-attr]
     listener = Listener(ready)
-    with qtbot.waitSignal(ready.library.listed, timeout=LONG_MS):
-        ready.library.list_runs()
+    with qtbot.waitSignal(ready.runs.listed, timeout=LONG_MS):
+        ready.runs.list_runs()
     ready.resume_run(path)
     qtbot.waitUntil(trains(ready), timeout=LONG_MS)
     read = next(event for event in listener.events if isinstance(event, HistoryRead))
@@ -116,13 +116,13 @@ def test_a_stopped_run_is_resumed_with_its_curves(qtbot: QtBot, ready: Session) 
 def test_generating_works_while_training_and_while_paused(qtbot: QtBot, ready: Session) -> None:
     start_tiny(ready, steps=1_000_000)
     qtbot.waitUntil(trains(ready), timeout=LONG_MS)
-    control, device, kind = ready.training.control, ready.training.device, ready.workshop.settings_type
+    control, device, kind = ready.training.control, ready.training.device, ready.catalog.settings_type
     assert control is not None
     assert device is not None
     assert kind is not None
     for _ in ("training", "paused"):
-        with qtbot.waitSignal(ready.models.generated, timeout=LONG_MS) as caught:
-            ready.models.generate(control, device, kind(count=3, steps=2))
+        with qtbot.waitSignal(ready.inference.generated, timeout=LONG_MS) as caught:
+            ready.inference.generate(control, device, kind(count=3, steps=2))
         assert caught.args[0].sprites.shape == (3, 8, 8, 4)
         ready.training.pause()
     assert ready.training.state == "paused"
@@ -144,5 +144,5 @@ def test_a_failed_start_is_told_and_leaves_the_window_idle(qtbot: QtBot, ready: 
 def test_a_second_start_changes_nothing(qtbot: QtBot, ready: Session) -> None:
     start_tiny(ready)
     start_tiny(ready)
-    assert sum(job.background for job in ready.dispatcher.running()) == 1
+    assert sum(job.background for job in ready.job_queue.running()) == 1
     wait_idle(qtbot, ready)

@@ -20,7 +20,7 @@ _BREATH_MS = 5  # for that
 _MOMENT_MS = 100  # for the window to show what brings a background job about, before the job takes the interpreter
 
 
-class Dispatcher(QObject):
+class JobQueue(QObject):
     """Two workers, 'engine' for all that is torch and 'files' for the rest, and the one road back from them.
 
     jobs_changed: a job began or ended. progressed: (Job, Progress). failed: (JobFailed). noticed: (Notice).
@@ -90,10 +90,10 @@ class Dispatcher(QObject):
         if job in self._running:
             self._workers[self._running[job]].resume(job)
 
-    def hurry(self, job: Job) -> None:
+    def prioritize(self, job: Job) -> None:
         """Go on with a job before all others, paused or not."""
         if job in self._running:
-            self._workers[self._running[job]].hurry(job)
+            self._workers[self._running[job]].prioritize(job)
 
     def set_quiet_interval(self, seconds: float) -> None:
         """How often losses may wake the window: each time slows a training on the same cores."""

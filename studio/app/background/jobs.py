@@ -48,7 +48,7 @@ _FILES_AT_ONCE = 32
 
 
 @dataclass(frozen=True, eq=False)
-class Picked:
+class SpriteSelection:
     """Sprites to be saved, with a name for each and what to say about them in the files."""
 
     sprites: Rgba
@@ -64,7 +64,7 @@ class SavedModel:
     checkpoint: str
 
 
-class ModelShelf:
+class ModelCache:
     """The model that was loaded last, kept for the next job. Used in the engine's thread alone.
 
     drawn: the sprites that were made last, as the model drew them, and the style of those that it learnt from.
@@ -154,9 +154,9 @@ def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: S
 
 def get_to_know(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
     """Learn what trainings of these sprites are measured by, and which of them are odd."""
-    from studio.engine.quality.outliers import find_oddities
+    from studio.engine.quality.outliers import find_outliers
 
-    yield from find_oddities(sprites, config, device)
+    yield from find_outliers(sprites, config, device)
 
 
 def train(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control) -> Events:
@@ -177,7 +177,7 @@ def resume(path: Path, device: Device, control: Control) -> Events:
 
 
 def generate(
-    shelf: ModelShelf, source: SavedModel | Control, device: Device, settings: GenerateSettings, colours: ColourChoice
+    shelf: ModelCache, source: SavedModel | Control, device: Device, settings: GenerateSettings, colours: ColourChoice
 ) -> Events:
     """New sprites from a model, in the chosen colours. As drawn they stay on the shelf, to be recoloured."""
     from studio.engine.generate import generate
@@ -193,7 +193,7 @@ def generate(
                 yield event
 
 
-def recolour(shelf: ModelShelf, colours: ColourChoice) -> Events:
+def recolour(shelf: ModelCache, colours: ColourChoice) -> Events:
     """The sprites that were drawn last, in other colours."""
     from studio.data.colour.recolouring import recoloured
 
@@ -204,7 +204,7 @@ def recolour(shelf: ModelShelf, colours: ColourChoice) -> Events:
         yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, name)
 
 
-def predict(shelf: ModelShelf, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
+def predict(shelf: ModelCache, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
     """What a model says of sprites."""
     from studio.engine.generate import predict
 
@@ -213,7 +213,7 @@ def predict(shelf: ModelShelf, source: SavedModel | Control, device: Device, rgb
     yield from predict(model, rgba)
 
 
-def export(shelf: ModelShelf, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> Events:
+def export(shelf: ModelCache, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> Events:
     """Write a model in a format, read it back and compare."""
     from studio.engine.exporting import export
 
@@ -267,7 +267,7 @@ def trash_run(path: Path) -> Events:
     yield RunTrashed(path)
 
 
-def save_files(folder: Path, picked: Picked) -> Events:
+def save_files(folder: Path, picked: SpriteSelection) -> Events:
     """One PNG for each sprite."""
     from studio.exports.png import save_files
 
@@ -279,7 +279,7 @@ def save_files(folder: Path, picked: Picked) -> Events:
     yield FilesSaved(tuple(paths))
 
 
-def save_sheet(path: Path, picked: Picked, columns: int) -> Events:
+def save_sheet(path: Path, picked: SpriteSelection, columns: int) -> Events:
     """All sprites in one PNG, with a JSON beside it that says where each one is."""
     from studio.exports.png import save_sheet
 

@@ -40,7 +40,7 @@ class Job:
     """A generator of events that a worker drives. `receive` is called in the main thread with each of its events.
 
     A background job gives way to the others between its events. The flags belong to the worker, `receive` to the
-    dispatcher.
+    job_queue.
     """
 
     title: str
@@ -99,7 +99,7 @@ class Worker(QThread):
             job.paused = job.resting = False
             self._changed.notify()
 
-    def hurry(self, job: Job) -> None:
+    def prioritize(self, job: Job) -> None:
         """Go on with a job, before all others: it will soon be done."""
         with self._changed:
             job.hurried = True

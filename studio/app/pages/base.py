@@ -34,7 +34,7 @@ class Page(QWidget):
             failure = JobFailed(error.title, error.hint)
         else:
             failure = JobFailed(f"Can't write {error.filename or 'the file'}.", error.strerror or str(error))
-        self.session.dispatcher.failed.emit(failure)
+        self.session.job_queue.failed.emit(failure)
 
     def save_plot(self, plot: CurvesPlot | LossPlot, name: str) -> None:
         """Save a plot, asking where; `name` is proposed."""
@@ -46,7 +46,7 @@ class Page(QWidget):
         except (StudioError, OSError) as error:
             self.report(error)
         else:
-            self.session.dispatcher.noticed.emit(Notice("info", f"Saved as {path.name}.", str(path.parent)))
+            self.session.job_queue.noticed.emit(Notice("info", f"Saved as {path.name}.", str(path.parent)))
 
     def arrive(self) -> None:
         """The page is about to be shown."""

@@ -45,7 +45,7 @@ class ExportDialog(QDialog):
         self._source = source
         self._device = device
         self._name = files.safe_name(title)
-        self._formats = list(session.workshop.exports.values())
+        self._formats = list(session.catalog.exports.values())
         self._choice = QButtonGroup(self)
         self.path = QLineEdit()
         self.browse = factory.button("Browse…", "Choose where to write the file.", "folder")
@@ -77,8 +77,8 @@ class ExportDialog(QDialog):
         self.path.textChanged.connect(self._look)
         self.done_button.clicked.connect(self.accept)
         self.copy.clicked.connect(self._copy)
-        self._session.models.exported.connect(self._show_result)
-        self._session.models.busy_changed.connect(self._look)
+        self._session.inference.exported.connect(self._show_result)
+        self._session.inference.busy_changed.connect(self._look)
         if self._choice.buttons():
             self._choice.buttons()[0].setChecked(True)
             self._suggest_path()
@@ -134,7 +134,7 @@ class ExportDialog(QDialog):
     def _start(self) -> None:
         self._stages.setCurrentIndex(_WRITING)
         chosen = self._formats[self._choice.checkedId()]
-        self._session.models.export(self._source, self._device, chosen.name, Path(self.path.text().strip()))
+        self._session.inference.export(self._source, self._device, chosen.name, Path(self.path.text().strip()))
 
     @Slot(object)
     def _show_result(self, exported: Exported) -> None:
@@ -150,7 +150,7 @@ class ExportDialog(QDialog):
     @Slot()
     def _look(self) -> None:
         """Offer Export when it can begin. One that ended without a result has failed, and the window says why."""
-        busy = self._session.models.is_busy()
+        busy = self._session.inference.is_busy()
         why_not = "" if self.path.text().strip() else "Say where to write the file first."
         factory.enable(self.start, "A model is at work: wait until it is done." if busy else why_not, _START)
         if not busy and self._stages.currentIndex() == _WRITING:
@@ -160,7 +160,7 @@ class ExportDialog(QDialog):
     def reject(self) -> None:
         """Close; what is being written is given up."""
         if self._stages.currentIndex() == _WRITING:
-            self._session.models.cancel()
+            self._session.inference.cancel()
         super().reject()
 
     @Slot()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, jobs
-from studio.app.background.job_queue import Dispatcher
+from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Progress
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from studio.recipes.base import Recipe
 
 
-class Workshop(QObject):
+class EngineCatalog(QObject):
     """Brings torch in beside the window, finds the devices, and measures them.
 
     plots_ready: pyqtgraph is imported. ready: recipes and exports are known. devices_found: `devices` is filled.
@@ -34,9 +34,9 @@ class Workshop(QObject):
     measured = Signal(object)
     measuring_changed = Signal()
 
-    def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = dispatcher
+        self._dispatcher = job_queue
         self._measuring: Job | None = None
         self.plots_are_ready = False
         self.recipes: Mapping[str, Recipe] = {}
@@ -84,7 +84,7 @@ class Workshop(QObject):
     def _receive(self, event: Event) -> None:
         if isinstance(event, job_events.LibrariesLoaded):
             plots = self._dispatcher.start("files", "Preparing plots", jobs.import_plots(), self._receive)
-            self._dispatcher.hurry(plots)  # an import that is under way may take minutes
+            self._dispatcher.prioritize(plots)  # an import that is under way may take minutes
         elif isinstance(event, job_events.PlotsReady):
             self.plots_are_ready = True
             self.plots_ready.emit()

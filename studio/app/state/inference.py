@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, jobs, sprite_jobs
-from studio.app.background.job_queue import Dispatcher, Place
-from studio.app.background.jobs import ModelShelf, Picked, SavedModel
+from studio.app.background.job_queue import JobQueue, Place
+from studio.app.background.jobs import ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
 from studio.core import wording
 from studio.core.events import Classified, Event, Events, Exported, Notice, NumbersPredicted, Progress, Rgba
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from studio.engine.model import Control
 
 
-class Models(QObject):
+class Inference(QObject):
     """One thing at a time is asked of a model. busy_changed: something began or ended. progressed: (Progress).
 
     generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
@@ -41,10 +41,10 @@ class Models(QObject):
     saved = Signal(object)
     checkpoints_listed = Signal(object)
 
-    def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = dispatcher
-        self._shelf = ModelShelf()
+        self._dispatcher = job_queue
+        self._shelf = ModelCache()
         self._job: Job | None = None
         self._recolouring: Job | None = None
         self._shown: Sprites | None = None  # to the model, for its answer
@@ -82,11 +82,11 @@ class Models(QObject):
         """Write a model and read it back."""
         self._begin("engine", "Exporting", jobs.export(self._shelf, source, device, format_name, target))
 
-    def save_files(self, folder: Path, picked: Picked) -> None:
+    def save_files(self, folder: Path, picked: SpriteSelection) -> None:
         """Write one PNG for each sprite."""
         self._dispatcher.start("files", "Saving sprites", jobs.save_files(folder, picked), self._receive_saved)
 
-    def save_sheet(self, path: Path, picked: Picked, columns: int) -> None:
+    def save_sheet(self, path: Path, picked: SpriteSelection, columns: int) -> None:
         """Write all sprites as one PNG."""
         self._dispatcher.start("files", "Saving a sheet", jobs.save_sheet(path, picked, columns), self._receive_saved)
 

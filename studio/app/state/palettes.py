@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, sprite_jobs
-from studio.app.background.job_queue import Dispatcher
+from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.core.events import Event, Notice, Rgba
 
@@ -29,9 +29,9 @@ class Palettes(QObject):
     loaded = Signal(object)
     styled = Signal(object)
 
-    def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = dispatcher
+        self._dispatcher = job_queue
         self._looking: Job | None = None
 
     def find(self, sprites: Sprites, colour: Rgba) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, jobs
-from studio.app.background.job_queue import Dispatcher
+from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.core.events import Event
 from studio.engine.runs.history import HistoryRead, RunReader, RunsListed
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from studio.engine.runs.history import RunSummary
 
 
-class Library(QObject):
+class RunList(QObject):
     """Lists runs, reads their curves and samples, and moves them to the trash.
 
     listed: `runs` is new. read: (HistoryRead). trashed: (Path).
@@ -28,9 +28,9 @@ class Library(QObject):
     read = Signal(object)
     trashed = Signal(object)
 
-    def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = dispatcher
+        self._dispatcher = job_queue
         self._listing: Job | None = None
         self._again = False
         self._reader = RunReader()  # used in the files' thread alone

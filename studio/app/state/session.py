@@ -6,11 +6,11 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background.job_queue import Dispatcher
-from studio.app.state.engine import Workshop
-from studio.app.state.inference import Models
+from studio.app.background.job_queue import JobQueue
+from studio.app.state.engine import EngineCatalog
+from studio.app.state.inference import Inference
 from studio.app.state.palettes import Palettes
-from studio.app.state.runs import Library
+from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sprites import Doctor, Importing
 from studio.app.state.training import Preparing, Training
@@ -32,31 +32,31 @@ class Session(QObject):
     def __init__(self, settings: Settings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.settings = settings
-        self.dispatcher = Dispatcher(self)
-        self.importing = Importing(self.dispatcher, self)
-        self.doctor = Doctor(self.dispatcher, self.importing, self)
-        self.workshop = Workshop(self.dispatcher, self)
-        self.training = Training(self.dispatcher, self)
-        self.preparing = Preparing(self.dispatcher, self.importing, self.doctor, self.workshop, self.training, self)
-        self.models = Models(self.dispatcher, self)
-        self.library = Library(self.dispatcher, self)
-        self.palettes = Palettes(self.dispatcher, self)
+        self.job_queue = JobQueue(self)
+        self.importing = Importing(self.job_queue, self)
+        self.doctor = Doctor(self.job_queue, self.importing, self)
+        self.catalog = EngineCatalog(self.job_queue, self)
+        self.training = Training(self.job_queue, self)
+        self.preparing = Preparing(self.job_queue, self.importing, self.doctor, self.catalog, self.training, self)
+        self.inference = Inference(self.job_queue, self)
+        self.runs = RunList(self.job_queue, self)
+        self.palettes = Palettes(self.job_queue, self)
         self._offered = False
         self._demo_due = False
         self.importing.imported.connect(self._keep_recent)
         self.importing.imported.connect(self._go_on_with_demo)
-        self.workshop.devices_found.connect(self._go_on_with_demo)
-        self.workshop.ready.connect(self._go_on_with_demo)
-        self.workshop.devices_found.connect(self._offer_interrupted)
-        self.library.listed.connect(self._offer_interrupted)
-        self.training.state_changed.connect(self.library.list_runs)
+        self.catalog.devices_found.connect(self._go_on_with_demo)
+        self.catalog.ready.connect(self._go_on_with_demo)
+        self.catalog.devices_found.connect(self._offer_interrupted)
+        self.runs.listed.connect(self._offer_interrupted)
+        self.training.state_changed.connect(self.runs.list_runs)
         self.training.state_changed.connect(self._make_room)
-        self.training.said.connect(self._follow_training)
+        self.training.event_received.connect(self._follow_training)
 
     def open(self, *, demo: bool = False) -> None:
         """Begin everything that goes on beside the window, which is on the screen by now."""
-        self.workshop.open()
-        self.library.list_runs()
+        self.catalog.open()
+        self.runs.list_runs()
         if demo:
             self._demo_due = True
             self.importing.open_demo()
@@ -67,36 +67,34 @@ class Session(QObject):
             same = self.training.path == path
             title = "This run is being trained already." if same else "Another run is being trained: stop it first."
             hint = "" if same else f"'{path.name}' is kept: resume it on the Runs page."
-            self.dispatcher.noticed.emit(Notice("info", title, hint))
+            self.job_queue.noticed.emit(Notice("info", title, hint))
             return
-        run = next((run for run in self.library.runs if run.path == path), None)
+        run = next((run for run in self.runs.runs if run.path == path), None)
         wanted = run.record.device if run is not None and run.record is not None else ""
-        device = self.workshop.device(wanted) or self.workshop.device(self.workshop.fastest)
+        device = self.catalog.device(wanted) or self.catalog.device(self.catalog.fastest)
         if device is None:
-            self.dispatcher.noticed.emit(
-                Notice("info", "The devices are still being looked for.", "Try again shortly.")
-            )
+            self.job_queue.noticed.emit(Notice("info", "The devices are still being looked for.", "Try again shortly."))
             return
         if run is not None and run.record is not None and device.id != wanted:
             title = f"{run.record.device_name} is not here; the run goes on on {device.name}."
-            self.dispatcher.noticed.emit(Notice("info", title))
+            self.job_queue.noticed.emit(Notice("info", title))
         self.training.resume_run(path, device)
 
     def close(self) -> bool:
         """End both threads and keep what the window remembers. False when a thread is still busy after a while."""
         self.settings.sync()
-        return self.dispatcher.shut_down(_LONGEST_FAREWELL_MS)
+        return self.job_queue.shut_down(_LONGEST_FAREWELL_MS)
 
     @Slot(object)
     def _follow_training(self, event: Event) -> None:
         if isinstance(event, CheckpointSaved):
-            self.library.list_runs()
+            self.runs.list_runs()
 
     @Slot()
     def _make_room(self) -> None:
         """A training would wait for a measurement to end, which is of no use to it any more."""
         if self.training.is_busy():
-            self.workshop.cancel_measuring()
+            self.catalog.cancel_measuring()
 
     @Slot()
     def _keep_recent(self) -> None:
@@ -107,16 +105,16 @@ class Session(QObject):
     @Slot()
     def _go_on_with_demo(self) -> None:
         """Start the demo's training as soon as there are sprites, recipes and a device."""
-        sprites, device = self.importing.sprites, self.workshop.device(self.workshop.fastest)
-        recipe = self.workshop.drawing_recipe()
+        sprites, device = self.importing.sprites, self.catalog.device(self.catalog.fastest)
+        recipe = self.catalog.drawing_recipe()
         if self._demo_due and sprites is not None and device is not None and recipe is not None:
             self._demo_due = False
             self.training.start(sprites, recipe, recipe.Config(minutes=_DEMO_MINUTES), device)
 
     @Slot()
     def _offer_interrupted(self) -> None:
-        run = self.library.interrupted()
-        if self._offered or not self.workshop.devices or run is None or run.progress is None:
+        run = self.runs.interrupted()
+        if self._offered or not self.catalog.devices or run is None or run.progress is None:
             return
         self._offered = True
         if not self.training.is_busy():

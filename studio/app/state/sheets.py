@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, sprite_jobs
-from studio.app.background.job_queue import Dispatcher
+from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.core.events import Event, Events, JobFailed
 
@@ -31,9 +31,9 @@ class SheetReader(QObject):
     packed = Signal()
     unseen = Signal(str, str)
 
-    def __init__(self, dispatcher: Dispatcher, parent: QObject) -> None:
+    def __init__(self, job_queue: JobQueue, parent: QObject) -> None:
         super().__init__(parent)
-        self._dispatcher = dispatcher
+        self._dispatcher = job_queue
         self._job: Job | None = None
         self._gap = -1  # that was asked for last
         self._boxes: dict[int, NDArray[np.int64]] = {}  # of this sheet, by gap

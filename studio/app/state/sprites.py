@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, sprite_jobs
-from studio.app.background.job_queue import Dispatcher
+from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.core import places
 from studio.core.events import Event, Progress
@@ -59,9 +59,9 @@ class Importing(QObject):
     only_sheets = Signal(object)
     ended = Signal()
 
-    def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = dispatcher
+        self._dispatcher = job_queue
         self._job: Job | None = None
         self._looking: Job | None = None  # at the colours
         self._asked: Opening | None = None  # that of the job
@@ -161,9 +161,9 @@ class Doctor(QObject):
 
     changed = Signal()
 
-    def __init__(self, dispatcher: Dispatcher, importing: Importing, parent: QObject) -> None:
+    def __init__(self, job_queue: JobQueue, importing: Importing, parent: QObject) -> None:
         super().__init__(parent)
-        self._dispatcher, self._importing = dispatcher, importing
+        self._dispatcher, self._importing = job_queue, importing
         self._job: Job | None = None
         self._examined: list[Examined] = []
         self.findings: tuple[Finding, ...] = ()

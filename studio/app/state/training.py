@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, jobs
-from studio.app.background.job_queue import Dispatcher
+from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
 from studio.core.events import Advised, Event, Events, Halted, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 from PySide6.QtCore import Slot
 
-from studio.app.state.engine import Workshop
+from studio.app.state.engine import EngineCatalog
 from studio.app.state.sprites import Doctor, Importing
 from studio.data.doctor.findings import Examined
 
@@ -43,12 +43,12 @@ class Training(QObject):
     """
 
     state_changed = Signal()
-    said = Signal(object)
+    event_received = Signal(object)
     halt_withdrawn = Signal(object)
 
-    def __init__(self, dispatcher: Dispatcher, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = dispatcher
+        self._dispatcher = job_queue
         self._job: Job | None = None
         self.state: State = "idle"
         self.control: Control | None = None
@@ -106,7 +106,7 @@ class Training(QObject):
         if self._job is None or self.control is None or self.state == "stopping":
             return
         self.control.stop = True
-        self._dispatcher.hurry(self._job)
+        self._dispatcher.prioritize(self._job)
         self._set_state("stopping")
 
     def give_up(self) -> None:
@@ -155,7 +155,7 @@ class Training(QObject):
             self.halted = event
         elif isinstance(event, JobFailed):
             self.failure = event
-        self.said.emit(event)
+        self.event_received.emit(event)
         if isinstance(event, job_events.RunDescribed) and self.state == "starting":
             self._set_state("training")
         elif isinstance(event, Halted):
@@ -185,25 +185,25 @@ class Preparing(QObject):
     """
 
     def __init__(
-        self, dispatcher: Dispatcher, importing: Importing, doctor: Doctor, workshop: Workshop, training: Training,
+        self, job_queue: JobQueue, importing: Importing, doctor: Doctor, catalog: EngineCatalog, training: Training,
         parent: QObject,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._doctor = doctor
-        self._dispatcher, self._importing, self._workshop, self._training = dispatcher, importing, workshop, training
+        self._dispatcher, self._importing, self._workshop, self._training = job_queue, importing, catalog, training
         self._job: Job | None = None
         self._seen: Sprites | None = None  # those that were learnt last
         importing.imported.connect(self._refresh)
-        workshop.ready.connect(self._refresh)
-        workshop.devices_found.connect(self._refresh)
+        catalog.ready.connect(self._refresh)
+        catalog.devices_found.connect(self._refresh)
         training.state_changed.connect(self._refresh)
 
     @Slot()
     def _refresh(self) -> None:
         """Begin when all is there and nothing trains; end when something does, or for other sprites."""
-        sprites, workshop = self._importing.sprites, self._workshop
-        device = workshop.device(workshop.fastest)
-        recipe = workshop.drawing_recipe()
+        sprites, catalog = self._importing.sprites, self._workshop
+        device = catalog.device(catalog.fastest)
+        recipe = catalog.drawing_recipe()
         if self._job is not None:
             self._dispatcher.cancel(self._job)
         elif sprites is None or device is None or recipe is None:

@@ -16,7 +16,7 @@ from studio.data.archives.unpacking import READ_METHODS
 from studio.data.images.decoding import opened
 from studio.data.naming import ignored, shown
 from studio.data.options import Quarantined
-from studio.data.sources.base import Entries, Found, Member, Refused
+from studio.data.sources.base import Entries, Member, Refused, SourceFile
 
 ARCHIVE_SUFFIX = ".zip"
 _MOST_UNPACKED = 4 << 30  # bytes of all members together
@@ -33,7 +33,7 @@ class Archive:
     """An archive that was dropped, or lies in a dropped folder.
 
     label, folders: what the names and the class names of its members begin with; empty when it is all that was dropped.
-    home: as in Found.
+    home: as in SourceFile.
     """
 
     where: str
@@ -65,7 +65,7 @@ def is_archive(name: str) -> bool:
     return name.lower().endswith(ARCHIVE_SUFFIX)
 
 
-def files_in(archive: Archive) -> Iterator[Found | Quarantined]:
+def files_in(archive: Archive) -> Iterator[SourceFile | Quarantined]:
     """Every file in it, and what can't be read. Raises OSError when the archive can't be opened."""
     contents = _Contents()
     path = Path(archive.where)
@@ -87,7 +87,7 @@ def files_in(archive: Archive) -> Iterator[Found | Quarantined]:
         folders, beside = (*archive.folders, *inside), frozenset(entries)
         for name, entry in entries.items():
             member = Member(name, entries)
-            yield Found(
+            yield SourceFile(
                 archive.where, before + shown(name), folders, archive.home, beside, entry.size, mtime_ns, member
             )
 

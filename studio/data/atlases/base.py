@@ -14,7 +14,7 @@ from pathlib import Path
 
 from studio.data.images.decoding import read_bytes
 from studio.data.naming import shown
-from studio.data.sources.base import Found, Refused
+from studio.data.sources.base import Refused, SourceFile
 
 _LARGEST = 8 << 20  # bytes of one description; reading it holds up every other thread
 
@@ -56,11 +56,11 @@ class AtlasFormat(ABC):
     priority: int = 0  # formats with a higher one are asked first
 
     @abstractmethod
-    def descriptions(self, file: Found) -> Sequence[str]:
+    def descriptions(self, file: SourceFile) -> Sequence[str]:
         """The files beside the picture `file` that may describe it. From the names alone: asked for every picture."""
 
     @abstractmethod
-    def regions(self, file: Found) -> list[Region] | None:
+    def regions(self, file: SourceFile) -> list[Region] | None:
         """The sprites of `file` in the order of its descriptions, at least one. None when they are about others.
 
         Raises Refused for a description that can't be used, and OSError; nothing else, whatever the bytes are.
@@ -89,23 +89,23 @@ def _with_suffix(beside: _Same, suffix: str) -> tuple[str, ...]:
     return tuple(sorted(name for name in beside.names if name.lower().endswith(suffix)))
 
 
-def named_like(file: Found, suffix: str) -> Sequence[str]:
+def named_like(file: SourceFile, suffix: str) -> Sequence[str]:
     """The file beside `file` that has its name but for the suffix, in lower case with its dot; none or one."""
     name = f"{file.stem}{suffix}"
     return (name,) if name in file.beside else ()
 
 
-def all_named(file: Found, suffix: str) -> Sequence[str]:
+def all_named(file: SourceFile, suffix: str) -> Sequence[str]:
     """Every file beside `file` with this suffix, sorted."""
     return _with_suffix(_Same(file.beside), suffix)
 
 
-def too_large(file: Found, name: str) -> bool:
+def too_large(file: SourceFile, name: str) -> bool:
     """Whether `description` would refuse a file beside `file`. Raises OSError."""
     return file.neighbour(name).size > _LARGEST
 
 
-def description(file: Found, name: str) -> bytes:
+def description(file: SourceFile, name: str) -> bytes:
     """What a file beside `file` holds. Raises Refused when it is too large, and OSError."""
     data = read_bytes(file.neighbour(name), _LARGEST + 1)
     if len(data) > _LARGEST:

@@ -22,7 +22,7 @@ from PIL import Image
 
 from studio.data.atlases.base import AtlasFormat, Box, Region, all_named
 from studio.data.images.decoding import read_bytes
-from studio.data.sources.base import Found, Refused
+from studio.data.sources.base import Refused, SourceFile
 
 _SUFFIX = ".tres"
 _MOST_BYTES = 16 << 10  # of a .tres file that are looked at: one of this kind has some 300
@@ -38,10 +38,10 @@ class GodotAtlas(AtlasFormat):
 
     name = "godot"
 
-    def descriptions(self, file: Found) -> Sequence[str]:
+    def descriptions(self, file: SourceFile) -> Sequence[str]:
         return all_named(file, _SUFFIX)[:_MOST_FILES]
 
-    def regions(self, file: Found) -> list[Region] | None:
+    def regions(self, file: SourceFile) -> list[Region] | None:
         found = []
         for name in self.descriptions(file):
             text = read_bytes(file.neighbour(name), _MOST_BYTES).decode("utf-8", "replace")

@@ -17,7 +17,7 @@ from PIL import Image
 
 from studio.data.atlases.base import AtlasFormat, Box, Region, description, named_like
 from studio.data.naming import shown
-from studio.data.sources.base import Found, Refused
+from studio.data.sources.base import Refused, SourceFile
 
 
 class JsonFrames(AtlasFormat):
@@ -26,10 +26,10 @@ class JsonFrames(AtlasFormat):
     name = "json"
     priority = 10
 
-    def descriptions(self, file: Found) -> Sequence[str]:
+    def descriptions(self, file: SourceFile) -> Sequence[str]:
         return named_like(file, ".json")
 
-    def regions(self, file: Found) -> list[Region] | None:
+    def regions(self, file: SourceFile) -> list[Region] | None:
         found = [region for name in self.descriptions(file) for region in _regions(file, name)]
         return found or None
 
@@ -45,7 +45,7 @@ class JsonFrames(AtlasFormat):
         return folder / "gems.png"
 
 
-def _regions(file: Found, beside: str) -> list[Region]:
+def _regions(file: SourceFile, beside: str) -> list[Region]:
     """Every frame, or none when the JSON is about something else."""
     try:
         content = json.loads(description(file, beside))
@@ -65,7 +65,7 @@ def _regions(file: Found, beside: str) -> list[Region]:
     return [_region(name, frame) for name, frame in named]
 
 
-def _about_other(meta: Any, file: Found) -> bool:
+def _about_other(meta: Any, file: SourceFile) -> bool:
     """Whether the picture that "meta" names is another one beside `file`, and not `file` before it was renamed."""
     image = meta.get("image") if isinstance(meta, dict) else None
     name = image.replace("\\", "/").rpartition("/")[2] if isinstance(image, str) else ""

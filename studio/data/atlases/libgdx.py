@@ -16,7 +16,7 @@ from PIL import Image
 
 from studio.data.atlases.base import AtlasFormat, Box, Region, all_named, description, too_large
 from studio.data.naming import shown
-from studio.data.sources.base import Found, Refused
+from studio.data.sources.base import Refused, SourceFile
 
 _TURNS = {"": 0, "false": 0, "0": 0, "true": 3, "90": 3, "180": 2, "270": 1}  # as written: degrees anticlockwise
 Values = dict[str, str]
@@ -27,10 +27,10 @@ class LibgdxAtlas(AtlasFormat):
 
     name = "libgdx"
 
-    def descriptions(self, file: Found) -> Sequence[str]:
+    def descriptions(self, file: SourceFile) -> Sequence[str]:
         return all_named(file, ".atlas")
 
-    def regions(self, file: Found) -> list[Region] | None:
+    def regions(self, file: SourceFile) -> list[Region] | None:
         for name in self.descriptions(file):
             if name.rpartition(".")[0] != file.stem and too_large(file, name):
                 continue  # other programs call their files so too

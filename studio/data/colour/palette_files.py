@@ -13,7 +13,7 @@ from studio.core.errors import BadInputError, ExportError, UsageError
 from studio.data.images.decoding import read_bytes
 from studio.data.naming import shown
 from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
-from studio.data.sources.base import Found, Refused
+from studio.data.sources.base import Refused, SourceFile
 
 _LARGEST_FILE = 1 << 20  # bytes
 
@@ -83,7 +83,7 @@ def _suffixes() -> str:
 
 def _read(path: Path, name: str) -> bytes:
     try:
-        data = read_bytes(Found(str(path), name, (), "", frozenset(), 0, 0), _LARGEST_FILE + 1)
+        data = read_bytes(SourceFile(str(path), name, (), "", frozenset(), 0, 0), _LARGEST_FILE + 1)
     except FileNotFoundError:
         raise BadInputError(f"There is no palette {shown(str(path))!r}.", "Check its name.") from None
     except IsADirectoryError:

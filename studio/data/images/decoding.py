@@ -26,7 +26,7 @@ from studio.data.archives.unpacking import unpacked
 from studio.data.images import png
 from studio.data.images.headers import Header, is_aseprite, other_kind, sniff
 from studio.data.images.png import CUT_OFF
-from studio.data.sources.base import Found, Refused, Remark
+from studio.data.sources.base import Refused, Remark, SourceFile
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
 LARGEST_FILE = 80 << 20  # bytes
@@ -63,7 +63,7 @@ class Decoded:
     remarks: tuple[Remark, ...]
 
 
-def read_bytes(file: Found, most: int = 0) -> bytes:
+def read_bytes(file: SourceFile, most: int = 0) -> bytes:
     """The whole file, on the disk or in an archive, or its first `most` bytes.
 
     Raises OSError, and Refused when it is too large, no plain file, or damaged in its archive.

@@ -20,14 +20,14 @@ from studio.data.labels.table import MOST_NUMBERS, LabelsTable, normal, read_tab
 from studio.data.options import Quarantined
 from studio.data.reading.background import in_threads
 from studio.data.reading.finding import no_access
-from studio.data.sources.base import Found, Refused
+from studio.data.sources.base import Refused, SourceFile
 
 _FILE_NAME = "labels.csv"
 _MOST_NAMED = 3
 _AT_ONCE = 4096  # files
 
 
-def is_labels_file(file: Found) -> bool:
+def is_labels_file(file: SourceFile) -> bool:
     """Whether this is a file of labels; it is then nothing else."""
     return file.file_name.lower() == _FILE_NAME
 
@@ -39,14 +39,14 @@ class _Sheet:
     unlabelled: how many sprites it should tell of and doesn't. unlabelled_names: the first of them.
     """
 
-    file: Found
+    file: SourceFile
     table: LabelsTable
     first: int
     used: NDArray[np.bool_]
     unlabelled: int = 0
     unlabelled_names: list[str] = field(default_factory=list)
 
-    def covers(self, file: Found) -> bool:
+    def covers(self, file: SourceFile) -> bool:
         """Whether `file`, by its name below this one's folder, really is there: two folders can share a name."""
         if self.file.member is not None:
             return file.where == self.file.where
@@ -73,7 +73,7 @@ class Labelling:
         self._by_folder: dict[str, list[_Sheet]] = {}  # as the names of the files in it begin
         self.target_names: tuple[str, ...] = ()
 
-    def add(self, file: Found, table: LabelsTable) -> None:
+    def add(self, file: SourceFile, table: LabelsTable) -> None:
         """Take what one file says. All of them must be here before the first question."""
         sheet = _Sheet(file, table, self._count, np.zeros(len(table.lines), bool))
         self._sheets.append(sheet)
@@ -86,7 +86,7 @@ class Labelling:
             table.problems.add(1, f"{name!r} is not read: all tables together give more than {MOST_NUMBERS} numbers")
         self.target_names = (*self.target_names, *new[:room])
 
-    def row_of(self, file: Found, part: str) -> int:
+    def row_of(self, file: SourceFile, part: str) -> int:
         """The row that tells of a sprite, to be asked for the rest with; -1 where none does."""
         if not self._sheets:
             return -1
@@ -149,7 +149,7 @@ class Labelling:
                     targets[rows, places[name]] = column
         return targets
 
-    def _above(self, file: Found, name: str) -> Iterator[tuple[_Sheet, str]]:
+    def _above(self, file: SourceFile, name: str) -> Iterator[tuple[_Sheet, str]]:
         """The labels files that a file could be in, the nearest first, and what names in their folders begin with."""
         end = len(name)
         while end >= 0:
@@ -160,7 +160,7 @@ class Labelling:
                     yield sheet, folder
 
 
-def read_labels(files: Sequence[Found]) -> Generator[Event, None, tuple[Labelling, list[Quarantined]]]:
+def read_labels(files: Sequence[SourceFile]) -> Generator[Event, None, tuple[Labelling, list[Quarantined]]]:
     """Read the labels files among `files`; returns what they say and which of them can't be used at all."""
     labelling, problems, lines = Labelling(), list[Quarantined](), 0
     found = []
@@ -181,7 +181,9 @@ def read_labels(files: Sequence[Found]) -> Generator[Event, None, tuple[Labellin
     return labelling, problems
 
 
-def _read(found: Sequence[Found], files: Sequence[Found]) -> Iterator[tuple[Found, LabelsTable] | Quarantined | None]:
+def _read(
+    found: Sequence[SourceFile], files: Sequence[SourceFile]
+) -> Iterator[tuple[SourceFile, LabelsTable] | Quarantined | None]:
     """Each labels file, or why it can't be used; None now and then."""
     names = set[str]()
     for file in files:
@@ -207,7 +209,7 @@ def _without_suffix(name: str) -> str:
     return f"{folder}{slash}{file_name.rpartition('.')[0] or file_name}"
 
 
-def _folder(file: Found) -> str:
+def _folder(file: SourceFile) -> str:
     """What the names of the files in its folder begin with."""
     name = normal(file.name)
     return name[: name.rfind("/") + 1]

@@ -21,7 +21,7 @@ _PATIENCE_S = 0.02  # of a thread whose batch can't be handed over yet
 
 
 def in_threads(work: Callable[[J], Iterator[T]], jobs: Sequence[J], threads: int) -> Generator[list[T], None, None]:
-    """Run `work(job)` for every job on `threads` threads and yield what comes, as `in_crew` does.
+    """Run `work(job)` for every job on `threads` threads and yield what comes, as `run_workers` does.
 
     Each job's own results keep their order.
     """
@@ -30,10 +30,10 @@ def in_threads(work: Callable[[J], Iterator[T]], jobs: Sequence[J], threads: int
         for job in left:
             yield from work(job)
 
-    return in_crew([one_by_one] * min(threads, len(jobs)), jobs)
+    return run_workers([one_by_one] * min(threads, len(jobs)), jobs)
 
 
-def in_crew(
+def run_workers(
     workers: Sequence[Callable[[Iterator[J]], Iterator[T]]], jobs: Sequence[J]
 ) -> Generator[list[T], None, None]:
     """Run each worker on a thread of its own and yield what comes of all, in batches, in no fixed order.
@@ -43,7 +43,7 @@ def in_crew(
     100 ms for it; the threads are daemons, so that neither closing nor leaving the program waits for a file on a drive
     that hangs.
     """
-    crew = _Crew[J, T](jobs)
+    crew = _Workers[J, T](jobs)
     crew.start(workers)
     try:
         while crew.running:
@@ -52,7 +52,7 @@ def in_crew(
         crew.dismiss()
 
 
-def aside(work: Generator[int, None, T]) -> Generator[int, None, T]:
+def run_in_thread(work: Generator[int, None, T]) -> Generator[int, None, T]:
     """Run a generator of counts on a thread of its own: yields how far it is, at least every 25 ms, and its result.
 
     Closing this closes it at its next count.
@@ -70,12 +70,12 @@ def aside(work: Generator[int, None, T]) -> Generator[int, None, T]:
     return results[0]
 
 
-class _Crew(Generic[J, T]):
+class _Workers(Generic[J, T]):
     def __init__(self, jobs: Sequence[J]) -> None:
         self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
         for job in jobs:
             self._jobs.put(job)
-        self._results: queue.Queue[list[T] | _Gone] = queue.Queue(_MOST_WAITING)
+        self._results: queue.Queue[list[T] | _WorkerDone] = queue.Queue(_MOST_WAITING)
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self.running = 0
@@ -107,7 +107,7 @@ class _Crew(Generic[J, T]):
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.perf_counter()))
 
-    def hand_over(self, result: list[T] | _Gone) -> None:
+    def hand_over(self, result: list[T] | _WorkerDone) -> None:
         """Give a result to whoever waits for it, as soon as there is room; nobody does once the work was stopped."""
         while not self._stop.is_set():
             try:
@@ -117,7 +117,7 @@ class _Crew(Generic[J, T]):
             return
 
     def _run(self, worker: Callable[[Iterator[J]], Iterator[T]]) -> None:
-        with _Gone(self.hand_over):
+        with _WorkerDone(self.hand_over):
             batch: list[T] = []
             handed = time.perf_counter()
             for result in worker(self._left(batch)):
@@ -145,10 +145,10 @@ class _Crew(Generic[J, T]):
             batch.clear()
 
 
-class _Gone:
+class _WorkerDone:
     """Says that a thread has ended, and hands over the error that ended it."""
 
-    def __init__(self, hand_over: Callable[[_Gone], None]) -> None:
+    def __init__(self, hand_over: Callable[[_WorkerDone], None]) -> None:
         self._hand_over = hand_over
         self.error: BaseException | None = None
 

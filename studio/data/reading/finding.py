@@ -13,7 +13,7 @@ from studio.core.errors import BadInputError
 from studio.data.archives.zip_archive import Archive, files_in, is_archive
 from studio.data.naming import ignored, shown
 from studio.data.options import Quarantined
-from studio.data.sources.base import PICTURE_SUFFIXES, Found
+from studio.data.sources.base import PICTURE_SUFFIXES, SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,13 @@ def title_of(roots: Sequence[Root]) -> str:
     return " + ".join(names)
 
 
-def find_file(roots: Sequence[Root], name: str) -> Found | None:
+def find_file(roots: Sequence[Root], name: str) -> SourceFile | None:
     """The file of this name as it is now, looked for only where it can be."""
     items = (item for root in roots for item in files_under(root, wanted=name))
-    return next((item for item in items if isinstance(item, Found) and item.name == name), None)
+    return next((item for item in items if isinstance(item, SourceFile) and item.name == name), None)
 
 
-def files_under(root: Root, *, wanted: str = "") -> Iterator[Found | Quarantined]:
+def files_under(root: Root, *, wanted: str = "") -> Iterator[SourceFile | Quarantined]:
     """Every plain file of `root`, in no fixed order, and what could not be looked at. An archive is like a folder.
 
     With `wanted`, what can't hold a file of that name is passed over.
@@ -117,7 +117,7 @@ def _entries(
     beside: frozenset[str],
     folders: tuple[str, ...],
     waiting: list[tuple[str, tuple[str, ...]]],
-) -> Iterator[Found | Quarantined]:
+) -> Iterator[SourceFile | Quarantined]:
     """The files among the entries of one folder; its sub-folders go to `waiting`."""
     for entry in entries:
         if ignored(entry.name):
@@ -135,21 +135,21 @@ def _entries(
             yield from _archived(Archive(entry.path, (*outer, shown(entry.name)), (*outer, shown(stem)), root.name))
         elif stat.S_ISREG(about.st_mode):
             parts = (*root.label, *folders)
-            yield Found(entry.path, name, parts, root.name, beside, about.st_size, about.st_mtime_ns)
+            yield SourceFile(entry.path, name, parts, root.name, beside, about.st_size, about.st_mtime_ns)
         elif stat.S_ISLNK(about.st_mode):
             yield Quarantined(name, "a link: links inside a folder are not followed", "refused", Path(entry.path))
         elif os.path.splitext(entry.name)[1].lower() in PICTURE_SUFFIXES:  # noqa: PTH122
             yield Quarantined(name, "not a plain file but a pipe or a device", "refused", Path(entry.path))
 
 
-def _archived(archive: Archive) -> Iterator[Found | Quarantined]:
+def _archived(archive: Archive) -> Iterator[SourceFile | Quarantined]:
     try:
         yield from files_in(archive)
     except OSError as error:
         yield Quarantined(archive.name, no_access(error, "file"), "no access", Path(archive.where))
 
 
-def _dropped_file(root: Root) -> Iterator[Found | Quarantined]:
+def _dropped_file(root: Root) -> Iterator[SourceFile | Quarantined]:
     """A file that was dropped by itself belongs to the class that its folder names. What describes it comes with it."""
     name = "/".join(root.label) or shown(root.path.name)
     try:
@@ -167,10 +167,10 @@ def _dropped_file(root: Root) -> Iterator[Found | Quarantined]:
     home = shown(root.path.parent.name) or root.name
     companions = dict(_companions(root.path))
     beside = frozenset({root.path.name, *(companion.name for companion in companions)})
-    yield Found(str(root.path), name, (), home, beside, about.st_size, about.st_mtime_ns)
+    yield SourceFile(str(root.path), name, (), home, beside, about.st_size, about.st_mtime_ns)
     for companion, about in companions.items():
         other = "/".join((*root.label[:-1], shown(companion.name)))
-        yield Found(str(companion), other, (), home, beside, about.st_size, about.st_mtime_ns)
+        yield SourceFile(str(companion), other, (), home, beside, about.st_size, about.st_mtime_ns)
 
 
 def _companions(path: Path) -> Iterator[tuple[Path, os.stat_result]]:

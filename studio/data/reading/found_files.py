@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, overload
 
 from studio.data.naming import shown
-from studio.data.sources.base import Entry, Found, Member
+from studio.data.sources.base import Entry, Member, SourceFile
 
 _RUN = 4096  # files that are sorted in one go: sorting lets no other thread work
 
 
 class Row(NamedTuple):
-    """What a file has of its own. group: the number of what it shares. file_name, size, mtime_ns: as in Found."""
+    """What a file has of its own. group: the number of what it shares. file_name, size, mtime_ns: as in SourceFile."""
 
     group: int
     file_name: str
@@ -34,15 +34,15 @@ class Group:
     beside: frozenset[str]
     members: Mapping[str, Entry] | None
 
-    def made(self, row: Row) -> Found:
+    def made(self, row: Row) -> SourceFile:
         """One of its files."""
         member = Member(row.file_name, self.members) if self.members is not None else None
         where = self.where if member else self.where + row.file_name
         name = self.name + shown(row.file_name)
-        return Found(where, name, self.folders, self.home, self.beside, row.size, row.mtime_ns, member)
+        return SourceFile(where, name, self.folders, self.home, self.beside, row.size, row.mtime_ns, member)
 
 
-class FoundFiles(Sequence[Found]):
+class FoundFiles(Sequence[SourceFile]):
     """Files in the order in which they were added, and once sorted by name; each is made anew when it is asked for.
 
     Objects by the million would also stop the window whenever Python looks for garbage among them.
@@ -60,10 +60,10 @@ class FoundFiles(Sequence[Found]):
         return len(self._order)
 
     @overload
-    def __getitem__(self, place: int) -> Found: ...
+    def __getitem__(self, place: int) -> SourceFile: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Found]: ...
-    def __getitem__(self, place: int | slice) -> Found | list[Found]:
+    def __getitem__(self, place: slice) -> list[SourceFile]: ...
+    def __getitem__(self, place: int | slice) -> SourceFile | list[SourceFile]:
         if isinstance(place, slice):
             return [self.groups[row.group].made(row) for row in self.rows(place)]
         row = self._row(self._order[place])
@@ -73,7 +73,7 @@ class FoundFiles(Sequence[Found]):
         """The same files as rows; what they share is in `groups`."""
         return [self._row(number) for number in self._order[place]]
 
-    def add(self, file: Found) -> None:
+    def add(self, file: SourceFile) -> None:
         """Put a file at the end."""
         shared = id(file.member.folder if file.member else file.beside)
         number = self._numbers.get(shared)

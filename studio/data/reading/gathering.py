@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.data.options import LARGEST_CANVAS
-from studio.data.reading.read import Reading, Shape
+from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.recognising import Seen
-from studio.data.sources.base import Found, Remark
+from studio.data.sources.base import Remark, SourceFile
 from studio.data.store.scratch import Scratch
 
 _UNSEEN = -1  # instead of a place among the pixels
@@ -23,7 +23,7 @@ _NO_FILE = (1 << 32) - 1  # instead of the number of one
 
 
 class _Texts(NamedTuple):
-    """What most shapes don't have. As in Shape."""
+    """What most shapes don't have. As in DecodedSprite."""
 
     part: str
     folders: tuple[str, ...]
@@ -45,7 +45,7 @@ class _AboutFile(NamedTuple):
 class Gathered:
     """Readings of the files of a list, put in by reader threads in any order and had back in that of the list."""
 
-    def __init__(self, files: Sequence[Found], folder: Path | None) -> None:
+    def __init__(self, files: Sequence[SourceFile], folder: Path | None) -> None:
         self.sizes: Counter[tuple[int, int]] = Counter()  # of what can be seen, by (width, height)
         self.seen: dict[int, tuple[Seen, ...]] = {}  # of pictures that may be sheets, by the number of the file
         self._first_row: dict[int, int] = {}  # of the same files
@@ -109,7 +109,7 @@ class Gathered:
                 shapes = [self._shape(row, pixels) for row in own]
                 yield number, Reading(self._files[number], shapes, left_out, remarks)
 
-    def _put_shape(self, number: int, shape: Shape) -> None:
+    def _put_shape(self, number: int, shape: DecodedSprite) -> None:
         texts = _Texts(shape.part, shape.folders, shape.label, shape.remarks, shape.cut)
         if texts != _NO_TEXTS:
             self._texts[len(self._place)] = texts
@@ -120,14 +120,14 @@ class Gathered:
         self._size.extend(shape.size)
         self._visible.extend(shape.visible)
 
-    def _shape(self, row: int, pixels: NDArray[np.uint8]) -> Shape:
+    def _shape(self, row: int, pixels: NDArray[np.uint8]) -> DecodedSprite:
         size, visible = self._sides(self._size, row), self._sides(self._visible, row)
         part, folders, label, remarks, cut = self._texts.get(row, _NO_TEXTS)
         place, rgba = self._place[row], None
         if place != _UNSEEN:
             width, height = visible if max(size) > LARGEST_CANVAS else size
             rgba = pixels[place : place + 4 * width * height].reshape(height, width, 4)
-        return Shape(part, folders, label, size, visible, rgba, remarks, cut)
+        return DecodedSprite(part, folders, label, size, visible, rgba, remarks, cut)
 
     @staticmethod
     def _sides(pairs: array[int], row: int) -> tuple[int, int]:

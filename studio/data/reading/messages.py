@@ -16,10 +16,10 @@ import numpy as np
 
 from studio.core.events import Rgba
 from studio.data.reading.found_files import Group
-from studio.data.reading.read import Reading, Shape
+from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.recognising import Seen
-from studio.data.sources.base import Entries, Entry, Found, Remark
+from studio.data.sources.base import Entries, Entry, Remark, SourceFile
 
 BUFFER_BYTES = 256 << 10  # of a pipe as well: systems give only so many pages to one user
 _SIZES = struct.Struct("<QQ")  # bytes of the head and of the body
@@ -77,7 +77,7 @@ def _told(remarks: Sequence[Remark]) -> list[tuple[str, str, str]]:
     return [(remark.group, remark.reason, remark.part) for remark in remarks]
 
 
-def unpacked_readings(head: list[Any], body: bytearray, files: Sequence[Found]) -> Iterator[Reading]:
+def unpacked_readings(head: list[Any], body: bytearray, files: Sequence[SourceFile]) -> Iterator[Reading]:
     """What `packed_readings` made, once more of these files."""
     place = 0
     for file, (packed, left_out, remarks, seen) in zip(files, head, strict=True):
@@ -89,7 +89,7 @@ def unpacked_readings(head: list[Any], body: bytearray, files: Sequence[Found]) 
                 rgba = np.frombuffer(body, np.uint8, length, place).reshape(form)
                 place += length
             texts, sizes = (part, tuple(folders), label), (tuple(size), tuple(visible))
-            shapes.append(Shape(*texts, *sizes, rgba, tuple(_remarks(about)), cut))
+            shapes.append(DecodedSprite(*texts, *sizes, rgba, tuple(_remarks(about)), cut))
         candidates = tuple(Seen(Grid(*grid), *rest) for grid, *rest in seen)
         yield Reading(file, shapes, _remarks(left_out), _remarks(remarks), candidates)
 

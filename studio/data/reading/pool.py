@@ -54,7 +54,7 @@ def processes_for(count: int) -> int:
 
 
 class ReaderPool:
-    """Workers for `background.in_crew` that read chunks of a list of files; leaving it ends the processes at once."""
+    """Workers for `run_workers` that read chunks of a list of files; leaving it ends the processes at once."""
 
     def __init__(
         self,

@@ -22,11 +22,11 @@ from studio.data.reading.finding import no_access
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.recognising import Seen, look
 from studio.data.sheets.slicing import may_be_sheet, sliced
-from studio.data.sources.base import Found, Picture, Refused, Remark, Source
+from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Shape:
+class DecodedSprite:
     """A picture that was read.
 
     part, folders, label: as in Picture. size, visible: (width, height) of all of it, and of what is not transparent.
@@ -53,8 +53,8 @@ class Reading:
     picture may have, where it may be a sheet.
     """
 
-    file: Found
-    shapes: list[Shape] = field(default_factory=list)
+    file: SourceFile
+    shapes: list[DecodedSprite] = field(default_factory=list)
     left_out: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     seen: tuple[Seen, ...] = ()
@@ -72,7 +72,7 @@ def kinds_of(sources: Sequence[Source]) -> list[str]:
 
 
 def read_all(
-    files: Sequence[Found], sources: Sequence[Source], options: ImportOptions, grids: Sequence[Grid | None] = ()
+    files: Sequence[SourceFile], sources: Sequence[Source], options: ImportOptions, grids: Sequence[Grid | None] = ()
 ) -> Iterator[Reading]:
     """Read `files` with the first of `sources` that claims each; files that none claims give an empty reading.
 
@@ -84,7 +84,7 @@ def read_all(
         yield Reading(file) if source is None else _read(file, source, options, grid)
 
 
-def _read(file: Found, source: Source, options: ImportOptions, grid: Grid | None) -> Reading:
+def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid | None) -> Reading:
     reading, seen = Reading(file), tuple[Seen, ...]()
     try:
         for item in source.read(file):
@@ -118,21 +118,21 @@ def _in_words(cut: Sequence[Picture], options: ImportOptions) -> str:
     return f"cut into {wording.count(len(cut), 'tile')} of {width} x {height} pixels"
 
 
-def _shape(picture: Picture, shrink: int) -> Shape:
+def _shape(picture: Picture, shrink: int) -> DecodedSprite:
     clear_hidden(picture.rgba)
     rgba = shrunk(picture.rgba, shrink)
     size = (rgba.shape[1], rgba.shape[0])
     box = visible_box(rgba)
     if box is None:
-        return Shape(picture.part, picture.folders, picture.label, size, (0, 0), None, ())
+        return DecodedSprite(picture.part, picture.folders, picture.label, size, (0, 0), None, ())
     left, top, right, bottom = box
     visible = (right - left, bottom - top)
     if max(visible) > LARGEST_CANVAS:
-        return Shape(picture.part, picture.folders, picture.label, size, visible, None, ())
+        return DecodedSprite(picture.part, picture.folders, picture.label, size, visible, None, ())
     if max(size) > LARGEST_CANVAS:
         rgba = rgba[top:bottom, left:right].copy()
     remarks = tuple(_looked_over(rgba, size, picture.part))
-    return Shape(picture.part, picture.folders, picture.label, size, visible, rgba, remarks)
+    return DecodedSprite(picture.part, picture.folders, picture.label, size, visible, rgba, remarks)
 
 
 def _looked_over(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[Remark]:

@@ -20,7 +20,7 @@ from studio.data.reading.finding import find_file, no_access, roots_of
 from studio.data.sheets.cells import Filling
 from studio.data.sheets.grids import Grid, propose_grid
 from studio.data.sheets.slicing import cut_packed, may_be_sheet
-from studio.data.sources.base import Found, Picture, Refused
+from studio.data.sources.base import Picture, Refused, SourceFile
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
     return Sheet(file.name, picture.rgba, Filling.of(picture.rgba), grid or propose_grid(picture.rgba))
 
 
-def _picture(file: Found) -> Picture:
+def _picture(file: SourceFile) -> Picture:
     """The one picture in the file."""
     source = next(source for source in all_sources() if source.claims(file))
     try:

@@ -16,7 +16,7 @@ from studio.data.aseprite.file import TILEMAP, AseFile, Tag, parse
 from studio.data.aseprite.frames import Painter
 from studio.data.images.decoding import read_bytes
 from studio.data.naming import shown
-from studio.data.sources.base import Found, Picture, Refused, Remark, Source
+from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
 
 class AsepriteSource(Source):
@@ -24,10 +24,10 @@ class AsepriteSource(Source):
 
     name = "aseprite"
 
-    def claims(self, file: Found) -> bool:
+    def claims(self, file: SourceFile) -> bool:
         return file.suffix in (".ase", ".aseprite")
 
-    def read(self, file: Found) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
         try:
             ase = parse(read_bytes(file))
             painter = Painter(ase)

@@ -67,7 +67,7 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SourceFile:
     """A plain file under a dropped folder or in an archive, or one that was dropped itself. Not read yet.
 
     `read_bytes` (studio.data.images.decoding) reads it, wherever it is.
@@ -110,7 +110,7 @@ class Found:
         """In lower case, with its dot."""
         return self._split()[1].lower()
 
-    def neighbour(self, name: str) -> Found:
+    def neighbour(self, name: str) -> SourceFile:
         """The file of this name, one of `beside`. Raises OSError, also when there is no such file."""
         if name not in self.beside:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
@@ -176,11 +176,11 @@ class Source(ABC):
     priority: int = 0  # sources with a higher one are asked first
 
     @abstractmethod
-    def claims(self, file: Found) -> bool:
+    def claims(self, file: SourceFile) -> bool:
         """Whether this source reads `file`. Told from the names alone: called for every file, so it opens nothing."""
 
     @abstractmethod
-    def read(self, file: Found) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
         """The pictures in `file`, in its order, with remarks. Nothing at all means that it is not for the studio.
 
         Runs on a reader thread, and in other processes meanwhile: keep no state. Raises Refused for a file that can't

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from studio.data.images.decoding import check_size, read_bytes
 from studio.data.images.png import CUT_OFF
 from studio.data.naming import shown
-from studio.data.sources.base import Found, Picture, Refused, Remark, Source
+from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
 _MOST_PICTURES = 250_000
 _LARGEST_UNPACKED = 256 << 20  # bytes
@@ -34,10 +34,10 @@ class IdxSource(Source):
 
     name = "idx"
 
-    def claims(self, file: Found) -> bool:
+    def claims(self, file: SourceFile) -> bool:
         return _holds_pictures(file) or "idx1-ubyte" in _file_name(file)
 
-    def read(self, file: Found) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
         if not _holds_pictures(file):
             return  # labels: they are read with their pictures
         grey = _numbers(read_bytes(file), 3)
@@ -62,15 +62,15 @@ class IdxSource(Source):
         return path
 
 
-def _file_name(file: Found) -> str:
+def _file_name(file: SourceFile) -> str:
     return file.file_name.lower()
 
 
-def _holds_pictures(file: Found) -> bool:
+def _holds_pictures(file: SourceFile) -> bool:
     return "idx3-ubyte" in _file_name(file)
 
 
-def _labels(file: Found, count: int) -> list[str]:
+def _labels(file: SourceFile, count: int) -> list[str]:
     """The class of each picture; empty when there is no file of labels. Raises Refused when they don't belong to it."""
     stem = _file_name(file).replace("images", "labels").replace("idx3", "idx1").removesuffix(".gz")
     beside = {name.lower(): name for name in file.beside}
@@ -88,7 +88,7 @@ def _labels(file: Found, count: int) -> list[str]:
     return [names[label] for label in labels.tolist()]
 
 
-def _is_fashion(file: Found) -> bool:
+def _is_fashion(file: SourceFile) -> bool:
     """By what was dropped; where that says nothing ('raw'), by the nearest folder that is called after the family."""
     above = [part.lower() for part in reversed(file.path.parts) if "mnist" in part.lower()][:1]
     return any("fashion" in words for words in (f"{file.home}/{file.name}".lower(), *above))

@@ -11,7 +11,7 @@ from PIL import Image
 from studio.data.images.decoding import read_bytes
 from studio.data.images.frames import pictures_in
 from studio.data.images.headers import HEAD_BYTES, sniff
-from studio.data.sources.base import PICTURE_SUFFIXES, Found, Picture, Refused, Remark, Source
+from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Refused, Remark, Source, SourceFile
 
 # Drawings that the studio does not read and that an artist may miss among the sprites.
 _UNREAD = {
@@ -35,10 +35,10 @@ class PictureSource(Source):
     name = "picture"
     priority = -100
 
-    def claims(self, file: Found) -> bool:
+    def claims(self, file: SourceFile) -> bool:
         return True
 
-    def read(self, file: Found) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
         if file.suffix in _UNREAD:
             raise Refused("unsupported", f"{_UNREAD[file.suffix]}, which is not read: save it as PNG")
         if file.suffix not in PICTURE_SUFFIXES and sniff(read_bytes(file, HEAD_BYTES), file.suffix) is None:

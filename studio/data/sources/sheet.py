@@ -16,7 +16,7 @@ from studio.data.images.decoding import LARGEST_SIDE, decode, read_bytes
 from studio.data.images.frames import pictures_in
 from studio.data.naming import shown
 from studio.data.options import MOST_IN_SHEET
-from studio.data.sources.base import PICTURE_SUFFIXES, Found, Picture, Refused, Remark, Source
+from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Refused, Remark, Source, SourceFile
 
 _MOST_OVERLAP = 4  # times that the frames together may cover the picture: more is a bomb
 _MOST_RESTORED = 16 * LARGEST_SIDE**2  # pixels of all frames together once their trimmed borders are back
@@ -28,10 +28,10 @@ class SheetSource(Source):
     name = "sheet"
     priority = 10
 
-    def claims(self, file: Found) -> bool:
+    def claims(self, file: SourceFile) -> bool:
         return file.suffix in PICTURE_SUFFIXES and any(form.descriptions(file) for form in atlas_formats())
 
-    def read(self, file: Found) -> Iterator[Picture | Remark]:
+    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
         regions = next(filter(None, (form.regions(file) for form in atlas_formats())), None)
         if regions is None:
             yield from pictures_in(read_bytes(file), file.suffix)

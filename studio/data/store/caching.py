@@ -18,7 +18,7 @@ from studio.data.arranging import Arranged, Twin
 from studio.data.options import FoundSheet, Quarantined, ReadOptions
 from studio.data.reading.finding import Root
 from studio.data.sheets.grids import Grid
-from studio.data.sources.base import Found
+from studio.data.sources.base import SourceFile
 from studio.data.store import packed
 
 _VERSION = 6  # to be raised when the same files would be imported differently
@@ -31,7 +31,7 @@ _NAME = "import-*.safetensors"
 def entry_for(
     folder: Path,
     roots: Sequence[Root],
-    files: Sequence[Found],
+    files: Sequence[SourceFile],
     problems: Sequence[Quarantined],
     options: ReadOptions,
     sources: Sequence[str],

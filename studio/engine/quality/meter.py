@@ -14,9 +14,9 @@ from studio.core.events import Event, Events, Halted, Progress, QualityMeasured,
 from studio.data.sprites import Sprites
 from studio.engine.batches import at_most
 from studio.engine.generate import GenerateSettings, draw
-from studio.engine.holding import until_written
+from studio.engine.holding import retry_until_writable
 from studio.engine.model import Control
-from studio.engine.pace import Paced, Stopwatch
+from studio.engine.pace import Stopwatch, Throttle
 from studio.engine.quality.copies import look_for_copies
 from studio.engine.quality.evaluate import FEWEST, classes_to_draw
 from studio.engine.quality.features import SpriteFeatures, features_of
@@ -76,7 +76,7 @@ class QualityMeter:
         elif isinstance(event, Progress) and self._is_learning and self._is_hopeless(event):
             self._slices = None
 
-    def wants_checkpoint(self, saving: Paced) -> bool:
+    def wants_checkpoint(self, saving: Throttle) -> bool:
         """Whether to save one now to measure it; else the next that is due will do. A fast disk is not to be worn."""
         if not self._is_waiting or not self._is_affordable():
             return False
@@ -156,7 +156,7 @@ class QualityMeter:
         new = yield from draw(model, labels, GenerateSettings())
         figures = yield from yardstick.judge(new)
         measured = QualityMeasured(model.step, figures, yardstick.against)
-        yield from until_written(self._control, _keep, training, measured)
+        yield from retry_until_writable(self._control, _keep, training, measured)
         training.measuring_step = None
         self._measured_step = model.step
         yield measured

@@ -30,7 +30,7 @@ _AT_ONCE = 512  # sprites
 _DISTANCES = 1 << 21  # at once
 
 
-def find_oddities(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
+def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
     """Compare each sprite with its nearest neighbours: yields Progress, and Examined last.
 
     The features are those that trainings of these sprites are measured by (see features.py); they are learnt first

@@ -15,7 +15,7 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.data.images.decoding import read_bytes
 from studio.data.reading.finding import files_under, roots_of
-from studio.data.sources.base import Found
+from studio.data.sources.base import SourceFile
 from tests.data.making import frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
 
 GOOD = png_of(sprite(0))
@@ -26,8 +26,8 @@ def replaced(path: Path, old: bytes, new: bytes) -> None:
     path.write_bytes(path.read_bytes().replace(old, new))
 
 
-def found_in(path: Path) -> dict[str, Found]:
-    return {file.name: file for file in files_under(roots_of([path])[0]) if isinstance(file, Found)}
+def found_in(path: Path) -> dict[str, SourceFile]:
+    return {file.name: file for file in files_under(roots_of([path])[0]) if isinstance(file, SourceFile)}
 
 
 @pytest.mark.parametrize("wrapped", [False, True])

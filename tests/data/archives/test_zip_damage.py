@@ -21,7 +21,7 @@ from studio.data.importing import ImportOptions, all_sources
 from studio.data.options import QUARANTINE_GROUPS, Quarantined
 from studio.data.reading.finding import files_under, roots_of
 from studio.data.reading.read import read_all
-from studio.data.sources.base import Entry, Found, Refused
+from studio.data.sources.base import Entry, Refused, SourceFile
 from tests.data.making import imported, png_of, reasons, sprite, write, zipped
 
 GOOD = png_of(sprite(0))
@@ -121,7 +121,7 @@ def test_damaged_anywhere(tmp_path: Path) -> None:
             (tmp_path / "set.zip").write_bytes(twin[: rng.integers(len(twin))] if number % 10 == 0 else twin)
             items = list(files_under(roots_of([tmp_path / "set.zip"])[0]))
             left_out = [item for item in items if isinstance(item, Quarantined)]
-            for reading in read_all([item for item in items if isinstance(item, Found)], sources, ImportOptions()):
+            for reading in read_all([item for item in items if isinstance(item, SourceFile)], sources, ImportOptions()):
                 assert all(remark.reason.isprintable() for remark in reading.left_out)
                 assert all(remark.group in QUARANTINE_GROUPS for remark in reading.left_out)
             assert all(item.group in QUARANTINE_GROUPS and item.name.isprintable() for item in left_out)
@@ -130,7 +130,7 @@ def test_damaged_anywhere(tmp_path: Path) -> None:
 def test_an_archive_that_goes_or_changes_on_the_way(tmp_path: Path) -> None:
     archive = zipped(tmp_path / "set.zip", {"a.png": GOOD, "b.png": png_of(sprite(1))})
     *_, file = files_under(roots_of([archive])[0])
-    assert isinstance(file, Found)
+    assert isinstance(file, SourceFile)
     zipped(archive, {"other.txt": b"x" * 1000})
     with pytest.raises(Refused, match=r"damaged|cut off"):
         read_bytes(file)

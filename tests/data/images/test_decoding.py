@@ -15,7 +15,7 @@ from PIL import Image
 
 from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes
 from studio.data.images.headers import sniff
-from studio.data.sources.base import Found, Refused
+from studio.data.sources.base import Refused, SourceFile
 from tests.conftest import posix
 from tests.data.making import MAGIC, Pixels, chunk, png, png_of, sprite
 
@@ -224,5 +224,5 @@ def test_sniff_needs_no_whole_header() -> None:
             sniff(data, suffix)
 
 
-def _found(path: Path) -> Found:
-    return Found(str(path), path.name, (), "", frozenset(), 0, 0)
+def _found(path: Path) -> SourceFile:
+    return SourceFile(str(path), path.name, (), "", frozenset(), 0, 0)

@@ -19,7 +19,7 @@ from studio.data.reading.messages import (
     send_encoded,
     unpacked_readings,
 )
-from studio.data.reading.read import Reading, Shape
+from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.recognising import Seen
 from studio.data.sources.base import Entries, Entry, Remark
@@ -33,8 +33,8 @@ def values_of(one: Any) -> list[Any]:
 def test_no_field_is_lost_on_the_way() -> None:
     remarks = [Remark("mended", "made up", "one"), Remark("soft alpha", "lone \ud800 \udce9")]
     rgba = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
-    shape = Shape("one", ("in", "here"), "third", (3, 2), (2, 1), rgba, tuple(remarks), cut=True)
-    unseen = Shape("", (), "", (900, 800), (700, 600), None, ())
+    shape = DecodedSprite("one", ("in", "here"), "third", (3, 2), (2, 1), rgba, tuple(remarks), cut=True)
+    unseen = DecodedSprite("", (), "", (900, 800), (700, 600), None, ())
     entries = Entries()
     entries.add("one.png", Entry(1, 2, 3, 4, 1 << 40))
     group = Group("/tmp/pack.zip", "pack.zip/in/", ("pack", "in"), "set", frozenset({"one.png"}), entries)

@@ -22,12 +22,12 @@ from studio.data import importing
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.reading import background
 from studio.data.reading import pool as reader_pool
-from studio.data.reading.background import in_crew
+from studio.data.reading.background import run_workers
 from studio.data.reading.finding import files_under, roots_of
 from studio.data.reading.found_files import FoundFiles
 from studio.data.reading.pool import ReaderPool, Worker, processes_for
 from studio.data.reading.read import Reading, all_sources
-from studio.data.sources.base import Found
+from studio.data.sources.base import SourceFile
 from tests.data.making import frame, imported, png_of, sprite, write, write_sheet, zipped
 
 PATIENCE_S = 0.2
@@ -226,13 +226,13 @@ def test_no_process_works_far_ahead_of_whoever_takes_the_results(
     monkeypatch.setattr(reader_pool._Process, "ask", counted)
     files = FoundFiles()
     for file in files_under(roots_of([folder_of(tmp_path / "set", count=120)])[0]):
-        assert isinstance(file, Found)
+        assert isinstance(file, SourceFile)
         files.add(file)
     chunks = [range(start, start + 2) for start in range(0, 120, 2)]
     taken: list[tuple[int, Reading]] = []
     pool = OnlyProcesses(files, all_sources(), ImportOptions())
     with pool:
-        for batch in in_crew(pool.workers(), chunks):
+        for batch in run_workers(pool.workers(), chunks):
             taken += batch
             assert asked <= len(taken) + 2 * (2 + 1 + 1 + 1)  # ahead, that wait, in hand, and taken just now
     assert [number for number, _ in taken] == list(range(120))
@@ -283,7 +283,8 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
     folder_of(tmp_path / "set")
     script = tmp_path / "script.py"
     script.write_text(
-        "import sys\nfrom pathlib import Path\nfrom studio.data import importing\nfrom studio.data.reading import pool\n"
+        "import sys\nfrom pathlib import Path\nfrom studio.data import importing\n"
+        "from studio.data.reading import pool\n"
         f"sys.path.append({str(STUDIO)!r})\n"
         "class OnlyProcesses(pool.ReaderPool):\n"
         "    def workers(self):\n        return super().workers()[1:]\n"

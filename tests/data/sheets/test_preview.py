@@ -14,7 +14,7 @@ from studio.data.reading.finding import files_under, find_file, roots_of
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.preview import Sheet, find_packed, look_at_sheet
 from studio.data.sheets.slicing import cut_packed
-from studio.data.sources.base import Found
+from studio.data.sources.base import SourceFile
 from tests.data.making import frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
 from tests.data.sheets.test_grids import assembled
 
@@ -53,7 +53,7 @@ def test_only_the_way_to_the_file_is_looked_at(tmp_path: Path) -> None:
     write(tmp_path / "ab" / "s.png", sprite(1))
     (root,) = roots_of([tmp_path])
     (file,) = files_under(root, wanted="a/b/s.png")
-    assert isinstance(file, Found) and file.folders == ("a", "b") and file.beside == {"s.png"}
+    assert isinstance(file, SourceFile) and file.folders == ("a", "b") and file.beside == {"s.png"}
 
 
 def test_what_can_not_be_cut_says_why(tmp_path: Path) -> None:

@@ -15,10 +15,10 @@ from studio.data import importing
 from studio.data.doctor.findings import findings_of
 from studio.data.options import ImportOptions, SpritesImported
 from studio.data.reading.gathering import Gathered
-from studio.data.reading.read import Reading, Shape
+from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.recognising import Seen, elect, look
-from studio.data.sources.base import Found
+from studio.data.sources.base import SourceFile
 from tests.data.composing import Composed, Composer, animated, celled, demo_sprites, frames_of, laid, trimmed
 from tests.data.making import Pixels, imported, notes, reasons, sprite, write
 
@@ -163,10 +163,10 @@ class _Unsearched(array):  # type: ignore[type-arg]
 
 
 def test_the_size_of_a_picture_that_may_be_a_sheet_is_known_without_a_search() -> None:
-    files = [Found(f"/{number}.png", f"{number}.png", (), "", frozenset(), 0, 0) for number in range(3)]
+    files = [SourceFile(f"/{number}.png", f"{number}.png", (), "", frozenset(), 0, 0) for number in range(3)]
     gathered, seen = Gathered(files, None), (Seen(Grid(8, 8), 4, 0.0, 0.0),)
     for number, width, several in ((2, 64, seen), (0, 16, ()), (1, 32, seen)):
-        shape = Shape("", (), "", (width, 16), (width, 16), None, ())
+        shape = DecodedSprite("", (), "", (width, 16), (width, 16), None, ())
         gathered.put(number, Reading(files[number], [shape], seen=several))
     gathered._file_of = _Unsearched("I", gathered._file_of)
     assert (gathered.size_of(2), gathered.size_of(1)) == ((64, 16), (32, 16))

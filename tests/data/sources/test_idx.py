@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.sources.base import Found, Picture, Refused, Remark
+from studio.data.sources.base import Picture, Refused, Remark, SourceFile
 from studio.data.sources.idx import IdxSource
 from tests.data.making import Pixels, found, imported, notes, reasons
 
@@ -193,6 +193,6 @@ def test_claims_by_name() -> None:
         "A.IDX3-UBYTE",
         "emnist-train-images-idx3-ubyte",
     ):
-        assert IdxSource().claims(Found(f"/set/{name}", name, (), "set", frozenset(), 0, 0)), name
+        assert IdxSource().claims(SourceFile(f"/set/{name}", name, (), "set", frozenset(), 0, 0)), name
     for where in ("/set/train.png", "/x-idx3-ubyte/notes.txt", "/set/idx3"):
-        assert not IdxSource().claims(Found(where, where, (), "set", frozenset(), 0, 0)), where
+        assert not IdxSource().claims(SourceFile(where, where, (), "set", frozenset(), 0, 0)), where

@@ -19,7 +19,7 @@ from studio.core.events import Notice, Progress
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.reading.finding import files_under, roots_of
 from studio.data.reading.found_files import FoundFiles
-from studio.data.sources.base import Found
+from studio.data.sources.base import SourceFile
 from studio.data.store import scratch
 from studio.data.store.scratch import Scratch
 from tests.data.making import events_of, frame, imported, png_of, sprite, write, write_sheet, zipped
@@ -192,7 +192,7 @@ def test_found_files_are_as_they_were_put_in(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr("studio.data.reading.found_files._RUN", 4)
     odd = os.fsdecode(b"caf\xe9 \x01.png")
     (folder / odd).write_bytes(b"")
-    listed = [item for item in files_under(roots_of([folder])[0]) if isinstance(item, Found)]
+    listed = [item for item in files_under(roots_of([folder])[0]) if isinstance(item, SourceFile)]
     files = FoundFiles()
     for file in listed:
         files.add(file)
@@ -209,6 +209,6 @@ def test_dropped_files_keep_their_names(folder: Path) -> None:
     listed = [item for path in dropped for root in roots_of([path]) for item in files_under(root)]
     files = FoundFiles()
     for file in listed:
-        assert isinstance(file, Found)
+        assert isinstance(file, SourceFile)
         files.add(file)
     assert list(files) == listed

@@ -13,7 +13,7 @@ from studio.core.generators import returned
 from studio.data.doctor.findings import Examined
 from studio.data.sprites import Sprites
 from studio.engine.quality import outliers
-from studio.engine.quality.outliers import find_oddities, nearest_of
+from studio.engine.quality.outliers import find_outliers, nearest_of
 from tests.engine.tools import CPU
 
 PLACE = "place"
@@ -39,7 +39,7 @@ def found_among(sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> dict[str, 
         return PlacesAsFeatures()
 
     monkeypatch.setattr(outliers, "features_of", features_of)
-    *_, examined = find_oddities(sprites, TrainingConfig(), CPU)
+    *_, examined = find_outliers(sprites, TrainingConfig(), CPU)
     assert isinstance(examined, Examined) and examined.sprites is sprites
     return {item.name: item.group for item in examined.items}
 

@@ -44,10 +44,10 @@ class ModelChoice(QWidget):
         self.models.activated.connect(self._user_chose)
         self.models.currentIndexChanged.connect(self._model_chosen)
         self.checkpoints.currentIndexChanged.connect(self._checkpoint_chosen)
-        session.library.listed.connect(self.refresh)
-        session.workshop.ready.connect(self.refresh)
+        session.runs.listed.connect(self.refresh)
+        session.catalog.ready.connect(self.refresh)
         session.training.state_changed.connect(self.refresh)
-        session.models.checkpoints_listed.connect(self._show_checkpoints)
+        session.inference.checkpoints_listed.connect(self._show_checkpoints)
         self.refresh()
 
     def source(self) -> SavedModel | Control | None:
@@ -63,18 +63,18 @@ class ModelChoice(QWidget):
         chosen = self.models.currentData()
         if chosen == _LIVE:
             return self._session.training.record
-        return next((run.record for run in self._session.library.runs if str(run.path) == chosen), None)
+        return next((run.record for run in self._session.runs.runs if str(run.path) == chosen), None)
 
     def device(self) -> Device | None:
         """Where the chosen model is, or is to be."""
         if self.models.currentData() == _LIVE:
             return self._session.training.device
-        return self._session.workshop.device(self._session.workshop.fastest)
+        return self._session.catalog.device(self._session.catalog.fastest)
 
     def makes(self) -> str:
         """'sprites', 'labels', 'numbers', or an empty text when there is no model."""
         record = self.record()
-        recipe = self._session.workshop.recipes.get(record.recipe) if record else None
+        recipe = self._session.catalog.recipes.get(record.recipe) if record else None
         return recipe.makes if recipe else ""
 
     def choose(self, path: Path) -> None:
@@ -96,7 +96,7 @@ class ModelChoice(QWidget):
         self.models.clear()
         if live:
             self.models.addItem(f"{training.title} (live)", _LIVE)
-        for run in self._session.library.runs:
+        for run in self._session.runs.runs:
             if self._has_model(run):
                 self.models.addItem(run.path.name, str(run.path))
         self.models.setCurrentIndex(max(0, self.models.findData(self._wanted)))
@@ -107,7 +107,7 @@ class ModelChoice(QWidget):
             self.changed.emit()
 
     def _has_model(self, run: RunSummary) -> bool:
-        recipes = self._session.workshop.recipes
+        recipes = self._session.catalog.recipes
         return bool(run.record and run.record.recipe in recipes and run.progress and run.progress.step)
 
     @Slot()
@@ -120,7 +120,7 @@ class ModelChoice(QWidget):
         self.checkpoints.clear()
         self._checkpoint_box.setVisible(bool(chosen) and chosen != _LIVE)
         if chosen and chosen != _LIVE:
-            self._session.models.list_checkpoints(Path(chosen))
+            self._session.inference.list_checkpoints(Path(chosen))
         self.changed.emit()
 
     @Slot(object)

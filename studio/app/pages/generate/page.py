@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.background.job_events import SpritesColoured
-from studio.app.background.jobs import Picked
+from studio.app.background.jobs import SpriteSelection
 from studio.app.pages.base import Page
 from studio.app.pages.generate.model_choice import ModelChoice
 from studio.app.pages.generate.predict import PredictPanel
@@ -64,19 +64,19 @@ class GeneratePage(Page):
         name = f"{self.results.name()}.png"
         path = dialogs.for_new_file(self, self.session.settings, "Save a sheet", name, "PNG picture (*.png)")
         if path is not None:
-            self.session.models.save_sheet(path, picked, max(1, math.isqrt(len(picked.sprites))))
+            self.session.inference.save_sheet(path, picked, max(1, math.isqrt(len(picked.sprites))))
         return True
 
     def _connect(self) -> None:
-        models = self.session.models
+        models = self.session.inference
         self.generate.clicked.connect(self._generate)
         self.cancel.clicked.connect(models.cancel)
         self.results.save_files.clicked.connect(self._save_files)
         self.results.save_sheet.clicked.connect(self.save_samples)
         self.choice.changed.connect(self._refresh)
         self.request.colours.changed.connect(self._recolour)
-        self.session.workshop.ready.connect(self._refresh)
-        self.session.workshop.devices_found.connect(self._refresh)
+        self.session.catalog.ready.connect(self._refresh)
+        self.session.catalog.devices_found.connect(self._refresh)
         models.busy_changed.connect(self._refresh_busy)
         models.progressed.connect(self._show_progress)
         models.generated.connect(self._show_results)
@@ -126,7 +126,7 @@ class GeneratePage(Page):
 
     @Slot()
     def _refresh_busy(self) -> None:
-        busy, problem = self.session.models.is_busy(), self._problem()
+        busy, problem = self.session.inference.is_busy(), self._problem()
         predicts = self.choice.makes() in ("labels", "numbers")
         shown, hidden = (self.cancel, self.generate) if busy else (self.generate, self.cancel)
         shown.setVisible(busy or not predicts)
@@ -153,18 +153,18 @@ class GeneratePage(Page):
         source, device, record = self.choice.source(), self.choice.device(), self.choice.record()
         if not self._problem() and source is not None and device is not None and record is not None:
             self._class_names = record.class_names
-            self.session.models.generate(source, device, self.request.next_settings(), self.request.colours.choice())
+            self.session.inference.generate(source, device, self.request.next_settings(), self.request.colours.choice())
 
     @Slot()
     def _recolour(self) -> None:
-        self.session.models.recolour(self.request.colours.choice())
+        self.session.inference.recolour(self.request.colours.choice())
 
     @Slot()
     def _save_files(self) -> None:
         picked = self.results.to_save()
         folder = dialogs.for_folder(self, self.session.settings, "Save one PNG file for each sprite")
         if folder is not None and picked is not None:
-            self.session.models.save_files(folder, picked)
+            self.session.inference.save_files(folder, picked)
 
 
 _FILES = "Save each sprite, or each selected one, as a PNG file."
@@ -215,7 +215,7 @@ class Results(QWidget):
         self._stack.setCurrentIndex(1)
         self._refresh()
 
-    def to_save(self) -> Picked | None:
+    def to_save(self) -> SpriteSelection | None:
         """The selected sprites, or all; None when there are none."""
         if self._made is None:
             return None
@@ -224,7 +224,7 @@ class Results(QWidget):
         about = {"Model": self._made.model, "Seed": str(self._made.seed)}
         if self._made.palette:
             about["Palette"] = self._made.palette
-        return Picked(self._made.sprites[chosen], [names[index] for index in chosen], about)
+        return SpriteSelection(self._made.sprites[chosen], [names[index] for index in chosen], about)
 
     def name(self) -> str:
         """What to call a file of these sprites."""

@@ -52,14 +52,14 @@ class PredictPanel(QWidget):
         self.setLayout(factory.column(head, self._stack, spacing=2 * factory.GRID))
         self.browse.clicked.connect(self._choose_files)
         self.open_sprites.clicked.connect(self._take_open_sprites)
-        session.models.predicted.connect(self._show_answer)
+        session.inference.predicted.connect(self._show_answer)
         session.importing.imported.connect(self._refresh)
-        session.models.busy_changed.connect(self._refresh)
+        session.inference.busy_changed.connect(self._refresh)
         self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
-        waits = _WAITS if self._session.models.is_busy() else ""
+        waits = _WAITS if self._session.inference.is_busy() else ""
         factory.enable(self.browse, waits, _BROWSE)
         none = "" if self._session.importing.sprites else "No sprites are open."
         factory.enable(self.open_sprites, waits or none, _OPEN)
@@ -75,7 +75,7 @@ class PredictPanel(QWidget):
     def _ask(self, paths: Sequence[Path], options: ImportOptions) -> None:
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()
         if paths and source is not None and device is not None and record is not None:
-            self._session.models.predict(source, device, paths, options.replace(size=record.size))
+            self._session.inference.predict(source, device, paths, options.replace(size=record.size))
 
     @Slot(object, object)
     def _show_answer(self, sprites: Sprites, answer: Classified | NumbersPredicted) -> None:
@@ -88,7 +88,7 @@ class PredictPanel(QWidget):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Files are welcome, unless an answer is awaited."""
-        if not self._session.models.is_busy() and any(url.isLocalFile() for url in event.mimeData().urls()):
+        if not self._session.inference.is_busy() and any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:

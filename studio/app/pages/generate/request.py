@@ -49,7 +49,7 @@ class RequestPanel(QWidget):
                 self.colours,
             )
         )
-        session.workshop.ready.connect(self._make_form)
+        session.catalog.ready.connect(self._make_form)
 
     def show_classes(self, names: tuple[str, ...]) -> None:
         """Offer these classes; the choice stays if it can."""
@@ -81,14 +81,14 @@ class RequestPanel(QWidget):
 
     def _settings(self) -> GenerateSettings:
         assert self._form is not None
-        assert self._session.workshop.settings_type is not None
+        assert self._session.catalog.settings_type is not None
         settings = self._form.config()
-        assert isinstance(settings, self._session.workshop.settings_type)
+        assert isinstance(settings, self._session.catalog.settings_type)
         return settings.replace(true_pixels=self.colours.choice().true_pixels)
 
     @Slot()
     def _make_form(self) -> None:
-        kind = self._session.workshop.settings_type
+        kind = self._session.catalog.settings_type
         assert kind is not None
         try:
             settings = kind.from_json(self._session.settings.values("generate"))

@@ -53,8 +53,8 @@ class RunActions(QWidget):
         self.folder.clicked.connect(self._open_folder)
         self.trash.clicked.connect(self._trash)
         session.training.state_changed.connect(self._refresh)
-        session.workshop.devices_found.connect(self._refresh)
-        session.workshop.ready.connect(self._refresh)
+        session.catalog.devices_found.connect(self._refresh)
+        session.catalog.ready.connect(self._refresh)
         self._refresh()
 
     def set_runs(self, runs: Sequence[RunSummary]) -> None:
@@ -65,7 +65,7 @@ class RunActions(QWidget):
     @Slot()
     def export_model(self) -> bool:
         """Export the best model of the chosen run. False when that can't be."""
-        device = self._session.workshop.device(self._session.workshop.fastest)
+        device = self._session.catalog.device(self._session.catalog.fastest)
         if self._why_no_export() or device is None:
             return False
         path = self._runs[0].path
@@ -88,7 +88,7 @@ class RunActions(QWidget):
             return "Choose one run in the table."
         if self._runs[0].record is None:
             return "This run is damaged."
-        return "" if self._session.workshop.devices else "Devices are still being looked for."
+        return "" if self._session.catalog.devices else "Devices are still being looked for."
 
     def _why_no_model(self) -> str:
         run = self._runs[0] if len(self._runs) == 1 else None
@@ -97,7 +97,7 @@ class RunActions(QWidget):
         return self._why_no_run()
 
     def _why_no_export(self) -> str:
-        return self._why_no_model() or ("" if self._session.workshop.exports else "The engine is still starting.")
+        return self._why_no_model() or ("" if self._session.catalog.exports else "The engine is still starting.")
 
     def _why_not_resumed(self) -> str:
         if len(self._runs) == 1 and self._runs[0].standing == "finished":
@@ -124,4 +124,4 @@ class RunActions(QWidget):
     @Slot()
     def _trash(self) -> None:
         for run in self._runs:
-            self._session.library.trash_run(run.path)
+            self._session.runs.trash_run(run.path)

@@ -52,8 +52,8 @@ class Comparison(QWidget):
         self._calm.setSingleShot(True)
         self._calm.setInterval(_CALM_MS)
         self._calm.timeout.connect(self._ask)
-        session.library.read.connect(self._take)
-        session.workshop.plots_ready.connect(self._make_plot)
+        session.runs.read.connect(self._take)
+        session.catalog.plots_ready.connect(self._make_plot)
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         """Show these runs, the first one's samples too; those that have changed are read anew."""
@@ -70,7 +70,7 @@ class Comparison(QWidget):
         missing = [run.path for run in self._runs if self._has_changed(run)]
         self._asked = {run.path: run for run in self._runs}
         if missing:
-            self._session.library.read_runs(missing)
+            self._session.runs.read_runs(missing)
         if paths != self._drawn:  # else what is on show stays until there is something newer
             self._draw()
 
@@ -87,7 +87,7 @@ class Comparison(QWidget):
     @Slot()
     def _make_plot(self) -> None:
         """Make the plot when it is first seen: it takes 70 ms, which the start does not need to pay."""
-        if self.plot is not None or not self.isVisible() or not self._session.workshop.plots_are_ready:
+        if self.plot is not None or not self.isVisible() or not self._session.catalog.plots_are_ready:
             return
         from studio.app.widgets.plot.curves_plot import CurvesPlot
 

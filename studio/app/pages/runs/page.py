@@ -45,7 +45,7 @@ class RunsPage(Page):
 
     def arrive(self) -> None:
         """Look at the runs' folders again: the command line may have trained."""
-        self.session.library.list_runs()
+        self.session.runs.list_runs()
 
     def keep(self) -> None:
         """Remember the splitters."""
@@ -109,15 +109,15 @@ class RunsPage(Page):
         self.actions_row.resumed.connect(self._go_to_training)
         self.actions_row.use_wanted.connect(self.model_wanted)
         self.comparison.save_wanted.connect(self._save_plot)
-        self.session.library.listed.connect(self._show_runs)
-        self.session.library.trashed.connect(self._say_trashed)
-        self.session.workshop.ready.connect(self._show_runs)
+        self.session.runs.listed.connect(self._show_runs)
+        self.session.runs.trashed.connect(self._say_trashed)
+        self.session.catalog.ready.connect(self._show_runs)
 
     @Slot()
     def _show_runs(self) -> None:
         chosen, current = {run.path for run in self.selected()}, self._path_at(self.table.currentIndex())
-        self._rows.show_runs(self.session.library.runs, self.session.workshop.recipes)
-        self._stack.setCurrentIndex(1 if self.session.library.runs else 0)
+        self._rows.show_runs(self.session.runs.runs, self.session.catalog.recipes)
+        self._stack.setCurrentIndex(1 if self.session.runs.runs else 0)
         self._choose(chosen, current)
         if not chosen and self._sorted.rowCount():
             self.table.selectRow(0)
@@ -151,7 +151,7 @@ class RunsPage(Page):
     @Slot(object)
     def _say_trashed(self, path: Path) -> None:
         notice = Notice("info", f"'{path.name}' is in the trash.", "The system's trash gives it back if you miss it.")
-        self.session.dispatcher.noticed.emit(notice)
+        self.session.job_queue.noticed.emit(notice)
 
     @Slot()
     def _save_plot(self) -> None:

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from studio.app.background.job_queue import Dispatcher
+from studio.app.background.job_queue import JobQueue
 from studio.app.pages.sprites.cut_form import CutForm
 from studio.app.pages.sprites.cut_words import (
     CUT_TITLE,
@@ -38,10 +38,10 @@ class CutView(QWidget):
 
     closed = Signal()
 
-    def __init__(self, importing: Importing, dispatcher: Dispatcher) -> None:
+    def __init__(self, importing: Importing, job_queue: JobQueue) -> None:
         super().__init__()
         self._importing = importing
-        self._reader = SheetReader(dispatcher, self)
+        self._reader = SheetReader(job_queue, self)
         self._sheets = Sheets((), (), ImportOptions())
         self._at = 0
         self._fresh = False  # no sheet has been shown since it was opened

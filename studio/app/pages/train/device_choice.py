@@ -39,20 +39,20 @@ class DeviceChoice(QWidget):
         self.setLayout(factory.column(self.picker))
         self.picker.selected_changed.connect(self._chosen)
         self.picker.measure_requested.connect(self.measure_wanted)
-        self.picker.cancel_requested.connect(session.workshop.cancel_measuring)
-        session.workshop.devices_found.connect(self._show_devices)
-        session.workshop.measured.connect(self._show_measurement)
-        session.workshop.measuring_changed.connect(self._show_measuring)
+        self.picker.cancel_requested.connect(session.catalog.cancel_measuring)
+        session.catalog.devices_found.connect(self._show_devices)
+        session.catalog.measured.connect(self._show_measurement)
+        session.catalog.measuring_changed.connect(self._show_measuring)
 
     def device(self) -> Device | None:
         """The chosen device."""
-        return self._session.workshop.device(self.picker.selected())
+        return self._session.catalog.device(self.picker.selected())
 
     def problem(self) -> str:
         """Why there is no device; empty when there is one."""
         if self.device() is not None:
             return ""
-        return "Choose a device." if self._session.workshop.devices else "Devices are still being looked for."
+        return "Choose a device." if self._session.catalog.devices else "Devices are still being looked for."
 
     def speed(self, precision: str) -> float:
         """Sprites per second that were measured on the chosen device; 0 when they were not."""
@@ -64,7 +64,7 @@ class DeviceChoice(QWidget):
         """Measure all devices with these settings."""
         self._forget()
         self._measured_with = _what_costs_time(recipe, config)
-        self._session.workshop.measure(recipe, config, sprites)
+        self._session.catalog.measure(recipe, config, sprites)
 
     def settings_changed(self, recipe: Recipe, config: TrainingConfig) -> None:
         """Forget measurements that these settings make wrong."""
@@ -75,7 +75,7 @@ class DeviceChoice(QWidget):
         """Remember the device, if it is not the one that would be chosen anyway."""
         chosen = self.picker.selected()
         if chosen:
-            self._session.settings.keep_text("device", chosen if chosen != self._session.workshop.fastest else "")
+            self._session.settings.keep_text("device", chosen if chosen != self._session.catalog.fastest else "")
 
     def _forget(self) -> None:
         self._speeds.clear()
@@ -83,10 +83,10 @@ class DeviceChoice(QWidget):
 
     @Slot()
     def _show_devices(self) -> None:
-        workshop = self._session.workshop
-        self.picker.set_devices(workshop.devices)
+        catalog = self._session.catalog
+        self.picker.set_devices(catalog.devices)
         kept = self._session.settings.text("device")
-        self.picker.select(kept if workshop.device(kept) else workshop.fastest)
+        self.picker.select(kept if catalog.device(kept) else catalog.fastest)
         self.changed.emit()
 
     @Slot(str)
@@ -95,9 +95,9 @@ class DeviceChoice(QWidget):
 
     @Slot()
     def _show_measuring(self) -> None:
-        workshop = self._session.workshop
-        self.picker.set_measuring(workshop.is_measuring(), workshop.progress)
-        if not workshop.is_measuring() and self._speeds and not self._session.training.is_busy():
+        catalog = self._session.catalog
+        self.picker.set_measuring(catalog.is_measuring(), catalog.progress)
+        if not catalog.is_measuring() and self._speeds and not self._session.training.is_busy():
             fastest = max(self._speeds, key=lambda entry: self._speeds[entry])
             self.picker.select(fastest[0])
 

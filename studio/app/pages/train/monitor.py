@@ -65,7 +65,7 @@ class Monitor(QWidget):
             Validated: self._add_validation,
             QualityMeasured: self._add_quality,
         }
-        session.training.said.connect(self._hear)
+        session.training.event_received.connect(self._hear)
         session.training.state_changed.connect(self._note_state)
 
     def _lay_out(self) -> None:

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs, theme
-from studio.app.background.jobs import Picked, SavedModel
+from studio.app.background.jobs import SavedModel, SpriteSelection
 from studio.app.pages import run_words
 from studio.app.pages.base import Page
 from studio.app.pages.export_dialog import ExportDialog
@@ -49,8 +49,8 @@ class TrainPage(Page):
         self.export.clicked.connect(self.export_model)
         session.importing.imported.connect(self._refresh)
         session.training.state_changed.connect(self._refresh)
-        session.training.said.connect(self._hear)
-        session.workshop.plots_ready.connect(self._make_plot)
+        session.training.event_received.connect(self._hear)
+        session.catalog.plots_ready.connect(self._make_plot)
         self._refresh()
 
     @Slot()
@@ -81,7 +81,7 @@ class TrainPage(Page):
         if path is not None:
             names = [f"sample {number:02d}" for number in range(1, len(sprites) + 1)]
             about = {"Model": f"{self.session.training.title}, step {strip.shown_step():,}"}
-            self.session.models.save_sheet(path, Picked(sprites, names, about), _SHEET_COLUMNS)
+            self.session.inference.save_sheet(path, SpriteSelection(sprites, names, about), _SHEET_COLUMNS)
         return True
 
     @Slot()

@@ -13,7 +13,7 @@ from studio.core import wording
 from studio.core.config import TrainingConfig
 
 if TYPE_CHECKING:
-    from studio.recipes.base import Means, Preset, Recipe
+    from studio.recipes.base import Preset, Recipe, TrainingBudget
 
 
 class Presets(QWidget):
@@ -35,7 +35,7 @@ class Presets(QWidget):
         self.setLayout(factory.column(self._row, self._help))
         self._group.idClicked.connect(self._choose)
 
-    def show_recipe(self, recipe: Recipe, means: Means) -> None:
+    def show_recipe(self, recipe: Recipe, means: TrainingBudget) -> None:
         """Offer the presets of this recipe, as they suit these means."""
         presets = recipe.presets(means)
         configs = [recipe.Config().replace(**preset.changes) for preset in presets]

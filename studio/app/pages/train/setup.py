@@ -23,7 +23,7 @@ from studio.core.events import Event
 if TYPE_CHECKING:
     from studio.data.sprites import Sprites
     from studio.engine.devices import Device
-    from studio.recipes.base import Means, Recipe
+    from studio.recipes.base import Recipe, TrainingBudget
 
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ class SetupPanel(QWidget):
         self.setEnabled(False)
 
     def _connect(self) -> None:
-        self._session.workshop.ready.connect(self._show_recipes)
+        self._session.catalog.ready.connect(self._show_recipes)
         self.recipes.currentIndexChanged.connect(self._show_recipe)
         self.presets.chosen.connect(self._take_preset)
         self._forms.changed.connect(self._settings_changed)
@@ -73,11 +73,11 @@ class SetupPanel(QWidget):
         self._session.importing.imported.connect(self._offer_presets)
         self._session.importing.imported.connect(self._show_estimate)
         self._session.training.state_changed.connect(self._offer_presets)
-        self._session.training.said.connect(self._follow_training)
+        self._session.training.event_received.connect(self._follow_training)
 
     def recipe(self) -> Recipe | None:
         """The chosen recipe."""
-        return self._session.workshop.recipes.get(self.recipes.currentData() or "")
+        return self._session.catalog.recipes.get(self.recipes.currentData() or "")
 
     def config(self) -> TrainingConfig:
         """The settings on show. Raises UsageError."""
@@ -109,7 +109,7 @@ class SetupPanel(QWidget):
     def _show_recipes(self) -> None:
         wanted = self._session.settings.text("recipe")
         self.recipes.blockSignals(True)
-        recipes = self._session.workshop.recipes.values()
+        recipes = self._session.catalog.recipes.values()
         for recipe in sorted(recipes, key=lambda recipe: recipe.makes != "sprites"):  # those that draw come first
             self.recipes.addItem(recipe.title, recipe.name)
         self.recipes.setCurrentIndex(max(0, self.recipes.findData(wanted)))
@@ -157,9 +157,9 @@ class SetupPanel(QWidget):
     @Slot(object)
     def _follow_training(self, event: Event) -> None:
         """Show what a run is trained with; a resumed one brings settings of its own."""
-        if isinstance(event, RunDescribed) and event.record.recipe in self._session.workshop.recipes:
+        if isinstance(event, RunDescribed) and event.record.recipe in self._session.catalog.recipes:
             self.recipes.setCurrentIndex(self.recipes.findData(event.record.recipe))
-            kind = self._session.workshop.recipes[event.record.recipe].Config
+            kind = self._session.catalog.recipes[event.record.recipe].Config
             self._take_preset(kind.from_json(event.record.config))
 
     @Slot()
@@ -187,7 +187,7 @@ class SetupPanel(QWidget):
         self._estimate.setText(f"About {length} here: {wording.number(seen)} sprites, each of yours {each}.")
 
 
-def _means(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> Means:
+def _means(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
     from studio.engine.measure import means_of  # torch is there: the recipe came with it
 
     return means_of(recipe, sprites, device)
