@@ -115,7 +115,7 @@ def arrange(
     """Returns Arranged, with what could not even be looked at (`problems`) in its quarantine.
 
     sheets: what was recognised, by the number of the file, whether it was cut or not.
-    Yields the number of the file that it is at, after each shape. Very many sprites go to a scratch file in `folder`.
+    Yields the number of the file that it is at, after each sprite. Very many sprites go to a scratch file in `folder`.
     Raises BadInputError, and OSError when there is no room.
     """
     proposed = propose_size(gathered.sizes)
@@ -126,11 +126,11 @@ def arrange(
     _check_room(room, size, scratch.usable(folder))
     table = _Table(options, size, labelling, folder)
     found = []
-    for number, reading in gathered.in_order():
+    for number, file, reading in gathered.in_order():
         sheet = sheets.get(number)
         if sheet is not None:
-            found.append(FoundSheet(reading.file.name, sheet.grid, sheet.sprites))
-        for _ in _added(table, reading, sheet):
+            found.append(FoundSheet(file.name, sheet.grid, sheet.sprites))
+        for _ in _added(table, file, reading, sheet):
             yield number
     gathered.close()
     quarantine = sorted([*problems, *table.quarantine], key=lambda item: item.name)
@@ -150,62 +150,64 @@ def _check_room(count: int, size: int, folder: Path) -> None:
         raise BadInputError(f"{title} on the drive, which has {free} left.", hint)
 
 
-def _fits(shape: DecodedSprite, size: int, options: ImportOptions) -> bool:
-    if shape.rgba is None:
+def _fits(sprite: DecodedSprite, size: int, options: ImportOptions) -> bool:
+    if sprite.rgba is None:
         return False
-    return shape.size == (size, size) if options.other_sizes == "leave out" else max(shape.visible) <= size
+    return sprite.size == (size, size) if options.other_sizes == "leave out" else max(sprite.visible) <= size
 
 
-def _added(table: _Table, reading: Reading, sheet: Seen | None) -> Iterator[None]:
+def _added(table: _Table, file: SourceFile, reading: Reading, sheet: Seen | None) -> Iterator[None]:
     """Put one shape of a file after the other on the canvas or in quarantine, and its remarks if any was kept."""
-    table.quarantine += [_quarantined(reading.file, remark) for remark in reading.left_out]
+    table.quarantine += [_quarantined(file, remark) for remark in reading.left_out]
     before = len(table.names)
-    for shape in reading.shapes:
-        if _place(table, reading.file, shape, sheet):
+    for sprite in reading.sprites:
+        if _place(table, file, sprite, sheet):
             table.first_of_file.append(before)
-            table.is_of_sheet.append(shape.cut or bool(shape.folders))  # that of a sheet that a file describes
-            table.notes += [_quarantined(reading.file, remark) for remark in shape.remarks]
-            if sheet is not None and not shape.cut:
-                table.notes.append(_quarantined(reading.file, Remark(_SHEET, _seen_in(shape, sheet))))
+            table.is_of_sheet.append(sprite.cut or bool(sprite.folders))  # that of a sheet that a file describes
+            table.notes += [_quarantined(file, remark) for remark in sprite.remarks]
+            if sheet is not None and not sprite.cut:
+                table.notes.append(_quarantined(file, Remark(_SHEET, _seen_in(sprite, sheet))))
         yield
     kept = len(table.names) > before
     remarks = [remark for remark in reading.remarks if kept or remark.group == "cut sheet"]
-    table.notes += [_quarantined(reading.file, remark) for remark in remarks]
+    table.notes += [_quarantined(file, remark) for remark in remarks]
 
 
-def _place(table: _Table, file: SourceFile, shape: DecodedSprite, sheet: Seen | None) -> bool:
-    """Put a shape at the end of the table, or in quarantine where it can't be. Whether it is kept."""
-    row = table.labelling.row_of(file, shape.part)
-    if not _fits(shape, table.size, table.options):
-        table.quarantine.append(_quarantined(file, _misfit(shape, sheet, table.size, table.options)))
+def _place(table: _Table, file: SourceFile, sprite: DecodedSprite, sheet: Seen | None) -> bool:
+    """Put a sprite at the end of the table, or in quarantine where it can't be. Whether it is kept."""
+    row = table.labelling.row_of(file, sprite.part)
+    if not _fits(sprite, table.size, table.options):
+        table.quarantine.append(_quarantined(file, _misfit(sprite, sheet, table.size, table.options)))
         return False
-    assert shape.rgba is not None
+    assert sprite.rgba is not None
     place = len(table.names)
     canvas = np.zeros((table.size, table.size, 4), np.uint8)
-    _fit(shape.rgba, canvas)
-    class_name = shape.label or table.labelling.class_of(row) or _folder_class(file, shape, table.options.class_levels)
+    _fit(sprite.rgba, canvas)
+    class_name = (
+        sprite.label or table.labelling.class_of(row) or _folder_class(file, sprite, table.options.class_levels)
+    )
     first = table.places.setdefault(hashlib.blake2b(canvas.data, digest_size=16).digest(), place)
     if first != place:
         classes = (table.class_names[table.class_of[first]], class_name)
         differ = table.labelling.differ(table.rows[first], row)
         reason = same_as(table.names[first], classes, numbers_differ=differ)
-        item = _quarantined(file, Remark("duplicate", reason, shape.part))
+        item = _quarantined(file, Remark("duplicate", reason, sprite.part))
         numbers = table.labelling.targets_of(np.array([row]))[0].tolist()
         table.quarantine.append(item)
         table.twins.append(Twin(item, first, class_name, tuple(numbers)))
         return False
     table.pixels.add(canvas)
-    table.names.append(_name(file, shape.part))
+    table.names.append(_name(file, sprite.part))
     table.class_of.append(table.class_number(class_name))
     table.rows.append(row)
     return True
 
 
-def _folder_class(file: SourceFile, shape: DecodedSprite, levels: int) -> str:
+def _folder_class(file: SourceFile, sprite: DecodedSprite, levels: int) -> str:
     """The class by folders. That a sheet which is cut, or its row, makes one was asked for, however deep it lies."""
-    if shape.cut:
-        return "/".join((*file.folders[:levels], *shape.folders))
-    return "/".join((*file.folders, *shape.folders)[:levels]) or file.home
+    if sprite.cut:
+        return "/".join((*file.folders[:levels], *sprite.folders))
+    return "/".join((*file.folders, *sprite.folders)[:levels]) or file.home
 
 
 def same_as(name: str, classes: tuple[str, str], *, numbers_differ: bool) -> str:
@@ -230,25 +232,25 @@ def _fit(rgba: Rgba, canvas: Rgba) -> None:
     fit_into(rgba, canvas)
 
 
-def _seen_in(shape: DecodedSprite, sheet: Seen) -> str:
+def _seen_in(sprite: DecodedSprite, sheet: Seen) -> str:
     """'256 x 16 pixels, looks like 21 sprites of 12 x 16'."""
-    (width, height), grid = shape.size, sheet.grid
+    (width, height), grid = sprite.size, sheet.grid
     sprites = wording.count(sheet.sprites, "sprite")
     return f"{width:,} x {height:,} pixels, looks like {sprites} of {grid.tile_width} x {grid.tile_height}"
 
 
-def _misfit(shape: DecodedSprite, sheet: Seen | None, size: int, options: ImportOptions) -> Remark:
-    width, height = shape.size
-    if shape.visible == (0, 0):
-        return Remark("empty", "nothing to see: every pixel is fully transparent", shape.part)
+def _misfit(sprite: DecodedSprite, sheet: Seen | None, size: int, options: ImportOptions) -> Remark:
+    width, height = sprite.size
+    if sprite.visible == (0, 0):
+        return Remark("empty", "nothing to see: every pixel is fully transparent", sprite.part)
     too_large = max(width, height) > LARGE_PICTURE and looks_like_sheet(width, height, size)
-    if not shape.part and (sheet is not None or too_large):
+    if not sprite.part and (sheet is not None or too_large):
         perhaps = f"{width:,} x {height:,} pixels, perhaps a sheet of many sprites"
-        reason = perhaps if sheet is None else _seen_in(shape, sheet)
+        reason = perhaps if sheet is None else _seen_in(sprite, sheet)
         return Remark(_SHEET, f"{reason}: {_ADVICE[options.sheets]}")
     if options.other_sizes == "leave out":
-        return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", shape.part)
-    return Remark("wrong size", f"{width} x {height} pixels: too large for the canvas of {size} x {size}", shape.part)
+        return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", sprite.part)
+    return Remark("wrong size", f"{width} x {height} pixels: too large for the canvas of {size} x {size}", sprite.part)
 
 
 def _quarantined(file: SourceFile, remark: Remark) -> Quarantined:

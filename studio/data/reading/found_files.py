@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, overload
 
 from studio.data.naming import shown
-from studio.data.sources.base import Entry, Member, SourceFile
+from studio.data.sources.base import Entries, Member, SourceFile
 
 _RUN = 4096  # files that are sorted in one go: sorting lets no other thread work
 
@@ -32,7 +32,12 @@ class Group:
     folders: tuple[str, ...]
     home: str
     beside: frozenset[str]
-    members: Mapping[str, Entry] | None
+    members: Entries | None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """For pickle, the names in one text: a million of them one by one would stop every other thread."""
+        names = "/".join(self.beside) if self.members is None else self.members
+        return _unpickled, (self.where, self.name, self.folders, self.home, names)
 
     def made(self, row: Row) -> SourceFile:
         """One of its files."""
@@ -40,6 +45,12 @@ class Group:
         where = self.where if member else self.where + row.file_name
         name = self.name + shown(row.file_name)
         return SourceFile(where, name, self.folders, self.home, self.beside, row.size, row.mtime_ns, member)
+
+
+def _unpickled(where: str, name: str, folders: tuple[str, ...], home: str, names: str | Entries) -> Group:
+    if isinstance(names, str):
+        return Group(where, name, folders, home, frozenset(filter(None, names.split("/"))), None)
+    return Group(where, name, folders, home, frozenset(names), names)
 
 
 class FoundFiles(Sequence[SourceFile]):

@@ -23,7 +23,7 @@ _NO_FILE = (1 << 32) - 1  # instead of the number of one
 
 
 class _Texts(NamedTuple):
-    """What most shapes don't have. As in DecodedSprite."""
+    """What most sprites don't have. As in DecodedSprite."""
 
     part: str
     folders: tuple[str, ...]
@@ -61,8 +61,8 @@ class Gathered:
         with self._lock:
             if reading.seen:
                 self.seen[number], self._first_row[number] = reading.seen, len(self._place)
-            for shape in reading.shapes:
-                self._put_shape(number, shape)
+            for sprite in reading.sprites:
+                self._put_sprite(number, sprite)
             if reading.left_out or reading.remarks:
                 self._about[number] = _AboutFile(reading.left_out, reading.remarks)
 
@@ -88,15 +88,15 @@ class Gathered:
         self._pixels.close()
 
     def fitting(self, size: int, *, exactly: bool) -> int:
-        """How many shapes go on a canvas of that size, or are of that size exactly."""
+        """How many sprites go on a canvas of that size, or are of that size exactly."""
         shown = np.frombuffer(self._place, np.int64) != _UNSEEN if self._place else np.zeros(0, bool)
         sides = np.frombuffer(self._size if exactly else self._visible, np.uint32) if self._place else np.zeros(0)
         pairs = sides.reshape(-1, 2)
         fits = (pairs == size).all(1) if exactly else pairs.max(1, initial=0) <= size
         return int((shown & fits).sum())
 
-    def in_order(self) -> Iterator[tuple[int, Reading]]:
-        """Every file that gave anything with what it gave, in the order of the list: (number, reading)."""
+    def in_order(self) -> Iterator[tuple[int, SourceFile, Reading]]:
+        """Every file that gave anything with what it gave, in the order of the list: (number, file, reading)."""
         pixels = self._pixels.array()
         file_of = np.frombuffer(self._file_of, np.uint32) if self._file_of else np.zeros(0, np.uint32)
         rows = np.argsort(file_of, kind="stable")
@@ -106,21 +106,21 @@ class Gathered:
             about = self._about.get(number)
             if own or (about is not None and about.left_out):
                 left_out, remarks = about or ([], [])
-                shapes = [self._shape(row, pixels) for row in own]
-                yield number, Reading(self._files[number], shapes, left_out, remarks)
+                sprites = [self._sprite(row, pixels) for row in own]
+                yield number, self._files[number], Reading(sprites, left_out, remarks)
 
-    def _put_shape(self, number: int, shape: DecodedSprite) -> None:
-        texts = _Texts(shape.part, shape.folders, shape.label, shape.remarks, shape.cut)
+    def _put_sprite(self, number: int, sprite: DecodedSprite) -> None:
+        texts = _Texts(sprite.part, sprite.folders, sprite.label, sprite.remarks, sprite.cut)
         if texts != _NO_TEXTS:
             self._texts[len(self._place)] = texts
-        if shape.visible != (0, 0):
-            self.sizes[shape.size] += 1
-        self._place.append(_UNSEEN if shape.rgba is None else self._pixels.add(shape.rgba))
+        if sprite.visible != (0, 0):
+            self.sizes[sprite.size] += 1
+        self._place.append(_UNSEEN if sprite.rgba is None else self._pixels.add(sprite.rgba))
         self._file_of.append(number)
-        self._size.extend(shape.size)
-        self._visible.extend(shape.visible)
+        self._size.extend(sprite.size)
+        self._visible.extend(sprite.visible)
 
-    def _shape(self, row: int, pixels: NDArray[np.uint8]) -> DecodedSprite:
+    def _sprite(self, row: int, pixels: NDArray[np.uint8]) -> DecodedSprite:
         size, visible = self._sides(self._size, row), self._sides(self._visible, row)
         part, folders, label, remarks, cut = self._texts.get(row, _NO_TEXTS)
         place, rgba = self._place[row], None

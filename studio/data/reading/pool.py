@@ -1,7 +1,8 @@
 """Who reads the files of an import: one thread, and for many files also processes on the other cores.
 
-Threads alone would take Python's lock from each other. The processes are no `multiprocessing` ones: those run the
-program's main script a second time and talk in pickles. Each is driven by a thread that waits for it nearly always.
+Threads alone would take Python's lock from each other. Each process is driven by a thread that waits for it nearly always.
+They are started by `subprocess`: `multiprocessing` would run the program's main script once more in each, and tasks of
+`ProcessPoolExecutor` go to any process, so that what a folder's files share would be sent with every chunk of them.
 """
 
 from __future__ import annotations
@@ -10,18 +11,17 @@ import os
 import subprocess
 import sys
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import astuple
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
 
 from studio.core import limits
 from studio.data.options import ImportOptions
-from studio.data.reading.found_files import FoundFiles
-from studio.data.reading.messages import BUFFER_BYTES, packed_group, receive, send, send_encoded, unpacked_readings
+from studio.data.reading.child import BUFFER_BYTES, CONNECTION_ERRORS, Hello, Task, receive, send
+from studio.data.reading.found_files import FoundFiles, Group
 from studio.data.reading.read import Reading, kinds_of, read_all
 from studio.data.sheets.grids import Grid
 from studio.data.sources.base import Source
@@ -34,15 +34,10 @@ _MOST = 16  # processes
 _PROCESS_BYTES = 128 << 20  # of memory, with a large picture in it
 _AHEAD = 2  # chunks that a process has been given: while an answer is taken it goes on with the next
 _MOST_KNOWN = 1 << 18  # names that a process keeps
-_GROUPS_KEPT = 4  # encoded: all processes are at about the same place in the list
 _START = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[1:]; "
     "from studio.data.reading.child import main; main()"
 )
-
-
-class _LostError(Exception):
-    """A process has died, was stopped, or never started."""
 
 
 def processes_for(count: int) -> int:
@@ -69,8 +64,6 @@ class ReaderPool:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._closed = False
         self._starting = threading.Lock()
-        self._encoded: OrderedDict[int, list[bytes]] = OrderedDict()
-        self._encoding = threading.Lock()
 
     def __enter__(self) -> ReaderPool:
         return self
@@ -111,15 +104,6 @@ class ReaderPool:
             self._processes.append(process)
         return process
 
-    def encoded(self, number: int) -> list[bytes]:
-        """What the files of a group share, for a process."""
-        with self._encoding:
-            if number not in self._encoded:
-                self._encoded[number] = list(packed_group(number, self.files.groups[number]))
-                if len(self._encoded) > _GROUPS_KEPT:
-                    self._encoded.popitem(last=False)
-            return self._encoded[number]
-
     def _read(self, chunks: Iterator[range]) -> Iterator[tuple[int, Reading]]:
         for chunk in chunks:
             some = self.files[chunk.start : chunk.stop]
@@ -128,7 +112,7 @@ class ReaderPool:
     def _read_elsewhere(self, chunks: Iterator[range]) -> Iterator[tuple[int, Reading]]:
         """Read in a process. What it leaves undone is read here: should a file be at fault, that is said here too."""
         waiting: deque[range] = deque()
-        with suppress(_LostError), closing(_Process(self)) as process:
+        with suppress(*CONNECTION_ERRORS), closing(_Process(self)) as process:
             for chunk in chunks:
                 waiting.append(chunk)
                 process.ask(chunk)
@@ -141,47 +125,43 @@ class ReaderPool:
 
 
 class _Process:
-    """A process, for the thread that drives it. All but `close` raise _LostError."""
+    """A process, for the thread that drives it. All but `close` raise one of CONNECTION_ERRORS once it is lost."""
 
     def __init__(self, pool: ReaderPool) -> None:
         self._pool = pool
-        self._known: set[int] = set()
+        self._known: set[int] = set()  # groups
         self._names_known = 0
-        try:
-            self._process = pool.start_process()
-        except OSError as error:
-            raise _LostError from error
+        self._process = pool.start_process()
         self._requests = cast(BinaryIO, self._process.stdin)
         self._answers = cast(BinaryIO, self._process.stdout)
         try:
-            send(self._requests, {"options": pool.options.to_json(), "sources": kinds_of(pool.sources)})
+            send(self._requests, Hello(pool.options, kinds_of(pool.sources)))
             receive(self._answers)  # it is up; what is given out sooner would only lie about
-        except (OSError, EOFError) as error:
+        except CONNECTION_ERRORS:
             self.close()
-            raise _LostError from error
+            raise
 
     def ask(self, chunk: range) -> None:
         """Have these files read."""
         rows = self._pool.files.rows(slice(chunk.start, chunk.stop))
-        try:
-            self._tell_shared({row.group for row in rows})
-            grids = [grid and astuple(grid) for grid in self._pool.grids(chunk)]
-            send(self._requests, {"rows": rows, "grids": grids})
-        except OSError as error:
-            raise _LostError from error
+        groups = {row.group: self._pool.files.groups[row.group] for row in rows}
+        new = {number: group for number, group in groups.items() if number not in self._known}
+        self._names_known += _names_in(new)
+        forget = bool(new) and self._names_known > _MOST_KNOWN
+        if forget:
+            new, self._names_known = groups, _names_in(groups)
+            self._known.clear()
+        self._known |= new.keys()
+        send(self._requests, Task(rows, new, forget, self._pool.grids(chunk)))
 
     def answer(self, waiting: deque[range]) -> list[tuple[int, Reading]]:
         """What came of the next of the files that it was asked for, which are taken from `waiting`."""
-        try:
-            head, body = receive(self._answers)
-        except (OSError, EOFError) as error:
-            raise _LostError from error
+        readings: list[Reading] = receive(self._answers)
         chunk = waiting.popleft()
-        done, left = chunk[: len(head)], chunk[len(head) :]
+        done, left = chunk[: len(readings)], chunk[len(readings) :]
         if left:
             waiting.appendleft(left)
-        files = self._pool.files[done.start : done.stop]
-        return list(zip(done, unpacked_readings(head, body, files), strict=True))
+        return list(zip(done, readings, strict=True))
 
     def close(self) -> None:
         """End it and wait until it is gone."""
@@ -191,15 +171,6 @@ class _Process:
         self._answers.close()
         self._process.wait()
 
-    def _tell_shared(self, needed: set[int]) -> None:
-        """Send what files of these groups share, where it does not know that yet."""
-        unknown = needed - self._known
-        names = sum(len(self._pool.files.groups[number].beside) for number in unknown)
-        if unknown and self._names_known + names > _MOST_KNOWN:
-            send(self._requests, {"forget": True})
-            self._known, self._names_known, unknown = set(), 0, needed
-        for number in sorted(unknown):
-            for head in self._pool.encoded(number):
-                send_encoded(self._requests, head)
-            self._names_known += len(self._pool.files.groups[number].beside)
-        self._known |= unknown
+
+def _names_in(groups: Mapping[int, Group]) -> int:
+    return sum(len(group.beside) for group in groups.values())

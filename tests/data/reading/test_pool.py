@@ -20,8 +20,7 @@ from studio.core import limits
 from studio.core.events import Progress
 from studio.data import importing
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.reading import background
-from studio.data.reading import pool as reader_pool
+from studio.data.reading import background, pool
 from studio.data.reading.background import run_workers
 from studio.data.reading.finding import files_under, roots_of
 from studio.data.reading.found_files import FoundFiles
@@ -84,7 +83,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[ReaderPool]:
         made.append(OnlyProcesses(*about))
         return made[-1]
 
-    monkeypatch.setattr(reader_pool, "processes_for", lambda count: 1)
+    monkeypatch.setattr(pool, "processes_for", lambda count: 1)
     monkeypatch.setattr(importing, "ReaderPool", make)
     return made
 
@@ -132,7 +131,7 @@ def everything(event: SpritesImported) -> tuple[Any, ...]:
 
 
 def processes_of(pools: list[ReaderPool]) -> list[subprocess.Popen[bytes]]:
-    return [process for pool in pools for process in pool._processes]
+    return [process for each in pools for process in each._processes]
 
 
 def assert_gone(pools: list[ReaderPool]) -> None:
@@ -155,9 +154,9 @@ def test_the_same_comes_of_it(tmp_path: Path, odd_files: Path, monkeypatch: pyte
     lost[250:258, 30:40] = 70, 80, 90, 255
     write(folder / "lost.png", lost)
     here = everything(imported(folder))
-    monkeypatch.setattr(reader_pool, "processes_for", lambda count: 1)
-    monkeypatch.setattr(reader_pool, "_MOST_KNOWN", 40)  # is forgotten now and then
-    monkeypatch.setattr(reader_pool, "read_all", None)
+    monkeypatch.setattr(pool, "processes_for", lambda count: 1)
+    monkeypatch.setattr(pool, "_MOST_KNOWN", 40)  # is forgotten now and then
+    monkeypatch.setattr(pool, "read_all", None)
     monkeypatch.setattr(importing, "ReaderPool", OnlyProcesses)
     monkeypatch.setattr(importing, "_CHUNK", 7)
     assert everything(imported(folder)) == here
@@ -216,23 +215,22 @@ def test_no_process_works_far_ahead_of_whoever_takes_the_results(
     tmp_path: Path, pools: list[ReaderPool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(background, "_MOST_WAITING", 1)
-    asked, ask = 0, reader_pool._Process.ask
+    asked, ask = 0, pool._Process.ask
 
     def counted(process: Any, chunk: range) -> None:
         nonlocal asked
         asked += len(chunk)
         ask(process, chunk)
 
-    monkeypatch.setattr(reader_pool._Process, "ask", counted)
+    monkeypatch.setattr(pool._Process, "ask", counted)
     files = FoundFiles()
     for file in files_under(roots_of([folder_of(tmp_path / "set", count=120)])[0]):
         assert isinstance(file, SourceFile)
         files.add(file)
     chunks = [range(start, start + 2) for start in range(0, 120, 2)]
     taken: list[tuple[int, Reading]] = []
-    pool = OnlyProcesses(files, all_sources(), ImportOptions())
-    with pool:
-        for batch in run_workers(pool.workers(), chunks):
+    with OnlyProcesses(files, all_sources(), ImportOptions()) as readers:
+        for batch in run_workers(readers.workers(), chunks):
             taken += batch
             assert asked <= len(taken) + 2 * (2 + 1 + 1 + 1)  # ahead, that wait, in hand, and taken just now
     assert [number for number, _ in taken] == list(range(120))
@@ -246,17 +244,17 @@ def test_without_processes_the_thread_reads_all(tmp_path: Path, monkeypatch: pyt
         raise PermissionError
 
     folder = folder_of(tmp_path / "set")
-    monkeypatch.setattr(reader_pool, "processes_for", lambda count: 3)
+    monkeypatch.setattr(pool, "processes_for", lambda count: 3)
     monkeypatch.setattr(subprocess, "Popen", not_allowed)
     assert len(imported(folder).sprites) == 40 and tried
 
 
 def test_a_process_with_other_sources_reads_nothing(tmp_path: Path, pools: list[ReaderPool]) -> None:
     files = FoundFiles()
-    pool = OnlyProcesses(files, all_sources()[:-1], ImportOptions())
-    with pool, pytest.raises(reader_pool._LostError):
-        reader_pool._Process(pool)
-    assert_gone([pool])
+    readers = OnlyProcesses(files, all_sources()[:-1], ImportOptions())
+    with readers, pytest.raises(EOFError):
+        pool._Process(readers)
+    assert_gone([readers])
 
 
 def test_fault_36_how_many_the_cpus_and_the_memory_allow(monkeypatch: pytest.MonkeyPatch) -> None:
