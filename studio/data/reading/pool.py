@@ -1,8 +1,8 @@
 """Who reads the files of an import: one thread, and for many files also processes on the other cores.
 
-Threads alone would take Python's lock from each other. Each process is driven by a thread that waits for it nearly always.
-They are started by `subprocess`: `multiprocessing` would run the program's main script once more in each, and tasks of
-`ProcessPoolExecutor` go to any process, so that what a folder's files share would be sent with every chunk of them.
+Threads alone would take Python's lock from each other. Each process is driven by a thread that waits for it nearly
+always. They are started by `subprocess`: `multiprocessing` would run the program's main script once more in each, and
+tasks of `ProcessPoolExecutor` go to any process, so that what files share would be sent with every chunk of them.
 """
 
 from __future__ import annotations
