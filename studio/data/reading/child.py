@@ -1,4 +1,4 @@
-"""A process that reads files for the studio: started by `pool`, it imports no more than reading needs.
+"""A process that reads files for the studio: started by `workers`, it imports no more than reading needs.
 
 Both talk in pickles, through pipes that nobody else has: nothing of it is ever on the disk.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from studio.data.options import ImportOptions
-from studio.data.reading.found_files import Group, Row
+from studio.data.reading.finding import Group, Row
 from studio.data.reading.read import Reading, all_sources, kinds_of, read_all
 from studio.data.sheets.grids import Grid
 

@@ -21,7 +21,7 @@ from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, ImportOptions
 from studio.data.reading.finding import no_access
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.recognising import Seen, look
-from studio.data.sheets.slicing import may_be_sheet, sliced
+from studio.data.sheets.slicing import sliced
 from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
 
@@ -89,8 +89,10 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
         for item in source.read(file):
             if isinstance(item, Picture):
                 picture = replace(item, label=item.label or item.tag) if options.tag_classes else item
-                cut = sliced(picture, shown(file.stem), options, grid)
-                if grid is None and options.looks_for_sheets and may_be_sheet(picture):
+                cut: Sequence[Picture] = (picture,)
+                if picture.may_be_sheet and options.sheets != "as they are":
+                    cut = sliced(picture, shown(file.stem), options, grid)
+                if grid is None and options.looks_for_sheets and picture.may_be_sheet:
                     clear_hidden(picture.rgba)
                     seen = look(picture.rgba)
                 sprites = (_decoded(part, options.shrink) for part in cut)

@@ -156,6 +156,11 @@ class Picture:
     label: str = ""
     tag: str = ""
 
+    @property
+    def may_be_sheet(self) -> bool:
+        """Whether nothing says yet what its sprites are."""
+        return not (self.part or self.label)
+
 
 @dataclass(frozen=True, slots=True)
 class Remark:

@@ -12,9 +12,9 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.data import importing
+from studio.data.arranging import Gathered
 from studio.data.doctor.findings import findings_of
 from studio.data.options import ImportOptions, SpritesImported
-from studio.data.reading.gathering import Gathered
 from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.recognising import Seen, elect, look

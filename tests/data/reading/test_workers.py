@@ -20,12 +20,10 @@ from studio.core import limits
 from studio.core.events import Progress
 from studio.data import importing
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.reading import background, pool
-from studio.data.reading.background import run_workers
-from studio.data.reading.finding import files_under, roots_of
-from studio.data.reading.found_files import FoundFiles
-from studio.data.reading.pool import ReaderPool, Worker, processes_for
+from studio.data.reading import workers
+from studio.data.reading.finding import FoundFiles, files_under, roots_of
 from studio.data.reading.read import Reading, all_sources
+from studio.data.reading.workers import ReaderPool, Worker, processes_for, run_workers
 from studio.data.sources.base import SourceFile
 from tests.data.making import frame, imported, png_of, sprite, write, write_sheet, zipped
 
@@ -83,7 +81,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[ReaderPool]:
         made.append(OnlyProcesses(*about))
         return made[-1]
 
-    monkeypatch.setattr(pool, "processes_for", lambda count: 1)
+    monkeypatch.setattr(workers, "processes_for", lambda count: 1)
     monkeypatch.setattr(importing, "ReaderPool", make)
     return made
 
@@ -154,9 +152,9 @@ def test_the_same_comes_of_it(tmp_path: Path, odd_files: Path, monkeypatch: pyte
     lost[250:258, 30:40] = 70, 80, 90, 255
     write(folder / "lost.png", lost)
     here = everything(imported(folder))
-    monkeypatch.setattr(pool, "processes_for", lambda count: 1)
-    monkeypatch.setattr(pool, "_MOST_KNOWN", 40)  # is forgotten now and then
-    monkeypatch.setattr(pool, "read_all", None)
+    monkeypatch.setattr(workers, "processes_for", lambda count: 1)
+    monkeypatch.setattr(workers, "_MOST_KNOWN", 40)  # is forgotten now and then
+    monkeypatch.setattr(workers, "read_all", None)
     monkeypatch.setattr(importing, "ReaderPool", OnlyProcesses)
     monkeypatch.setattr(importing, "_CHUNK", 7)
     assert everything(imported(folder)) == here
@@ -214,15 +212,15 @@ def test_closing_ends_the_processes(
 def test_no_process_works_far_ahead_of_whoever_takes_the_results(
     tmp_path: Path, pools: list[ReaderPool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "_MOST_WAITING", 1)
-    asked, ask = 0, pool._Process.ask
+    monkeypatch.setattr(workers, "_MOST_WAITING", 1)
+    asked, ask = 0, workers._Process.ask
 
     def counted(process: Any, chunk: range) -> None:
         nonlocal asked
         asked += len(chunk)
         ask(process, chunk)
 
-    monkeypatch.setattr(pool._Process, "ask", counted)
+    monkeypatch.setattr(workers._Process, "ask", counted)
     files = FoundFiles()
     for file in files_under(roots_of([folder_of(tmp_path / "set", count=120)])[0]):
         assert isinstance(file, SourceFile)
@@ -244,7 +242,7 @@ def test_without_processes_the_thread_reads_all(tmp_path: Path, monkeypatch: pyt
         raise PermissionError
 
     folder = folder_of(tmp_path / "set")
-    monkeypatch.setattr(pool, "processes_for", lambda count: 3)
+    monkeypatch.setattr(workers, "processes_for", lambda count: 3)
     monkeypatch.setattr(subprocess, "Popen", not_allowed)
     assert len(imported(folder).sprites) == 40 and tried
 
@@ -253,7 +251,7 @@ def test_a_process_with_other_sources_reads_nothing(tmp_path: Path, pools: list[
     files = FoundFiles()
     readers = OnlyProcesses(files, all_sources()[:-1], ImportOptions())
     with readers, pytest.raises(EOFError):
-        pool._Process(readers)
+        workers._Process(readers)
     assert_gone([readers])
 
 
@@ -282,11 +280,11 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\nfrom pathlib import Path\nfrom studio.data import importing\n"
-        "from studio.data.reading import pool\n"
+        "from studio.data.reading import workers\n"
         f"sys.path.append({str(STUDIO)!r})\n"
-        "class OnlyProcesses(pool.ReaderPool):\n"
+        "class OnlyProcesses(workers.ReaderPool):\n"
         "    def workers(self):\n        return super().workers()[1:]\n"
-        "importing.ReaderPool, pool.processes_for, pool.read_all = OnlyProcesses, lambda count: 1, None\n"
+        "importing.ReaderPool, workers.processes_for, workers.read_all = OnlyProcesses, lambda count: 1, None\n"
         f"*_, last = importing.import_sprites([Path({str(tmp_path / 'set')!r})], importing.ImportOptions())\n"
         "print(len(last.sprites))\n"
     )
