@@ -52,6 +52,35 @@ _PILLOW_ERRORS = (
     struct.error,
     zlib.error,
 )
+HEAD_BYTES = 64  # what `sniff` looks at
+_BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})  # bytes
+_TIFF_MAGICS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+
+# Kinds that people keep beside their sprites and that are told, so that the reason can name them.
+_UNREAD_KINDS = (
+    (b"8BPS", "a Photoshop file"),
+    (b"gimp xcf", "a GIMP file"),
+    (b"%PDF", "a PDF file"),
+    (b"\0\0\1\0", "an icon file"),
+    (b"DDS ", "a DDS texture"),
+    (b"\0\0\0\x0cjP", "a JPEG 2000 picture"),
+    (b"qoif", "a QOI picture"),
+)
+_CONVERTED = ("CMYK", "LAB", "YCbCr", "HSV")  # Pillow's modes
+# Of JPEG's segments.
+_START_OF_PIXELS = 0xDA
+_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers without a length
+_KEPT = frozenset({0xE0, 0xEE})  # of the application's: JFIF, and Adobe's, which says how colours are stored
+_EXIF = b"Exif\0\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """kind: Pillow's word for the format. width, height: pixels; 0 when only Pillow can tell."""
+
+    kind: str
+    width: int = 0
+    height: int = 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -86,22 +115,6 @@ def opened(where: str) -> Iterator[BinaryIO]:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise Refused("refused", "not a plain file")
         yield stream
-
-
-def recognise(data: bytes, suffix: str) -> Header:
-    """What `data` are. Raises Refused when they are empty, no picture, or too many pixels; nothing is decoded."""
-    if not data:
-        raise Refused("unreadable", "empty: the file has no bytes")
-    header = sniff(data, suffix)
-    if header is None:
-        if is_aseprite(data):
-            raise Refused("unsupported", "an Aseprite file under another name: let its name end in .aseprite")
-        known = other_kind(data)
-        if known:
-            raise Refused("unsupported", f"{known}, which is not read: save it as PNG")
-        raise Refused("unreadable", "not a picture: its contents are something else")
-    check_size(header.width, header.height)
-    return header
 
 
 def decode(data: bytes, suffix: str) -> Decoded:
@@ -189,128 +202,20 @@ def _in_words(error: Exception, kind: str, data: bytes) -> str:
     return CUT_OFF if cut_off else f"damaged: it can't be read as a {name} picture"
 
 
-_CONVERTED = ("CMYK", "LAB", "YCbCr", "HSV")
-
-
-def to_rgba(image: Image.Image, key: tuple[int, ...] | None = None, depth: int = 8) -> tuple[Rgba, str]:
-    """`image` as uint8 [H, W, 4] and what had to be converted, in words, or an empty text.
-
-    `key` is the colour of the file that is transparent, in units of `depth` bits a channel.
-    """
-    if image.mode.startswith("I") or image.mode == "F":
-        return _from_numbers(np.asarray(image), key)
-    words = f"from {image.mode} colours" if image.mode in _CONVERTED else ""
-    if words:
-        image = image.convert("RGB")
-    rgba = np.array(image if image.mode == "RGBA" else image.convert("RGBA"), dtype=np.uint8)
-    if key is not None:
-        rgba[_matches(rgba, key, depth), 3] = 0
-    return rgba, words or ("from 16 bits a channel to 8" if depth == 16 else "")
-
-
-def _matches(rgba: Rgba, key: tuple[int, ...], depth: int) -> NDArray[np.bool_]:
-    """Where the picture has the transparent colour: bool [H, W]. At 16 bits only the upper 8 can be compared."""
-    mask = (1 << depth) - 1
-    scaled = [value >> 8 if depth == 16 else (value & mask) * 255 // mask for value in key]
-    colour = np.array(scaled if len(scaled) == 3 else scaled * 3, dtype=np.int64)
-    return np.asarray((rgba[..., :3] == colour).all(axis=-1))
-
-
-def _from_numbers(values: NDArray[np.generic], key: tuple[int, ...] | None) -> tuple[Rgba, str]:
-    """Grey values of 16 or 32 bits, whole or not: 8-bit, 16-bit and 0..1 ranges are known, others are stretched."""
-    alpha = np.full(values.shape, 255, np.uint8)
-    if key is not None:
-        alpha[values == key[0]] = 0
-    grey, words = _eight_bits(values)
-    return np.stack([grey, grey, grey, alpha], axis=-1), words
-
-
-def _eight_bits(values: NDArray[np.generic]) -> tuple[NDArray[np.uint8], str]:
-    if values.dtype.kind == "u":
-        return ((values.astype(np.uint32) * 255 + 32_767) // 65_535).astype(np.uint8), "from 16 bits a channel to 8"
-    numbers = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-    low, high = float(numbers.min()), float(numbers.max())
-    kind = "fractions" if values.dtype.kind == "f" else "32-bit numbers"
-    if low < 0 or high > 65_535:
-        scaled, words = (
-            (numbers - low) * 255 / ((high - low) or 1.0),
-            f"from {kind}, stretched to the full range",
-        )
-    else:
-        unit = 1.0 if values.dtype.kind == "f" and high <= 1 else 255.0 if high <= 255 else 65_535.0
-        scaled, words = numbers * 255 / unit, f"from {kind}"
-    return np.floor(scaled + 0.5).astype(np.uint8), words
-
-
-_START_OF_PIXELS = 0xDA
-_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})  # markers without a length
-_KEPT = frozenset({0xE0, 0xEE})  # of the application segments: JFIF, and Adobe's, which says how colours are stored
-_EXIF = b"Exif\0\0"
-# What Pillow raises for damaged EXIF, whose numbers may be of any kind.
-_DAMAGED = (OSError, SyntaxError, ValueError, TypeError, LookupError, ArithmeticError, AttributeError, struct.error)
-
-
-def strip(data: bytes) -> tuple[bytes, bytes]:
-    """The file without comments, profiles and EXIF, and its EXIF block, empty where there is none.
-
-    What can't be followed is left as it is, for the decoder to complain about. Pillow reads EXIF already when it opens
-    a file, and some damage in it would lose the picture.
-    """
-    kept, exif, start = [data[:2]], b"", 2
-    while start + 4 <= len(data) and data[start] == 0xFF and data[start + 1] != _START_OF_PIXELS:
-        marker = data[start + 1]
-        if marker == 0xFF:  # fills up
-            start += 1
-            continue
-        end = start + 2 if marker in _ALONE else start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
-        segment = data[start:end]
-        if marker == 0xE1 and segment[4:].startswith(_EXIF):
-            exif = segment[4:]
-        if marker in _KEPT or not (0xE0 <= marker <= 0xEF or marker == 0xFE):
-            kept.append(segment)
-        start = end
-    return b"".join([*kept, data[start:]]), exif
-
-
-def upright(image: Image.Image, exif: bytes) -> tuple[Image.Image, bool]:
-    """A picture without EXIF of its own, as `exif` means it to be seen, and whether that turned or mirrored it.
-
-    Damaged EXIF turns nothing, unless the entry itself is sound.
-    """
-    found = Image.Exif()
-    try:
-        found.load(exif)
-        image.getexif()[ExifTags.Base.Orientation] = found.get(ExifTags.Base.Orientation, 1)
-        seen = ImageOps.exif_transpose(image)
-    except _DAMAGED:
-        return image, False
-    return seen, found.get(ExifTags.Base.Orientation, 1) in range(2, 9)
-
-
-TGA_SUFFIX = ".tga"
-HEAD_BYTES = 64  # what `sniff` looks at
-_BMP_HEADERS = frozenset({12, 40, 52, 56, 64, 108, 124})
-_TIFF_MAGICS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
-
-# Kinds that people keep beside their sprites and that are told, so that the reason can name them.
-_OTHER_KINDS = (
-    (b"8BPS", "a Photoshop file"),
-    (b"gimp xcf", "a GIMP file"),
-    (b"%PDF", "a PDF file"),
-    (b"\0\0\1\0", "an icon file"),
-    (b"DDS ", "a DDS texture"),
-    (b"\0\0\0\x0cjP", "a JPEG 2000 picture"),
-    (b"qoif", "a QOI picture"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """kind: Pillow's word for the format. width, height: pixels; 0 when only Pillow can tell."""
-
-    kind: str
-    width: int = 0
-    height: int = 0
+def recognise(data: bytes, suffix: str) -> Header:
+    """What `data` are. Raises Refused when they are empty, no picture, or too many pixels; nothing is decoded."""
+    if not data:
+        raise Refused("unreadable", "empty: the file has no bytes")
+    header = sniff(data, suffix)
+    if header is None:
+        if _is_aseprite(data):
+            raise Refused("unsupported", "an Aseprite file under another name: let its name end in .aseprite")
+        known = _unread_kind(data)
+        if known:
+            raise Refused("unsupported", f"{known}, which is not read: save it as PNG")
+        raise Refused("unreadable", "not a picture: its contents are something else")
+    check_size(header.width, header.height)
+    return header
 
 
 def sniff(data: bytes, suffix: str) -> Header | None:
@@ -318,17 +223,17 @@ def sniff(data: bytes, suffix: str) -> Header | None:
     for magic, read in _READERS:
         if data.startswith(magic):
             return read(data)
-    return _tga(data) if suffix == TGA_SUFFIX else None
+    return _tga(data) if suffix == ".tga" else None
 
 
-def other_kind(data: bytes) -> str:
+def _unread_kind(data: bytes) -> str:
     """What `data` are, in words, when they are a known kind that the studio does not read; else an empty text."""
     if data[4:8] == b"ftyp" and data[8:12] in (b"avif", b"avis", b"heic", b"heix", b"mif1"):
         return "an AVIF or HEIC picture"
-    return next((words for magic, words in _OTHER_KINDS if data.startswith(magic)), "")
+    return next((words for magic, words in _UNREAD_KINDS if data.startswith(magic)), "")
 
 
-def is_aseprite(data: bytes) -> bool:
+def _is_aseprite(data: bytes) -> bool:
     return data[4:6] == b"\xe0\xa5"
 
 
@@ -392,3 +297,90 @@ _READERS = (
     (b"II", _tiff),
     (b"MM", _tiff),
 )
+
+
+def to_rgba(image: Image.Image, key: tuple[int, ...] | None = None, depth: int = 8) -> tuple[Rgba, str]:
+    """`image` as uint8 [H, W, 4] and what had to be converted, in words, or an empty text.
+
+    `key` is the colour of the file that is transparent, in units of `depth` bits a channel.
+    """
+    if image.mode.startswith("I") or image.mode == "F":
+        return _from_numbers(np.asarray(image), key)
+    words = f"from {image.mode} colours" if image.mode in _CONVERTED else ""
+    if words:
+        image = image.convert("RGB")
+    rgba = np.array(image if image.mode == "RGBA" else image.convert("RGBA"), dtype=np.uint8)
+    if key is not None:
+        rgba[_matches(rgba, key, depth), 3] = 0
+    return rgba, words or ("from 16 bits a channel to 8" if depth == 16 else "")
+
+
+def _matches(rgba: Rgba, key: tuple[int, ...], depth: int) -> NDArray[np.bool_]:
+    """Where the picture has the transparent colour: bool [H, W]. At 16 bits only the upper 8 can be compared."""
+    mask = (1 << depth) - 1
+    scaled = [value >> 8 if depth == 16 else (value & mask) * 255 // mask for value in key]
+    colour = np.array(scaled if len(scaled) == 3 else scaled * 3, dtype=np.int64)
+    return np.asarray((rgba[..., :3] == colour).all(axis=-1))
+
+
+def _from_numbers(values: NDArray[np.generic], key: tuple[int, ...] | None) -> tuple[Rgba, str]:
+    """Grey values of 16 or 32 bits, whole or not: 8-bit, 16-bit and 0..1 ranges are known, others are stretched."""
+    alpha = np.full(values.shape, 255, np.uint8)
+    if key is not None:
+        alpha[values == key[0]] = 0
+    grey, words = _eight_bits(values)
+    return np.stack([grey, grey, grey, alpha], axis=-1), words
+
+
+def _eight_bits(values: NDArray[np.generic]) -> tuple[NDArray[np.uint8], str]:
+    if values.dtype.kind == "u":
+        return ((values.astype(np.uint32) * 255 + 32_767) // 65_535).astype(np.uint8), "from 16 bits a channel to 8"
+    numbers = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    low, high = float(numbers.min()), float(numbers.max())
+    kind = "fractions" if values.dtype.kind == "f" else "32-bit numbers"
+    if low < 0 or high > 65_535:
+        scaled, words = (
+            (numbers - low) * 255 / ((high - low) or 1.0),
+            f"from {kind}, stretched to the full range",
+        )
+    else:
+        unit = 1.0 if values.dtype.kind == "f" and high <= 1 else 255.0 if high <= 255 else 65_535.0
+        scaled, words = numbers * 255 / unit, f"from {kind}"
+    return np.floor(scaled + 0.5).astype(np.uint8), words
+
+
+def strip(data: bytes) -> tuple[bytes, bytes]:
+    """The file without comments, profiles and EXIF, and its EXIF block, empty where there is none.
+
+    What can't be followed is left as it is, for the decoder to complain about. Pillow reads EXIF already when it opens
+    a file, and some damage in it would lose the picture.
+    """
+    kept, exif, start = [data[:2]], b"", 2
+    while start + 4 <= len(data) and data[start] == 0xFF and data[start + 1] != _START_OF_PIXELS:
+        marker = data[start + 1]
+        if marker == 0xFF:  # fills up
+            start += 1
+            continue
+        end = start + 2 if marker in _ALONE else start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
+        segment = data[start:end]
+        if marker == 0xE1 and segment[4:].startswith(_EXIF):
+            exif = segment[4:]
+        if marker in _KEPT or not (0xE0 <= marker <= 0xEF or marker == 0xFE):
+            kept.append(segment)
+        start = end
+    return b"".join([*kept, data[start:]]), exif
+
+
+def upright(image: Image.Image, exif: bytes) -> tuple[Image.Image, bool]:
+    """A picture without EXIF of its own, as `exif` means it to be seen, and whether that turned or mirrored it.
+
+    Damaged EXIF turns nothing, unless the entry itself is sound.
+    """
+    found = Image.Exif()
+    try:
+        found.load(exif)
+        image.getexif()[ExifTags.Base.Orientation] = found.get(ExifTags.Base.Orientation, 1)
+        seen = ImageOps.exif_transpose(image)
+    except _PILLOW_ERRORS:
+        return image, False
+    return seen, found.get(ExifTags.Base.Orientation, 1) in range(2, 9)

@@ -45,7 +45,7 @@ class _Parts:
 
 
 def sliced(picture: Picture, sheet: str, options: ImportOptions, own_grid: Grid | None = None) -> Sequence[Picture]:
-    """The sprites of a picture that may be a sheet, if it is one as `options`, which cut sheets, have it; else the picture.
+    """The sprites of a picture that may be a sheet, where it is one as `options` cut sheets; else the picture alone.
 
     sheet: its name for people. own_grid: the one that was recognised in it. Raises Refused for too many sprites.
     """
