@@ -25,7 +25,7 @@ from studio.data.colour.snapping import merge, snap
 from studio.data.colour.usage import colours_used
 from studio.data.doctor.similar import find_similar
 from studio.data.doctor.twins import BY_NAME, in_place_of_few, in_place_of_named
-from studio.data.images.canvas import OPAQUE, as_numbers, clear_hidden
+from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, clear_hidden
 from studio.data.options import ImportOptions, Quarantined
 from studio.data.palettes.base import Palette
 from studio.data.sprites import Sprites
@@ -132,7 +132,7 @@ def merging(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
     """
     colours, counts = palette_of(_some_opaque(rgba), _EVERY_COLOUR)
     becomes = yield from merge(colours[:, :3], counts, distance)
-    before = colours.view("<u4")[:, 0]
+    before = as_numbers(colours)
     order = before.argsort()
     known, instead = before[order], before[becomes][order]
 
@@ -141,7 +141,7 @@ def merging(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
         places = np.searchsorted(known, pixels | OPAQUE).clip(max=len(known) - 1)
         found = (known[places] == (pixels | OPAQUE)) & (part[..., 3] > 0)
         result = np.where(found, (instead[places] & ~OPAQUE) | (pixels & OPAQUE), pixels)
-        return np.ascontiguousarray(result.astype("<u4")).view(np.uint8).reshape(part.shape)
+        return as_rgba(result)
 
     return change if len(known) else lambda part: part
 

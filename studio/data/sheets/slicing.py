@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
-from studio.data.images.canvas import as_numbers, clear_hidden, shrunk
+from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden, shrunk
 from studio.data.options import MOST_IN_SHEET, ImportOptions
 from studio.data.sheets.cells import Filling, cells_of
 from studio.data.sheets.grids import Grid, background_of
@@ -121,7 +121,7 @@ def cut_packed(rgba: Rgba, gap: int) -> list[Piece]:
         left, top, right, bottom = parts.boxes[number].tolist()
         inside = parts.label[top:bottom, left:right] == number
         piece = np.where(inside, pixels[top:bottom, left:right], np.uint32(background))
-        found.append(Piece(row, left, top, piece.view(np.uint8).reshape(*piece.shape, 4)))
+        found.append(Piece(row, left, top, as_rgba(piece)))
     return found
 
 
