@@ -31,9 +31,8 @@ from studio.core.events import (
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import step_seed
-from studio.engine.devices import Device
 from studio.engine.fitting import AtOnce
-from studio.engine.generate import GenerateSettings, draw, predict
+from studio.engine.generate import draw, predict
 from studio.engine.holding import retry_until_writable
 from studio.engine.model import Control, TrainedModel
 from studio.engine.optim import current_rate, set_learning_rate
@@ -46,6 +45,7 @@ from studio.engine.runs.history import read_history
 from studio.engine.starting import begin, take_up
 from studio.engine.threads import ThreadTuner, tuned
 from studio.engine.training import MicroBatches, Training
+from studio.engine.types import Device, GenerateSettings
 from studio.recipes.base import Recipe
 
 T = TypeVar("T")

@@ -21,13 +21,14 @@ from studio.core.errors import DeviceFullError, TrainingError, UnwritableError
 from studio.core.events import CheckpointSaved, Event, LossChunk, Notice, RunFinished, RunStarted, SteppedBack
 from studio.data.sprites import Sprites
 from studio.engine import catalogue, devices, starting
-from studio.engine.measure import DeviceMeasured, measure
+from studio.engine.measure import measure
 from studio.engine.model import Control
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.train import train_new, train_resumed
 from studio.engine.training import MicroBatches, Training
+from studio.engine.types import DeviceMeasured
 from studio.recipes.base import Batch, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator

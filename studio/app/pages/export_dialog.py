@@ -24,9 +24,9 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import files, wording
 from studio.core.events import Exported
+from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.devices import Device
     from studio.engine.model import Control
 
 

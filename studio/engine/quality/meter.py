@@ -13,7 +13,7 @@ import torch
 from studio.core.events import Event, Events, Halted, Progress, QualityMeasured, Rgba
 from studio.data.sprites import Sprites
 from studio.engine.batches import at_most
-from studio.engine.generate import GenerateSettings, draw
+from studio.engine.generate import draw
 from studio.engine.holding import retry_until_writable
 from studio.engine.model import Control
 from studio.engine.pace import Stopwatch, Throttle
@@ -24,6 +24,7 @@ from studio.engine.quality.scores import Features, kid
 from studio.engine.runs.checkpoints import add_metrics
 from studio.engine.runs.split import Indices, halves
 from studio.engine.training import Training
+from studio.engine.types import GenerateSettings
 
 COUNT = 128  # sprites a measurement
 MOST_SEEN = 4096  # real sprites a distance is taken from: more make it no steadier, and its matrices have their square
