@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.app import dialogs
-from studio.app.background.jobs import SavedModel
+from studio.app.background.model_jobs import SavedModel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import files, wording
