@@ -32,9 +32,10 @@ from studio.data.sprites import Sprites
 if TYPE_CHECKING:
     from studio.data.colour.recolouring import ColourChoice
     from studio.data.colour.true_pixels import PixelStyle
+    from studio.engine.control import Control
     from studio.engine.devices import Device
     from studio.engine.generate import GenerateSettings
-    from studio.engine.model import Control, TrainedModel
+    from studio.engine.model import TrainedModel
     from studio.engine.runs.history import RunReader
     from studio.recipes.base import Recipe
 

@@ -26,8 +26,8 @@ from studio.core import files, wording
 from studio.core.events import Exported
 
 if TYPE_CHECKING:
+    from studio.engine.control import Control
     from studio.engine.devices import Device
-    from studio.engine.model import Control
 
 
 _START = "Write the file, read it back and compare it."

@@ -20,9 +20,9 @@ from studio.data.importing import ImportOptions, SpritesImported
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
+    from studio.engine.control import Control
     from studio.engine.devices import Device
     from studio.engine.generate import GenerateSettings
-    from studio.engine.model import Control
 
 
 class Inference(QObject):

@@ -18,8 +18,8 @@ from studio.engine.quality.advice import advice_on
 from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:
+    from studio.engine.control import Control
     from studio.engine.devices import Device
-    from studio.engine.model import Control
     from studio.engine.runs.folder import RunRecord
     from studio.recipes.base import Recipe
 
@@ -121,7 +121,7 @@ class Training(QObject):
             self.control.sample_now = True
 
     def _fresh(self, device: Device, title: str) -> Control:
-        from studio.engine.model import Control  # torch is there: the device came from it
+        from studio.engine.control import Control  # torch is there: the device came from it
 
         self.control, self.device, self.title = Control(), device, title
         self.path = self.record = self.chunk = self.samples = self.advice = None

@@ -15,8 +15,8 @@ from studio.app.widgets import factory
 from studio.core import wording
 
 if TYPE_CHECKING:
+    from studio.engine.control import Control
     from studio.engine.devices import Device
-    from studio.engine.model import Control
     from studio.engine.runs.folder import RunRecord
     from studio.engine.runs.history import RunSummary
 
