@@ -39,10 +39,10 @@ from studio.engine.generate import GenerateSettings, draw, predict
 from studio.engine.model import TrainedModel
 from studio.engine.optim import set_learning_rate
 from studio.engine.pace import Speedometer, Stopwatch, Throttle
-from studio.engine.quality.advice import advised
 from studio.engine.quality.evaluate import heldout_figures
 from studio.engine.quality.meter import QualityMeter
 from studio.engine.recovery import Recovery
+from studio.engine.runs.advice import advised
 from studio.engine.runs.folder import MOST_ROLLBACKS
 from studio.engine.runs.history import read_history
 from studio.engine.starting import begin, take_up

@@ -22,7 +22,7 @@ from studio.engine.recovery import Recovery, SideWork
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, RunState
-from studio.engine.split import Split
+from studio.engine.runs.split import Split
 from studio.recipes.base import Recipe, Spec
 
 
