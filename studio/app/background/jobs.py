@@ -29,7 +29,7 @@ from studio.data.sprites import Sprites
 from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.engine.runs.history import RunReader
     from studio.engine.types import Device
     from studio.recipes.base import Recipe

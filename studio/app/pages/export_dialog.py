@@ -27,7 +27,8 @@ from studio.core.events import Exported
 from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.model import Control
+    from studio.engine.control import Control
+    from studio.engine.types import Device
 
 
 _START = "Write the file, read it back and compare it."

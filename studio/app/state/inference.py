@@ -22,7 +22,8 @@ from studio.data.sprites import Sprites
 from studio.engine.types import Device, GenerateSettings
 
 if TYPE_CHECKING:
-    from studio.engine.model import Control
+    from studio.engine.control import Control
+    from studio.engine.types import Device, GenerateSettings
 
 
 class Inference(QObject):

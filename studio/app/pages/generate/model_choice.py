@@ -16,9 +16,10 @@ from studio.core import wording
 from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.engine.runs.folder import RunRecord
     from studio.engine.runs.history import RunSummary
+    from studio.engine.types import Device
 
 _LIVE = "live"
 _WORDS = {"best": "Best", "last": "Last"}
