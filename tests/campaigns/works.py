@@ -24,7 +24,7 @@ from studio.core.events import CheckpointSaved, Events, Halted, LossChunk, RunFi
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.reading import workers
 from studio.engine import pace, train
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.train import train_resumed
 from tests.campaigns.file_calls import FileCalls
 from tests.conftest import make_sprites
