@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from studio.core import wording
 from studio.core.events import Event, Progress, Rgba
-from studio.data.arranging import Arranged, too_few
+from studio.data.arranging import ImportResult, too_few
 from studio.data.colour.palette import MOST_COLOURS, main_colours, palette_of, sampling_step
 from studio.data.colour.palette_files import load_palette
 from studio.data.colour.snapping import merge, snap
 from studio.data.colour.usage import colours_used
+from studio.data.doctor.duplicates import BY_NAME, in_place_of_few, in_place_of_named
 from studio.data.doctor.similar import find_similar
-from studio.data.doctor.twins import BY_NAME, in_place_of_few, in_place_of_named
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, clear_hidden
 from studio.data.options import ImportOptions, Quarantined
 from studio.data.palettes.base import Palette
@@ -39,7 +39,7 @@ _EVERY_COLOUR = 1 << 20
 _Change = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
 
 
-def mend(arranged: Arranged, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Arranged]:
+def mend(arranged: ImportResult, options: ImportOptions, folder: Path | None) -> Generator[Event, None, ImportResult]:
     """Yields Progress and returns what is left, with the reasons for what is not.
 
     Without such options it is `arranged` itself. Very many sprites go to a scratch file in `folder`. Raises

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from studio.core.errors import BadInputError
 from studio.core.files import atomic_path
 from studio.core.generators import returned
-from studio.data.sprites import Sprites, Stored
+from studio.data.sprites import MappedFile, Sprites
 from studio.data.store import scratch
 
 _FORMAT = "sprites 3"
@@ -108,7 +108,7 @@ def reopened(sprites: Sprites, path: Path) -> Sprites:
         data = _contents(stream)
     header, _, body = _header(data)
     rgba, start = _array(data, body, header.get("rgba"), "U8", 4)
-    return sprites.moved_to(rgba, Stored(path, start))
+    return sprites.moved_to(rgba, MappedFile(path, start))
 
 
 def load(path: Path) -> Sprites:
@@ -159,7 +159,7 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
     targets = np.zeros((len(labels), 0), np.float32)
     if texts.target_names:
         targets = _array(data, body, header.get("targets"), "F32", 2)[0].view(np.float32).copy()
-    stored = Stored(path, start) if len(data) > scratch.IN_MEMORY else None
+    stored = MappedFile(path, start) if len(data) > scratch.IN_MEMORY else None
     sprites = _made(rgba, labels, targets, groups, texts, stored)
     yield from sprites.hashing()
     if about.get("sha256") != _checksum(sprites, lines):
@@ -169,7 +169,7 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
 
 def _made(
     rgba: NDArray[np.uint8], labels: NDArray[np.int64], targets: NDArray[np.float32], groups: NDArray[np.int64],
-    texts: Texts, stored: Stored | None,
+    texts: Texts, stored: MappedFile | None,
 ) -> Sprites:  # fmt: skip
     in_range = not len(labels) or 0 <= labels.min() <= labels.max() < len(texts.class_names)
     if len(texts.names) != len(labels) or not in_range:
