@@ -97,7 +97,7 @@ def import_sprites(
                 raise _nothing_usable(roots, arranged)
             if entry is not None and all(item.group != "no access" for item in arranged.quarantine):
                 arranged = yield from _store(entry, arranged)
-        mended = yield from mend(arranged, options, cache_dir)
+        mended = (yield from mend(arranged, options, cache_dir)) if options.mends else arranged
     except OSError as error:
         raise _no_room(error, usable(cache_dir)) from error
     if not len(mended.sprites):

@@ -42,7 +42,7 @@ _Change = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
 def mend(arranged: ImportResult, options: ImportOptions, folder: Path | None) -> Generator[Event, None, ImportResult]:
     """Yields Progress and returns what is left, with the reasons for what is not.
 
-    Without such options it is `arranged` itself. Very many sprites go to a scratch file in `folder`. Raises
+    It is `arranged` itself where nothing changes. Very many sprites go to a scratch file in `folder`. Raises
     BadInputError for a palette that can't be used, OSError when there is no room.
     """
     is_out = is_left_out(options.leave_out)
