@@ -16,7 +16,7 @@ from studio.data.sprites import Sprites
 from studio.engine import pace, train
 from studio.engine.model import Control
 from studio.engine.quality.copies import Nearest, look_for_copies
-from studio.engine.split import Indices
+from studio.engine.runs.split import Indices
 from studio.engine.train import train_new
 from studio.engine.types import Device
 from studio.recipes.classifier import Classifier, ClassifierConfig

@@ -19,7 +19,7 @@ from studio.core.config import TrainingConfig, Value
 from studio.core.errors import UsageError
 from studio.core.events import Advised, Event, Events, Halted, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
 from studio.data.sprites import Sprites
-from studio.engine.quality.advice import advice_on
+from studio.engine.runs.advice import advice_on
 from studio.engine.runs.history import HistoryRead
 from studio.engine.types import Device, DeviceMeasured
 

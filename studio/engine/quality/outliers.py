@@ -20,7 +20,7 @@ from studio.engine import devices
 from studio.engine.batches import sampled
 from studio.engine.quality.evaluate import FEWEST
 from studio.engine.quality.features import features_of
-from studio.engine.split import split_by_group
+from studio.engine.runs.split import split_by_group
 from studio.engine.types import Device
 
 _NEIGHBOURS = 10
