@@ -13,8 +13,7 @@ from studio.app.background import job_events, jobs, sprite_jobs
 from studio.app.background.job_queue import JobQueue, Place
 from studio.app.background.jobs import ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
-from studio.core import wording
-from studio.core.events import Classified, Event, Events, Exported, Notice, NumbersPredicted, Progress, Rgba
+from studio.core.events import Classified, Event, Events, Exported, NumbersPredicted, Progress, Rgba
 from studio.data.colour.recolouring import ColourChoice
 from studio.data.importing import ImportOptions, SpritesImported
 from studio.data.sprites import Sprites
@@ -122,9 +121,6 @@ class Inference(QObject):
     def _receive_saved(self, event: Event) -> None:
         if isinstance(event, job_events.FilesSaved):
             self.saved.emit(event)
-            first, more = event.paths[0], len(event.paths) - 1
-            title = f"Saved as {first.name}" + (f" and {wording.count(more, 'file')} more." if more else ".")
-            self._dispatcher.noticed.emit(Notice("info", title, str(first.parent)))
 
     def _hand_on(self, event: Event) -> None:
         signals: dict[type[Event], Callable[[Event], None]] = {

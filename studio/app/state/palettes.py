@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from studio.app.background import job_events, sprite_jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
-from studio.core.events import Event, Notice, Rgba
+from studio.core.events import Event, Rgba
 
 if TYPE_CHECKING:
     from studio.data.palettes.base import Palette
@@ -21,12 +21,13 @@ class Palettes(QObject):
     """Work with colours that goes on beside the window.
 
     found: (ColourFound) the sprites that use a colour. unfound: there will be no answer. loaded: (PaletteLoaded).
-    styled: (StyleRead) the colours of a run's sprites.
+    saved: (FilesSaved). styled: (StyleRead) the colours of a run's sprites.
     """
 
     found = Signal(object)
     unfound = Signal()
     loaded = Signal(object)
+    saved = Signal(object)
     styled = Signal(object)
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
@@ -73,8 +74,7 @@ class Palettes(QObject):
 
     def _receive_saved(self, event: Event) -> None:
         if isinstance(event, job_events.FilesSaved):
-            path = event.paths[0]
-            self._dispatcher.noticed.emit(Notice("info", f"Saved as {path.name}.", str(path.parent)))
+            self.saved.emit(event)
 
     def _receive_style(self, event: Event) -> None:
         if isinstance(event, job_events.StyleRead):

@@ -59,7 +59,7 @@ class SpritesPage(Page):
         """Remember where the splitter is, and the zoom."""
         self.session.settings.keep_layout("sprites", self._splitter.saveState())
         self.session.settings.keep_text("sprites_zoom", str(self.grid.zoom()))
-        self.summary.palette_view.keep()
+        self.summary.keep()
 
     def _lay_out(self) -> None:
         side = factory.scrolling(self.summary)
@@ -92,8 +92,8 @@ class SpritesPage(Page):
         self.summary.filtered.connect(self._filter)
         escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self._splitter)
         escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        escape.activated.connect(self.summary.palette_view.clear)
-        self.doctor.files.cut_wanted.connect(self._ways.cut)
+        escape.activated.connect(self.summary.show_all_colours)
+        self.doctor.cut_wanted.connect(self._ways.cut)
         self.proposal.cells_wanted.connect(self._ways.cut)
         self._ways.opened.connect(self._show_cutting)
         self.cutting.closed.connect(self._stop_cutting)

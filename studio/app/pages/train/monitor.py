@@ -92,6 +92,10 @@ class Monitor(QWidget):
         box.setStretch(1, 1)
         self.setLayout(box)
 
+    def keep(self) -> None:
+        """Remember the splitter."""
+        self._session.settings.keep_layout("monitor", self.splitter.saveState())
+
     @property
     def plot(self) -> LossPlot | None:
         """The plot, once it is made."""
