@@ -5,7 +5,11 @@ Qt is imported once it is known that it will not.
 
 from __future__ import annotations
 
+import ctypes
+import importlib.util
 import logging
+import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,12 +20,6 @@ from studio.core.process import prepare_for_training
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QMessageLogContext, QtMsgType
-
-
-import ctypes
-import importlib.util
-import os
-import re
 
 _log = logging.getLogger(__name__)
 _LEVELS = {

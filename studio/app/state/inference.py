@@ -41,7 +41,7 @@ class Inference(QObject):
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = job_queue
+        self._job_queue = job_queue
         self._shelf = ModelCache()
         self._job: Job | None = None
         self._recolouring: Job | None = None
@@ -64,8 +64,8 @@ class Inference(QObject):
 
     def recolour(self, colours: ColourChoice) -> None:
         """Bring the sprites that were made last, or are being made, into other colours."""
-        self._dispatcher.give_up(self._recolouring)
-        self._recolouring = self._dispatcher.start(
+        self._job_queue.give_up(self._recolouring)
+        self._recolouring = self._job_queue.start(
             "engine", "Changing the colours", jobs.recolour(self._shelf, colours), self._hand_on
         )
 
@@ -82,25 +82,25 @@ class Inference(QObject):
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
         """Write one PNG for each sprite."""
-        self._dispatcher.start("files", "Saving sprites", jobs.save_files(folder, picked), self._receive_saved)
+        self._job_queue.start("files", "Saving sprites", jobs.save_files(folder, picked), self._receive_saved)
 
     def save_sheet(self, path: Path, picked: SpriteSelection, columns: int) -> None:
         """Write all sprites as one PNG."""
-        self._dispatcher.start("files", "Saving a sheet", jobs.save_sheet(path, picked, columns), self._receive_saved)
+        self._job_queue.start("files", "Saving a sheet", jobs.save_sheet(path, picked, columns), self._receive_saved)
 
     def list_checkpoints(self, path: Path) -> None:
         """Ask for the checkpoints of a run."""
-        self._dispatcher.start("engine", "Looking for checkpoints", jobs.list_checkpoints(path), self._hand_on)
+        self._job_queue.start("engine", "Looking for checkpoints", jobs.list_checkpoints(path), self._hand_on)
 
     def cancel(self) -> None:
         """Give up on the answer."""
         if self._job is not None:
-            self._dispatcher.cancel(self._job)
+            self._job_queue.cancel(self._job)
 
     def _begin(self, place: Place, title: str, events: Events, receive: Callable[[Event], None] | None = None) -> None:
-        self._dispatcher.give_up(self._job)
+        self._job_queue.give_up(self._job)
         receive = partial(self._receive, receive or self._hand_on)
-        self._job = self._dispatcher.start(place, title, events, receive)
+        self._job = self._job_queue.start(place, title, events, receive)
         self.busy_changed.emit()
 
     def _receive(self, receive: Callable[[Event], None], event: Event) -> None:

@@ -9,12 +9,12 @@ from PySide6.QtCore import QObject, Signal, Slot
 from studio.app.background.job_events import FilesSaved
 from studio.app.background.job_queue import JobQueue
 from studio.app.state.engine import EngineCatalog
+from studio.app.state.feature_training import FeatureTraining
 from studio.app.state.inference import Inference
-from studio.app.state.palettes import Palettes
-from studio.app.state.preparing import Preparing
+from studio.app.state.palettes import PaletteTools
 from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
-from studio.app.state.sprites import Doctor, Importing
+from studio.app.state.sprites import OpenSprites, SpriteDoctor
 from studio.app.state.training import CurrentTraining, TrainingSetup
 from studio.core import wording
 from studio.core.errors import StudioError
@@ -40,17 +40,17 @@ class Session(QObject):
         super().__init__(parent)
         self.settings = settings
         self.job_queue = JobQueue(self)
-        self.importing = Importing(self.job_queue, self)
-        self.doctor = Doctor(self.job_queue, self.importing, self)
+        self.importing = OpenSprites(self.job_queue, self)
+        self.doctor = SpriteDoctor(self.job_queue, self.importing, self)
         self.catalog = EngineCatalog(self.job_queue, self)
         self.training = CurrentTraining(self.job_queue, self)
         self.setup = TrainingSetup(settings, self.importing, self.catalog, self.training, self)
-        self.preparing = Preparing(
+        self.feature_training = FeatureTraining(
             self.job_queue, self.importing, self.doctor, self.catalog, self.setup, self.training, self
         )  # fmt: skip
         self.inference = Inference(self.job_queue, self)
         self.runs = RunList(self.job_queue, self)
-        self.palettes = Palettes(self.job_queue, self)
+        self.palettes = PaletteTools(self.job_queue, self)
         self._offered = False
         self._demo_due = False
         self.job_queue.noticed.connect(self.noticed)

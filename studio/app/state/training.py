@@ -14,7 +14,7 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.engine import EngineCatalog
 from studio.app.state.settings import Settings
-from studio.app.state.sprites import Importing
+from studio.app.state.sprites import OpenSprites
 from studio.core.config import TrainingConfig, Value
 from studio.core.errors import UsageError
 from studio.core.events import Advised, Event, Events, Halted, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
@@ -187,7 +187,7 @@ class TrainingSetup(QObject):
     changed = Signal()
 
     def __init__(
-        self, settings: Settings, importing: Importing, catalog: EngineCatalog, training: CurrentTraining,
+        self, settings: Settings, importing: OpenSprites, catalog: EngineCatalog, training: CurrentTraining,
         parent: QObject,
     ) -> None:  # fmt: skip
         super().__init__(parent)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.app.state.sprites import Doctor, Importing
+from studio.app.state.sprites import OpenSprites, SpriteDoctor
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
@@ -49,7 +49,7 @@ class DoctorView(QWidget):
 
     cut_wanted = Signal(str)
 
-    def __init__(self, importing: Importing, doctor: Doctor) -> None:
+    def __init__(self, importing: OpenSprites, doctor: SpriteDoctor) -> None:
         super().__init__()
         self._importing, self._doctor = importing, doctor
         self._finding: Finding | None = None

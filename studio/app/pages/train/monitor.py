@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QSizePolicy, QSplitter, QTabWidget, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter, QTabWidget, QWidget
 
+from studio.app import theme
 from studio.app.background.job_events import RunDescribed
 from studio.app.pages import run_words
 from studio.app.pages.train.live_curves import LiveCurves
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.confusion import ConfusionView
+from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.predictions import PredictionsView
 from studio.core.events import (
@@ -29,12 +31,6 @@ from studio.engine.runs.history import HistoryRead
 if TYPE_CHECKING:
     from studio.app.widgets.plot.loss_plot import LossPlot
     from studio.app.widgets.plot.scatter import Scatter
-
-
-from PySide6.QtWidgets import QLabel
-
-from studio.app import theme
-from studio.app.widgets.layout import Flow
 
 
 class Monitor(QWidget):
