@@ -67,7 +67,7 @@ def _train(
     path: Path, minutes: float, device: Device, sprites: Sprites, reporter: Reporter
 ) -> tuple[RunFinished, bool]:
     from studio.engine import catalogue
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.engine.train import train_new
 
     recipe = catalogue.recipe("generator")

@@ -194,17 +194,17 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
         start = time.perf_counter()
         with autocast(device.type, precision):
             loss = F.mse_loss(network(sprites).float(), sprites[:, :, ::2, ::2] + 1)
-        scaler.scaled(loss).backward()
+        scaler.scale(loss).backward()
         if precision == "fp16":
             scaler.unscale_gradients()
             norm = torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            scaler.update(torch.stack([loss.detach(), norm]))
+            scaler.update(loss.detach(), norm)
         optimizer.step()
         optimizer.zero_grad()
         if not torch.isfinite(loss.detach()).item():
             raise RuntimeError("a training step gave a number that is not finite")
         durations_s.append(time.perf_counter() - start)
-    if scaler.skipped.item():
+    if scaler.skip_step.item():
         raise RuntimeError("a training step gave gradients that are not finite")
     return 1 / min(durations_s[2:])  # the first steps pay for warming up
 

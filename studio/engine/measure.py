@@ -87,11 +87,11 @@ def _steps(
                     with devices.autocast(target.type, precision):
                         share = recipe.weight(micro_batch) / recipe.weight(batch)
                         loss = recipe.loss(network, micro_batch, config, rng) * share
-                    scaler.scaled(loss).backward()
+                    scaler.scale(loss).backward()
                 has_gradients = True
         scaler.unscale_gradients()
         norm = torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
-        scaler.update(torch.stack([loss.detach(), norm]))
+        scaler.update(loss.detach(), norm)
         for optimizer in optimizers:
             optimizer.step()
         devices.synchronize(target)

@@ -188,7 +188,7 @@ def test_a_probe_in_fp16_takes_real_steps_and_refuses_gradients_that_are_no_numb
 ) -> None:
     cpu = torch.device("cpu")
     assert devices.probe_step(cpu, "fp16", 2) > 0
-    monkeypatch.setattr("studio.engine.optim.LossScaler.scaled", lambda scaler, loss: loss * torch.nan)
+    monkeypatch.setattr("studio.engine.optim.LossScaler.scale", lambda scaler, loss: loss * torch.nan)
     with pytest.raises(RuntimeError, match="not finite"):
         devices.probe_step(cpu, "fp16", 2)
 

@@ -14,7 +14,7 @@ from studio.core.events import Event, Events, Rgba
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine import pace, train
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.quality.copies import Nearest, look_for_copies
 from studio.engine.runs.split import Indices
 from studio.engine.train import train_new

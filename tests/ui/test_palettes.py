@@ -27,7 +27,7 @@ from studio.data.colour.true_pixels import style_of
 from studio.data.colour.usage import colour_use
 from studio.data.palettes.base import Palette
 from studio.engine import catalogue
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.runs.folder import RunDir, RunRecord
 from studio.engine.types import GenerateSettings
 from tests.conftest import make_sprites

@@ -1,4 +1,4 @@
-"""What the window's own jobs say, beside what the engine says."""
+"""The events of the window's own jobs, beside those of the engine and of the data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EngineReady(Event):
-    """torch is there, and with it the plug-ins that need it."""
+    """torch is imported, and with it the plug-ins that need it."""
 
     recipes: Mapping[str, Recipe]
     exports: Mapping[str, ModelExport]
@@ -33,12 +33,12 @@ class EngineReady(Event):
 
 @dataclass(frozen=True)
 class LibrariesLoaded(Event):
-    """torch's shared libraries are mapped; until then, any other import would wait for that and hold up the window."""
+    """torch's shared libraries are mapped. An import in another thread would have waited for that."""
 
 
 @dataclass(frozen=True)
 class PlotsReady(Event):
-    """pyqtgraph is imported: plots can be made without a wait."""
+    """pyqtgraph is imported: plots can be made at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class ColourFound(Event):
 
 @dataclass(frozen=True, eq=False)
 class PaletteLoaded(Event):
-    """A palette file was read; something can be seen in it."""
+    """A palette file was read; not all of its colours are transparent."""
 
     path: Path
     palette: Palette
@@ -75,7 +75,7 @@ class StyleRead(Event):
 
 @dataclass(frozen=True, eq=False)
 class SpritesColoured(SpritesGenerated):
-    """New sprites in the chosen colours; `palette` is the name of the file's that they were brought into, or empty."""
+    """New sprites in the chosen colours. palette: the name of the palette that they were snapped to, or empty."""
 
     palette: str
 
@@ -137,7 +137,7 @@ class PackedSeen(Event):
 
 @dataclass(frozen=True)
 class SheetUnseen(Event):
-    """Why there is nothing to show, and what to do: as in StudioError."""
+    """Why there is nothing to show, and what to do, as in StudioError."""
 
     title: str
     hint: str

@@ -19,7 +19,7 @@ from studio.app.state.training import CurrentTraining, TrainingSetup
 from studio.core import wording
 from studio.core.errors import StudioError
 from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
-from studio.data.archives.zip_archive import is_archive
+from studio.data.naming import is_archive
 
 _LONGEST_FAREWELL_MS = 10_000
 _DEMO_MINUTES = 3.0

@@ -24,8 +24,9 @@ from studio.engine.runs.history import HistoryRead
 from studio.engine.types import Device, DeviceMeasured
 
 if TYPE_CHECKING:
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.engine.runs.folder import RunRecord
+    from studio.engine.types import Device
     from studio.recipes.base import Preset, Recipe, TrainingBudget
 
 State = Literal["idle", "starting", "training", "paused", "stopping"]
@@ -119,7 +120,7 @@ class CurrentTraining(QObject):
             self.control.sample_now = True
 
     def _fresh(self, device: Device, title: str) -> Control:
-        from studio.engine.model import Control  # torch is there: the device came from it
+        from studio.engine.control import Control  # torch is there: the device came from it
 
         self.control, self.device, self.title = Control(), device, title
         self.path = self.record = self.chunk = self.samples = self.advice = None

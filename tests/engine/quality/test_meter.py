@@ -15,8 +15,8 @@ from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, Qualit
 from studio.core.generators import returned
 from studio.data.store import packed
 from studio.engine import batches, pace, train
+from studio.engine.control import Control
 from studio.engine.generate import draw, load_model
-from studio.engine.model import Control
 from studio.engine.quality import copies, features
 from studio.engine.quality import meter as quality
 from studio.engine.quality.features import features_of

@@ -9,16 +9,17 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from studio.app.background.job_events import CheckpointsListed
-from studio.app.background.jobs import SavedModel
+from studio.app.background.model_jobs import SavedModel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import wording
 from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.engine.runs.folder import RunRecord
     from studio.engine.runs.history import RunSummary
+    from studio.engine.types import Device
 
 _LIVE = "live"
 _WORDS = {"best": "Best", "last": "Last"}

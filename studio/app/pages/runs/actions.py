@@ -9,7 +9,7 @@ from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
-from studio.app.background.jobs import SavedModel
+from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.state.session import Session
 from studio.app.widgets import factory

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs, theme
-from studio.app.background.jobs import SavedModel, SpriteSelection
+from studio.app.background.model_jobs import SavedModel, SpriteSelection
 from studio.app.pages import run_words
 from studio.app.pages.base import Page
 from studio.app.pages.export_dialog import ExportDialog
