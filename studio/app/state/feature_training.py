@@ -48,7 +48,7 @@ class FeatureTraining(QObject):
             return
         elif sprites is not self._seen and not self._training.is_busy():
             self._seen = sprites
-            events = jobs.get_to_know(sprites, recipe.Config(), device)
+            events = jobs.find_outliers(sprites, recipe.Config(), device)
             self._job = self._job_queue.start("engine", _TITLE, events, self._receive, background=True)
 
     def _receive(self, event: Event) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app.background import job_events
-from studio.app.background import model_jobs as jobs
+from studio.app.background import job_events, model_jobs
 from studio.app.background.job_queue import JobQueue, Place
 from studio.app.background.model_jobs import ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
@@ -63,37 +62,39 @@ class Inference(QObject):
     ) -> None:
         """Make new sprites, in the colours that the settings say or in others."""
         chosen = colours or ColourChoice(settings.true_pixels)
-        self._begin("engine", "Generating", jobs.generate(self._shelf, source, device, settings, chosen))
+        self._begin("engine", "Generating", model_jobs.generate(self._shelf, source, device, settings, chosen))
 
     def recolour(self, colours: ColourChoice) -> None:
         """Bring the sprites that were made last, or are being made, into other colours."""
         self._job_queue.give_up(self._recolouring)
         self._recolouring = self._job_queue.start(
-            "engine", "Changing the colours", jobs.recolour(self._shelf, colours), self._hand_on
+            "engine", "Changing the colours", model_jobs.recolour(self._shelf, colours), self._hand_on
         )
 
     def predict(
         self, source: SavedModel | Control, device: Device, paths: Sequence[Path], options: ImportOptions
     ) -> None:
         """Read sprites from files, with a canvas of the model's size, and ask what the model says of them."""
-        look = partial(self._look, partial(jobs.predict, self._shelf, source, device))
+        look = partial(self._look, partial(model_jobs.predict, self._shelf, source, device))
         self._begin("files", "Reading sprites", import_sprites(paths, options, places.cache()), look)
 
     def export(self, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> None:
         """Write a model and read it back."""
-        self._begin("engine", "Exporting", jobs.export(self._shelf, source, device, format_name, target))
+        self._begin("engine", "Exporting", model_jobs.export(self._shelf, source, device, format_name, target))
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
         """Write one PNG for each sprite."""
-        self._job_queue.start("files", "Saving sprites", jobs.save_files(folder, picked), self._receive_saved)
+        self._job_queue.start("files", "Saving sprites", model_jobs.save_files(folder, picked), self._receive_saved)
 
     def save_sheet(self, path: Path, picked: SpriteSelection, columns: int) -> None:
         """Write all sprites as one PNG."""
-        self._job_queue.start("files", "Saving a sheet", jobs.save_sheet(path, picked, columns), self._receive_saved)
+        self._job_queue.start(
+            "files", "Saving a sheet", model_jobs.save_sheet(path, picked, columns), self._receive_saved
+        )
 
     def list_checkpoints(self, path: Path) -> None:
         """Ask for the checkpoints of a run."""
-        self._job_queue.start("engine", "Looking for checkpoints", jobs.list_checkpoints(path), self._hand_on)
+        self._job_queue.start("engine", "Looking for checkpoints", model_jobs.list_checkpoints(path), self._hand_on)
 
     def cancel(self) -> None:
         """Give up on the answer."""
