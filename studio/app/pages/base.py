@@ -13,8 +13,7 @@ from studio.core.errors import StudioError
 from studio.core.events import JobFailed, Notice
 
 if TYPE_CHECKING:
-    from studio.app.widgets.plot.curves_plot import CurvesPlot
-    from studio.app.widgets.plot.loss_plot import LossPlot
+    from studio.app.widgets.plot.time_plot import TimePlot
 
 _PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 
@@ -36,7 +35,7 @@ class Page(QWidget):
             failure = JobFailed(f"Can't write {error.filename or 'the file'}.", error.strerror or str(error))
         self.session.job_queue.failed.emit(failure)
 
-    def save_plot(self, plot: CurvesPlot | LossPlot, name: str) -> None:
+    def save_plot(self, plot: TimePlot, name: str) -> None:
         """Save a plot, asking where; `name` is proposed."""
         path = dialogs.for_new_file(self, self.session.settings, "Save the plot", name, _PLOT_KINDS)
         if path is None:

@@ -12,7 +12,8 @@ from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, Quali
 from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:
-    from studio.app.widgets.plot.loss_plot import LossPlot, Numbers
+    from studio.app.widgets.plot.loss_plot import LossPlot
+    from studio.app.widgets.plot.series import Numbers
 
 _SERIES = {"lr": "Learning rate", "grad_norm": "Gradient norm", "sprites_per_s": "Speed", "memory_bytes": "Memory"}
 _GB = 2**30
@@ -104,7 +105,7 @@ def _mark_best(plot: LossPlot, event: Advised) -> None:
 
 def _catch_up(plot: LossPlot, event: JobPaused | JobEnded) -> None:
     """Nothing more will come: the curves end where the readings say."""
-    plot.catch_up()
+    plot.refresh()
 
 
 def _add_heldout(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
