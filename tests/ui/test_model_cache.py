@@ -11,8 +11,8 @@ from studio.core.errors import RunError
 from studio.core.events import LossChunk
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
+from studio.engine.control import Control
 from studio.engine.generate import load_model
-from studio.engine.model import Control
 from studio.engine.runs.checkpoints import add_metrics, find
 from tests.engine.tools import CPU, train_generator
 

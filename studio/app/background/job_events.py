@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from studio.data.options import FoundSheet, Quarantined
     from studio.data.palettes.base import Palette
     from studio.data.sheets.preview import Sheet
-    from studio.engine.devices import Device
-    from studio.engine.generate import GenerateSettings
-    from studio.engine.measure import DeviceMeasured
     from studio.engine.runs.folder import RunRecord
     from studio.exports.base import ModelExport
     from studio.recipes.base import Recipe
@@ -32,22 +29,6 @@ class EngineReady(Event):
 
     recipes: Mapping[str, Recipe]
     exports: Mapping[str, ModelExport]
-    make_settings: type[GenerateSettings]
-
-
-@dataclass(frozen=True)
-class DevicesListed(Event):
-    """All devices, usable or not, and the id of the fastest."""
-
-    devices: tuple[Device, ...]
-    fastest: str
-
-
-@dataclass(frozen=True)
-class Measured(Event):
-    """How fast one device was in one precision."""
-
-    figures: DeviceMeasured
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from studio.app.background.job_events import (
-    DevicesListed,
     EngineReady,
     LibrariesLoaded,
-    Measured,
     PlotsReady,
     RunDescribed,
     RunTrashed,
@@ -28,11 +26,12 @@ from studio.core.config import TrainingConfig
 from studio.core.errors import RunError, StudioError
 from studio.core.events import Event, Events, Notice, RunStarted
 from studio.data.sprites import Sprites
+from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.devices import Device
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.engine.runs.history import RunReader
+    from studio.engine.types import Device
     from studio.recipes.base import Recipe
 
 
@@ -54,10 +53,9 @@ def find_plugins() -> Events:
     import studio.engine.measure
     import studio.engine.train  # noqa: F401
     from studio.engine import catalogue
-    from studio.engine.generate import GenerateSettings
 
     torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True).step()
-    yield EngineReady(catalogue.recipes(), catalogue.model_exports(), GenerateSettings)
+    yield EngineReady(catalogue.recipes(), catalogue.model_exports())
 
 
 def import_plots() -> Events:
@@ -69,20 +67,18 @@ def import_plots() -> Events:
 
 def find_devices() -> Events:
     """Every device, each proven by a training step."""
-    from studio.engine.devices import DevicesFound, find_devices
+    from studio.engine.devices import find_devices
 
-    for event in find_devices():
-        yield DevicesListed(event.devices, event.fastest) if isinstance(event, DevicesFound) else event
+    yield from find_devices()
 
 
 def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: Sequence[Device]) -> Events:
     """Time real training steps on every device that works."""
-    from studio.engine.measure import DeviceMeasured, measure
+    from studio.engine.measure import measure
     from studio.recipes.base import Spec
 
     for device in devices:
-        for event in measure(recipe, config, Spec.of(sprites), device):
-            yield Measured(event) if isinstance(event, DeviceMeasured) else event
+        yield from measure(recipe, config, Spec.of(sprites), device)
 
 
 def get_to_know(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:

@@ -15,9 +15,9 @@ from studio.core.events import Events, Notice, Progress, Rgba, SpritesGenerated
 if TYPE_CHECKING:
     from studio.data.colour.recolouring import ColourChoice
     from studio.data.colour.true_pixels import PixelStyle
-    from studio.engine.devices import Device
-    from studio.engine.generate import GenerateSettings
-    from studio.engine.model import Control, TrainedModel
+    from studio.engine.control import Control
+    from studio.engine.model import TrainedModel
+    from studio.engine.types import Device, GenerateSettings
 
 _FILES_AT_ONCE = 32
 

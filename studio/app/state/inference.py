@@ -19,11 +19,11 @@ from studio.core.events import Classified, Event, Events, Exported, Notice, Numb
 from studio.data.colour.recolouring import ColourChoice
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
+from studio.engine.types import Device, GenerateSettings
 
 if TYPE_CHECKING:
-    from studio.engine.devices import Device
-    from studio.engine.generate import GenerateSettings
-    from studio.engine.model import Control
+    from studio.engine.control import Control
+    from studio.engine.types import Device, GenerateSettings
 
 
 class Inference(QObject):

@@ -65,7 +65,7 @@ class RunActions(QWidget):
     @Slot()
     def export_model(self) -> bool:
         """Export the best model of the chosen run. False when that can't be."""
-        device = self._session.catalog.device(self._session.catalog.fastest)
+        device = self._session.setup.device
         if self._why_no_export() or device is None:
             return False
         path = self._runs[0].path
