@@ -17,6 +17,9 @@ _KINDS = {"cuda": "CUDA", "xpu": "XPU", "mps": "Metal", "cpu": "CPU"}
 _INDENT = 26  # where a radio button's text begins
 _MEASURE = "Take real training steps on every device and show which is the fastest."
 _CANCEL = "End the measurement; what is known stays."
+_BAR = 8  # pixels high
+_GAP = 8
+_WORDS = {"fp32": "full precision (fp32)", "bf16": "mixed precision (bf16)", "fp16": "mixed precision (fp16)"}
 
 
 class DevicePicker(QWidget):
@@ -171,11 +174,6 @@ def _facts(device: Device) -> str:
     if device.precision != "fp32":
         facts.append(device.precision)
     return " · ".join(facts)
-
-
-_BAR = 8  # pixels high
-_GAP = 8
-_WORDS = {"fp32": "full precision (fp32)", "bf16": "mixed precision (bf16)", "fp16": "mixed precision (fp16)"}
 
 
 class SpeedBars(QWidget):

@@ -17,6 +17,7 @@ from studio.core.events import Rgba, SamplesReady
 
 _Frame = tuple[int, Rgba, tuple[str, ...]]
 _ROOM_BYTES = 96 << 20  # a night's samples would be a gigabyte: a long film loses every other of its frames
+_GAP = 6  # logical pixels between sprites
 
 
 class Filmstrip(QWidget):
@@ -166,9 +167,6 @@ def thinned(film: list[_Frame], room_bytes: int) -> list[_Frame]:
     while len(film) > 2 and sum(sprites.nbytes for _, sprites, _ in film) > room_bytes:
         film = [*film[:-1:2], film[-1]] if len(film) > 3 else [film[0], film[-1]]
     return film
-
-
-_GAP = 6
 
 
 class SpriteSheetView(QWidget):
