@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QRadioButton, QSizePolicy, QWidget
 
@@ -143,10 +143,8 @@ class DeviceRow(QWidget):
 
     def check_quietly(self) -> None:
         """Choose this device without telling anyone."""
-        group = self.radio.group()
-        group.blockSignals(True)
-        self.radio.setChecked(True)
-        group.blockSignals(False)
+        with QSignalBlocker(self.radio.group()):
+            self.radio.setChecked(True)
 
 
 class ElidedRadio(QRadioButton):

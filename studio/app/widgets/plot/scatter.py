@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt, Slot
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
@@ -104,10 +104,9 @@ class Scatter(QWidget):
         """Show float32 [2, N, T], what is predicted and what is true of N sprites, of T numbers with these names."""
         self._pairs = pairs
         if [self.choice.itemText(place) for place in range(self.choice.count())] != list(names):
-            self.choice.blockSignals(True)
-            self.choice.clear()
-            self.choice.addItems(list(names))
-            self.choice.blockSignals(False)
+            with QSignalBlocker(self.choice):
+                self.choice.clear()
+                self.choice.addItems(list(names))
             self.choice.setVisible(len(names) > 1)
         self._show_chosen()
 
