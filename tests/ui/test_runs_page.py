@@ -111,7 +111,7 @@ def look_closer(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
 
 def seen(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
     plot.refresh()
-    return plot.area.ranges(), page.comparison.filmstrip.shown_step()
+    return plot.canvas.ranges(), page.comparison.filmstrip.shown_step()
 
 
 def test_a_checkpoint_of_another_run_changes_nothing(qtbot: QtBot, page: RunsPage, asked: list[str]) -> None:
@@ -138,7 +138,7 @@ def test_a_run_that_trains_grows_under_the_view(qtbot: QtBot, page: RunsPage, as
     page.comparison.filmstrip.go_live()
     plot.auto_range()
     plot.refresh()
-    assert plot.area.ranges()[0][1] >= 299  # the third hundred of losses
+    assert plot.canvas.ranges()[0][1] >= 299  # the third hundred of losses
 
 
 def test_a_new_run_leaves_the_choice_and_the_keyboard_where_they_are(
@@ -156,7 +156,7 @@ def test_other_runs_are_shown_whole(qtbot: QtBot, page: RunsPage) -> None:
     plot = choose(qtbot, page, "old", "older")
     look_closer(page, plot)
     plot = choose(qtbot, page, "new")
-    assert plot.area.ranges()[0][0] <= 0 and plot.area.ranges()[0][1] >= 99
+    assert plot.canvas.ranges()[0][0] <= 0 and plot.canvas.ranges()[0][1] >= 99
     assert page.comparison.filmstrip.is_live()
 
 

@@ -46,13 +46,13 @@ class EngineCatalog(QObject):
 
     def open(self) -> None:
         """Begin; the window is on the screen by now."""
-        self._job_queue.start("engine", "Starting the engine", jobs.warm_up(), self._receive)
+        self._job_queue.start("engine", "Starting the engine", jobs.warm_up(), self._receive, cancellable=False)
         self.find_devices()
-        self._job_queue.start("engine", "Looking for recipes", jobs.find_plugins(), self._receive)
+        self._job_queue.start("engine", "Looking for recipes", jobs.find_plugins(), self._receive, cancellable=False)
 
     def find_devices(self) -> None:
         """Look for devices, again if need be."""
-        self._job_queue.start("engine", "Looking for devices", jobs.find_devices(), self._receive)
+        self._job_queue.start("engine", "Looking for devices", jobs.find_devices(), self._receive, cancellable=False)
 
     def device(self, device_id: str) -> Device | None:
         """The device of that id that works."""
@@ -81,7 +81,9 @@ class EngineCatalog(QObject):
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, job_events.LibrariesLoaded):
-            plots = self._job_queue.start("files", "Preparing plots", jobs.import_plots(), self._receive)
+            plots = self._job_queue.start(
+                "files", "Preparing plots", jobs.import_plots(), self._receive, cancellable=False
+            )
             self._job_queue.prioritize(plots)  # an import that is under way may take minutes
         elif isinstance(event, job_events.PlotsReady):
             self.plots_are_ready = True
