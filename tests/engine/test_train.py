@@ -213,17 +213,6 @@ def test_one_sprite_trains(run_path: Path) -> None:
     assert not of_kind(events, Validated)
 
 
-def test_runs_of_older_versions_hold_out_what_they_held_out(run_path: Path) -> None:
-    sprites = make_sprites(per_class=1, classes=10)
-    (started,) = of_kind(list(train_generator(run_path, sprites)), RunStarted)
-    assert started.heldout_count == 0 and started.train_count == 10
-    record = json.loads((run_path / "run.json").read_text())
-    del record["split"], record["singles_kept"]
-    (run_path / "run.json").write_text(json.dumps(record))
-    (resumed,) = of_kind(list(train_resumed(run_path, CPU, Control())), RunStarted)
-    assert resumed.heldout_count == 2 and resumed.train_count == 8
-
-
 def test_fault_27_a_folder_in_use_or_not_empty_is_refused(run_path: Path, sprites: Sprites) -> None:
     events = train_generator(run_path, sprites)
     next(events)

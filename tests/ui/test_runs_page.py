@@ -29,7 +29,7 @@ from tests.ui.conftest import LONG_MS
 
 def summary(name: str, day: int, step: int, standing: Literal["stopped", "training"] = "stopped") -> RunSummary:
     begun = f"2026-01-{day:02}T00:00:00+00:00"
-    record = RunRecord(name, "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 100, begun, {})
+    record = RunRecord(name, "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 100, begun, {}, "group")
     return RunSummary(Path(name), record, RunProgress(standing, step, 1.0, {}), standing)
 
 

@@ -16,12 +16,11 @@ from typing import Literal
 import numpy as np
 import torch
 
-from studio.core import places, wording
+from studio.core import wording
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Event, Events, Notice, Rgba, Validated
 from studio.data.colour.true_pixels import pixel_truth
-from studio.data.groups import grouped
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import devices
@@ -34,7 +33,7 @@ from studio.engine.quality.copies import look_for_copies
 from studio.engine.quality.features import SpriteFeatures, features_of
 from studio.engine.quality.scores import frechet_distance, kid, overlap
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.split import BY_GROUP, FEWEST_REPORTED, Indices, shuffled_by_group, split_of
+from studio.engine.runs.split import FEWEST_REPORTED, Indices, shuffled_by_group, split_of
 
 FEWEST = 20  # sprites on each side: with fewer, the figures are noise
 MOST_HELDOUT = 4096  # sprites that are looked at: a seeded choice of more; the figures compare each with each
@@ -232,9 +231,7 @@ def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]
         yield Notice("info", "The sprites that this is judged by have also chosen the best checkpoint.", hint)
     if len(heldout) > MOST_HELDOUT:
         heldout = np.sort(np.random.default_rng(0).choice(heldout, MOST_HELDOUT, replace=False))
-    # Runs made before groups were known have none, but copies are to be told from near twins all the same.
-    known = sprites if record.split == BY_GROUP else (yield from grouped(sprites, places.cache()))
-    return RealSprites(sampled(known, split.training), sprites.take(heldout), known, split.training)
+    return RealSprites(sampled(sprites, split.training), sprites.take(heldout), sprites, split.training)
 
 
 def _check_counts(real: RealSprites) -> None:

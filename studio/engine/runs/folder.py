@@ -75,11 +75,10 @@ class RunRecord:
     parameters: records.Count
     created: str  # ISO 8601, UTC
     versions: Mapping[str, str]
+    split: str  # the rule by which sprites are held out: see split.py
     format: records.Positive = FORMAT
     target_names: tuple[str, ...] = ()
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
-    split: str = ""  # the rule by which sprites are held out (see split.py); older runs have none
-    singles_kept: bool = False  # of a run without such a rule: whether the only sprite of a class is never held out
 
 
 class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setbacks", "micro_batches": "pieces"}):
@@ -185,14 +184,6 @@ class RunDir:
             return self._read(_PROGRESS, RunProgress)
         except FileNotFoundError:
             return RunProgress("training", 0, 0.0, {})
-
-    def is_empty(self) -> bool:
-        """Whether there is nothing to learn from and nothing learnt: older versions left that when a start failed.
-
-        Raises RunError when that can't be seen.
-        """
-        with reading(self.path):
-            return not self.data.exists() and not (self.path / _PROGRESS).exists()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:

@@ -117,16 +117,12 @@ def summarise(path: Path) -> RunSummary:
     """What the list of runs says of one; a damaged run is listed as such."""
     run = RunDir(path)
     try:
-        record, progress, is_empty = run.record(), run.progress(), run.is_empty()
+        record, progress = run.record(), run.progress()
     except RunError as error:
         return RunSummary(path, None, None, "damaged", str(error))
     standing: Standing = progress.state
     if run.is_busy():
         standing = "training"
-    elif is_empty:
-        return RunSummary(
-            path, None, None, "damaged", "Its start has failed: there is nothing in it. It can be removed."
-        )
     elif progress.state == "training":
         standing = "interrupted"
     return RunSummary(path, record, progress, standing)
@@ -263,7 +259,6 @@ class _Seen:
         self._qualities: list[tuple[int, Mapping[str, float]]] = []
         self._checkpoints: list[int] = []
         self._setbacks: list[SteppedBack] = []
-        self._confusion: _Matrix | None = None  # of an older version
 
     def add(self, text: bytes) -> None:
         """Take in a line; a damaged one says nothing."""
@@ -274,8 +269,6 @@ class _Seen:
             self._ticks.add(line)
         elif isinstance(line, Validation):
             self._validations.append((line.step, line.metrics))
-            if line.confusion is not None and (self._confusion is None or line.step >= self._confusion[0]):
-                self._confusion = _matrix(line.step, line.confusion)
         elif isinstance(line, Quality):
             self._qualities.append((line.step, line.quality))
         elif isinstance(line, Saved):
@@ -284,12 +277,11 @@ class _Seen:
             self._setbacks.append(line)
 
     def history(self, confusion: _Matrix | None) -> History:
-        """All of it as curves, and the newer confusion matrix if it is of a validation."""
+        """All of it as curves, and the confusion matrix if it is of one of the validations."""
         history = History(self._ticks.series(), _figures(self._validations), _figures(self._qualities))
         history.checkpoints, history.setbacks = list(self._checkpoints), list(self._setbacks)
-        newest = max(filter(None, (self._confusion, confusion)), key=lambda found: found[0], default=None)
-        if newest is not None and any(step == newest[0] for step, _ in self._validations):
-            history.confusion = newest[1]
+        if confusion is not None and any(step == confusion[0] for step, _ in self._validations):
+            history.confusion = confusion[1]
         return history
 
     def _cut(self, step: int) -> None:

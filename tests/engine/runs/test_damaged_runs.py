@@ -191,14 +191,6 @@ def _without_seal(info: CheckpointInfo) -> tuple[Any, ...]:
     return info.step, info.number, info.elapsed_s, info.metrics, info.sha256
 
 
-def test_a_checkpoint_of_an_older_version_has_no_seal(run: Path) -> None:
-    for path, _ in find(run / "checkpoints"):
-        record = json.loads((path / "checkpoint.json").read_text())
-        del record["seal"]
-        (path / "checkpoint.json").write_text(json.dumps(record))
-    assert steps(run)[-1] == 9 and load_model(run, "last", CPU).step == 9
-
-
 @pytest.mark.parametrize("part", ["average.safetensors", "checkpoint.json"])
 @pytest.mark.parametrize("name", ["best", "last"])
 def test_fault_19_best_and_last_are_sound_ones(run: Path, name: str, part: str) -> None:
@@ -443,15 +435,6 @@ def test_a_folder_of_runs_that_can_not_be_looked_at_stops_no_start(monkeypatch: 
 
     monkeypatch.setattr(Path, "glob", refused)
     sweep_starts()
-
-
-def test_the_ghost_of_a_start_by_an_older_version_is_listed_as_damaged(trained: Path) -> None:
-    ghost = places.runs() / "ghost"
-    ghost.mkdir(parents=True)
-    shutil.copy(trained / "run.json", ghost)
-    assert listed()["ghost"].standing == "damaged" and "start has failed" in listed()["ghost"].problem
-    shutil.copy(trained / "state.json", ghost)  # its sprites were removed to make room: its model is there
-    assert listed()["ghost"].standing == "finished"
 
 
 def test_checkpoints_and_samples_are_in_the_order_of_their_steps(run: Path) -> None:

@@ -29,7 +29,7 @@ def _alike(first: PixelStyle, second: PixelStyle) -> bool:
 def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
     kept = load_style(run, run.record())
     (run.path / "style.json").unlink()
-    assert _alike(load_style(run, run.record()), kept)  # of a run that is older than the file
+    assert _alike(load_style(run, run.record()), kept)
 
 
 def test_a_colour_that_is_held_out_is_none_of_the_styles(run_path: Path) -> None:
