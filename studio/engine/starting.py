@@ -22,7 +22,6 @@ from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import catalogue, devices
 from studio.engine.batches import DeviceSprites, at_most, sampled
-from studio.engine.devices import Device
 from studio.engine.optim import EMA, LossScaler, make_optimizers
 from studio.engine.pace import seldom, told
 from studio.engine.quality.evaluate import heldout_fit
@@ -33,6 +32,7 @@ from studio.engine.runs.split import BY_GROUP, split_of
 from studio.engine.runs.style import load_style, save_style
 from studio.engine.streamed import make_train_set
 from studio.engine.training import Training
+from studio.engine.types import Device
 from studio.recipes.base import Recipe, Spec
 
 VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a steady figure

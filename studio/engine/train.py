@@ -33,9 +33,8 @@ from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import step_seed
 from studio.engine.control import Control, retry_until_writable, until_stopped
-from studio.engine.devices import Device
 from studio.engine.fitting import AtOnce
-from studio.engine.generate import GenerateSettings, draw, predict
+from studio.engine.generate import draw, predict
 from studio.engine.model import TrainedModel
 from studio.engine.optim import set_learning_rate
 from studio.engine.pace import Speedometer, Stopwatch, Throttle
@@ -48,6 +47,7 @@ from studio.engine.runs.history import read_history
 from studio.engine.starting import begin, take_up
 from studio.engine.threads import ThreadTuner, tuned
 from studio.engine.training import Training
+from studio.engine.types import Device, GenerateSettings
 from studio.recipes.base import Recipe
 
 TICK_S = 0.05

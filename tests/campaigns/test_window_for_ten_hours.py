@@ -45,22 +45,9 @@ _LONGEST_S, _MOST_LONGER, _BEAT_S = 0.4, 2.0, 0.05  # what one beat more or less
 
 _REAL = {"kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}
 RECORD = RunRecord(
-    "long",
-    "generator",
-    {},
-    32,
-    ("class0",),
-    "discs",
-    24,
-    "0" * 64,
-    "cpu",
-    "test CPU",
-    "fp32",
-    1,
-    "2026-01-01",
-    {},
+    "long", "generator", {}, 32, ("class0",), "discs", 24, "0" * 64, "cpu", "test CPU", "fp32", 1, "2026-01-01", {},
     "group",
-)
+)  # fmt: skip
 
 
 def ten_hours(*asked: object) -> Events:
@@ -131,7 +118,7 @@ class Heart(QObject):
             self.gaps_s[part] = max(self.gaps_s[part], time.thread_time() - self._last[0])
             self.waits_s[part] = max(self.waits_s[part], time.perf_counter() - self._last[1])
         worker = self._window.session.job_queue._workers["engine"]
-        self.fullest = max(self.fullest, len(worker._box))
+        self.fullest = max(self.fullest, len(worker._mailbox))
         if part >= 1 and not self.looks:
             self.look()
         self._last = time.thread_time(), time.perf_counter()

@@ -11,8 +11,9 @@ import torch
 from studio.core import limits
 from studio.core.errors import DeviceError, UsageError
 from studio.engine import devices
-from studio.engine.devices import Device, DevicesFound, choose, detect, find, find_devices, resolve_precision
-from studio.engine.measure import DeviceMeasured, measure
+from studio.engine.devices import choose, detect, find, find_devices, resolve_precision
+from studio.engine.measure import measure
+from studio.engine.types import Device, DeviceMeasured, DevicesFound
 from studio.recipes.base import Spec
 from studio.recipes.classifier import Classifier
 from tests.engine.tools import CPU, of_kind, small_classifier

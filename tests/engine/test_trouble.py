@@ -22,13 +22,14 @@ from studio.core.events import CheckpointSaved, Event, LossChunk, Notice, RunFin
 from studio.data.sprites import Sprites
 from studio.engine import catalogue, devices, starting
 from studio.engine.control import Control
-from studio.engine.measure import DeviceMeasured, measure
+from studio.engine.measure import measure
 from studio.engine.recovery import MicroBatches
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.train import train_new, train_resumed
 from studio.engine.training import Training
+from studio.engine.types import DeviceMeasured
 from studio.recipes.base import Batch, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator

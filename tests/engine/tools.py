@@ -15,10 +15,10 @@ from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine import pace, train
 from studio.engine.control import Control
-from studio.engine.devices import Device
 from studio.engine.quality.copies import Nearest, look_for_copies
 from studio.engine.runs.split import Indices
 from studio.engine.train import train_new
+from studio.engine.types import Device
 from studio.recipes.classifier import Classifier, ClassifierConfig
 from studio.recipes.generator import Generator, GeneratorConfig
 from studio.recipes.regression import Regression, RegressionConfig

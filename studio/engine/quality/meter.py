@@ -14,7 +14,7 @@ from studio.core.events import Event, Events, Halted, Progress, QualityMeasured,
 from studio.data.sprites import Sprites
 from studio.engine.batches import at_most
 from studio.engine.control import Control, retry_until_writable, until_stopped
-from studio.engine.generate import GenerateSettings, draw
+from studio.engine.generate import draw
 from studio.engine.pace import Stopwatch, Throttle
 from studio.engine.quality.copies import look_for_copies
 from studio.engine.quality.evaluate import FEWEST, classes_to_draw
@@ -23,6 +23,7 @@ from studio.engine.quality.scores import Features, kid
 from studio.engine.runs.checkpoints import add_metrics
 from studio.engine.runs.split import Indices, halves
 from studio.engine.training import Training
+from studio.engine.types import GenerateSettings
 
 COUNT = 128  # sprites a measurement
 MOST_SEEN = 4096  # real sprites a distance is taken from: more make it no steadier, and its matrices have their square
