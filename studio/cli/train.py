@@ -19,7 +19,7 @@ from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
 from studio.data.sprites import Sprites
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.known import remember
+from studio.engine.runs.listing import remember
 
 if TYPE_CHECKING:
     from studio.engine.control import Control

@@ -17,11 +17,10 @@ from studio.data.colour.true_pixels import true_pixels
 from studio.engine import catalogue, devices
 from studio.engine.batches import on_device, to_input, to_rgba
 from studio.engine.fitting import AtOnce
-from studio.engine.model import TrainedModel
+from studio.engine.model import TrainedModel, load_style
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.folder import RunDir, reading
-from studio.engine.runs.style import load_style
 from studio.engine.types import Device, GenerateSettings
 from studio.recipes.base import Recipe, SampleSettings, Spec
 

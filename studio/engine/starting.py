@@ -22,6 +22,7 @@ from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import catalogue, devices
 from studio.engine.batches import DeviceSprites, at_most, sampled
+from studio.engine.model import load_style, save_style
 from studio.engine.optim import EMA, LossScaler, make_optimizers
 from studio.engine.pace import seldom, told
 from studio.engine.quality.evaluate import heldout_fit
@@ -29,7 +30,6 @@ from studio.engine.recovery import Recovery
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir, RunRecord, reading, sweep_starts, writing
 from studio.engine.runs.split import BY_GROUP, split_of
-from studio.engine.runs.style import load_style, save_style
 from studio.engine.streamed import make_train_set
 from studio.engine.training import Training
 from studio.engine.types import Device

@@ -13,7 +13,8 @@ from studio.core.errors import StudioError
 from studio.data.store import packed
 from studio.engine.control import Control
 from studio.engine.runs import checkpoints, known
-from studio.engine.runs.history import read_history, summarise
+from studio.engine.runs.history import read_history
+from studio.engine.runs.listing import summarise
 from tests.campaigns.file_calls import FileCalls
 from tests.campaigns.works import EXPORTS, Say, Work, export_as, generate_into, import_all, make_folder, plain, train_on
 

@@ -21,7 +21,8 @@ from studio.app.state.session import Session
 from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.events import Events, Notice, SamplesReady
 from studio.engine.runs.folder import RunProgress, RunRecord
-from studio.engine.runs.history import Curve, History, HistoryRead, RunReader, RunSummary
+from studio.engine.runs.history import Curve, History, HistoryRead, RunReader
+from studio.engine.runs.listing import RunSummary
 from tests.conftest import make_sprites
 from tests.engine.tools import train_generator
 from tests.ui.conftest import LONG_MS

@@ -1,4 +1,4 @@
-"""Reading runs back: their curves, their samples, and the list of all of them. No torch here."""
+"""Reading a run back: its curves, those by which runs are compared, and its live samples. No torch here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from studio.core import pictures, places, records
-from studio.core.errors import RunError
+from studio.core import pictures, records
+from studio.core.curves import SMOOTHING_STEPS
 from studio.core.events import Event, Events, SamplesReady, SteppedBack
+from studio.core.wording import figure_title
 from studio.engine.runs.folder import (
     CAPTIONS,
     CONFUSION,
     METRICS,
     MOST_SAMPLES,
     RunDir,
-    RunProgress,
     RunRecord,
     reading,
     spread,
@@ -37,24 +37,6 @@ _Matrix = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true
 _MOST_KNOWN = 8  # runs of which a reader remembers what it has read
 _ROOM_BYTES = 96 << 20  # for the live samples of a run: large ones are shown at fewer steps
 _A_PICTURE = 16  # sprites
-
-Standing = Literal["training", "interrupted", "finished", "stopped", "failed", "damaged"]
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """One row of the list of runs. `problem` says why a damaged run can't be read."""
-
-    path: Path
-    record: RunRecord | None
-    progress: RunProgress | None
-    standing: Standing
-    problem: str = ""
-
-
-@dataclass(frozen=True)
-class RunsListed(Event):
-    runs: tuple[RunSummary, ...]
 
 
 @dataclass
@@ -77,6 +59,40 @@ class History:
     setbacks: list[SteppedBack] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class ComparedFigure:
+    """A curve of a run: what it is called on the command line and in the window, and where its history has it."""
+
+    name: str
+    title: str
+    kind: Literal["series", "validation", "quality"]
+    key: str
+    smoothing_steps: float = 0.0  # how much it is smoothed unless the user says otherwise
+
+    def curve(self, history: History) -> Curve | None:
+        """The curve of one run; None where it has none."""
+        curves: dict[str, Curve] = getattr(history, self.kind)
+        found = curves.get(self.key)
+        return found if found is not None and len(found.steps) else None
+
+
+LOSS = ComparedFigure("loss", "Loss", "series", "loss", SMOOTHING_STEPS)
+HELDOUT_LOSS = ComparedFigure("held-out-loss", "Held-out loss", "validation", "loss")
+FIGURES = (
+    LOSS,
+    HELDOUT_LOSS,
+    *(ComparedFigure(name, f"Held-out {figure_title(name)}", "validation", name) for name in ("accuracy", "r2")),
+    ComparedFigure("kid", "Quality (KID)", "quality", "kid"),
+    ComparedFigure("copies", "Copies", "quality", "copies"),
+)
+
+
+def curves(history: History) -> dict[str, Curve]:
+    """The curves that a run has, by title."""
+    found = {figure.title: figure.curve(history) for figure in FIGURES}
+    return {title: curve for title, curve in found.items() if curve is not None}
+
+
 @dataclass(frozen=True, eq=False)
 class HistoryRead(Event):
     """The curves of one run, and its live samples, the oldest first."""
@@ -84,48 +100,6 @@ class HistoryRead(Event):
     path: Path
     history: History
     samples: tuple[SamplesReady, ...]
-
-
-def list_runs(extra: Iterable[Path] = ()) -> Events:
-    """Every run in the studio's folder and at the `extra` paths, the newest first; yields one RunsListed.
-
-    Raises RunError when the studio's folder can't be read.
-    """
-    try:
-        with reading(places.runs()):
-            inside = list(places.runs().iterdir())
-    except FileNotFoundError:
-        inside = []
-    paths = {path.resolve(): path for path in [*extra, *inside] if _may_be_run(path)}
-    runs = [summarise(path) for path in paths.values()]
-    runs.sort(key=lambda run: run.record.created if run.record else "", reverse=True)
-    yield RunsListed(tuple(runs))
-
-
-def _may_be_run(path: Path) -> bool:
-    """Whether there is a run.json, or something that keeps one from knowing."""
-    try:
-        (path / "run.json").stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        pass
-    return True
-
-
-def summarise(path: Path) -> RunSummary:
-    """What the list of runs says of one; a damaged run is listed as such."""
-    run = RunDir(path)
-    try:
-        record, progress = run.record(), run.progress()
-    except RunError as error:
-        return RunSummary(path, None, None, "damaged", str(error))
-    standing: Standing = progress.state
-    if run.is_busy():
-        standing = "training"
-    elif progress.state == "training":
-        standing = "interrupted"
-    return RunSummary(path, record, progress, standing)
 
 
 def read_run(path: Path) -> Events:

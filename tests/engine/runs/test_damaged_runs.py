@@ -28,8 +28,8 @@ from studio.engine.generate import checkpoint_names, find_checkpoint, load_model
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo, find, look_over
 from studio.engine.runs.folder import RunDir, sweep_starts
-from studio.engine.runs.history import RunsListed, RunSummary, list_runs, read_history, read_samples
-from studio.engine.runs.known import known_runs, remember
+from studio.engine.runs.history import read_history, read_samples
+from studio.engine.runs.listing import RunsListed, RunSummary, known_runs, list_runs, remember
 from studio.engine.streamed import StreamedSprites
 from studio.engine.train import train_resumed
 from tests.conftest import make_sprites

@@ -19,15 +19,8 @@ from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.runs import history
 from studio.engine.runs.folder import RunDir, spread
-from studio.engine.runs.history import (
-    HistoryRead,
-    RunReader,
-    RunsListed,
-    list_runs,
-    read_history,
-    read_run,
-    read_samples,
-)
+from studio.engine.runs.history import HistoryRead, RunReader, read_history, read_run, read_samples
+from studio.engine.runs.listing import RunsListed, list_runs
 from studio.engine.train import train_resumed
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
 

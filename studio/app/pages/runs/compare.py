@@ -18,7 +18,7 @@ from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:
     from studio.app.widgets.plot.curves_plot import CurvesPlot
-    from studio.engine.runs.history import RunSummary
+    from studio.engine.runs.listing import RunSummary
 
 _MOST = 8
 _CALM_MS = 150  # while the arrow keys run through the table, nothing is read

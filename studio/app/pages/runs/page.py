@@ -18,7 +18,7 @@ from studio.app.widgets import factory
 from studio.core.events import Notice
 
 if TYPE_CHECKING:
-    from studio.engine.runs.history import RunSummary
+    from studio.engine.runs.listing import RunSummary
 
 _EMPTY = "Nothing has been trained yet. Every run that you start on the Train page is kept here."
 
