@@ -56,7 +56,7 @@ class History:
     quality: dict[str, Curve] = field(default_factory=dict)
     confusion: NDArray[np.int64] | None = None
     checkpoints: list[int] = field(default_factory=list)
-    setbacks: list[SteppedBack] = field(default_factory=list)
+    rollbacks: list[SteppedBack] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def read_history(path: Path) -> History:
 
     Raises RunError.
     """
-    return _Curves(path).read()
+    return _CurveReader(path).read()
 
 
 def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
@@ -120,29 +120,29 @@ def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
 
     Of very many, the first, the last and some between.
     """
-    return _Film(path, size).read()
+    return _SampleReader(path, size).read()
 
 
 class RunReader:
     """Reads runs over and over: of a run that was read before only what is new. Used in one thread."""
 
     def __init__(self) -> None:
-        self._known: dict[Path, tuple[RunRecord, _Curves, _Film]] = {}
+        self._known: dict[Path, tuple[RunRecord, _CurveReader, _SampleReader]] = {}
 
     def read_run(self, path: Path) -> Events:
         """Read a run's curves and samples; yields one HistoryRead. Raises RunError."""
         record = RunDir(path).record()
         known = self._known.pop(path, None)
         if known is None or known[0] != record:  # another run in its place: its files may have the same numbers
-            known = (record, _Curves(path), _Film(path, record.size))
+            known = (record, _CurveReader(path), _SampleReader(path, record.size))
         self._known[path] = known
-        _, curves, film = known
+        _, curves, samples = known
         for oldest in list(self._known)[:-_MOST_KNOWN]:
             del self._known[oldest]
-        yield HistoryRead(path, curves.read(), film.read())
+        yield HistoryRead(path, curves.read(), samples.read())
 
 
-class _Film:
+class _SampleReader:
     """The live samples of one run, which are sprites of `size` pixels."""
 
     def __init__(self, path: Path, size: int) -> None:
@@ -196,14 +196,14 @@ class _Confusion:
     counts: list[list[int]]
 
 
-class _Curves:
+class _CurveReader:
     """The curves of one run as far as its metrics.jsonl has been read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = (0, 0)  # which one it is, by its device and its number there
         self._read_bytes = 0
-        self._seen = _Seen()
+        self._lines = _Lines()
 
     def read(self) -> History:
         """Read what has been added to the file since the last time, or all where it is another. Raises RunError."""
@@ -212,19 +212,19 @@ class _Curves:
                 about = os.fstat(lines.fileno())
                 file = (about.st_dev, about.st_ino)
                 if file != self._file or about.st_size < self._read_bytes:
-                    self._file, self._read_bytes, self._seen = file, 0, _Seen()
+                    self._file, self._read_bytes, self._lines = file, 0, _Lines()
                 lines.seek(self._read_bytes)
                 for line in lines:
                     if not line.endswith(b"\n"):
                         break  # it is being written
                     self._read_bytes += len(line)
-                    self._seen.add(line)
+                    self._lines.add(line)
         except FileNotFoundError:
-            self._file, self._read_bytes, self._seen = (0, 0), 0, _Seen()
-        return self._seen.history(_read_confusion(self._path / CONFUSION))
+            self._file, self._read_bytes, self._lines = (0, 0), 0, _Lines()
+        return self._lines.history(_read_confusion(self._path / CONFUSION))
 
 
-class _Seen:
+class _Lines:
     """What the lines of metrics.jsonl have said so far."""
 
     def __init__(self) -> None:
@@ -232,7 +232,7 @@ class _Seen:
         self._validations: list[tuple[int, Mapping[str, float]]] = []
         self._qualities: list[tuple[int, Mapping[str, float]]] = []
         self._checkpoints: list[int] = []
-        self._setbacks: list[SteppedBack] = []
+        self._rollbacks: list[SteppedBack] = []
 
     def add(self, text: bytes) -> None:
         """Take in a line; a damaged one says nothing."""
@@ -248,12 +248,12 @@ class _Seen:
         elif isinstance(line, Saved):
             self._checkpoints.append(line.checkpoint)
         elif isinstance(line, SteppedBack):
-            self._setbacks.append(line)
+            self._rollbacks.append(line)
 
     def history(self, confusion: _Matrix | None) -> History:
         """All of it as curves, and the confusion matrix if it is of one of the validations."""
         history = History(self._ticks.series(), _figures(self._validations), _figures(self._qualities))
-        history.checkpoints, history.setbacks = list(self._checkpoints), list(self._setbacks)
+        history.checkpoints, history.rollbacks = list(self._checkpoints), list(self._rollbacks)
         if confusion is not None and any(step == confusion[0] for step, _ in self._validations):
             history.confusion = confusion[1]
         return history
@@ -264,7 +264,7 @@ class _Seen:
         self._validations = [entry for entry in self._validations if entry[0] <= step]
         self._qualities = [entry for entry in self._qualities if entry[0] <= step]
         self._checkpoints = [saved for saved in self._checkpoints if saved <= step]
-        self._setbacks = [setback for setback in self._setbacks if setback.step <= step]
+        self._rollbacks = [rollback for rollback in self._rollbacks if rollback.step <= step]
 
 
 class _Ticks:
