@@ -28,7 +28,8 @@ from studio.engine.pace import sparse_progress, with_progress
 from studio.engine.quality.evaluate import heldout_batch_size
 from studio.engine.recovery import Recovery
 from studio.engine.runs import checkpoints
-from studio.engine.runs.folder import RunDir, RunRecord, reading, sweep_starts, writing
+from studio.engine.runs.creating import new_run, sweep_starts
+from studio.engine.runs.folder import RunDir, RunRecord, reading, writing
 from studio.engine.runs.split import BY_GROUP, split_of
 from studio.engine.streamed import make_train_set
 from studio.engine.training import Training
@@ -53,7 +54,7 @@ def begin(
     network = recipe.build(config, Spec.of(chosen))
     run = RunDir(path)
     sweep_starts()
-    with run.being_made() as on_error:
+    with new_run(run) as on_error:
         chosen = yield from sparse_progress(grouped(chosen, places.cache()))
         record = _new_record(path, chosen, recipe, config, device, network)
         with writing(path):

@@ -73,7 +73,8 @@ def test_the_run_folder_is_the_record(run_path: Path, sprites: Sprites) -> None:
     record = json.loads((run_path / "run.json").read_text())
     assert record["recipe"] == "generator" and record["config"]["steps"] == 8 and record["data_origin"] == origin
     assert record["data_fingerprint"] == sprites.fingerprint
-    assert json.loads((run_path / "state.json").read_text())["state"] == "finished"
+    state = json.loads((run_path / "state.json").read_text())
+    assert state["state"] == "finished" and (state["setbacks"], state["pieces"]) == (0, 1)
     assert sorted(path.name for path in (run_path / "samples").iterdir()) == ["00000000.png", "00000008.png"]
     lines = [json.loads(line) for line in (run_path / "metrics.jsonl").read_text().splitlines()]
     assert sum(len(line.get("loss", ())) for line in lines) == 8

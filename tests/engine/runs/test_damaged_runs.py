@@ -27,7 +27,8 @@ from studio.engine.control import Control
 from studio.engine.generate import checkpoint_names, find_checkpoint, load_model
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo, find, look_over
-from studio.engine.runs.folder import RunDir, sweep_starts
+from studio.engine.runs.creating import new_run, sweep_starts
+from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history, read_samples
 from studio.engine.runs.listing import RunsListed, RunSummary, known_runs, list_runs, remember
 from studio.engine.streamed import StreamedSprites
@@ -378,7 +379,7 @@ def _tree(folder: Path) -> list[str]:
 def _make_start(folder: Path) -> None:
     """What a start leaves that is killed when it has written all but run.json."""
     kept = folder.with_name("kept")
-    with contextlib.suppress(KeyboardInterrupt), RunDir(folder).being_made():
+    with contextlib.suppress(KeyboardInterrupt), new_run(RunDir(folder)):
         (folder / "data.safetensors").write_bytes(b"half")
         (folder / "state.json").write_bytes(b"half")
         shutil.copytree(folder, kept)
@@ -403,20 +404,20 @@ def test_starts_that_were_killed_are_swept_and_nobodys_files_with_them(tmp_path:
     before = [_tree(folder) for folder in (*others, elsewhere)]
     sweep_starts()
     for folder in (killed, tmp_path / "work" / "new"):
-        with RunDir(folder).being_made():
+        with new_run(RunDir(folder)):
             pass
     assert [_tree(folder) for folder in (*others, elsewhere)] == before
     assert set(_tree(killed)) <= {".lock"}  # where nothing of the killed start is in the way
     assert set(_tree(used)) - {".lock"} == {".tmp-mine", "samples/kick.wav"}
     for folder in (used, *others):
-        with pytest.raises(RunError, match="not empty"), RunDir(folder).being_made():
+        with pytest.raises(RunError, match="not empty"), new_run(RunDir(folder)):
             pass
     assert [_tree(folder) for folder in (*others, elsewhere)] == before and (used / "samples" / "kick.wav").exists()
 
 
 def test_a_start_that_was_killed_at_its_first_write_is_in_nobodys_way(tmp_path: Path) -> None:
     (tmp_path / ".tmp-0123456789ab").write_bytes(b"Sprite")
-    with RunDir(tmp_path).being_made():
+    with new_run(RunDir(tmp_path)):
         assert not list(tmp_path.glob(".tmp-*"))
 
 
@@ -424,7 +425,7 @@ def test_a_start_into_the_folder_of_one_that_was_killed_spares_a_users_file(tmp_
     folder = tmp_path / "run"
     _make_start(folder)
     (folder / "samples" / "kick.wav").write_bytes(b"mine")
-    with pytest.raises(RunError, match="not empty"), RunDir(folder).being_made():
+    with pytest.raises(RunError, match="not empty"), new_run(RunDir(folder)):
         pass
     assert (folder / "samples" / "kick.wav").read_bytes() == b"mine"
 
