@@ -87,7 +87,7 @@ FIGURES = (
 )
 
 
-def curves(history: History) -> dict[str, Curve]:
+def compared_curves(history: History) -> dict[str, Curve]:
     """The curves that a run has, by title."""
     found = {figure.title: figure.curve(history) for figure in FIGURES}
     return {title: curve for title, curve in found.items() if curve is not None}
