@@ -45,8 +45,9 @@ _LONGEST_S, _MOST_LONGER, _BEAT_S = 0.4, 2.0, 0.05  # what one beat more or less
 
 _REAL = {"kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}
 RECORD = RunRecord(
-    "long", "generator", {}, 32, ("class0",), "discs", 24, "0" * 64, "cpu", "test CPU", "fp32", 1, "2026-01-01", {}
-)
+    "long", "generator", {}, 32, ("class0",), "discs", 24, "0" * 64, "cpu", "test CPU", "fp32", 1, "2026-01-01", {},
+    "group",
+)  # fmt: skip
 
 
 def ten_hours(*asked: object) -> Events:

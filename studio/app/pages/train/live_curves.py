@@ -68,7 +68,7 @@ def _recall(plot: LossPlot, event: HistoryRead) -> None:
         _add_quality(plot, name, curve.steps, curve.values)
     for step in event.history.checkpoints:
         plot.add_mark(step, "checkpoint")
-    for setback in event.history.setbacks:
+    for setback in event.history.rollbacks:
         _mark_setback(plot, setback)
 
 
