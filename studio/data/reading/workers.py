@@ -73,8 +73,7 @@ def run_workers(
     100 ms for it; the threads are daemons, so that neither closing nor leaving the program waits for a file on a drive
     that hangs.
     """
-    threads = _Threads[J, T](jobs)
-    threads.start(workers)
+    threads = _Threads(workers, jobs)
     try:
         while threads.running:
             yield threads.receive()
@@ -101,16 +100,14 @@ def run_in_thread(work: Generator[int, None, T], total: int, what: str) -> Gener
 
 
 class _Threads(Generic[J, T]):
-    def __init__(self, jobs: Sequence[J]) -> None:
+    """Threads that share a queue of jobs and one of results. running: how many have not ended."""
+
+    def __init__(self, workers: Sequence[Callable[[Iterator[J]], Iterator[T]]], jobs: Sequence[J]) -> None:
         self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
         for job in jobs:
             self._jobs.put(job)
         self._results: queue.Queue[list[T] | _ThreadDone] = queue.Queue(_MOST_WAITING)
         self._stop = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self.running = 0
-
-    def start(self, workers: Sequence[Callable[[Iterator[J]], Iterator[T]]]) -> None:
         self._threads = [
             threading.Thread(target=self._run, args=[worker], name="reader", daemon=True) for worker in workers
         ]
@@ -132,6 +129,7 @@ class _Threads(Generic[J, T]):
         return []
 
     def dismiss(self) -> None:
+        """Stop them between two results, and wait a little."""
         self._stop.set()
         deadline = time.perf_counter() + _FAREWELL_S
         for thread in self._threads:
