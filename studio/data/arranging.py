@@ -286,7 +286,7 @@ def _added(table: _Table, file: SourceFile, reading: Reading, sheet: SheetCandid
             table.is_of_sheet.append(sprite.cut or bool(sprite.folders))  # that of a sheet that a file describes
             table.notes += [_quarantined(file, remark) for remark in sprite.remarks]
             if sheet is not None and not sprite.cut:
-                table.notes.append(_quarantined(file, Remark(_SHEET, _seen_in(sprite, sheet))))
+                table.notes.append(_quarantined(file, Remark(_SHEET, _in_words(sprite, sheet))))
         yield
     kept = len(table.names) > before
     remarks = [remark for remark in reading.remarks if kept or remark.group == "cut sheet"]
@@ -352,7 +352,7 @@ def _fit(rgba: Rgba, canvas: Rgba) -> None:
     fit_into(rgba, canvas)
 
 
-def _seen_in(sprite: DecodedSprite, sheet: SheetCandidate) -> str:
+def _in_words(sprite: DecodedSprite, sheet: SheetCandidate) -> str:
     """'256 x 16 pixels, looks like 21 sprites of 12 x 16'."""
     (width, height), grid = sprite.size, sheet.grid
     sprites = wording.count(sheet.sprites, "sprite")
@@ -366,7 +366,7 @@ def _misfit(sprite: DecodedSprite, sheet: SheetCandidate | None, size: int, opti
     too_large = max(width, height) > LARGE_PICTURE and looks_like_sheet(width, height, size)
     if not sprite.part and (sheet is not None or too_large):
         perhaps = f"{width:,} x {height:,} pixels, perhaps a sheet of many sprites"
-        reason = perhaps if sheet is None else _seen_in(sprite, sheet)
+        reason = perhaps if sheet is None else _in_words(sprite, sheet)
         return Remark(_SHEET, f"{reason}: {_ADVICE[options.sheets]}")
     if options.other_sizes == "leave out":
         return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", sprite.part)

@@ -88,7 +88,7 @@ def import_sprites(
         names = [source.name for source in sources]
         looking = caching.entry_for(cache_dir, roots, files, problems, options, names)
         entry = yield from run_in_thread(looking, len(files), "files looked up")
-        recalled = yield from run_in_thread(caching.recalling(entry), 0, "sprites loaded")
+        recalled = yield from run_in_thread(caching.recall(entry), 0, "sprites loaded")
     arranged = recalled
     try:
         if arranged is None:
@@ -155,7 +155,7 @@ def _read(
     yield from _read_files(gathered, files, sources, options)
     sheets = elect_sheets(gathered.candidates)
     if options.cuts_each_by_its_own:
-        sheets |= _asked_for(gathered, sheets, options.size)
+        sheets |= _sheets_asked_for(gathered, sheets, options.size)
         gathered.forget(sheets.keys())
         grids = {number: sheet.grid for number, sheet in sheets.items()}
         yield from _read_files(gathered, files, sources, options, grids)
@@ -163,7 +163,7 @@ def _read(
     return (yield from run_in_thread(arranging, len(files), "files arranged"))
 
 
-def _asked_for(gathered: Gathered, sheets: Mapping[int, SheetCandidate], size: int) -> dict[int, SheetCandidate]:
+def _sheets_asked_for(gathered: Gathered, sheets: Mapping[int, SheetCandidate], size: int) -> dict[int, SheetCandidate]:
     """Pictures that may be sheets, to be cut because the user asked for cutting.
 
     Those larger than the canvas that was asked for; without one, all of them if no picture is surely a sheet.
@@ -215,7 +215,7 @@ def _store(entry: Path, arranged: ImportResult) -> Generator[Event, None, Import
         arranged = replace(arranged, sprites=(yield from grouped(arranged.sprites, entry.parent)))
     try:
         count = len(arranged.sprites)
-        return (yield from run_in_thread(caching.storing(entry, arranged), count, "sprites kept for the next time"))
+        return (yield from run_in_thread(caching.store(entry, arranged), count, "sprites kept for the next time"))
     except OSError as error:
         reason = error.strerror or error
         yield Notice(

@@ -63,8 +63,8 @@ def findings_of(
 ) -> tuple[Finding, ...]:
     """Everything that is known of an import with these options: what was left out first, the largest groups first."""
     case = _Case(found, options, max((each.palette_colours for each in examined), default=0))
-    left_out = _found(found.quarantine_groups, case, left_out=True)
-    return (*left_out, *_found(_together(found.note_groups, *(each.groups for each in examined)), case, left_out=False))
+    kept = _together(found.note_groups, *(each.groups for each in examined))
+    return (*_findings(found.quarantine_groups, case, left_out=True), *_findings(kept, case, left_out=False))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def _together(*parts: Groups) -> Groups:
     return together
 
 
-def _found(groups: Groups, case: _Case, *, left_out: bool) -> list[Finding]:
+def _findings(groups: Groups, case: _Case, *, left_out: bool) -> list[Finding]:
     made = []
     for group, items in sorted(groups.items(), key=lambda pair: -len(pair[1])):
         advice, fixes = (_LEFT_OUT if left_out else _KEPT)[group]

@@ -42,21 +42,21 @@ def pictures_in(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
     At least one picture; raises Refused before it, whatever the bytes are, and never after. `suffix`: as for `decode`.
     """
     tally = _Tally()
-    frames = _found(data, tally)
+    frames = _encoded_frames(data, tally)
     first = list(islice(frames, 2))
     if not first or (len(first) == 1 and not tally.stopped):
         # Around the one frame of a GIF that does not fill its screen, Pillow puts a colour that no viewer shows.
         inset = data.startswith(_GIF) and first and not _fills(first[0])
-        decoded = next(_shown(iter(first), suffix, tally)) if inset else decode(data, suffix)
+        decoded = next(_rendered(iter(first), suffix, tally)) if inset else decode(data, suffix)
         yield Picture(decoded.rgba)
         yield from decoded.remarks
     else:
-        yield from _kept(_shown(chain(first, frames), suffix, tally), tally)
+        yield from _distinct(_rendered(chain(first, frames), suffix, tally), tally)
         deque(frames, maxlen=0)  # counts those that were not looked at
         yield Remark("animation", _in_words(tally))
 
 
-def _found(data: bytes, tally: _Tally) -> Iterator[EncodedFrame]:
+def _encoded_frames(data: bytes, tally: _Tally) -> Iterator[EncodedFrame]:
     """The frames up to the first damage, counted on the way. None where there is no animation."""
     if data.startswith(_GIF):
         frames = gif.frames_of(data)
@@ -74,7 +74,7 @@ def _found(data: bytes, tally: _Tally) -> Iterator[EncodedFrame]:
         tally.stopped = tally.stopped or refused.reason
 
 
-def _shown(frames: Iterator[EncodedFrame], suffix: str, tally: _Tally) -> Iterator[Decoded]:
+def _rendered(frames: Iterator[EncodedFrame], suffix: str, tally: _Tally) -> Iterator[Decoded]:
     """The canvas after each frame, colour zeroed under alpha 0, until there are too many or one is damaged.
 
     Raises Refused when it is the first one. The remarks are those of the frame's own picture.
@@ -111,22 +111,22 @@ def _drawn(canvas: Rgba, frame: EncodedFrame, rgba: Rgba) -> Rgba:
     rgba = rgba[: area.shape[0], : area.shape[1]]  # what lies outside the canvas is not seen
     after = area.copy() if frame.disposal is Disposal.RESTORE else 0
     area[:] = _blended(area, rgba) if frame.over and rgba.size else rgba
-    shown = canvas.copy()
+    rendered = canvas.copy()
     if frame.disposal is not Disposal.KEEP:
         area[:] = after
-    clear_hidden(shown)
-    return shown
+    clear_hidden(rendered)
+    return rendered
 
 
 def _blended(below: Rgba, above: Rgba) -> Rgba:
     return np.asarray(Image.alpha_composite(Image.fromarray(below), Image.fromarray(above)))
 
 
-def _kept(shown: Iterator[Decoded], tally: _Tally) -> Iterator[Picture | Remark]:
+def _distinct(rendered: Iterator[Decoded], tally: _Tally) -> Iterator[Picture | Remark]:
     """The frames that differ enough from the last one kept and equal none before, with the remarks of the first one."""
     last: Rgba | None = None
     seen: set[bytes] = set()
-    for number, decoded in enumerate(shown, 1):
+    for number, decoded in enumerate(rendered, 1):
         rgba = decoded.rgba
         digest = hashlib.blake2b(rgba.data, digest_size=16).digest()
         if digest in seen or (last is not None and _hardly_differ(rgba, last)):

@@ -93,7 +93,7 @@ def _serve(asked: queue.SimpleQueue[Any], answers: BinaryIO) -> None:
         if task.forget:
             folders.clear()
         folders.update(task.folders)
-        files = [folders[row.folder].made(row) for row in task.rows]
+        files = [folders[row.folder].file_for(row) for row in task.rows]
         for readings in _in_answers(read_all(files, sources, hello.options, task.grids)):
             send(answers, readings)
 

@@ -229,7 +229,7 @@ class Folder:
         names = "/".join(self.beside) if self.members is None else self.members
         return _unpickled, (self.where, self.name, self.folders, self.home, names)
 
-    def made(self, row: Row) -> SourceFile:
+    def file_for(self, row: Row) -> SourceFile:
         """One of its files."""
         member = Member(row.file_name, self.members) if self.members is not None else None
         where = self.where if member else self.where + row.file_name
@@ -267,9 +267,9 @@ class FoundFiles(Sequence[SourceFile]):
     def __getitem__(self, place: slice) -> list[SourceFile]: ...
     def __getitem__(self, place: int | slice) -> SourceFile | list[SourceFile]:
         if isinstance(place, slice):
-            return [self.folders[row.folder].made(row) for row in self.rows(place)]
+            return [self.folders[row.folder].file_for(row) for row in self.rows(place)]
         row = self._row(self._order[place])
-        return self.folders[row.folder].made(row)
+        return self.folders[row.folder].file_for(row)
 
     def rows(self, place: slice) -> list[Row]:
         """The same files as rows; what they share is in `folders`."""

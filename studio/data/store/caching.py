@@ -54,13 +54,13 @@ def entry_for(
     return folder / f"import-{digest.hexdigest()[:32]}.safetensors"
 
 
-def recalling(entry: Path) -> Generator[int, None, ImportResult | None]:
+def recall(entry: Path) -> Generator[int, None, ImportResult | None]:
     """The import that is kept there; None when there is none or it is damaged. Yields how many sprites were checked."""
     try:
         sprites, extra = yield from packed.loading(entry)
         sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
-        quarantine, notes = (tuple(_listed(extra[key])) for key in ("quarantine", "notes"))
-        duplicates = tuple(_duplicates(extra["twins"]))
+        quarantine, notes = (tuple(_items_from(extra[key])) for key in ("quarantine", "notes"))
+        duplicates = tuple(_duplicates_from(extra["twins"]))
         sheets = tuple(FoundSheet(str(name), Grid(*grid), int(count)) for name, grid, count in extra["sheets"])
         arranged = ImportResult(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), duplicates, sheets)
     except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
@@ -70,7 +70,7 @@ def recalling(entry: Path) -> Generator[int, None, ImportResult | None]:
     return arranged
 
 
-def storing(entry: Path, arranged: ImportResult) -> Generator[int, None, ImportResult]:
+def store(entry: Path, arranged: ImportResult) -> Generator[int, None, ImportResult]:
     """Keep an import and drop the oldest ones beyond the bounds. Yields how many sprites are done. Raises OSError.
 
     Returns the import with its sprites mapped from there if they are many: what they took elsewhere comes free.
@@ -92,13 +92,13 @@ def _row(item: Quarantined) -> list[str]:
     return [item.name, item.reason, item.group, str(item.path or "")]
 
 
-def _listed(rows: Sequence[Sequence[str]]) -> Iterator[Quarantined]:
+def _items_from(rows: Sequence[Sequence[str]]) -> Iterator[Quarantined]:
     for name, reason, group, path in rows:
         yield Quarantined(name, reason, group, Path(path) if path else None)
 
 
-def _duplicates(rows: Sequence[tuple[Sequence[str], int, str, Sequence[float]]]) -> Iterator[Duplicate]:
-    items = _listed([item for item, *_ in rows])
+def _duplicates_from(rows: Sequence[tuple[Sequence[str], int, str, Sequence[float]]]) -> Iterator[Duplicate]:
+    items = _items_from([item for item, *_ in rows])
     for item, (_, first, class_name, numbers) in zip(items, rows, strict=True):
         yield Duplicate(item, first, class_name, tuple(numbers))
 

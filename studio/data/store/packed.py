@@ -74,7 +74,7 @@ def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None)
     step = max(1, _SLICE // max(1, sprites.rgba[:1].nbytes))
     with atomic_path(path) as temporary:
         with temporary.open("wb") as stream:
-            stream.write(_made_header(about, arrays))
+            stream.write(_header_bytes(about, arrays))
             stream.write(np.ascontiguousarray(sprites.labels).data)
             stream.write(np.ascontiguousarray(sprites.groups).data)
             stream.write(np.ascontiguousarray(sprites.targets).tobytes())
@@ -160,14 +160,14 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
     if texts.target_names:
         targets = _array(data, body, header.get("targets"), "F32", 2)[0].view(np.float32).copy()
     stored = MappedFile(path, start) if len(data) > scratch.IN_MEMORY else None
-    sprites = _made(rgba, labels, targets, groups, texts, stored)
+    sprites = _sprites_from(rgba, labels, targets, groups, texts, stored)
     yield from sprites.hashing()
     if about.get("sha256") != _checksum(sprites, lines):
         raise Damaged("its checksum is wrong")
     return sprites, texts.extra
 
 
-def _made(
+def _sprites_from(
     rgba: NDArray[np.uint8], labels: NDArray[np.int64], targets: NDArray[np.float32], groups: NDArray[np.int64],
     texts: Texts, stored: MappedFile | None,
 ) -> Sprites:  # fmt: skip
@@ -182,7 +182,7 @@ def _made(
     return Sprites(rgba, labels, class_names, names, texts.title, targets, target_names, stored, groups=groups)
 
 
-def _made_header(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], int]]) -> bytes:
+def _header_bytes(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], int]]) -> bytes:
     """A safetensors header, filled up so that the arrays begin at a multiple of eight bytes."""
     header: dict[str, Any] = {"__metadata__": about}
     start = 0

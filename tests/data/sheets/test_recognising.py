@@ -170,8 +170,8 @@ def test_the_size_of_a_picture_that_may_be_a_sheet_is_known_without_a_search() -
         gathered.put(number, Reading([shape], candidates=several))
     gathered._file_of = _Unsearched("I", gathered._file_of)
     assert (gathered.size_of(2), gathered.size_of(1)) == ((64, 16), (32, 16))
-    assert importing._asked_for(gathered, {}, 32) == {2: seen[0]}
-    assert importing._asked_for(gathered, {}, 0) == {2: seen[0], 1: seen[0]}
-    assert importing._asked_for(gathered, {2: seen[0]}, 16) == {1: seen[0]}
-    assert not importing._asked_for(gathered, {2: seen[0]}, 0)
+    assert importing._sheets_asked_for(gathered, {}, 32) == {2: seen[0]}
+    assert importing._sheets_asked_for(gathered, {}, 0) == {2: seen[0], 1: seen[0]}
+    assert importing._sheets_asked_for(gathered, {2: seen[0]}, 16) == {1: seen[0]}
+    assert not importing._sheets_asked_for(gathered, {2: seen[0]}, 0)
     gathered.close()
