@@ -21,7 +21,7 @@ from studio.app.state.session import Session
 from studio.app.widgets.sheet.canvas import Kind, moved
 from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
 from studio.data.options import ImportOptions
-from studio.data.sheets.cells import Cells
+from studio.data.sheets.cells import GridCells
 from studio.data.sheets.grids import Grid
 from tests.data.making import Pixels, png_of, sprite, write, zipped
 from tests.data.sheets.test_grids import drawn
@@ -390,7 +390,7 @@ def test_zooming_keeps_what_is_under_the_mouse(qtbot: QtBot, page: SpritesPage, 
 @pytest.mark.parametrize(("left", "top"), [(0, 0), (37, 22), (25, 25), (24, 60)])
 def test_only_what_is_in_a_box_or_a_filled_cell_is_clear(qapp: QApplication, left: int, top: int) -> None:
     """At two device pixels a line and three a pixel, from any corner: the veil is told from what it does to red."""
-    cells = Cells(Grid(8, 8), np.array([0, 8, 16]), np.array([0, 8, 16]), np.eye(3, dtype=bool))
+    cells = GridCells(Grid(8, 8), np.array([0, 8, 16]), np.array([0, 8, 16]), np.eye(3, dtype=bool))
     boxes = np.array([[8 * n, 8 * n, 8 * n + 8, 8 * n + 8] for n in range(3)])
     part = SheetPart(QRect(left, top, 74 - left, 74 - top), 3, 2)
     for packed in (False, True):

@@ -186,7 +186,7 @@ class CutView(QWidget):
             self.canvas.show_boxes(boxes)
         else:
             grid = given_grid(options) if options.tile else sheet.proposed
-            cells = cells_of(grid, sheet.filling) if grid else None
+            cells = cells_of(grid, sheet.foreground) if grid else None
             unsure = options.cuts_each_by_its_own and self._sheets.grids and sheet.name not in self._sheets.grids
             self._outcome = Outcome(0, _UNSURE) if cells and unsure else outcome_of_cells(cells)
             self.canvas.show_cells(cells)

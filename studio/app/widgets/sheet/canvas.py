@@ -16,7 +16,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.sheet.area import SheetArea
 from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
 from studio.data.options import LARGEST_CANVAS
-from studio.data.sheets.cells import Cells
+from studio.data.sheets.cells import GridCells
 from studio.data.sheets.grids import Grid
 
 _IN_SIGHT = 12  # logical pixels between a handle that is used and the edges
@@ -50,7 +50,7 @@ class SheetCanvas(SheetArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._cells: Cells | None = None
+        self._cells: GridCells | None = None
         self._boxes: NDArray[np.int64] | None = None
         self._start: Grid | None = None  # when the drag of a handle began
         self.handles = {kind: Handle(kind, self.viewport()) for kind in KINDS}
@@ -60,7 +60,7 @@ class SheetCanvas(SheetArea):
             handle.nudged.connect(self._nudge)
             handle.focused.connect(self._show_handle)
 
-    def show_cells(self, cells: Cells | None) -> None:
+    def show_cells(self, cells: GridCells | None) -> None:
         """Draw the cells of a grid, with its handles; None draws none."""
         self._cells, self._boxes = cells, None
         self.refresh()

@@ -15,7 +15,7 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from studio.app import theme
-from studio.data.sheets.cells import Cells
+from studio.data.sheets.cells import GridCells
 
 _CLEAR, _VEIL, _HATCH, _DARK, _LIGHT = range(5)
 _DASH = 4  # lines wide: of two lightnesses by turns, they are seen on all colours
@@ -39,7 +39,7 @@ class SheetPart:
     line: int
 
 
-def draw_cells(painter: QPainter, place: QRect, part: SheetPart, cells: Cells) -> None:
+def draw_cells(painter: QPainter, place: QRect, part: SheetPart, cells: GridCells) -> None:
     """The cells of a grid, the empty ones hatched, at `place`."""
     codes = _veiled(part, cells)
     if min(cells.grid.tile_width, cells.grid.tile_height) * part.zoom >= _NARROWEST * part.line and cells.filled.size:
@@ -78,7 +78,7 @@ def draw_boxes(painter: QPainter, place: QRect, part: SheetPart, boxes: Ints) ->
     _draw(painter, place, codes)
 
 
-def _veiled(part: SheetPart, cells: Cells) -> Codes:
+def _veiled(part: SheetPart, cells: GridCells) -> Codes:
     """uint8 [h, w]: clear over sprites, hatched over empty cells, veiled between cells and outside of them."""
     kind = np.full((cells.filled.shape[0] + 1, cells.filled.shape[1] + 1), _VEIL, np.uint8)  # the last: outside
     kind[:-1, :-1] = np.where(cells.filled, _CLEAR, _HATCH)
