@@ -71,7 +71,7 @@ def _train(
     from studio.engine.model import Control
     from studio.engine.train import train_new
 
-    recipe = catalogue.recipe("generator")
+    recipe = catalogue.recipe()
     config = recipe.Config(minutes=minutes)
     control = Control()
     return to_the_end(train_new(path, sprites, recipe, config, device, control), path, control, reporter)

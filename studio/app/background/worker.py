@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 from PySide6.QtCore import QObject, QThread, Signal
 
-from studio.core import logs
-from studio.core.errors import StudioError, in_words
+from studio.core import logs, wording
+from studio.core.errors import StudioError
 from studio.core.events import Event, Events, Halted, JobFailed, LossChunk, Progress
 
 Outcome = Literal["done", "failed", "cancelled"]
@@ -196,7 +196,7 @@ class Worker(QThread):
 
 def failure(error: Exception) -> JobFailed:
     """What to tell the user of an error, with the traceback of one that the studio or a plug-in did not foresee."""
-    title, hint = in_words(error, otherwise="Something went wrong inside the studio.")
+    title, hint = wording.error_words(error, otherwise="Something went wrong inside the studio.")
     foreseen = isinstance(error, StudioError)
     return JobFailed(title, hint, "" if foreseen else "".join(traceback.format_exception(error)))
 

@@ -109,8 +109,7 @@ class SetupPanel(QWidget):
     def _show_recipes(self) -> None:
         wanted = self._session.settings.text("recipe")
         self.recipes.blockSignals(True)
-        recipes = self._session.catalog.recipes.values()
-        for recipe in sorted(recipes, key=lambda recipe: recipe.makes != "sprites"):  # those that draw come first
+        for recipe in self._session.catalog.recipes.values():
             self.recipes.addItem(recipe.title, recipe.name)
         self.recipes.setCurrentIndex(max(0, self.recipes.findData(wanted)))
         self.recipes.blockSignals(False)
