@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 
 from studio.cli.interrupts import ending
+from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.core import logs
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
@@ -20,7 +21,6 @@ from studio.core.process import prepare_for_training
 from studio.core.wording import error_words
 
 _log = logging.getLogger(__name__)
-DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def run(arguments: Sequence[str] | None) -> int:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from studio.cli import window
 from studio.cli.arguments import import_with
-from studio.cli.boundary import DONE, INTERRUPTED
 from studio.cli.generate import save_sprites
-from studio.cli.messages import argument, finished
+from studio.cli.messages import DONE, INTERRUPTED, argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.cli.train import to_the_end
 from studio.core import files, places

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli.arguments import find_device, find_run, read_sprites, say_left_out
-from studio.cli.boundary import DONE, INTERRUPTED
 from studio.cli.flags import add_settings, given
 from studio.cli.interrupts import stopping
-from studio.cli.messages import argument, finished
+from studio.cli.messages import DONE, INTERRUPTED, argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files, places
 from studio.core.config import TrainingConfig

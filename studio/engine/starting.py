@@ -28,8 +28,8 @@ from studio.engine.pace import seldom, told
 from studio.engine.quality.evaluate import heldout_fit
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir, RunRecord, reading, sweep_starts, writing
+from studio.engine.runs.split import BY_GROUP, split_of
 from studio.engine.runs.style import load_style, save_style
-from studio.engine.split import BY_GROUP, split_of
 from studio.engine.streamed import make_train_set
 from studio.engine.training import MicroBatches, Training
 from studio.recipes.base import Recipe, Spec

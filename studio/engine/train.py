@@ -38,9 +38,9 @@ from studio.engine.holding import retry_until_writable
 from studio.engine.model import Control, TrainedModel
 from studio.engine.optim import current_rate, set_learning_rate
 from studio.engine.pace import Speedometer, Stopwatch, Throttle
-from studio.engine.quality.advice import advised
 from studio.engine.quality.evaluate import heldout_figures
 from studio.engine.quality.meter import QualityMeter
+from studio.engine.runs.advice import advised
 from studio.engine.runs.folder import MOST_SETBACKS
 from studio.engine.runs.history import read_history
 from studio.engine.starting import begin, take_up

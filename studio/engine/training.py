@@ -24,7 +24,7 @@ from studio.engine.optim import EMA, LossScaler, learning_rate
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.folder import Progress, RunDir, RunRecord, RunState
-from studio.engine.split import Split
+from studio.engine.runs.split import Split
 from studio.recipes.base import Recipe, Spec
 
 SOUND_CHECKPOINTS = 10  # in a row, after which it is tried whether all is as well as it was before some trouble

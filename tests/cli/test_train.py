@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from studio.cli import main
-from studio.cli.boundary import DONE, FAILED, INTERRUPTED
+from studio.cli.messages import DONE, FAILED, INTERRUPTED
 from studio.cli.reporting import Reporter
 from studio.cli.train import to_the_end
 from studio.core import places

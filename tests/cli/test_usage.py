@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from studio.cli import flags, main, window
-from studio.cli.boundary import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.interrupts import stopping
+from studio.cli.messages import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from studio.core import places
 from studio.core.config import Config, setting, settings_of
 from studio.engine import catalogue

@@ -17,7 +17,7 @@ from studio.engine import pace, train
 from studio.engine.devices import Device
 from studio.engine.model import Control
 from studio.engine.quality.copies import Nearest, look_for_copies
-from studio.engine.split import Indices
+from studio.engine.runs.split import Indices
 from studio.engine.train import train_new
 from studio.recipes.classifier import Classifier, ClassifierConfig
 from studio.recipes.generator import Generator, GeneratorConfig

@@ -14,7 +14,7 @@ from studio.app.background.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
 from studio.core.events import Advised, Event, Events, Halted, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
 from studio.data.sprites import Sprites
-from studio.engine.quality.advice import advice_on
+from studio.engine.runs.advice import advice_on
 from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from studio.engine.quality.copies import look_for_copies
 from studio.engine.quality.features import SpriteFeatures, features_of
 from studio.engine.quality.scores import frechet_distance, kid, overlap
 from studio.engine.runs.folder import RunDir
-from studio.engine.split import BY_GROUP, FEWEST_REPORTED, Indices, shuffled_by_group, split_of
+from studio.engine.runs.split import BY_GROUP, FEWEST_REPORTED, Indices, shuffled_by_group, split_of
 
 FEWEST = 20  # sprites on each side: with fewer, the figures are noise
 MOST_HELDOUT = 4096  # sprites that are looked at: a seeded choice of more; the figures compare each with each

@@ -22,7 +22,7 @@ from studio.engine.quality.evaluate import FEWEST, classes_to_draw
 from studio.engine.quality.features import SpriteFeatures, features_of
 from studio.engine.quality.scores import Features, kid
 from studio.engine.runs.checkpoints import add_metrics
-from studio.engine.split import Indices, halves
+from studio.engine.runs.split import Indices, halves
 from studio.engine.training import Training
 
 COUNT = 128  # sprites a measurement

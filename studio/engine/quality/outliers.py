@@ -21,7 +21,7 @@ from studio.engine.batches import sampled
 from studio.engine.devices import Device
 from studio.engine.quality.evaluate import FEWEST
 from studio.engine.quality.features import features_of
-from studio.engine.split import split_by_group
+from studio.engine.runs.split import split_by_group
 
 _NEIGHBOURS = 10
 _AGREE = 8  # of the neighbours are of one other class, and none is of the sprite's own

@@ -78,7 +78,7 @@ class RunRecord:
     format: records.Positive = FORMAT
     target_names: tuple[str, ...] = ()
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
-    split: str = ""  # the rule by which sprites are held out (see engine/split.py); older runs have none
+    split: str = ""  # the rule by which sprites are held out (see split.py); older runs have none
     singles_kept: bool = False  # of a run without such a rule: whether the only sprite of a class is never held out
 
 

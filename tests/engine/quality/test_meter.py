@@ -25,7 +25,7 @@ from studio.engine.quality.scores import kid
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
-from studio.engine.split import split_of
+from studio.engine.runs.split import split_of
 from studio.recipes.generator import GeneratorConfig
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, nearest_training_sprites, of_kind, train_classifier, train_generator
