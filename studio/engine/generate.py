@@ -132,6 +132,8 @@ def draw(model: TrainedModel, labels: Labels, how: SolverSettings) -> Generator[
             for step, x in enumerate(drawing_steps(model, chosen, how, part.start), 1):  # noqa: B007 - the last counts
                 share = min(step, how.steps) / how.steps
                 yield Progress(round(part.start + share * len(chosen)), len(labels), "sprites drawn")
+            if step < how.steps:  # the recipe takes fewer
+                yield Progress(part.stop, len(labels), "sprites drawn")
             drawn = to_rgba(x).numpy()
             made.append(true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn)
     return np.concatenate(made)
