@@ -22,7 +22,7 @@ from studio.engine.runs.folder import RunDir
 from studio.engine.runs.known import remember
 
 if TYPE_CHECKING:
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.recipes.base import Preset, Recipe, TrainingBudget
 
 
@@ -43,8 +43,8 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
 def train(args: argparse.Namespace) -> int:
     """Train a new run."""
     from studio.engine import catalogue
+    from studio.engine.control import Control
     from studio.engine.measure import means_of
-    from studio.engine.model import Control
     from studio.engine.train import train_new
     from studio.recipes.base import TrainingBudget
 
@@ -63,7 +63,7 @@ def train(args: argparse.Namespace) -> int:
 
 def resume(args: argparse.Namespace) -> int:
     """Go on with a run."""
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.engine.train import train_resumed
 
     reporter = reporter_for(args)

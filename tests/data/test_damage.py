@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from studio.data.images.decoding import decode
-from studio.data.images.headers import sniff
+from studio.data.images.decoding import decode, sniff
 from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
 from studio.data.sources.base import Refused
 

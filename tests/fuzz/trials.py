@@ -161,7 +161,7 @@ def _read(folder: Path, sources: list[Source]) -> bool:
         if not isinstance(item, SourceFile):
             _check(item.group, item.reason)
     for reading in read_all([item for item in listed if isinstance(item, SourceFile)], sources, ImportOptions()):
-        shapes += len(reading.shapes)
+        shapes += len(reading.sprites)
         for remark in [*reading.left_out, *reading.remarks]:
             _check(remark.group, remark.reason)
     return shapes > 0

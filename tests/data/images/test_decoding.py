@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes
-from studio.data.images.headers import sniff
+from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes, sniff
 from studio.data.sources.base import Refused, SourceFile
 from tests.conftest import posix
 from tests.data.making import MAGIC, Pixels, chunk, png, png_of, sprite
