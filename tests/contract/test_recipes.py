@@ -47,6 +47,7 @@ def test_it_introduces_itself(recipe: Recipe) -> None:
             assert preset.help.endswith(".")
     for item in settings_of(recipe.Config):
         assert item.help.endswith(".") and item.label
+        assert item.absent is None or item.check(item.absent) == item.absent
 
 
 def test_it_learns_eight_sprites_by_heart(recipe: Recipe, run_path: Path) -> None:
