@@ -9,11 +9,8 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.data.atlases.base import AtlasFormat
-from studio.data.importing import all_sources
-from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
-from studio.data.sources.base import Picture, Refused, Remark, SourceFile
+from studio.data.sources.base import SourceFile
 from studio.data.sources.sheet import atlas_formats
-from tests.contract.test_sources import damaged
 from tests.data.making import found, imported
 
 
@@ -59,24 +56,6 @@ def test_about_another_picture(form: AtlasFormat, example: Path) -> None:
         if path != example:
             path.write_bytes(b"[]")
     assert form.regions(found(example)) is None
-
-
-def test_survives_its_damaged_twin(example: Path) -> None:
-    source = next(source for source in all_sources() if source.name == "sheet")
-    for path in sorted(example.parent.iterdir()):
-        whole = path.read_bytes()
-        for twin in damaged(whole) if path != example else ():
-            path.write_bytes(twin)
-            try:
-                items = list(source.read(found(example)))
-            except Refused as refused:
-                items = [Remark(refused.group, refused.reason)]
-            for item in items:
-                if isinstance(item, Remark):
-                    assert item.group in (*QUARANTINE_GROUPS, *NOTE_GROUPS) and item.reason.isprintable()
-                else:
-                    assert isinstance(item, Picture) and item.rgba.size and item.part.isprintable()
-        path.write_bytes(whole)
 
 
 def test_too_large_a_description(form: AtlasFormat, example: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,7 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.data.importing import ImportOptions, SpritesImported, all_sources, import_sprites
-from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
-from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
+from studio.data.sources.base import Picture, Refused, Source, SourceFile
 from tests.data.making import found
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -73,35 +71,6 @@ def test_a_file_that_has_gone(source: Source, example: Path) -> None:
     shutil.rmtree(example.parent)
     with pytest.raises((OSError, Refused)):
         list(source.read(file))
-
-
-def damaged(data: bytes) -> Iterator[bytes]:
-    """Twins of a file: cut off, with changed bytes, and with something else inside."""
-    rng = np.random.default_rng(0)
-    yield from (data[:length] for length in {0, 1, 7, *rng.integers(0, len(data), 25).tolist()})
-    for position in rng.integers(0, len(data), 60).tolist():
-        twin = bytearray(data)
-        twin[position] ^= 1 << int(rng.integers(8))
-        yield bytes(twin)
-    yield from (b"\0" * len(data), b"\xff" * len(data), data[::-1], data * 2, b"[]", b"{}")
-
-
-def test_survives_its_damaged_twin(source: Source, example: Path) -> None:
-    for path in sorted(example.parent.iterdir()):  # the picture, and what belongs to it
-        whole = path.read_bytes()
-        for twin in damaged(whole):
-            path.write_bytes(twin)
-            items: list[Picture | Remark]
-            try:
-                items = list(source.read(found(example)))
-            except Refused as refused:
-                items = [Remark(refused.group, refused.reason)]
-            for item in items:
-                if isinstance(item, Remark):
-                    assert item.group in (*QUARANTINE_GROUPS, *NOTE_GROUPS) and item.reason.isprintable()
-                else:
-                    assert item.rgba.dtype == np.uint8 and item.rgba.shape[2] == 4
-        path.write_bytes(whole)
 
 
 def test_one_damaged_file_does_not_hold_up_the_others(source: Source, example: Path, tmp_path: Path) -> None:

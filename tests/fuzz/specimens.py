@@ -1,4 +1,4 @@
-"""A small valid input of every kind that is read: what is mutated."""
+"""A small valid input of every kind that is read, how it is read, and what must come of it, damaged as it may be."""
 
 from __future__ import annotations
 
@@ -9,38 +9,120 @@ import json
 import struct
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from studio.data.importing import all_sources
+from studio.core.errors import BadInputError
+from studio.data.atlases.base import AtlasFormat
+from studio.data.colour.palette_files import load_palette, palette_formats
+from studio.data.importing import all_sources, import_sprites
+from studio.data.naming import shown
+from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
+from studio.data.palettes.base import Palette, PaletteFormat
+from studio.data.reading.finding import files_under, roots_of
+from studio.data.reading.read import read_all
+from studio.data.sources.base import Source, SourceFile
+from studio.data.sources.sheet import atlas_formats
 from tests.data import ase_making as ase
 from tests.data.animating import ANIMATIONS, Drawn, apng, gif, noise, numbers
-from tests.data.making import frame, png, png_of, sprite, zipped
-from tests.fuzz.mutating import with_right_checksums
+from tests.data.making import MAGIC, frame, png, png_of, sprite, zipped
+from tests.fuzz.mutating import mutated, with_right_checksums
 
 _GREY = np.random.default_rng(0).integers(0, 256, (3, 8, 8), np.uint8)
 
 
+_sources = functools.cache(all_sources)  # looking for plugins takes longer than reading
+
+
+def read_pictures(folder: Path) -> bool:
+    """Whether any picture came; fails on anything but pictures and good reasons, as all readers here."""
+    listed, came = list(files_under(*roots_of([folder]))), False
+    for item in listed:
+        if not isinstance(item, SourceFile):
+            _check(item.group, item.reason)
+    for reading in read_all([item for item in listed if isinstance(item, SourceFile)], _sources(), ImportOptions()):
+        for sprite_read in reading.sprites:
+            rgba = sprite_read.rgba
+            assert rgba is None or (rgba.dtype == np.uint8 and rgba.ndim == 3 and rgba.shape[2] == 4 and rgba.size)
+            assert shown(sprite_read.part) == sprite_read.part
+        for remark in [*reading.left_out, *reading.remarks]:
+            _check(remark.group, remark.reason)
+        came |= bool(reading.sprites)
+    return came
+
+
+def read_palette(folder: Path) -> bool:
+    (path,) = folder.iterdir()
+    try:
+        return len(load_palette(path)) > 0
+    except BadInputError as error:
+        fault = error
+    assert path.name in fault.title and fault.title.endswith(".") and fault.hint
+    check_text(fault.title)
+    return False
+
+
+def read_labels(folder: Path) -> bool:
+    """Whether the table is used and nothing is said of it; the sprites come whatever is in it."""
+    *_, last = import_sprites([folder], ImportOptions())
+    assert isinstance(last, SpritesImported) and len(last.sprites) == 2
+    for item in (*last.quarantine, *last.notes):
+        _check(item.group, item.reason)
+    return not last.quarantine and not last.notes
+
+
+def import_all(folder: Path) -> bool:
+    try:
+        *_, last = import_sprites([folder], ImportOptions())
+    except BadInputError as error:
+        check_text(error.title)
+        return False
+    assert isinstance(last, SpritesImported)
+    for item in (*last.quarantine, *last.notes):
+        _check(item.group, item.reason)
+    return len(last.sprites) > 0
+
+
+def _check(group: str, reason: str) -> None:
+    assert group in (*QUARANTINE_GROUPS, *NOTE_GROUPS), group
+    check_text(reason)
+
+
+def check_text(text: str) -> None:
+    assert text and shown(text) == text and "Error" not in text, text
+
+
 @dataclass(frozen=True)
 class Specimen:
-    """files: contents by name, all in one folder. target: which of them is mutated."""
+    """files: contents by name, all in one folder. target: which of them is mutated.
+
+    spare: how many bytes at its end may be missing without a loss of pixels; None where a part of it is worth having.
+    """
 
     files: dict[str, bytes]
     target: str
+    spare: int | None = None
+    read: Callable[[Path], bool] = read_pictures
+
+    def write(self, folder: Path) -> None:
+        for name, data in self.files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
 
 
 def by_pillow(kind: str, mode: str, suffix: str, **options: object) -> Specimen:
     stream = io.BytesIO()
     Image.fromarray(noise(0, 20, 16)).convert(mode).save(stream, kind, **options)
-    return _alone(f"art{suffix}", stream.getvalue())
+    # A footer, a closing mark: all pixels are there without it.
+    return Specimen({f"art{suffix}": stream.getvalue()}, f"art{suffix}", spare=26 if kind == "TGA" else 2)
 
 
-def _alone(name: str, data: bytes) -> Specimen:
-    return Specimen({name: data}, name)
+def _alone(name: str, data: bytes, spare: int | None = None) -> Specimen:
+    return Specimen({name: data}, name, spare)
 
 
 def _interlaced() -> Specimen:
@@ -49,17 +131,17 @@ def _interlaced() -> Specimen:
     rows = [bytes(range(4 * width)) for width, height in passes for _ in range(height)]
     data = bytearray(png(8, 8, 8, 6, rows))
     data[28] = 1  # the header's word for it
-    return _alone("art.png", with_right_checksums(bytes(data)))
+    return _alone("art.png", with_right_checksums(bytes(data)), spare=0)
 
 
 def _palette_png() -> Specimen:
     rows = [row.tobytes() for row in numbers(0, 16, 12)]
-    return _alone("art.png", png(16, 12, 8, 3, rows, palette=bytes(range(12)), transparency=b"\x00\x80\xff"))
+    return _alone("art.png", png(16, 12, 8, 3, rows, palette=bytes(range(12)), transparency=b"\x00\x80\xff"), spare=0)
 
 
 def _sixteen_bits() -> Specimen:
     rows = [np.random.default_rng(row).bytes(8 * 6) for row in range(8)]
-    return _alone("art.png", png(8, 8, 16, 2, rows, transparency=b"\0\1\0\2\0\3"))
+    return _alone("art.png", png(8, 8, 16, 2, rows, transparency=b"\0\1\0\2\0\3"), spare=0)
 
 
 def _gif(count: int) -> Specimen:
@@ -126,7 +208,7 @@ def _sheet(target: str, *, named: bool) -> Specimen:
 
 
 SPECIMENS: dict[str, Callable[[], Specimen]] = {
-    "png": lambda: _alone("art.png", png_of(sprite(0))),
+    "png": lambda: _alone("art.png", png_of(sprite(0)), spare=0),
     "png, interlaced": _interlaced,
     "png of 16 bits": _sixteen_bits,
     "png of a palette": _palette_png,
@@ -142,8 +224,11 @@ SPECIMENS: dict[str, Callable[[], Specimen]] = {
     "jpeg, progressive": functools.partial(by_pillow, "JPEG", "CMYK", ".jpg", progressive=True),
     "tga": functools.partial(by_pillow, "TGA", "RGBA", ".tga"),
     "tga, packed": functools.partial(by_pillow, "TGA", "P", ".tga", compression="tga_rle"),
+    "tga of a palette": functools.partial(by_pillow, "TGA", "P", ".tga"),
     "tiff": functools.partial(by_pillow, "TIFF", "RGBA", ".tif"),
     "tiff, packed": functools.partial(by_pillow, "TIFF", "RGB", ".tif", compression="tiff_lzw"),
+    "tiff in LAB": functools.partial(by_pillow, "TIFF", "LAB", ".tif"),
+    "tiff of fractions": functools.partial(by_pillow, "TIFF", "F", ".tif"),
     "zip, stored": lambda: _archive(zipfile.ZIP_STORED),
     "zip, deflated": lambda: _archive(zipfile.ZIP_DEFLATED),
     "zip, bzip2": lambda: _archive(zipfile.ZIP_BZIP2),
@@ -160,10 +245,47 @@ SPECIMENS: dict[str, Callable[[], Specimen]] = {
 }
 
 
-def example_of(source_name: str) -> list[Specimen]:
-    """What a source writes as its own example, once for each file of it."""
-    source = next(source for source in all_sources() if source.name == source_name)
+def _examples(plugin: Source | AtlasFormat) -> Iterator[tuple[str, Callable[[], Specimen]]]:
+    """What a source or a description of sheets writes as its own example, once for each file of it."""
     with tempfile.TemporaryDirectory() as folder:
-        source.example(Path(folder))
+        plugin.example(Path(folder))
         files = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
-    return [Specimen(files, name) for name in files]
+    for name in files:
+        yield f"{plugin.name}'s example, {name}", functools.partial(Specimen, files, name)
+
+
+def _palette(form: PaletteFormat) -> Specimen:
+    colours = np.random.default_rng(0).integers(0, 256, (12, 4), np.uint8)
+    colours[:, 3] = 255
+    name = f"twin{form.suffixes[0]}"
+    return Specimen({name: form.write(Palette(colours, "Warm", ("Rust", *[""] * 11)))}, name, read=read_palette)
+
+
+def _labels() -> Specimen:
+    rows = b'file,class,price\nart.png,gem,12.5\n"sub/other, one.png",hat,-3e2\n'
+    files = {"art.png": png_of(sprite(1)), "sub/other, one.png": png_of(sprite(2)), "labels.csv": rows}
+    return Specimen(files, "labels.csv", read=read_labels)
+
+
+_plugins: list[Source | AtlasFormat] = [*all_sources(), *atlas_formats()]
+for _plugin in _plugins:
+    SPECIMENS |= dict(_examples(_plugin))
+for _form in palette_formats():
+    SPECIMENS[f"palette, {_form.name}"] = functools.partial(_palette, _form)
+SPECIMENS["labels"] = _labels
+
+
+@functools.cache
+def _contents() -> list[bytes]:
+    return [specimen.files[specimen.target] for specimen in (make() for make in SPECIMENS.values())]
+
+
+def damaged(specimen: Specimen) -> Iterator[bytes]:
+    """The contents of the target, first whole and then changed in ever new ways, without an end."""
+    rng = np.random.default_rng(0)
+    others, whole = _contents(), specimen.files[specimen.target]
+    yield whole
+    while True:
+        other = whole if rng.random() < 0.5 else others[int(rng.integers(len(others)))]
+        data = mutated(whole, other, rng)
+        yield with_right_checksums(data) if data.startswith(MAGIC[:4]) and rng.random() < 0.8 else data

@@ -6,21 +6,16 @@ import io
 import os
 import stat
 import struct
-import zipfile
 import zlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from studio.data.archives import directory as zip_directory
 from studio.data.archives import zip_archive
 from studio.data.archives.unpacking import unpacked
 from studio.data.images.decoding import LARGEST_FILE, read_bytes
-from studio.data.importing import ImportOptions, all_sources
-from studio.data.options import QUARANTINE_GROUPS, Quarantined
 from studio.data.reading.finding import files_under, roots_of
-from studio.data.reading.read import read_all
 from studio.data.sources.base import Entry, Refused, SourceFile
 from tests.data.making import imported, png_of, reasons, sprite, write, zipped
 
@@ -106,25 +101,6 @@ def test_archives_that_are_none(tmp_path: Path) -> None:
     assert event.sprites.names == ("good.png", "miscounted.zip/a.png", "miscounted.zip/x/b.png")
     assert {item.name for item in event.quarantine} == set(content)
     assert all(content[name][1] in reason for name, reason in reasons(event).items()), reasons(event)
-
-
-def test_damaged_anywhere(tmp_path: Path) -> None:
-    members = {"a/one.png": GOOD, "a/one.json": b'{"frames": []}', "b/two.png": png_of(sprite(1)), "c.txt": b"x" * 500}
-    rng, sources = np.random.default_rng(0), all_sources()
-    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        whole = zipped(tmp_path / "set.zip", members, method).read_bytes()
-        directory = whole.index(b"PK\1\2")
-        for number in range(80):
-            twin = bytearray(whole)
-            for place in rng.integers(directory if number % 2 else 0, len(whole), 1 + number % 4):
-                twin[place] = (0, 0xFF, int(rng.integers(256)))[int(rng.integers(3))]
-            (tmp_path / "set.zip").write_bytes(twin[: rng.integers(len(twin))] if number % 10 == 0 else twin)
-            items = list(files_under(roots_of([tmp_path / "set.zip"])[0]))
-            left_out = [item for item in items if isinstance(item, Quarantined)]
-            for reading in read_all([item for item in items if isinstance(item, SourceFile)], sources, ImportOptions()):
-                assert all(remark.reason.isprintable() for remark in reading.left_out)
-                assert all(remark.group in QUARANTINE_GROUPS for remark in reading.left_out)
-            assert all(item.group in QUARANTINE_GROUPS and item.name.isprintable() for item in left_out)
 
 
 def test_an_archive_that_goes_or_changes_on_the_way(tmp_path: Path) -> None:

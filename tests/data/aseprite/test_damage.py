@@ -40,7 +40,7 @@ from tests.data.ase_making import (
     tileset,
 )
 from tests.data.ase_making import tilemap as tiles_cel
-from tests.data.making import imported, png_of, reasons, sprite, write
+from tests.data.making import png_of, sprite
 
 RED = filled((200, 0, 0, 255))
 
@@ -113,16 +113,6 @@ def survives(data: bytes, folder: Path) -> None:
             assert item.group in (*QUARANTINE_GROUPS, *NOTE_GROUPS) and item.reason.isprintable()
         else:
             assert item.rgba.dtype == np.uint8 and item.rgba.shape[2] == 4 and item.rgba.flags.writeable
-
-
-@pytest.mark.parametrize("depth", [8, 16, 32])
-def test_changed_bytes(tmp_path: Path, depth: int) -> None:
-    whole, rng = rich(depth), np.random.default_rng(depth)
-    for _ in range(120):
-        twin = bytearray(whole)
-        for position in rng.integers(4, len(whole), rng.integers(1, 4)).tolist():
-            twin[position] = (0, 1, 127, 128, 255, int(rng.integers(256)))[rng.integers(6)]
-        survives(bytes(twin), tmp_path)
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 7, 0x7FFFFFFF, 0xFFFFFFFF])
@@ -282,17 +272,3 @@ def test_palettes_and_tags_that_lie(tmp_path: Path) -> None:
     assert "shorter" in refused(part(0x2018, struct.pack("<H8x", 9)))
     last = ase(frame(palette(grey, first=65_535), layer(), cel(0, RED[..., 0])), depth=8)
     assert not pictures(last, tmp_path)[0].rgba.any()
-
-
-def test_one_damaged_file_does_not_hold_up_the_others(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "good.png", sprite(0))
-    (tmp_path / "set" / "bad.ase").write_bytes(rich(32)[:-9])
-    (tmp_path / "set" / "colours.ase").write_bytes(b"ASEF\0\1\0\0")
-    (tmp_path / "set" / "misnamed.png").write_bytes(rich(32))
-    event = imported(tmp_path / "set")
-    assert event.sprites.names == ("good.png",)
-    assert reasons(event) == {
-        "bad.ase": CUT_OFF,
-        "colours.ase": "an Adobe swatch file: it holds colours and no picture",
-        "misnamed.png": "an Aseprite file under another name: let its name end in .aseprite",
-    }

@@ -5,8 +5,6 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from studio.data.images import frames as frames_module
 from studio.data.images import png as apng_reader
@@ -117,16 +115,3 @@ def test_frames_that_lie() -> None:
     smaller = struct.pack(">5IHHBB", 0, 4, 6, 0, 0, 1, 10, 0, 1)
     pictures, remarks = read(apng(6, 6, drawn).replace(chunk(b"fcTL", control), chunk(b"fcTL", smaller)))
     assert same(pictures, [noise(0, 6, 6)]) and "only the first" in remarks[-1].reason
-
-
-@pytest.mark.parametrize("suffix", ANIMATIONS)
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(changes=st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=8))
-def test_changed_bytes(suffix: str, changes: list[tuple[float, int]]) -> None:
-    damaged = bytearray(ANIMATIONS[suffix])
-    for where, value in changes:
-        damaged[int(where * len(damaged))] = value
-    pictures, remarks = attempt(bytes(damaged), suffix)
-    assert pictures or remarks
-    assert all(picture.rgba.flags.writeable for picture in pictures)
-    assert all(remark.reason.isprintable() and not remark.reason.endswith(".") for remark in remarks)
