@@ -372,9 +372,10 @@ class TrainingSetup(QObject):
         values, title = self._settings.values(recipe.name), self._settings.text(f"{recipe.name} preset")
         with contextlib.suppress(UsageError):  # settings that this version does not know
             if values and not title:
-                return recipe.Config.from_json(values)
+                remembered: TrainingConfig = recipe.Config.from_json(values)
+                return remembered
         configs = {preset.title: config for preset, config in self.presets}
-        usual = [*configs.values(), recipe.Config()][len(configs) // 2]
+        usual: TrainingConfig = [*configs.values(), recipe.Config()][len(configs) // 2]
         return configs.get(title, usual)
 
 
