@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import graphlib
 import socket
 import subprocess
 import sys
@@ -31,6 +32,8 @@ MAY_IMPORT = {
 WAYS_INTO_THE_WINDOW = {"app.launch"}
 QT = {"PySide6", "shiboken6", "pyqtgraph", "PyQt5", "PyQt6"}
 PICKLES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+# What the studio's own processes say to each other through pipes is never on the disk.
+MAY_PICKLE = {"studio.data.reading.child"}
 NOT_ON_WINDOWS = {"resource", "fcntl", "pwd", "grp", "termios", "tty", "pty", "syslog", "posix", "curses", "readline"}
 PLUGIN_BASES = {
     "recipes": "Recipe",
@@ -108,6 +111,31 @@ def road_to_torch(starts: Collection[str], modules: Mapping[str, str]) -> list[s
     return []
 
 
+def circles(modules: Mapping[str, str]) -> list[set[str]]:
+    """The parts of a package (modules and packages) that import each other in a circle, for every package.
+
+    Imports inside functions and for type checkers count as well.
+    """
+    found = []
+    imported = {module: {item.name for item in imports_of(source, modules)} for module, source in modules.items()}
+    for package in {module.rpartition(".")[0] for module in modules} - {""}:
+        graph: dict[str, set[str]] = {}
+        for module, names in imported.items():
+            if part := _part_of(package, module):
+                graph.setdefault(part, set()).update({_part_of(package, name) for name in names} - {"", part})
+        try:
+            graphlib.TopologicalSorter(graph).prepare()
+        except graphlib.CycleError as error:
+            found.append(set(error.args[1]))
+    return found
+
+
+def _part_of(package: str, module: str) -> str:
+    """The module or package directly in `package` that holds `module`; empty when it is not in there."""
+    inner = module.removeprefix(f"{package}.")
+    return "" if inner == module else f"{package}.{inner.partition('.')[0]}"
+
+
 def plugin_modules(modules: Mapping[str, str]) -> set[str]:
     """The modules that define a concrete plug-in."""
     found = set()
@@ -124,7 +152,7 @@ def _problems(module: str, item: Import, plugins: set[str]) -> Iterator[str]:
     outer = item.name.partition(".")[0]
     if item.name.startswith("."):
         yield "imports by a relative name"
-    if outer in PICKLES:
+    if outer in PICKLES and module not in MAY_PICKLE:
         yield f"imports {outer}: nothing that is read back may be pickle"
     if outer in QT and layer != "app":
         yield f"imports {outer}: only the window may"
@@ -240,6 +268,29 @@ def test_a_long_road_to_torch_is_found() -> None:
     expected = ["studio.app.page", "studio.engine.fast", "studio.engine.heavy", "torch"]
     assert road_to_torch(["studio.app.late", "studio.app.page"], modules) == expected
     assert road_to_torch(["studio.app.late"], modules) == []
+
+
+def test_no_rooms_and_no_modules_import_each_other_in_a_circle() -> None:
+    """But for the rooms of data, which are still to be parted."""
+    found = circles(sources())
+    assert [circle for circle in found if not all(_part_of("studio.data", name) == name for name in circle)] == []
+
+
+@pytest.mark.parametrize(
+    "last",
+    ["import a.two.inner", "def f():\n    from a.two import inner", "if TYPE_CHECKING:\n    from a.two.inner import b"],
+)
+def test_a_circle_is_found(last: str) -> None:
+    modules = {
+        "a": "from a import one",
+        "a.one": "import a.three.deep",
+        "a.two": "from a.one import b",
+        "a.two.inner": "",
+        "a.three": "",
+        "a.three.deep": "import math",
+    }
+    assert circles(modules) == []
+    assert circles({**modules, "a.three.deep": last}) == [{"a.one", "a.two", "a.three"}]
 
 
 def test_the_command_line_leaves_torch_and_qt_alone() -> None:

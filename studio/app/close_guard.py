@@ -7,7 +7,7 @@ import sys
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from studio.app.state.training import Training
+from studio.app.state.training import CurrentTraining
 from studio.core.events import Halted, Notice
 
 _LONGEST_SAVE_MS = 60_000
@@ -21,7 +21,7 @@ class CloseGuard(QObject):
     ready = Signal()
     stayed = Signal(object)
 
-    def __init__(self, training: Training, window: QWidget) -> None:
+    def __init__(self, training: CurrentTraining, window: QWidget) -> None:
         super().__init__(window)
         self._training = training
         self._window = window

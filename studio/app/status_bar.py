@@ -31,7 +31,6 @@ class StatusLine(QStatusBar):
         self._session = session
         self._shown: Job | None = None
         self._said = ""
-        self._chosen = ""
         self._text = factory.RunningLabel()
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
@@ -59,7 +58,7 @@ class StatusLine(QStatusBar):
         session.training.event_received.connect(self._follow_training)
         session.training.state_changed.connect(self._choose_job)
         session.training.state_changed.connect(self._show_device)
-        session.catalog.devices_found.connect(self._show_device)
+        session.setup.changed.connect(self._show_device)
         self._show_job()
         self._show_device()
         self._show_memory()
@@ -73,17 +72,11 @@ class StatusLine(QStatusBar):
         self.addPermanentWidget(self._device)
         self.addPermanentWidget(self._memory)
 
-    @Slot(str)
-    def choose_device(self, device_id: str) -> None:
-        """Name the device of that id from now on, while none trains."""
-        self._chosen = device_id
-        self._show_device()
-
     @Slot()
     def _show_device(self) -> None:
-        training, catalog = self._session.training, self._session.catalog
-        device = training.device if training.is_busy() else catalog.device(self._chosen or catalog.fastest)
-        self._device.setText(device.name if device else "" if catalog.devices else "Looking for devices…")
+        training, found = self._session.training, self._session.catalog.devices
+        device = training.device if training.is_busy() else self._session.setup.device
+        self._device.setText(device.name if device else "" if found else "Looking for devices…")
 
     @Slot()
     def _choose_job(self) -> None:

@@ -89,7 +89,6 @@ class Window(QMainWindow):
         self.close_guard.stayed.connect(self.notices.show_notice)
         self.rail.chosen.connect(self.show_page)
         self.runs.model_wanted.connect(self._use_run)
-        self.train.setup.devices.picker.selected_changed.connect(self.status.choose_device)
 
     @Slot(str)
     def show_page(self, name: str) -> None:

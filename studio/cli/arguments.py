@@ -14,9 +14,9 @@ from studio.core.errors import UsageError
 from studio.core.wording import number
 from studio.data.options import ImportOptions, SpritesImported
 from studio.engine.runs.known import known_runs
+from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.devices import Device
     from studio.engine.model import TrainedModel
 
 

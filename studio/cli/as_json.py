@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from studio.core.events import Event
@@ -29,6 +30,8 @@ def plain(value: Any) -> Any:
         return _described(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, msgspec.Struct):
+        return plain(msgspec.to_builtins(value))
     if isinstance(value, Mapping):
         return {_key(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -13,13 +13,13 @@ import warnings
 from collections.abc import Sequence
 
 from studio.cli.interrupts import ending
+from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.core import logs
 from studio.core.errors import StudioError, UsageError, in_words
 from studio.core.events import JobFailed
 from studio.core.process import prepare_for_training
 
 _log = logging.getLogger(__name__)
-DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 def run(arguments: Sequence[str] | None) -> int:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from studio.cli import window
 from studio.cli.arguments import import_with
-from studio.cli.boundary import DONE, INTERRUPTED
 from studio.cli.generate import save_sprites
-from studio.cli.messages import argument, finished
+from studio.cli.messages import DONE, INTERRUPTED, argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.cli.train import to_the_end
 from studio.core import files, places
@@ -20,9 +19,9 @@ from studio.core.wording import agreement, count
 from studio.data.options import ImportOptions
 from studio.data.sprites import Sprites
 from studio.engine.runs.compare import LOSS
+from studio.engine.types import Device, GenerateSettings
 
 if TYPE_CHECKING:
-    from studio.engine.devices import Device
     from studio.engine.model import TrainedModel
 
 RUN = "demo-run"
@@ -68,7 +67,7 @@ def _train(
     path: Path, minutes: float, device: Device, sprites: Sprites, reporter: Reporter
 ) -> tuple[RunFinished, bool]:
     from studio.engine import catalogue
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.engine.train import train_new
 
     recipe = catalogue.recipe("generator")
@@ -81,7 +80,7 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     """From the trained run: a sheet of new sprites, the loss as a picture, and the model in every format."""
     from studio.engine import catalogue
     from studio.engine.exporting import export
-    from studio.engine.generate import GenerateSettings, generate, load_model
+    from studio.engine.generate import generate, load_model
     from studio.exports.png import save_enlarged
 
     model, settings = load_model(folder / RUN, "last", device), GenerateSettings(count=COUNT)

@@ -23,9 +23,9 @@ from studio.data.colour.recolouring import ColourChoice, recoloured
 from studio.data.colour.snapping import BAYER, NO_DITHER
 from studio.data.options import ImportOptions
 from studio.engine.runs.folder import RunDir
+from studio.engine.types import GenerateSettings
 
 if TYPE_CHECKING:
-    from studio.engine.generate import GenerateSettings
     from studio.engine.model import TrainedModel
 
 DEFAULT_FORMAT = "safetensors"
@@ -34,14 +34,13 @@ _MOST_ROWS = 200
 
 def add_generate_flags(parser: argparse.ArgumentParser) -> None:
     """Add a flag for every setting of generating."""
-    from studio.engine.generate import GenerateSettings
 
     add_settings(parser, GenerateSettings, "what to draw", renamed={"class_name": "class"})
 
 
 def generate(args: argparse.Namespace) -> int:
     """Draw new sprites into a sheet or into files."""
-    from studio.engine.generate import GenerateSettings, generate
+    from studio.engine.generate import generate
 
     reporter = reporter_for(args)
     settings = GenerateSettings(**given(args, GenerateSettings))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What events are called on a terminal: one sentence each."""
+"""What the command line says: a sentence for each event, and an exit code at the end."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from studio.core.wording import (
     rate,
     time_left,
 )
+
+DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130  # exit codes
 
 
 def started(event: RunStarted) -> str:

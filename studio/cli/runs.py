@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.wording import count, duration, figure, figure_title, memory, number, rate
 from studio.engine.runs.history import RunsListed, RunSummary, list_runs
 from studio.engine.runs.known import known_runs
-
-if TYPE_CHECKING:
-    from studio.engine.devices import Device
-    from studio.engine.measure import DeviceMeasured
+from studio.engine.types import Device, DeviceMeasured, DevicesFound
 
 _BAR = 24  # letters
 
@@ -35,7 +31,7 @@ def runs(args: argparse.Namespace) -> int:
 
 def devices(args: argparse.Namespace) -> int:
     """List the devices, and time them on request."""
-    from studio.engine.devices import DevicesFound, find_devices
+    from studio.engine.devices import find_devices
 
     reporter = reporter_for(args)
     found = follow(find_devices(), reporter, DevicesFound)
@@ -54,7 +50,7 @@ def _measured(found: Sequence[Device], args: argparse.Namespace, reporter: Repor
     from studio.core.errors import UsageError
     from studio.data.options import LARGEST_CANVAS
     from studio.engine import catalogue
-    from studio.engine.measure import DeviceMeasured, measure
+    from studio.engine.measure import measure
     from studio.recipes.base import Spec
 
     if not 4 <= args.size <= LARGEST_CANVAS:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli.arguments import find_device, find_run, read_sprites, say_left_out
-from studio.cli.boundary import DONE, INTERRUPTED
 from studio.cli.flags import add_settings, given
 from studio.cli.interrupts import stopping
-from studio.cli.messages import argument, finished
+from studio.cli.messages import DONE, INTERRUPTED, argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files, places
 from studio.core.config import TrainingConfig
@@ -23,7 +22,7 @@ from studio.engine.runs.folder import RunDir
 from studio.engine.runs.known import remember
 
 if TYPE_CHECKING:
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.recipes.base import Preset, Recipe, TrainingBudget
 
 
@@ -44,8 +43,8 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
 def train(args: argparse.Namespace) -> int:
     """Train a new run."""
     from studio.engine import catalogue
+    from studio.engine.control import Control
     from studio.engine.measure import means_of
-    from studio.engine.model import Control
     from studio.engine.train import train_new
     from studio.recipes.base import TrainingBudget
 
@@ -64,7 +63,7 @@ def train(args: argparse.Namespace) -> int:
 
 def resume(args: argparse.Namespace) -> int:
     """Go on with a run."""
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.engine.train import train_resumed
 
     reporter = reporter_for(args)

@@ -1,16 +1,19 @@
-"""Pictures of all sizes -> `Sprites`: one canvas, classes from folders, each sprite once."""
+"""Pictures of all sizes, gathered until all sizes are known -> `Sprites`: one canvas, each sprite once, in classes."""
 
 from __future__ import annotations
 
 import hashlib
 import shutil
+import threading
 from array import array
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from studio.core import wording
 from studio.core.errors import BadInputError
@@ -18,8 +21,7 @@ from studio.core.events import Rgba
 from studio.data.groups import of_files
 from studio.data.images.canvas import LARGE_PICTURE, fit_into, looks_like_sheet, propose_size, visible_box
 from studio.data.labels.labelling import Labelling
-from studio.data.options import FoundSheet, ImportOptions, Quarantined
-from studio.data.reading.gathering import Gathered
+from studio.data.options import LARGEST_CANVAS, FoundSheet, ImportOptions, Quarantined
 from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.recognising import Seen
 from studio.data.sources.base import Remark, SourceFile
@@ -28,6 +30,8 @@ from studio.data.store import scratch
 from studio.data.store.scratch import Scratch
 
 MOST_SPRITES = 4_000_000
+_UNSEEN = -1  # instead of a place among the pixels
+_NO_FILE = (1 << 32) - 1  # instead of the number of one
 _SHEET = "looks like a sheet"
 _ADVICE = {
     "as they are": "let Sheets be grid or packed (--sheets grid), or save its JSON beside it",
@@ -61,6 +65,121 @@ class Arranged:
     proposed_size: int
     twins: tuple[Twin, ...]
     sheets: tuple[FoundSheet, ...] = ()
+
+
+class _Texts(NamedTuple):
+    """What most sprites don't have. As in DecodedSprite."""
+
+    part: str
+    folders: tuple[str, ...]
+    label: str
+    remarks: tuple[Remark, ...]
+    cut: bool
+
+
+_NO_TEXTS = _Texts("", (), "", (), cut=False)
+
+
+class _AboutFile(NamedTuple):
+    """What most files don't have. As in Reading."""
+
+    left_out: list[Remark]
+    remarks: list[Remark]
+
+
+class Gathered:
+    """Readings of the files of a list, put in by reader threads in any order and had back in that of the list.
+
+    Pixels go to a scratch file; the rest is a few bytes a sprite.
+    """
+
+    def __init__(self, files: Sequence[SourceFile], folder: Path | None) -> None:
+        self.sizes: Counter[tuple[int, int]] = Counter()  # of what can be seen, by (width, height)
+        self.seen: dict[int, tuple[Seen, ...]] = {}  # of pictures that may be sheets, by the number of the file
+        self._first_row: dict[int, int] = {}  # of the same files
+        self._files, self._pixels = files, Scratch(folder)
+        self._file_of, self._place = array("I"), array("q")
+        self._size, self._visible = array("I"), array("I")  # width and height, one after the other
+        self._texts: dict[int, _Texts] = {}
+        self._about: dict[int, _AboutFile] = {}
+        self._lock = threading.Lock()
+
+    def put(self, number: int, reading: Reading) -> None:
+        """Take over what came of the file of that number. Raises OSError when there is no room for its pixels."""
+        with self._lock:
+            if reading.seen:
+                self.seen[number], self._first_row[number] = reading.seen, len(self._place)
+            for sprite in reading.sprites:
+                self._put_sprite(number, sprite)
+            if reading.left_out or reading.remarks:
+                self._about[number] = _AboutFile(reading.left_out, reading.remarks)
+
+    def forget(self, numbers: Collection[int]) -> None:
+        """Drop what came of these files: they are to be read once more, in another way."""
+        if not numbers:
+            return
+        gone = np.flatnonzero(np.isin(np.frombuffer(self._file_of, np.uint32), list(numbers)))
+        for row in gone.tolist():
+            if self._sides(self._visible, row) != (0, 0):
+                self.sizes[self._sides(self._size, row)] -= 1
+            self._file_of[row], self._place[row] = _NO_FILE, _UNSEEN
+        self.sizes = +self.sizes
+        for number in numbers:
+            self._about.pop(number, None)
+
+    def size_of(self, number: int) -> tuple[int, int]:
+        """Width and height of the one picture of a file in `seen`."""
+        return self._sides(self._size, self._first_row[number])
+
+    def close(self) -> None:
+        """Let go of the pixels."""
+        self._pixels.close()
+
+    def fitting(self, size: int, *, exactly: bool) -> int:
+        """How many sprites go on a canvas of that size, or are of that size exactly."""
+        shown = np.frombuffer(self._place, np.int64) != _UNSEEN if self._place else np.zeros(0, bool)
+        sides = np.frombuffer(self._size if exactly else self._visible, np.uint32) if self._place else np.zeros(0)
+        pairs = sides.reshape(-1, 2)
+        fits = (pairs == size).all(1) if exactly else pairs.max(1, initial=0) <= size
+        return int((shown & fits).sum())
+
+    def in_order(self) -> Iterator[tuple[int, SourceFile, Reading]]:
+        """Every file that gave anything with what it gave, in the order of the list: (number, file, reading)."""
+        pixels = self._pixels.array()
+        file_of = np.frombuffer(self._file_of, np.uint32) if self._file_of else np.zeros(0, np.uint32)
+        rows = np.argsort(file_of, kind="stable")
+        starts = np.searchsorted(file_of[rows], np.arange(len(self._files) + 1))
+        for number in range(len(self._files)):
+            own = rows[starts[number] : starts[number + 1]].tolist()
+            about = self._about.get(number)
+            if own or (about is not None and about.left_out):
+                left_out, remarks = about or ([], [])
+                sprites = [self._sprite(row, pixels) for row in own]
+                yield number, self._files[number], Reading(sprites, left_out, remarks)
+
+    def _put_sprite(self, number: int, sprite: DecodedSprite) -> None:
+        texts = _Texts(sprite.part, sprite.folders, sprite.label, sprite.remarks, sprite.cut)
+        if texts != _NO_TEXTS:
+            self._texts[len(self._place)] = texts
+        if sprite.visible != (0, 0):
+            self.sizes[sprite.size] += 1
+        self._place.append(_UNSEEN if sprite.rgba is None else self._pixels.add(sprite.rgba))
+        self._file_of.append(number)
+        self._size.extend(sprite.size)
+        self._visible.extend(sprite.visible)
+
+    def _sprite(self, row: int, pixels: NDArray[np.uint8]) -> DecodedSprite:
+        size, visible = self._sides(self._size, row), self._sides(self._visible, row)
+        part, folders, label, remarks, cut = self._texts.get(row, _NO_TEXTS)
+        place, rgba = self._place[row], None
+        if place != _UNSEEN:
+            width, height = visible if max(size) > LARGEST_CANVAS else size
+            rgba = pixels[place : place + 4 * width * height].reshape(height, width, 4)
+        return DecodedSprite(part, folders, label, size, visible, rgba, remarks, cut)
+
+    @staticmethod
+    def _sides(pairs: array[int], row: int) -> tuple[int, int]:
+        return pairs[2 * row], pairs[2 * row + 1]
 
 
 class _Table:
@@ -115,7 +234,7 @@ def arrange(
     """Returns Arranged, with what could not even be looked at (`problems`) in its quarantine.
 
     sheets: what was recognised, by the number of the file, whether it was cut or not.
-    Yields the number of the file that it is at, after each shape. Very many sprites go to a scratch file in `folder`.
+    Yields the number of the file that it is at, after each sprite. Very many sprites go to a scratch file in `folder`.
     Raises BadInputError, and OSError when there is no room.
     """
     proposed = propose_size(gathered.sizes)
@@ -126,11 +245,11 @@ def arrange(
     _check_room(room, size, scratch.usable(folder))
     table = _Table(options, size, labelling, folder)
     found = []
-    for number, reading in gathered.in_order():
+    for number, file, reading in gathered.in_order():
         sheet = sheets.get(number)
         if sheet is not None:
-            found.append(FoundSheet(reading.file.name, sheet.grid, sheet.sprites))
-        for _ in _added(table, reading, sheet):
+            found.append(FoundSheet(file.name, sheet.grid, sheet.sprites))
+        for _ in _added(table, file, reading, sheet):
             yield number
     gathered.close()
     quarantine = sorted([*problems, *table.quarantine], key=lambda item: item.name)
@@ -150,62 +269,64 @@ def _check_room(count: int, size: int, folder: Path) -> None:
         raise BadInputError(f"{title} on the drive, which has {free} left.", hint)
 
 
-def _fits(shape: DecodedSprite, size: int, options: ImportOptions) -> bool:
-    if shape.rgba is None:
+def _fits(sprite: DecodedSprite, size: int, options: ImportOptions) -> bool:
+    if sprite.rgba is None:
         return False
-    return shape.size == (size, size) if options.other_sizes == "leave out" else max(shape.visible) <= size
+    return sprite.size == (size, size) if options.other_sizes == "leave out" else max(sprite.visible) <= size
 
 
-def _added(table: _Table, reading: Reading, sheet: Seen | None) -> Iterator[None]:
+def _added(table: _Table, file: SourceFile, reading: Reading, sheet: Seen | None) -> Iterator[None]:
     """Put one shape of a file after the other on the canvas or in quarantine, and its remarks if any was kept."""
-    table.quarantine += [_quarantined(reading.file, remark) for remark in reading.left_out]
+    table.quarantine += [_quarantined(file, remark) for remark in reading.left_out]
     before = len(table.names)
-    for shape in reading.shapes:
-        if _place(table, reading.file, shape, sheet):
+    for sprite in reading.sprites:
+        if _place(table, file, sprite, sheet):
             table.first_of_file.append(before)
-            table.is_of_sheet.append(shape.cut or bool(shape.folders))  # that of a sheet that a file describes
-            table.notes += [_quarantined(reading.file, remark) for remark in shape.remarks]
-            if sheet is not None and not shape.cut:
-                table.notes.append(_quarantined(reading.file, Remark(_SHEET, _seen_in(shape, sheet))))
+            table.is_of_sheet.append(sprite.cut or bool(sprite.folders))  # that of a sheet that a file describes
+            table.notes += [_quarantined(file, remark) for remark in sprite.remarks]
+            if sheet is not None and not sprite.cut:
+                table.notes.append(_quarantined(file, Remark(_SHEET, _seen_in(sprite, sheet))))
         yield
     kept = len(table.names) > before
     remarks = [remark for remark in reading.remarks if kept or remark.group == "cut sheet"]
-    table.notes += [_quarantined(reading.file, remark) for remark in remarks]
+    table.notes += [_quarantined(file, remark) for remark in remarks]
 
 
-def _place(table: _Table, file: SourceFile, shape: DecodedSprite, sheet: Seen | None) -> bool:
-    """Put a shape at the end of the table, or in quarantine where it can't be. Whether it is kept."""
-    row = table.labelling.row_of(file, shape.part)
-    if not _fits(shape, table.size, table.options):
-        table.quarantine.append(_quarantined(file, _misfit(shape, sheet, table.size, table.options)))
+def _place(table: _Table, file: SourceFile, sprite: DecodedSprite, sheet: Seen | None) -> bool:
+    """Put a sprite at the end of the table, or in quarantine where it can't be. Whether it is kept."""
+    row = table.labelling.row_of(file, sprite.part)
+    if not _fits(sprite, table.size, table.options):
+        table.quarantine.append(_quarantined(file, _misfit(sprite, sheet, table.size, table.options)))
         return False
-    assert shape.rgba is not None
+    assert sprite.rgba is not None
     place = len(table.names)
     canvas = np.zeros((table.size, table.size, 4), np.uint8)
-    _fit(shape.rgba, canvas)
-    class_name = shape.label or table.labelling.class_of(row) or _folder_class(file, shape, table.options.class_levels)
+    _fit(sprite.rgba, canvas)
+    class_name = (
+        sprite.label or table.labelling.class_of(row) or _folder_class(file, sprite, table.options.class_levels)
+    )
     first = table.places.setdefault(hashlib.blake2b(canvas.data, digest_size=16).digest(), place)
     if first != place:
         classes = (table.class_names[table.class_of[first]], class_name)
         differ = table.labelling.differ(table.rows[first], row)
         reason = same_as(table.names[first], classes, numbers_differ=differ)
-        item = _quarantined(file, Remark("duplicate", reason, shape.part))
+        item = _quarantined(file, Remark("duplicate", reason, sprite.part))
         numbers = table.labelling.targets_of(np.array([row]))[0].tolist()
         table.quarantine.append(item)
         table.twins.append(Twin(item, first, class_name, tuple(numbers)))
         return False
     table.pixels.add(canvas)
-    table.names.append(_name(file, shape.part))
+    table.names.append(_name(file, sprite.part))
     table.class_of.append(table.class_number(class_name))
     table.rows.append(row)
     return True
 
 
-def _folder_class(file: SourceFile, shape: DecodedSprite, levels: int) -> str:
+def _folder_class(file: SourceFile, sprite: DecodedSprite, levels: int) -> str:
     """The class by folders. That a sheet which is cut, or its row, makes one was asked for, however deep it lies."""
-    if shape.cut:
-        return "/".join((*file.folders[:levels], *shape.folders))
-    return "/".join((*file.folders, *shape.folders)[:levels]) or file.home
+    if sprite.cut:
+        return "/".join((*file.folders[:levels], *sprite.folders))
+    return "/".join((*file.folders, *sprite.folders)[:levels]) or file.home
 
 
 def same_as(name: str, classes: tuple[str, str], *, numbers_differ: bool) -> str:
@@ -230,25 +351,25 @@ def _fit(rgba: Rgba, canvas: Rgba) -> None:
     fit_into(rgba, canvas)
 
 
-def _seen_in(shape: DecodedSprite, sheet: Seen) -> str:
+def _seen_in(sprite: DecodedSprite, sheet: Seen) -> str:
     """'256 x 16 pixels, looks like 21 sprites of 12 x 16'."""
-    (width, height), grid = shape.size, sheet.grid
+    (width, height), grid = sprite.size, sheet.grid
     sprites = wording.count(sheet.sprites, "sprite")
     return f"{width:,} x {height:,} pixels, looks like {sprites} of {grid.tile_width} x {grid.tile_height}"
 
 
-def _misfit(shape: DecodedSprite, sheet: Seen | None, size: int, options: ImportOptions) -> Remark:
-    width, height = shape.size
-    if shape.visible == (0, 0):
-        return Remark("empty", "nothing to see: every pixel is fully transparent", shape.part)
+def _misfit(sprite: DecodedSprite, sheet: Seen | None, size: int, options: ImportOptions) -> Remark:
+    width, height = sprite.size
+    if sprite.visible == (0, 0):
+        return Remark("empty", "nothing to see: every pixel is fully transparent", sprite.part)
     too_large = max(width, height) > LARGE_PICTURE and looks_like_sheet(width, height, size)
-    if not shape.part and (sheet is not None or too_large):
+    if not sprite.part and (sheet is not None or too_large):
         perhaps = f"{width:,} x {height:,} pixels, perhaps a sheet of many sprites"
-        reason = perhaps if sheet is None else _seen_in(shape, sheet)
+        reason = perhaps if sheet is None else _seen_in(sprite, sheet)
         return Remark(_SHEET, f"{reason}: {_ADVICE[options.sheets]}")
     if options.other_sizes == "leave out":
-        return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", shape.part)
-    return Remark("wrong size", f"{width} x {height} pixels: too large for the canvas of {size} x {size}", shape.part)
+        return Remark("wrong size", f"{width} x {height} pixels instead of {size} x {size}", sprite.part)
+    return Remark("wrong size", f"{width} x {height} pixels: too large for the canvas of {size} x {size}", sprite.part)
 
 
 def _quarantined(file: SourceFile, remark: Remark) -> Quarantined:

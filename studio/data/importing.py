@@ -1,8 +1,8 @@
 """Dropped files and folders -> `Sprites`, as a generator of events.
 
 files are listed -> sources read them on all cores -> they are arranged on one canvas -> the result is cached -> sprites
-are mended as asked for. What there may be a million of is in columns or on the disk on its way: see found_files,
-gathering, scratch and packed.
+are mended as asked for. What there may be a million of is in columns or on the disk on its way: see FoundFiles,
+Gathered, scratch and packed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
-from studio.data.arranging import Arranged, arrange, commonest
+from studio.data.arranging import Arranged, Gathered, arrange, commonest
 from studio.data.colour.palette_files import load_palette
 from studio.data.doctor.mending import mend
 from studio.data.groups import grouped
@@ -34,12 +33,9 @@ from studio.data.options import (
     Quarantined,
     SpritesImported,
 )
-from studio.data.reading.background import in_threads, run_in_thread, run_workers
-from studio.data.reading.finding import Root, files_under, roots_of, title_of
-from studio.data.reading.found_files import FoundFiles
-from studio.data.reading.gathering import Gathered
-from studio.data.reading.pool import ReaderPool, Worker
+from studio.data.reading.finding import FoundFiles, Root, files_under, roots_of, title_of
 from studio.data.reading.read import all_sources
+from studio.data.reading.workers import ReaderPool, Worker, in_threads, run_in_thread, run_workers
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.recognising import Seen, elect, likely
 from studio.data.sources.base import Source
@@ -56,8 +52,6 @@ __all__ = [
     "all_sources",
     "import_sprites",
 ]
-
-T = TypeVar("T")
 
 _CHUNK = 32  # files for one reader at a time
 _LOPSIDED = 100
@@ -93,8 +87,8 @@ def import_sprites(
     if cache_dir is not None:
         names = [source.name for source in sources]
         looking = caching.entry_for(cache_dir, roots, files, problems, options, names)
-        entry = yield from _told(looking, len(files), "files looked up")
-        recalled = yield from _told(caching.recalling(entry), 0, "sprites loaded")
+        entry = yield from run_in_thread(looking, len(files), "files looked up")
+        recalled = yield from run_in_thread(caching.recalling(entry), 0, "sprites loaded")
     arranged = recalled
     try:
         if arranged is None:
@@ -146,7 +140,7 @@ def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFile
                 title = f"Only the first {MOST_FILES:,} files found are looked at."
                 yield Notice("warning", title, "Import a smaller folder to choose which.")
                 break
-    yield from _told(files.sorting(), 0, "files in order")
+    yield from run_in_thread(files.sorting(), 0, "files in order")
     problems.sort(key=lambda item: (item.name, item.reason))
     return files, problems
 
@@ -166,7 +160,7 @@ def _read(
         grids = {number: sheet.grid for number, sheet in sheets.items()}
         yield from _read_files(gathered, files, sources, options, grids)
     arranging = arrange(gathered, options, title, [*problems, *unreadable], labelling, sheets, folder)
-    return (yield from _told(arranging, len(files), "files arranged"))
+    return (yield from run_in_thread(arranging, len(files), "files arranged"))
 
 
 def _asked_for(gathered: Gathered, sheets: Mapping[int, Seen], size: int) -> dict[int, Seen]:
@@ -215,23 +209,13 @@ def _gather(gathered: Gathered, worker: Worker, chunks: Iterator[range]) -> Iter
         yield number
 
 
-def _told(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
-    """Run a generator of counts on a thread, its counts made events."""
-    with closing(run_in_thread(work)) as counts:
-        while True:
-            try:
-                yield Progress(next(counts), total, what)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
-
-
 def _store(entry: Path, arranged: Arranged) -> Generator[Event, None, Arranged]:
     """Keep the import for the next time. A cache that can't be written is said and stops nothing."""
     if arranged.sprites.rgba.nbytes > IN_MEMORY:  # runs link to this file, if the groups in it are theirs
         arranged = replace(arranged, sprites=(yield from grouped(arranged.sprites, entry.parent)))
     try:
         count = len(arranged.sprites)
-        return (yield from _told(caching.storing(entry, arranged), count, "sprites kept for the next time"))
+        return (yield from run_in_thread(caching.storing(entry, arranged), count, "sprites kept for the next time"))
     except OSError as error:
         reason = error.strerror or error
         yield Notice(

@@ -10,6 +10,11 @@ def ignored(name: str) -> bool:
     return name.startswith(".") or name.lower() in _IGNORED
 
 
+def is_archive(name: str) -> bool:
+    """Whether files of this name are zip archives."""
+    return name.lower().endswith(".zip")
+
+
 def shown(text: str) -> str:
     """`text` with what can't be shown escaped: bytes that are not UTF-8, lone surrogates, control characters."""
     if text.isprintable():

@@ -7,7 +7,7 @@ import logging
 import platform
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -17,9 +17,10 @@ from torch.nn import functional as F
 
 from studio.core import limits
 from studio.core.errors import DeviceError, DeviceFullError, UsageError
-from studio.core.events import Event, Events
+from studio.core.events import Events
 from studio.engine.optim import DTYPES, LossScaler
 from studio.engine.runs.folder import RunRecord
+from studio.engine.types import Device, DevicesFound
 
 _log = logging.getLogger(__name__)
 
@@ -45,32 +46,6 @@ _FULL_HINT = (
 _LOST_HINT = (
     "Start the studio again. A training keeps its last checkpoint: resume the run from there, on the CPU if need be."
 )
-
-
-@dataclass(frozen=True)
-class Device:
-    """A device and what its probe found: `problem` is empty when it works."""
-
-    id: str  # what torch calls it: 'cuda:0', 'xpu:0', 'mps', 'cpu'
-    kind: str
-    name: str
-    memory_free_bytes: int
-    memory_total_bytes: int
-    cores: int = 0  # CPU only
-    threads: int = 0  # CPU only: how many training uses
-    precision: str = "fp32"  # what suits it: 'fp32', 'bf16' or 'fp16'
-    mixed: str = "bf16"  # the mixed precision that it is best at, whether it suits or not; empty when it has none
-    steps_per_s: float = 0.0  # of the probe's small network, in the faster precision: ranks the devices
-    problem: str = ""
-    probed: bool = True  # else precision, mixed and steps_per_s say nothing yet
-
-
-@dataclass(frozen=True)
-class DevicesFound(Event):
-    """All devices, usable or not, and the id of the fastest."""
-
-    devices: tuple[Device, ...]
-    fastest: str
 
 
 def find_devices() -> Events:
@@ -219,17 +194,17 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
         start = time.perf_counter()
         with autocast(device.type, precision):
             loss = F.mse_loss(network(sprites).float(), sprites[:, :, ::2, ::2] + 1)
-        scaler.scaled(loss).backward()
+        scaler.scale(loss).backward()
         if precision == "fp16":
             scaler.unscale_gradients()
             norm = torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            scaler.update(torch.stack([loss.detach(), norm]))
+            scaler.update(loss.detach(), norm)
         optimizer.step()
         optimizer.zero_grad()
         if not torch.isfinite(loss.detach()).item():
             raise RuntimeError("a training step gave a number that is not finite")
         durations_s.append(time.perf_counter() - start)
-    if scaler.skipped.item():
+    if scaler.skip_step.item():
         raise RuntimeError("a training step gave gradients that are not finite")
     return 1 / min(durations_s[2:])  # the first steps pay for warming up
 

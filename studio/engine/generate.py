@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -12,19 +11,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studio.core.config import Config, setting
 from studio.core.errors import DamagedError, RunError, UsageError
 from studio.core.events import Classified, Events, Notice, NumbersPredicted, Progress, Rgba, SpritesGenerated
 from studio.data.colour.true_pixels import true_pixels
 from studio.engine import catalogue, devices
 from studio.engine.batches import on_device, to_input, to_rgba
-from studio.engine.devices import Device
 from studio.engine.fitting import AtOnce
 from studio.engine.model import TrainedModel
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.folder import RunDir, reading
 from studio.engine.runs.style import load_style
+from studio.engine.types import Device, GenerateSettings
 from studio.recipes.base import Recipe, SampleSettings, Spec
 
 Labels = NDArray[np.int64]
@@ -45,25 +43,6 @@ class SolverSettings(Protocol):
     def steps(self) -> int: ...
     @property
     def true_pixels(self) -> bool: ...
-
-
-@dataclass(frozen=True)
-class GenerateSettings(Config):
-    """What to generate."""
-
-    count: int = setting(64, "How many sprites to make.", label="Number", unit="sprites", low=1, high=10_000)
-    class_name: str = setting("", "The class to draw; empty takes all classes in turn.", label="Class")
-    seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
-    guidance: float = setting(
-        1.5,
-        "How strongly the class shapes the sprite: 1 is as learnt, more is purer and less varied.",
-        low=0.0,
-        high=10.0,
-    )
-    steps: int = setting(10, "Solver steps a sprite: more are finer and slower.", low=1, high=1000)
-    true_pixels: bool = setting(
-        True, "Few colours of the sprites' own palette and crisp edges, as in the sprites learnt from; off, as drawn."
-    )
 
 
 def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:

@@ -4,40 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import nn
 
 from studio.core.config import TrainingConfig
-from studio.core.events import Event, Events, Progress
+from studio.core.events import Events, Progress
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import DeviceSprites
-from studio.engine.devices import Device
 from studio.engine.fitting import AtOnce
 from studio.engine.optim import LossScaler, make_optimizers
+from studio.engine.types import Device, DeviceMeasured
 from studio.recipes.base import Recipe, Spec, TrainingBudget
 
 WARM_UP_STEPS = 2
 LEAST_STEPS = 3
 LEAST_S = 1.0
-
-
-@dataclass(frozen=True)
-class DeviceMeasured(Event):
-    """Training steps on one device in one precision.
-
-    transfer_ms is the time per step of moving the batch there from ordinary memory, as a loader that keeps the data
-    outside the device must; the studio pays it once, or behind the compute where the sprites don't fit the device.
-    """
-
-    device_id: str
-    precision: str
-    sprites_per_s: float
-    transfer_ms: float
-    compute_ms: float
 
 
 def means_of(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
@@ -102,11 +87,11 @@ def _steps(
                     with devices.autocast(target.type, precision):
                         share = recipe.weight(micro_batch) / recipe.weight(batch)
                         loss = recipe.loss(network, micro_batch, config, rng) * share
-                    scaler.scaled(loss).backward()
+                    scaler.scale(loss).backward()
                 has_gradients = True
         scaler.unscale_gradients()
         norm = torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
-        scaler.update(torch.stack([loss.detach(), norm]))
+        scaler.update(loss.detach(), norm)
         for optimizer in optimizers:
             optimizer.step()
         devices.synchronize(target)

@@ -27,14 +27,3 @@ class TrainedModel:
     title: str  # the run's name, for people
     style: PixelStyle  # of the sprites that it learnt from
     notices: tuple[Notice, ...] = ()  # of checkpoints that were passed over for it
-
-
-@dataclass(eq=False)
-class Control:
-    """How the outside talks to a running training: flags that it polls each tick, and the live model that it lends."""
-
-    stop: bool = False
-    give_up: bool = False  # what can't be written now is not to be waited for
-    sample_now: bool = False
-    checkpoint_now: bool = False
-    live: TrainedModel | None = None

@@ -1,4 +1,4 @@
-"""The optimizers, the learning rate over a run, the scale of the loss in fp16, and the average of the weights."""
+"""Muon and AdamW, the learning rate schedule, loss scaling for fp16, and the EMA of the weights."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from studio.core.config import TrainingConfig
 
 _MOMENTUM = 0.95
-_NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's: in five rounds every singular value comes near to 1
-_NEWTON_SCHULZ_ROUNDS = 5
+_NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # Jordan's: five iterations bring every singular value near 1
+_NEWTON_SCHULZ_STEPS = 5
 _ADAMW_RMS = 0.2  # of one update at a rate of 1 (Liu et al. 2025)
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _FIRST_SCALE = 2.0**16
@@ -21,18 +21,18 @@ _SCALE_GROWS_AFTER = 2000  # sound steps
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum made orthogonal (Jordan 2024), so that a weight learns in all directions at the same speed.
+    """Momentum orthogonalised by Newton-Schulz iterations (Jordan 2024).
 
-    A weight [out, ...] is taken as a matrix [out, rest]. Updates are made as large as AdamW's are (Liu et al. 2025), so
-    that both learn at one rate. `dtype` is the number format of the orthogonalisation. `goes_on`: training goes on
-    after a step that `found_inf` skips, so that the momentum is left alone, too.
+    A weight [out, ...] is taken as a matrix [out, rest]. Updates are scaled to the RMS of AdamW's (Liu et al. 2025), so
+    that both share a learning rate. dtype: of the orthogonalisation. may_skip: training goes on after a step that
+    `found_inf` skips (fp16), so that the momentum is left alone, too.
     """
 
     def __init__(
-        self, weights: Iterable[Tensor], lr: float, weight_decay: float, dtype: torch.dtype, *, goes_on: bool = False
+        self, weights: Iterable[Tensor], lr: float, weight_decay: float, dtype: torch.dtype, *, may_skip: bool = False
     ) -> None:
         super().__init__(weights, {"lr": lr, "weight_decay": weight_decay})
-        self.dtype, self.goes_on = dtype, goes_on
+        self.dtype, self.may_skip = dtype, may_skip
         self.found_inf: Tensor | None = None  # a scalar on the device: weights are left alone where it is not 0
         (group,) = self.param_groups
         by_shape = sorted(group["params"], key=_matrix_shape)
@@ -42,12 +42,12 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
-        """Change the weights, all of which have gradients; these are used up."""
+        """Update the weights, all of which must have gradients; the gradients are overwritten."""
         (group,) = self.param_groups
         for weights in self._alike:  # in one batch: alone, most matrices are too small to fill a device
             momenta = [self.state[weight]["momentum"] for weight in weights]
             gradients = [weight.grad for weight in weights]
-            if self.goes_on and self.found_inf is not None:  # a momentum drawn towards itself stays where it is
+            if self.may_skip and self.found_inf is not None:  # lerp of a momentum towards itself leaves it as it is
                 pairs = zip(momenta, gradients, strict=True)
                 gradients = [torch.where(self.found_inf == 0, gradient, momentum) for momentum, gradient in pairs]
             torch._foreach_lerp_(momenta, gradients, 1 - _MOMENTUM)
@@ -64,12 +64,12 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonal(matrices: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Matrices [N, rows, columns] with their singular values brought near 1, by Newton-Schulz rounds in `dtype`."""
+    """float32 [N, rows, columns] with all singular values brought near 1 by Newton-Schulz iterations in `dtype`."""
     a, b, c = _NEWTON_SCHULZ
     wide = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mT
     norms = torch.linalg.vector_norm(wide, dim=(1, 2), keepdim=True)
     x: Tensor = (wide / (norms + 1e-7)).to(dtype)  # before that, what is small would be 0 in fp16
-    for _ in range(_NEWTON_SCHULZ_ROUNDS):
+    for _ in range(_NEWTON_SCHULZ_STEPS):
         gram = x @ x.mT
         x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x if wide is matrices else x.mT
@@ -97,62 +97,62 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
     if kernels:
         dtype = DTYPES.get(precision, torch.float32)
         rate, decay = config.learning_rate, config.weight_decay
-        made.append(Muon(kernels, rate, decay, dtype, goes_on=precision == "fp16"))
+        made.append(Muon(kernels, rate, decay, dtype, may_skip=precision == "fp16"))
     return made
 
 
 class LossScaler:
-    """Decides on the device whether a step counts, and scales the loss in fp16 (Micikevicius et al. 2018).
+    """Skips steps that are not finite, on the device itself, and scales the loss in fp16 (Micikevicius et al. 2018).
 
-    A step whose loss or gradient is not finite leaves weights and optimizers alone, as do all that follow it. In fp16
-    small gradients would become 0: the loss is multiplied by a scale before the backward pass, and the gradients are
-    divided by it after. When they overflow because of that, the step alone is skipped and the scale halved; it doubles
-    after many sound steps. At a scale of 1 it is not the scale's fault any more.
+    After a loss or a gradient that is not finite, that step and all later ones leave weights and optimizers alone: the
+    run has diverged. In fp16 small gradients would underflow to 0, so the loss is multiplied by a scale before the
+    backward pass and the gradients are divided by it after. Gradients that overflow because of the scale skip their
+    step alone and halve the scale; it doubles after many steps without an overflow. At a scale of 1 an overflow is not
+    the scale's fault: the run has diverged.
     """
 
     def __init__(
         self, network: nn.Module, optimizers: Sequence[torch.optim.Optimizer], precision: str, device: torch.device
     ) -> None:
         self._weights = [weight for weight in network.parameters() if weight.requires_grad]
-        self._broken = torch.zeros((), device=device)  # 1 from the first step on that is not finite
-        self.skipped = self._broken  # float32 [], not 0 where optimizers are to leave everything as it is
-        self._state: dict[str, Tensor] = {}  # the scale, and for how many steps it has been sound; empty without
+        self._has_diverged = torch.zeros((), device=device)  # float32 []: 1 from the first step on that is not finite
+        self.skip_step = self._has_diverged  # float32 []: 1 where optimizers leave everything as it is
+        self._state: dict[str, Tensor] = {}  # fp16 only: the scale, and the number of steps since it last changed
         if precision == "fp16":
-            self.skipped = torch.zeros((), device=device)
+            self.skip_step = torch.zeros((), device=device)
             self._state["scale"] = torch.full((), _FIRST_SCALE, device=device)
             self._state["sound"] = torch.zeros((), dtype=torch.int32, device=device)
         for optimizer in optimizers:
-            vars(optimizer)["found_inf"] = self.skipped
+            optimizer.found_inf = self.skip_step  # type: ignore[attr-defined]  # as torch's GradScaler does
 
-    def scaled(self, loss: Tensor) -> Tensor:
+    def scale(self, loss: Tensor) -> Tensor:
         """The loss to go backward from."""
         return loss * self._state["scale"] if self._state else loss
 
     def unscale_gradients(self) -> None:
-        """Make the gradients those of the loss itself; to be done before they are looked at."""
+        """Divide the gradients by the scale: to be done before they are clipped."""
         if self._state:
             gradients = [weight.grad for weight in self._weights if weight.grad is not None]
             torch._foreach_mul_(gradients, 1 / self._state["scale"])
 
-    def update(self, seen: Tensor) -> None:
-        """Have the optimizers skip the step if it is not finite; in fp16, update the scale.
+    def update(self, loss: Tensor, grad_norm: Tensor) -> None:
+        """Decide whether the optimizers skip this step; in fp16, update the scale.
 
-        seen: float32 [2] on the device: the step's loss and the norm of its gradient. The norm becomes 0 where the step
-        is skipped because the scale was too large.
+        loss, grad_norm: float32 [] on the device, unscaled. The norm is set to 0 where the scale made it overflow.
         """
         if not self._state:
-            self._note_broken(seen)
+            self._note_divergence(loss, grad_norm)
             return
-        (loss, norm), scale = seen.unbind(), self._state["scale"]
-        overflow = torch.isfinite(loss) & ~torch.isfinite(norm) & (scale > 1) & (self._broken == 0)
-        norm.masked_fill_(overflow, 0)
-        self._note_broken(seen)
-        too_large = overflow.float()
-        torch.maximum(self._broken, too_large, out=self.skipped)
-        torch._amp_update_scale_(scale, self._state["sound"], too_large, 2.0, 0.5, _SCALE_GROWS_AFTER)
+        scale = self._state["scale"]
+        overflow = torch.isfinite(loss) & ~torch.isfinite(grad_norm) & (scale > 1) & (self._has_diverged == 0)
+        grad_norm.masked_fill_(overflow, 0)
+        self._note_divergence(loss, grad_norm)
+        found_inf = overflow.float()
+        torch.maximum(self._has_diverged, found_inf, out=self.skip_step)
+        torch._amp_update_scale_(scale, self._state["sound"], found_inf, 2.0, 0.5, _SCALE_GROWS_AFTER)
 
     def tensors(self) -> dict[str, Tensor]:
-        """What a checkpoint keeps of it; nothing but in fp16."""
+        """What a checkpoint keeps of it; empty but in fp16."""
         return {f"{type(self).__name__}/{name}": value for name, value in self._state.items()}
 
     def load(self, tensors: dict[str, Tensor]) -> None:
@@ -162,18 +162,19 @@ class LossScaler:
             if value is not None and name in self._state:
                 self._state[name].copy_(value)
 
-    def _note_broken(self, seen: Tensor) -> None:
-        torch.maximum(self._broken, (~torch.isfinite(seen.sum())).float(), out=self._broken)
+    def _note_divergence(self, loss: Tensor, grad_norm: Tensor) -> None:
+        is_finite = torch.isfinite(loss + grad_norm)
+        torch.maximum(self._has_diverged, (~is_finite).float(), out=self._has_diverged)
 
 
 def learning_rate(config: TrainingConfig, step: int, progress: float) -> float:
-    """The rate of a step: a linear rise over the warm-up, level, then a linear fall over the last share of the budget.
+    """The rate of a step: linear warm-up, constant, then linear decay over the last share of the budget.
 
     progress: share of the budget that is used up, 0 to 1.
     """
-    rise = min(1.0, (step + 1) / max(1, config.lr_warmup_steps))
-    fall = min(1.0, (1 - progress) / config.lr_decay_share) if config.lr_decay_share else 1.0
-    return config.learning_rate * rise * max(0.01, fall)
+    warm_up = min(1.0, (step + 1) / max(1, config.lr_warmup_steps))
+    decay = min(1.0, (1 - progress) / config.lr_decay_share) if config.lr_decay_share else 1.0
+    return config.learning_rate * warm_up * max(0.01, decay)
 
 
 def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) -> None:
@@ -183,16 +184,11 @@ def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) 
             group["lr"] = rate
 
 
-def current_rate(optimizers: Sequence[torch.optim.Optimizer]) -> float:
-    """The rate of every weight's last step."""
-    return float(optimizers[0].param_groups[0]["lr"])
-
-
 class EMA:
     """An exponential moving average of a network's weights; `network` is the averaged copy, in eval mode.
 
-    The half-life is counted in sprites and grows with the run, so that early averages follow quickly
-    (Karras et al. 2022).
+    The half-life is counted in sprites and ramps up at the beginning of a run, as in EDM (Karras et al. 2022). torch's
+    AveragedModel has no ramp and looks at its counter, a tensor, twice a step.
     """
 
     def __init__(self, network: nn.Module, halflife_sprites: int) -> None:
@@ -205,9 +201,9 @@ class EMA:
 
     @torch.no_grad()
     def update(self, seen_sprites: int, batch_size: int) -> None:
-        """Move towards the weights after `seen_sprites` in all, the last `batch_size` of them new."""
+        """Take in the weights of a step: `seen_sprites` of the run so far, `batch_size` of the step itself."""
         halflife = min(self.halflife_sprites, seen_sprites / 20)
-        keep = 0.5 ** (batch_size / halflife) if halflife else 0.0
-        torch._foreach_lerp_(self._target, self._source, 1 - keep)
+        decay = 0.5 ** (batch_size / halflife) if halflife else 0.0
+        torch._foreach_lerp_(self._target, self._source, 1 - decay)
         if self._target_buffers:
             torch._foreach_copy_(self._target_buffers, self._source_buffers)

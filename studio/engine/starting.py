@@ -22,16 +22,17 @@ from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import catalogue, devices
 from studio.engine.batches import DeviceSprites, at_most, sampled
-from studio.engine.devices import Device
 from studio.engine.optim import EMA, LossScaler, make_optimizers
 from studio.engine.pace import seldom, told
 from studio.engine.quality.evaluate import heldout_fit
+from studio.engine.recovery import Recovery
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir, RunRecord, reading, sweep_starts, writing
+from studio.engine.runs.split import BY_GROUP, split_of
 from studio.engine.runs.style import load_style, save_style
-from studio.engine.split import BY_GROUP, split_of
 from studio.engine.streamed import make_train_set
-from studio.engine.training import MicroBatches, Training
+from studio.engine.training import Training
+from studio.engine.types import Device
 from studio.recipes.base import Recipe, Spec
 
 VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a steady figure
@@ -84,10 +85,9 @@ def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
         training = _assemble(run, record, recipe, config, sprites, network, device, on_error)
         _load_newest(training)
         progress = run.progress()
-        training.setbacks = progress.setbacks
-        if (progress.device_name or record.device_name) == device.name:
-            training.micro_batches = MicroBatches(progress.pieces)
-        elif progress.pieces > 1:
+        is_same_device = progress.device_name == device.name
+        training.recovery = Recovery(progress.nan_rollbacks, progress.micro_batches if is_same_device else 1)
+        if progress.micro_batches > 1 and not is_same_device:
             training.notices.append(Notice("info", "Batches are taken whole again: this is another device."))
         run.mark_resume(training.step, device.id)
         training.write_state("training")
@@ -127,7 +127,7 @@ def _assemble(
         run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
         device=target, device_name=device.name, precision=precision,
         train_set=train_set, heldout=on_device, heldout_fit=heldout_fit(on_device),
-        network=network, average=EMA(network, config.ema_halflife_sprites),
+        network=network, ema=EMA(network, config.ema_halflife_sprites),
         optimizers=optimizers, scaler=LossScaler(network, optimizers, precision, target), sprites=sprites, split=split,
         train_sample=sample, heldout_sprites=heldout.rgba, style=load_style(run, record), notices=[*notices],
     )  # fmt: skip
@@ -157,7 +157,7 @@ def _load_newest(training: Training) -> None:
             training.notices.append(Notice("warning", f"Checkpoint {broken.name} is damaged.", "It is passed over."))
     if found:
         checkpoints.load_into(training.network, parts["model"], path.name)
-        checkpoints.load_into(training.average.network, parts["average"], path.name)
+        checkpoints.load_into(training.ema.network, parts["average"], path.name)
         training.scaler.load(parts["optimizer"])
         checkpoints.load_optimizers(training.optimizers, parts["optimizer"])
         training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step

@@ -8,10 +8,11 @@ import math
 from collections.abc import Callable, Generator
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core import wording
@@ -31,24 +32,23 @@ from studio.core.events import (
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import step_seed
-from studio.engine.devices import Device
+from studio.engine.control import Control, retry_until_writable, until_stopped
 from studio.engine.fitting import AtOnce
-from studio.engine.generate import GenerateSettings, draw, predict
-from studio.engine.holding import retry_until_writable
-from studio.engine.model import Control, TrainedModel
-from studio.engine.optim import current_rate, set_learning_rate
+from studio.engine.generate import draw, predict
+from studio.engine.model import TrainedModel
+from studio.engine.optim import set_learning_rate
 from studio.engine.pace import Speedometer, Stopwatch, Throttle
-from studio.engine.quality.advice import advised
 from studio.engine.quality.evaluate import heldout_figures
 from studio.engine.quality.meter import QualityMeter
-from studio.engine.runs.folder import MOST_SETBACKS
+from studio.engine.recovery import Recovery
+from studio.engine.runs.advice import advised
+from studio.engine.runs.folder import MOST_ROLLBACKS
 from studio.engine.runs.history import read_history
 from studio.engine.starting import begin, take_up
 from studio.engine.threads import ThreadTuner, tuned
-from studio.engine.training import MicroBatches, Training
+from studio.engine.training import Training
+from studio.engine.types import Device, GenerateSettings
 from studio.recipes.base import Recipe
-
-T = TypeVar("T")
 
 TICK_S = 0.05
 SAMPLE_COUNT = 16
@@ -69,123 +69,152 @@ def train_resumed(path: Path, device: Device, control: Control) -> Events:
     yield from _run_with_recovery(take_up(path, device), path, device, control)
 
 
-def train(training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> Events:  # noqa: PLR0915
+def train(training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> Events:
     """Train until the budget is used up or `control.stop`; the work is on disk when RunFinished comes.
 
-    Inside a tick nothing is read back from the device: losses and gradient norms go to a buffer there, and a step whose
-    loss or gradient is not finite leaves the weights alone, on the device itself, as do all that follow it in the tick.
-    After the tick one copy brings the buffer over; if it holds such a step, NotFiniteError is raised. A step left out
-    because its loss was scaled too much for fp16 is none.
+    A tick is a number of steps that take about TICK_S. Inside it nothing is read back from the device: losses and
+    gradient norms stay there, and from the first step on whose loss or gradient is not finite, steps leave the weights
+    alone. Raises NotFiniteError after the tick of such a step; one that only overflowed in fp16 is skipped.
     """
-    config, optimizers, scaler = training.config, training.optimizers, training.scaler
-    weights = [weight for weight in training.network.parameters() if weight.requires_grad]
+    config, network, optimizers, scaler = training.config, training.network, training.optimizers, training.scaler
+    weights = [weight for weight in network.parameters() if weight.requires_grad]
     rng = torch.Generator(training.device)
     speed, steps_a_tick = Speedometer(config.batch_size), 1
-    sampling, saving = Throttle(config.sample_every_s, clock), Throttle(config.checkpoint_every_s, clock)
-    validating = Throttle(0.0, clock)
     threads = ThreadTuner(torch.get_num_threads(), may_change=training.may_change_threads())
-    validated_epoch = training.step * config.batch_size // len(training.train_set)
+    maintenance = _Maintenance(training, control, clock, quality)
 
     control.live = training.model()
     yield from training.take_notices()
     yield _started(training)
     if training.step == 0:
-        yield from sampling.timed(live_samples(training, control))
+        yield from maintenance.sample()
 
     while not control.stop and training.used_up() < 1:
-        tick_start_s = clock.now_s()
-        first_step = training.step
-        count = min(steps_a_tick, config.steps - first_step) if config.steps else steps_a_tick
-        seen = torch.zeros(2, count, device=training.device)  # losses and gradient norms
-        training.network.train()
-        for i in range(count):
-            set_learning_rate(optimizers, training.learning_rate())
-            seen[0, i] = _add_gradients(training, rng)
+        tick_start_s, first_step = clock.now_s(), training.step
+        steps = min(steps_a_tick, config.steps - first_step) if config.steps else steps_a_tick
+        losses: list[Tensor] = []  # of each step, float32 [] on the device
+        grad_norms: list[Tensor] = []
+        network.train()
+        for _ in range(steps):
+            learning_rate = training.learning_rate()
+            set_learning_rate(optimizers, learning_rate)
+            loss = _accumulate_gradients(training, rng)  # []
             with devices.faults(training.device, full=StepTooLargeError):
                 scaler.unscale_gradients()
-                seen[1, i] = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)
-                scaler.update(seen[:, i])
+                grad_norm = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)  # []
+                scaler.update(loss, grad_norm)
                 for optimizer in optimizers:
                     optimizer.step()
-            training.network.zero_grad(set_to_none=True)
+            network.zero_grad(set_to_none=True)
             training.step += 1
-            training.average.update(training.step * config.batch_size, config.batch_size)
-        losses, norms = seen.cpu().numpy()  # the one read-back of the tick
+            training.ema.update(training.step * config.batch_size, config.batch_size)
+            losses.append(loss)
+            grad_norms.append(grad_norm)
+
+        statistics = torch.stack(losses + grad_norms).cpu().numpy().reshape(2, steps)  # the tick's one read-back
         tick_s = clock.now_s() - tick_start_s
         training.elapsed_s = clock.now_s()
         control.live.step = training.step
-        speed.add(count, tick_s)
-        steps_a_tick = max(1, min(2 * steps_a_tick, round(count * TICK_S / max(tick_s, 1e-6))))
-        _raise_unless_finite(first_step, losses + norms)
-        chunk = _chunk(training, first_step, losses, norms, speed)
+        speed.add(steps, tick_s)
+        steps_a_tick = max(1, min(2 * steps_a_tick, round(steps * TICK_S / max(tick_s, 1e-6))))
+        _raise_unless_finite(first_step, statistics)
+        chunk = _loss_chunk(training, first_step, statistics, learning_rate, speed.sprites_per_s())
         yield from retry_until_writable(control, training.run.append, chunk)
         yield chunk
-        yield from tuned(threads, count, tick_s)
+        yield from tuned(threads, steps, tick_s)
+        yield from maintenance.once_a_tick()
 
-        epoch = training.step * config.batch_size // len(training.train_set)
-        if (epoch > validated_epoch and validating.affordable()) or validating.idle_s() > LONGEST_UNVALIDATED_S:
-            validated_epoch = epoch
-            yield from validating.timed(validate(training, control))
-        if control.checkpoint_now or saving.due() or quality.wants_checkpoint(saving):
-            control.checkpoint_now = False
-            yield from saving.timed(save(training, control))
-        if control.sample_now or sampling.due():
-            control.sample_now = False
-            yield from sampling.timed(live_samples(training, control))
-        yield from quality.advance()
-        training.give_back_memory()
-        yield from training.take_notices()
-
-    yield from save(training, control)
-    if not control.stop:
-        yield from live_samples(training, control)
-        yield from quality.finish()
-    yield from training.take_notices()
+    yield from maintenance.at_the_end()
     reason: Literal["stopped", "finished"] = "stopped" if training.used_up() < 1 else "finished"
     training.elapsed_s = clock.now_s()
     yield from retry_until_writable(control, training.write_state, reason)
     yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
 
 
-def _add_gradients(training: Training, rng: torch.Generator) -> Tensor:
-    """Forward and backward of the next step's batch; returns its loss, a scalar on the device.
+def _accumulate_gradients(training: Training, rng: torch.Generator) -> Tensor:
+    """Forward and backward passes of the next step's batch; returns its loss, float32 [] on the device.
 
-    Where the device has no room for that, it is done anew in smaller micro-batches. Raises StepTooLargeError.
+    Where the device has no room for them, they are done anew in smaller micro-batches. Raises StepTooLargeError.
     """
     while True:
         try:
             with devices.faults(training.device, full=StepTooLargeError):
-                return _batch_gradients(training, rng)
+                return _forward_backward(training, rng)
         except StepTooLargeError as error:
             if training.step_is_too_large():
                 raise
-            training.make_micro_batches_smaller(error.title)
+            training.split_micro_batches(error.title)
         # Not inside the except clause: as long as the error is handled, it keeps what has failed in memory.
         training.network.zero_grad(set_to_none=True)
         devices.give_back_memory(training.device)
 
 
-def _batch_gradients(training: Training, rng: torch.Generator) -> Tensor:
+def _forward_backward(training: Training, rng: torch.Generator) -> Tensor:
     config, recipe = training.config, training.recipe
     rng.manual_seed(step_seed(config.seed, training.step))
     batch = training.train_set.batch(
         training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng
     )
     total = torch.zeros((), device=training.device)
-    for micro_batch in batch.micro_batches(training.micro_batches.count):
+    for micro_batch in batch.micro_batches(training.recovery.micro_batches.count):
         with devices.autocast(training.device.type, training.precision):
             share = recipe.weight(micro_batch) / recipe.weight(batch)
             loss = recipe.loss(training.network, micro_batch, config, rng) * share
-        training.scaler.scaled(loss).backward()
+        training.scaler.scale(loss).backward()
         total += loss.detach()
     return total
+
+
+class _Maintenance:
+    """What is done between ticks, each at its own pace: validation, checkpoints, live samples, quality, notices."""
+
+    def __init__(self, training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> None:
+        self._training, self._control, self._quality = training, control, quality
+        self._sampling = Throttle(training.config.sample_every_s, clock)
+        self._saving = Throttle(training.config.checkpoint_every_s, clock)
+        self._validating = Throttle(0.0, clock)
+        self._validated_epoch = int(training.epoch())
+
+    def once_a_tick(self) -> Events:
+        """What is due after a tick."""
+        training, control = self._training, self._control
+        if self._validation_is_due():
+            self._validated_epoch = int(training.epoch())
+            yield from self._validating.timed(validate(training, control))
+        if control.checkpoint_now or self._saving.due() or self._quality.wants_checkpoint(self._saving):
+            control.checkpoint_now = False
+            yield from self._saving.timed(save(training, control))
+        if control.sample_now or self._sampling.due():
+            control.sample_now = False
+            yield from self.sample()
+        yield from self._quality.advance()
+        training.side_work.give_back_memory()
+        yield from training.take_notices()
+
+    def sample(self) -> Events:
+        """Live samples now."""
+        yield from self._sampling.timed(live_samples(self._training, self._control))
+
+    def at_the_end(self) -> Events:
+        """What is due after the last tick; only the checkpoint where training was stopped."""
+        yield from save(self._training, self._control)
+        if not self._control.stop:
+            yield from live_samples(self._training, self._control)
+            yield from self._quality.finish()
+        yield from self._training.take_notices()
+
+    def _validation_is_due(self) -> bool:
+        """After each epoch, unless that takes too much of the time; and at least once in LONGEST_UNVALIDATED_S."""
+        if int(self._training.epoch()) > self._validated_epoch and self._validating.affordable():
+            return True
+        return self._validating.idle_s() > LONGEST_UNVALIDATED_S
 
 
 def validate(training: Training, control: Control) -> Events:
     """The averaged weights on held-out sprites: yields one Validated, or nothing when none are held out."""
     if not len(training.heldout):
         return
-    with training.left_out_if_full("figures of held-out sprites"):
+    with training.side_work.skip_if_full("figures of held-out sprites"):
         training.validated = heldout_figures(training.model(), training.heldout, training.heldout_fit)
         yield from retry_until_writable(control, training.run.append, training.validated)
         yield training.validated
@@ -207,41 +236,28 @@ def save(training: Training, control: Control) -> Events:
 
 
 def live_samples(training: Training, control: Control) -> Events:
-    """Samples of the fixed seed, or held-out sprites with what is said of them: Progress, then one SamplesReady.
+    """Sprites of the fixed seed, or held-out sprites with their predictions: yields Progress, then one SamplesReady.
 
-    Gives way, without samples, as soon as `control.stop` is set.
+    Ends early, without samples, when `control.stop` is set.
     """
-    with training.left_out_if_full("live samples"):
+    with training.side_work.skip_if_full("live samples"):
         model = training.model()
         if model.recipe.makes != "sprites":
             yield _heldout_samples(training, model)
         else:
-            yield from _drawn_samples(training, model, control)
+            yield from until_stopped(_drawn_samples(training, model, control), control)
 
 
 def _drawn_samples(training: Training, model: TrainedModel, control: Control) -> Events:
+    """New sprites of the most common classes, always of the same noise."""
     names = training.spec.class_names
-    common = np.argsort(-np.bincount(training.train_set.labels_host, minlength=len(names)), kind="stable")[
-        :SAMPLE_COUNT
-    ]
+    counts = np.bincount(training.train_set.labels_host, minlength=len(names))
+    common = np.argsort(-counts, kind="stable")[:SAMPLE_COUNT]
     labels = np.resize(np.sort(common), SAMPLE_COUNT)
-    drawing = draw(model, labels, GenerateSettings(steps=SAMPLE_STEPS, seed=SAMPLE_SEED))
-    sprites = yield from _unless_stopped(drawing, control)
-    if sprites is not None:
-        samples = SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
-        yield from retry_until_writable(control, training.run.save_samples, samples)
-        yield samples
-
-
-def _unless_stopped(work: Generator[Event, None, T], control: Control) -> Generator[Event, None, T | None]:
-    """Hand on the events of `work` and return what it does; None as soon as `control.stop` is set."""
-    while not control.stop:
-        try:
-            event = next(work)
-        except StopIteration as end:
-            return end.value  # type: ignore[no-any-return]
-        yield event
-    return None
+    sprites = yield from draw(model, labels, GenerateSettings(steps=SAMPLE_STEPS, seed=SAMPLE_SEED))
+    samples = SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
+    yield from retry_until_writable(control, training.run.save_samples, samples)
+    yield samples
 
 
 def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
@@ -257,54 +273,47 @@ def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
     return SamplesReady(training.step, chosen, captions, found.numbers, true)
 
 
-def _run_with_recovery(make: Generator[Event, None, Training], path: Path, device: Device, control: Control) -> Events:
-    """Drive a training; what more care may help against does not end it: it goes on from its newest checkpoint.
+def _run_with_recovery(start: Generator[Event, None, Training], path: Path, device: Device, control: Control) -> Events:
+    """Drive a training; after an error that it may get over it goes on from its newest checkpoint.
 
-    A loss that is no number: at half the rate, MOST_SETBACKS times at most, of which some are forgiven in time. No room
-    for the optimizers' work: with smaller micro-batches, which leave more to it.
+    A loss that is not finite: at half the learning rate, at most MOST_ROLLBACKS times, of which some are forgiven in
+    time. No room for the optimizers' work: in smaller micro-batches, which leave more to it.
     """
     target = torch.device(device.id)
-    take_care: Callable[[Training], None] = Training.say_how_it_was_left
+    prepare: Callable[[Training], None] = Training.note_micro_batches
+    kept: tuple[Recovery, AtOnce] | None = None
     while True:
         with devices.faults(target):
-            training = yield from make
+            training = yield from start
+        if kept is not None:  # what this process has learnt of the device is not on disk
+            training.recovery, training.heldout_fit = kept
         try:
-            yield from _guarded(training, take_care, control)
+            yield from _run_locked(training, prepare, control)
             return
         except NotFiniteError as error:
-            if training.setbacks == MOST_SETBACKS:
+            if training.recovery.nan_rollbacks == MOST_ROLLBACKS:
                 raise
-            take_care = functools.partial(Training.slow_down, why=error.title, failed_step=error.step)
+            prepare = functools.partial(Training.roll_back, why=error.title, failed_step=error.step)
         except StepTooLargeError as error:
             if training.step_is_too_large():
                 raise
-            take_care = functools.partial(Training.make_micro_batches_smaller, why=error.title)
+            prepare = functools.partial(Training.split_micro_batches, why=error.title)
         finally:
-            found_out = training.micro_batches, training.sound_checkpoints, training.heldout_fit
+            kept = training.recovery, training.heldout_fit
             del training
             devices.give_back_memory(target)
-        make = _taken_up_again(path, device, *found_out)
+        start = take_up(path, device)
 
 
-def _taken_up_again(
-    path: Path, device: Device, micro_batches: MicroBatches, sound_checkpoints: int, heldout_fit: AtOnce
-) -> Generator[Event, None, Training]:
-    """The run at its newest checkpoint; what this process has found out about the device is not on disk, and stays."""
-    training = yield from take_up(path, device)
-    training.micro_batches, training.sound_checkpoints = micro_batches, sound_checkpoints
-    training.heldout_fit = heldout_fit
-    return training
-
-
-def _guarded(training: Training, take_care: Callable[[Training], None], control: Control) -> Events:
-    """Drive a training; whatever ends it, the lock is given back, and the record says if it failed."""
+def _run_locked(training: Training, prepare: Callable[[Training], None], control: Control) -> Events:
+    """Drive a training, beginning with `prepare`; however it ends, the lock is released and a failure recorded."""
     clock = Stopwatch(training.elapsed_s)
     quality = QualityMeter(training, control, clock)
     with contextlib.ExitStack() as at_the_end:
         at_the_end.callback(torch.set_num_threads, torch.get_num_threads())
         at_the_end.callback(_let_go, training, control, quality)
         at_the_end.push(functools.partial(_record_failure, training))
-        take_care(training)
+        prepare(training)
         with devices.faults(training.device):
             yield from advised(clock.timed(train(training, control, clock, quality)), read_history(training.run.path))
 
@@ -332,18 +341,22 @@ def _started(training: Training) -> RunStarted:
     )  # fmt: skip
 
 
-def _chunk(training: Training, first_step: int, losses: np.ndarray, norms: np.ndarray, speed: Speedometer) -> LossChunk:
-    config, rate = training.config, speed.sprites_per_s()
+def _loss_chunk(
+    training: Training, first_step: int, statistics: NDArray[np.float32], learning_rate: float, sprites_per_s: float
+) -> LossChunk:
+    """The event of a tick. statistics: float32 [2, n], losses and gradient norms of its steps."""
+    config, (losses, grad_norms) = training.config, statistics
     left_s = 60 * config.minutes - training.elapsed_s
     if config.steps:
-        left_s = (config.steps - training.step) * config.batch_size / rate if rate else math.inf
+        left_sprites = (config.steps - training.step) * config.batch_size
+        left_s = left_sprites / sprites_per_s if sprites_per_s else math.inf
     return LossChunk(
-        first_step, losses, norms, current_rate(training.optimizers), rate, training.elapsed_s, max(0.0, left_s),
-        training.step * config.batch_size / len(training.train_set), devices.memory_in_use(training.device),
+        first_step, losses, grad_norms, learning_rate, sprites_per_s, training.elapsed_s, max(0.0, left_s),
+        training.epoch(), devices.memory_in_use(training.device),
     )  # fmt: skip
 
 
-def _raise_unless_finite(first_step: int, values: np.ndarray) -> None:
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        raise NotFiniteError(first_step + int(bad[0]))
+def _raise_unless_finite(first_step: int, statistics: NDArray[np.float32]) -> None:
+    not_finite = np.flatnonzero(~np.isfinite(statistics.sum(0)))
+    if len(not_finite):
+        raise NotFiniteError(first_step + int(not_finite[0]))

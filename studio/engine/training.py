@@ -1,9 +1,8 @@
-"""A training as it stands: network, optimizer, average, data and run folder."""
+"""The state of a training: network, optimizers, EMA, data and run folder."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -12,50 +11,19 @@ from torch import nn
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import DeviceFullError
 from studio.core.events import Event, Notice, Rgba, SteppedBack, Validated
 from studio.data.colour.true_pixels import PixelStyle
 from studio.data.sprites import Sprites
-from studio.engine import devices
 from studio.engine.batches import DeviceSprites, TrainSet
 from studio.engine.fitting import AtOnce
 from studio.engine.model import TrainedModel
 from studio.engine.optim import EMA, LossScaler, learning_rate
+from studio.engine.recovery import Recovery, SideWork
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
-from studio.engine.runs.folder import Progress, RunDir, RunRecord, RunState
-from studio.engine.split import Split
+from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, RunState
+from studio.engine.runs.split import Split
 from studio.recipes.base import Recipe, Spec
-
-SOUND_CHECKPOINTS = 10  # in a row, after which it is tried whether all is as well as it was before some trouble
-
-
-class MicroBatches:
-    """In how many parts a batch is taken: in more when the device is full, in fewer again when it may be no longer."""
-
-    def __init__(self, count: int = 1) -> None:
-        self.count = count
-        self._checkpoints_since = 0  # the last change of `count`
-        self._patience = SOUND_CHECKPOINTS  # before fewer are tried
-        self._on_trial = False  # fewer, since the last checkpoint
-
-    def double(self) -> bool:
-        """Take twice as many. False when that was to be expected: it was only a trial whether fewer would do."""
-        was_trial = self._on_trial
-        if was_trial:
-            self._patience *= 2
-        self.count, self._checkpoints_since, self._on_trial = 2 * self.count, 0, False
-        return not was_trial
-
-    def checkpoint_saved(self) -> bool:
-        """Try half as many after some time without trouble. True when a trial has just turned out well."""
-        went_well, self._on_trial = self._on_trial, False
-        if went_well:
-            self._patience = SOUND_CHECKPOINTS
-        self._checkpoints_since += 1
-        if self.count > 1 and self._checkpoints_since >= self._patience:
-            self.count, self._checkpoints_since, self._on_trial = self.count // 2, 0, True
-        return went_well
 
 
 @dataclass(eq=False)
@@ -74,7 +42,7 @@ class Training:
     heldout: DeviceSprites
     heldout_fit: AtOnce  # how many of them the device has room for
     network: nn.Module
-    average: EMA
+    ema: EMA
     optimizers: list[torch.optim.Optimizer]
     scaler: LossScaler
     sprites: Sprites
@@ -86,21 +54,21 @@ class Training:
     elapsed_s: float = 0.0
     checkpoint_number: int = 0
     saved_step: int = -1  # of the newest checkpoint that is known to be sound
-    told_step: int = -1  # of the newest checkpoint that metrics.jsonl has been told of
+    logged_step: int = -1  # of the newest checkpoint that metrics.jsonl has been told of
     measuring_step: int | None = None  # of the checkpoint whose sprites are being measured, which takes a while
-    setbacks: int = 0  # as in Progress
-    sound_checkpoints: int = 0  # since the last setback, or since one was forgiven
-    micro_batches: MicroBatches = field(default_factory=MicroBatches)
-    notices: list[Event] = field(default_factory=list)  # to be said at the next opportunity
-    _left_out: set[str] = field(default_factory=set)  # what the device had no room for, beside the steps
-    _holds_too_much: bool = False  # memory, since then
+    recovery: Recovery = field(default_factory=Recovery)
+    notices: list[Event] = field(default_factory=list)  # to be said after this tick
+    side_work: SideWork = field(init=False)
     validated: Validated | None = None
-    headline: Mapping[str, float] = field(default_factory=dict)  # as in Progress
+    headline: Mapping[str, float] = field(default_factory=dict)  # as in RunProgress
+
+    def __post_init__(self) -> None:
+        self.side_work = SideWork(self.device, self.notices)
 
     def model(self) -> TrainedModel:
         """The live model: the averaged weights, which change as training goes on."""
         return TrainedModel(
-            self.recipe, self.config, self.spec, self.average.network, self.device, self.precision, self.step,
+            self.recipe, self.config, self.spec, self.ema.network, self.device, self.precision, self.step,
             self.record.name, self.style,
         )  # fmt: skip
 
@@ -123,13 +91,13 @@ class Training:
         """
         return self.device.type == "cpu" and not self.config.steps and not self.config.threads
 
-    def learning_rate(self) -> float:
-        """The rate of the next step: that of the settings, halved by each setback."""
-        return learning_rate(self.config, self.step, self.used_up()) * self.lr_scale()
+    def epoch(self) -> float:
+        """How often each sprite has been trained on."""
+        return self.step * self.config.batch_size / len(self.train_set)
 
-    def lr_scale(self) -> float:
-        """What is left of the learning rate of the settings, 0 to 1."""
-        return 0.5**self.setbacks
+    def learning_rate(self) -> float:
+        """The rate of the next step: that of the schedule, halved by each rollback."""
+        return learning_rate(self.config, self.step, self.used_up()) * self.recovery.lr_scale()
 
     def save(self) -> Path:
         """Write a checkpoint, whose folder is returned, and how far the run is; drop checkpoints no longer needed.
@@ -138,13 +106,13 @@ class Training:
         """
         if self.saved_step != self.step:
             self._save_checkpoint()
-            self._recover()
+            self.notices += self.recovery.checkpoint_saved()
         if self.validated is not None:
             self.run.save_confusion(self.validated)
         self.write_state("training")
-        if self.told_step != self.step:
+        if self.logged_step != self.step:
             self.run.append({"checkpoint": self.step, "elapsed_s": round(self.elapsed_s, 3)})
-            self.told_step = self.step
+            self.logged_step = self.step
         with self.run.writing():
             checkpoints.remove_set_aside(self.run.checkpoints)
             checkpoints.rotate(
@@ -171,7 +139,7 @@ class Training:
         info = CheckpointInfo(self.step, self.checkpoint_number + 1, self.elapsed_s, metrics, {})
         parts = {
             "model": self.network.state_dict(),
-            "average": self.average.network.state_dict(),
+            "average": self.ema.network.state_dict(),
             "optimizer": checkpoints.optimizer_tensors(self.optimizers) | self.scaler.tensors(),
         }
         with self.run.writing():
@@ -183,9 +151,9 @@ class Training:
         if self.validated is not None:
             self.set_headline(self.validated.metrics)
         self.run.write_progress(
-            Progress(
-                state, self.step, self.elapsed_s, self.headline, message, self.setbacks, self.micro_batches.count,
-                self.device_name,
+            RunProgress(
+                state, self.step, self.elapsed_s, self.headline, message, self.recovery.nan_rollbacks,
+                self.recovery.micro_batches.count, self.device_name,
             )
         )  # fmt: skip
 
@@ -193,78 +161,40 @@ class Training:
         """Remember, of figures on held-out sprites, the one that stands for a run."""
         self.headline = {name: value for name, value in metrics.items() if name == self.recipe.headline}
 
-    def slow_down(self, why: str, failed_step: int) -> None:
-        """Learn at half the rate from here on. Raises UnwritableError."""
-        self.setbacks, self.sound_checkpoints = self.setbacks + 1, 0
-        setback = SteppedBack(failed_step, self.step, self.lr_scale())
-        self.run.append(asdict(setback))
-        self.notices.append(setback)
-        self._say_how_it_goes_on(why, "at half the rate")
+    def roll_back(self, why: str, failed_step: int) -> None:
+        """Go on from this checkpoint at half the learning rate. Raises UnwritableError."""
+        self.recovery.count_rollback()
+        rollback = SteppedBack(failed_step, self.step, self.recovery.lr_scale())
+        self.run.append(asdict(rollback))
+        self.notices += [rollback, self._goes_on(why, "at half the rate")]
         self.write_state("training")
 
-    def make_micro_batches_smaller(self, why: str) -> None:
-        """Take a batch in twice as many micro-batches from here on; their gradients are added up."""
-        if self.micro_batches.double():
-            self._say_how_it_goes_on(why, f"with batches {_in_parts(self.micro_batches.count)}")
+    def split_micro_batches(self, why: str) -> None:
+        """Use twice as many micro-batches, half as large, whose gradients are added up."""
+        if self.recovery.micro_batches.double():
+            self.notices.append(self._goes_on(why, f"with batches {self.recovery.micro_batches.in_words()}"))
 
-    def say_how_it_was_left(self) -> None:
-        """Say of a run that is resumed that its batches are still taken in parts, if they are."""
-        if self.micro_batches.count > 1:
-            title = f"Batches are still taken {_in_parts(self.micro_batches.count)}: the device had no room for more."
+    def note_micro_batches(self) -> None:
+        """Say of a run that is resumed that it still uses micro-batches, if it does."""
+        micro_batches = self.recovery.micro_batches
+        if micro_batches.count > 1:
+            title = f"Batches are still taken {micro_batches.in_words()}: the device had no room for more."
             self.notices.append(Notice("info", title, "Larger parts are tried again after a while."))
 
     def step_is_too_large(self) -> bool:
-        """Whether nothing is left to be made smaller: a micro-batch is one sprite."""
-        return self.micro_batches.count >= self.config.batch_size
-
-    @contextlib.contextmanager
-    def left_out_if_full(self, what: str) -> Iterator[None]:
-        """Around work beside the training step: where the device has no room even for one sprite, it goes on without.
-
-        `what` is left out then; that is said once.
-        """
-        try:
-            with devices.faults(self.device):
-                yield
-            return
-        except DeviceFullError as error:
-            if what not in self._left_out:
-                self._left_out.add(what)
-                hint = f"Training goes on without {what} until there is room for them."
-                self.notices.append(Notice("warning", error.title, hint))
-        self._holds_too_much = True
-
-    def give_back_memory(self) -> None:
-        """Let other programs have the memory of work that was left out, once its error, which kept it, is gone."""
-        if self._holds_too_much:
-            devices.give_back_memory(self.device)
-            self._holds_too_much = False
+        """Whether a micro-batch is a single sprite, so that none can be smaller."""
+        return self.recovery.micro_batches.count >= self.config.batch_size
 
     def take_notices(self) -> list[Event]:
-        """What is to be said now; it is said once."""
-        notices, self.notices = self.notices, []
+        """What there is to say now, each once."""
+        notices = self.notices[:]
+        self.notices.clear()
         return notices
 
-    def _recover(self) -> None:
-        """Another sound checkpoint: after some of them a setback is forgiven, or larger micro-batches are tried."""
-        if self.micro_batches.checkpoint_saved():
-            title = f"Batches are taken {_in_parts(self.micro_batches.count)} again: the device has room for that."
-            self.notices.append(Notice("info", title))
-        self.sound_checkpoints += 1
-        if self.setbacks and self.sound_checkpoints >= SOUND_CHECKPOINTS:
-            self.setbacks, self.sound_checkpoints = self.setbacks - 1, 0
-            title = f"Training learns at {self.lr_scale():.0%} of its rate again: its losses have long been sound."
-            self.notices.append(Notice("info", title))
-
-    def _say_how_it_goes_on(self, why: str, how: str) -> None:
-        hint = f"Training goes on from step {wording.number(self.step)}, {how}."
-        self.notices.append(Notice("warning", why, hint))
+    def _goes_on(self, why: str, how: str) -> Notice:
+        return Notice("warning", why, f"Training goes on from step {wording.number(self.step)}, {how}.")
 
     def close(self) -> None:
         """End what works in the background and give the run's lock back."""
         self.train_set.close()
         self.run.release()
-
-
-def _in_parts(count: int) -> str:
-    return "whole" if count == 1 else f"in {count} parts"

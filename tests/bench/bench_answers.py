@@ -82,7 +82,7 @@ class Walk:
         self._until(lambda: self._step() >= _STEPS_BEFORE_PAUSE)
         (job,) = session.job_queue.running()
         before = self._step()
-        self._press("Pause", controls.pause.click, lambda: job.resting)
+        self._press("Pause", controls.pause.click, lambda: job.state.name == "PAUSED")
         self.found["steps after Pause"] = self._step() - before
         controls.pause.click()
         self._until(lambda: self._step() > before + _STEPS_BEFORE_PAUSE)

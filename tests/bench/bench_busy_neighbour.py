@@ -27,8 +27,8 @@ from studio.core.events import LossChunk
 from studio.core.process import prepare_for_training
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.engine import catalogue
+from studio.engine.control import Control
 from studio.engine.devices import choose, detect
-from studio.engine.model import Control
 from studio.engine.train import train_new
 
 WARM_UP_S = 15.0

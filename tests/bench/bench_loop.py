@@ -34,9 +34,10 @@ from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine import catalogue
 from studio.engine.batches import to_input
-from studio.engine.devices import Device, choose, detect
-from studio.engine.model import Control
+from studio.engine.control import Control
+from studio.engine.devices import choose, detect
 from studio.engine.train import train_new
+from studio.engine.types import Device
 from studio.recipes.base import Batch, Recipe, Spec
 
 WARM_UP_STEPS = 3

@@ -24,13 +24,14 @@ from studio.core.process import prepare_for_training
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine import catalogue
-from studio.engine.devices import Device, choose, detect, resolve_precision
-from studio.engine.generate import GenerateSettings, draw
-from studio.engine.model import Control
+from studio.engine.control import Control
+from studio.engine.devices import choose, detect, resolve_precision
+from studio.engine.generate import draw
 from studio.engine.quality.evaluate import classes_to_draw
 from studio.engine.quality.features import SpriteFeatures, features_of
 from studio.engine.quality.scores import kid
 from studio.engine.train import train_new
+from studio.engine.types import Device, GenerateSettings
 from tests.engine.tools import nearest_training_sprites
 
 DRAWN = 256

@@ -30,7 +30,7 @@ from studio.data.sprites import Sprites
 from studio.engine.devices import choose, detect, resolve_precision
 from studio.engine.quality.evaluate import RealSprites, judge
 from studio.engine.quality.features import features_of
-from studio.engine.split import split_one_by_one
+from studio.engine.runs.split import split_one_by_one
 from studio.recipes.generator import GeneratorConfig
 from tests.bench.bench_loop import write_folder
 from tests.bench.racers import RACERS

@@ -34,11 +34,12 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
     prepare_for_training()
     from studio.data.importing import ImportOptions, SpritesImported, import_sprites
     from studio.engine import catalogue
+    from studio.engine.control import Control
     from studio.engine.devices import choose, detect
-    from studio.engine.generate import GenerateSettings, draw, load_model
-    from studio.engine.model import Control
+    from studio.engine.generate import draw, load_model
     from studio.engine.quality.evaluate import classes_to_draw
     from studio.engine.train import train_new
+    from studio.engine.types import GenerateSettings
 
     *_, found = import_sprites([folder], ImportOptions())
     assert isinstance(found, SpritesImported)

@@ -11,7 +11,7 @@ from typing import Any
 
 from studio.core.errors import StudioError
 from studio.data.store import packed
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.runs import checkpoints, known
 from studio.engine.runs.history import read_history, summarise
 from tests.campaigns.file_calls import FileCalls

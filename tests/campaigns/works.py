@@ -22,9 +22,9 @@ from PIL import Image
 from studio.cli import main as studio_main
 from studio.core.events import CheckpointSaved, Events, Halted, LossChunk, RunFinished, RunStarted
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.reading import pool
+from studio.data.reading import workers
 from studio.engine import pace, train
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.train import train_resumed
 from tests.campaigns.file_calls import FileCalls
 from tests.conftest import make_sprites
@@ -79,7 +79,7 @@ def train_on(kind: str, steps: int, interval: int, folder: Path, say: Say) -> No
 
 def import_all(folder: Path, say: Say) -> None:
     """Import the folder 'sprites', kept in 'cache'."""
-    pool._FEWEST = pool._SHARE = 150
+    workers._FEWEST = workers._SHARE = 150
     for event in import_sprites([folder / "sprites"], ImportOptions(), folder / "cache"):
         if isinstance(event, SpritesImported):
             left_out = [(item.name, item.reason) for item in (*event.quarantine, *event.notes)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from studio.cli.boundary import DONE
+from studio.cli.messages import DONE
 from studio.engine import devices
 from studio.exports.png import save_files
 from tests.cli.tools import train

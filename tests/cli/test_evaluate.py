@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from studio.cli import main
-from studio.cli.boundary import DONE, WRONG_USAGE
+from studio.cli.messages import DONE, WRONG_USAGE
 from studio.engine.quality import features
 from tests.cli.tools import json_lines
 from tests.conftest import make_sprites

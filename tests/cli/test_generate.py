@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 
 from studio.cli import demo, main
-from studio.cli.boundary import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from studio.cli.messages import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.reporting import PlainReporter
 from studio.core import places
 from studio.core.events import Event, LossChunk

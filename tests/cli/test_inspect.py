@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from studio.cli import main
-from studio.cli.boundary import DONE
+from studio.cli.messages import DONE
 from tests.cli.tools import json_lines
 from tests.data.making import chunk, png_of, sprite, write, zipped
 from tests.fuzz.specimens import SPECIMENS, read_pictures

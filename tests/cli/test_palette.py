@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from studio.cli import main, palette
-from studio.cli.boundary import DONE, FAILED, WRONG_USAGE
+from studio.cli.messages import DONE, FAILED, WRONG_USAGE
 from studio.data.colour.palette_files import load_palette, save_palette
 from studio.data.options import SpritesImported
 from studio.data.palettes.base import Palette

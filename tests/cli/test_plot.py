@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from studio.cli import main
-from studio.cli.boundary import DONE, FAILED, WRONG_USAGE
+from studio.cli.messages import DONE, FAILED, WRONG_USAGE
 from tests.cli.tools import json_lines
 
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from studio.cli import main
-from studio.cli.boundary import DONE, FAILED, INTERRUPTED
+from studio.cli.messages import DONE, FAILED, INTERRUPTED
 from studio.cli.reporting import Reporter
 from studio.cli.train import to_the_end
 from studio.core import places
 from studio.core.events import CheckpointSaved, Events, LossChunk, Progress, RunStarted
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.runs import history
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.known import known_runs, remember

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from studio.cli import flags, main, window
-from studio.cli.boundary import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.interrupts import stopping
+from studio.cli.messages import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from studio.core import places
 from studio.core.config import Config, setting, settings_of
 from studio.engine import catalogue
-from studio.engine.model import Control
-from studio.engine.runs.folder import Progress, RunDir, RunRecord
+from studio.engine.control import Control
+from studio.engine.runs.folder import RunDir, RunProgress, RunRecord
 from studio.recipes.base import TrainingBudget
 from tests.cli.tools import json_lines
 
@@ -111,7 +111,7 @@ def test_fault_34_a_damaged_run_is_listed_with_the_field_and_all_others_are_ther
         run = RunDir(places.runs() / name)
         run.path.mkdir(parents=True)
         run.create(replace(record, name=name))
-        run.write_progress(Progress("finished", 7, 1.0, {"loss": 0.5}))
+        run.write_progress(RunProgress("finished", 7, 1.0, {"loss": 0.5}))
     for name, damage in (("bad", {"created": 5}), ("worse", {"class_names": None})):
         path = places.runs() / name / "run.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))

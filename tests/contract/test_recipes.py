@@ -13,9 +13,10 @@ from studio.core.events import Classified, LossChunk, NumbersPredicted, SamplesR
 from studio.data.sprites import Sprites
 from studio.engine import catalogue
 from studio.engine.batches import DeviceSprites
-from studio.engine.generate import GenerateSettings, generate, load_model, predict
-from studio.engine.model import Control
+from studio.engine.control import Control
+from studio.engine.generate import generate, load_model, predict
 from studio.engine.train import train_new
+from studio.engine.types import GenerateSettings
 from studio.recipes.base import Recipe, Spec, TrainingBudget
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, agreeing, of_kind

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.core.events import Progress
+from studio.core.events import Event, Progress
 from studio.data import importing
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.reading import background
-from studio.data.reading.background import in_threads, run_in_thread
+from studio.data.reading import workers
+from studio.data.reading.workers import in_threads, run_in_thread
 from studio.data.sources.base import Picture, Remark, Source, SourceFile
 from tests.data.making import sprite, write
 
@@ -115,7 +115,7 @@ def test_every_job_is_done_once() -> None:
 
 
 def test_nobody_works_far_ahead_of_whoever_takes_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(background, "_MOST_WAITING", 3)
+    monkeypatch.setattr(workers, "_MOST_WAITING", 3)
     made = 0
 
     def work(job: int) -> Iterator[int]:
@@ -138,13 +138,13 @@ def test_work_aside_counts_and_returns() -> None:
             yield number
         return "done"
 
-    def watched() -> Generator[int, None, None]:
-        assert (yield from run_in_thread(work(5))) == "done"
+    def watched() -> Generator[Event, None, None]:
+        assert (yield from run_in_thread(work(5), 0, "")) == "done"
 
-    seen = list(watched())
+    seen = [event.done for event in watched() if isinstance(event, Progress)]
     assert seen == sorted(seen) and seen[-1] == 4
     with pytest.raises(ZeroDivisionError):
-        list(run_in_thread(work(9)))
+        list(run_in_thread(work(9), 0, ""))
     assert not readers()
 
 
@@ -159,7 +159,7 @@ def test_closing_work_aside_closes_it() -> None:
         finally:
             ended.set()
 
-    job = run_in_thread(work())
+    job = run_in_thread(work(), 0, "")
     next(job)
     assert began.wait(5)
     job.close()

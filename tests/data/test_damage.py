@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.data.images.decoding import decode
-from studio.data.images.headers import sniff
+from studio.data.images.decoding import decode, sniff
 from studio.data.sources.base import Refused
 from tests.fuzz.specimens import SPECIMENS, check_text, damaged
 

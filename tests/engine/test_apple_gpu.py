@@ -14,11 +14,11 @@ from studio.core.events import RunFinished, Validated
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.devices import Device
-from studio.engine.generate import GenerateSettings, generate, load_model, predict
-from studio.engine.model import Control
+from studio.engine.control import Control
+from studio.engine.generate import generate, load_model, predict
 from studio.engine.quality.features import features_of
 from studio.engine.train import train_new
+from studio.engine.types import Device, GenerateSettings
 from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator

@@ -13,14 +13,15 @@ from studio.core.errors import DeviceError
 from studio.core.events import CheckpointSaved, Events, RunStarted
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.generate import GenerateSettings, generate, load_model, predict
+from studio.engine.control import Control
+from studio.engine.generate import generate, load_model, predict
 from studio.engine.measure import measure
-from studio.engine.model import Control
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
 from studio.engine.quality.outliers import find_outliers
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_new, train_resumed
+from studio.engine.types import GenerateSettings
 from studio.recipes.base import Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator

@@ -11,8 +11,9 @@ import torch
 from studio.core import limits
 from studio.core.errors import DeviceError, UsageError
 from studio.engine import devices
-from studio.engine.devices import Device, DevicesFound, choose, detect, find, find_devices, resolve_precision
-from studio.engine.measure import DeviceMeasured, measure
+from studio.engine.devices import choose, detect, find, find_devices, resolve_precision
+from studio.engine.measure import measure
+from studio.engine.types import Device, DeviceMeasured, DevicesFound
 from studio.recipes.base import Spec
 from studio.recipes.classifier import Classifier
 from tests.engine.tools import CPU, of_kind, small_classifier
@@ -187,7 +188,7 @@ def test_a_probe_in_fp16_takes_real_steps_and_refuses_gradients_that_are_no_numb
 ) -> None:
     cpu = torch.device("cpu")
     assert devices.probe_step(cpu, "fp16", 2) > 0
-    monkeypatch.setattr("studio.engine.optim.LossScaler.scaled", lambda scaler, loss: loss * torch.nan)
+    monkeypatch.setattr("studio.engine.optim.LossScaler.scale", lambda scaler, loss: loss * torch.nan)
     with pytest.raises(RuntimeError, match="not finite"):
         devices.probe_step(cpu, "fp16", 2)
 

@@ -33,9 +33,10 @@ from studio.data.colour.true_pixels import style_of
 from studio.data.sprites import Sprites
 from studio.engine import catalogue, devices, pace, train
 from studio.engine.batches import DeviceSprites
+from studio.engine.control import Control
 from studio.engine.fitting import AtOnce
 from studio.engine.generate import load_model, predict
-from studio.engine.model import Control, TrainedModel
+from studio.engine.model import TrainedModel
 from studio.engine.quality import copies, features, meter
 from studio.engine.quality.evaluate import heldout_figures, heldout_fit
 from studio.engine.quality.features import FeatureNetwork
@@ -104,7 +105,7 @@ def test_fault_33_work_beside_the_step_takes_fewer_sprites_at_once_and_finds_the
                 *_, answer = predict(load_model(run, "last", CPU), sprites.rgba)
                 assert isinstance(answer, Classified | NumbersPredicted)
                 said.append(answer.probabilities if isinstance(answer, Classified) else answer.numbers)
-        assert not of_kind(found[-1], Notice) and RunDir(run).progress().pieces == 1
+        assert not of_kind(found[-1], Notice) and RunDir(run).progress().micro_batches == 1
         assert bool(room.refused) == (most == 3)
     whole, parts = (of_kind(events, Validated)[-1] for events in found)
     assert parts.step == whole.step == 6 and dict(parts.metrics) == pytest.approx(dict(whole.metrics), rel=1e-4)
@@ -131,7 +132,7 @@ def test_fault_33_what_finds_no_room_is_left_out_with_a_word_and_the_work_is_sav
         for what in ("live samples", "figures of held-out sprites")
     ]
     progress = RunDir(run_path).progress()
-    assert progress.state == "finished" and progress.pieces == 1
+    assert progress.state == "finished" and progress.micro_batches == 1
 
 
 def test_what_fits_is_found_out_once_for_all_validations_and_over_a_step_back(

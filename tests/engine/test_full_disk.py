@@ -21,7 +21,7 @@ from studio.core.generators import returned
 from studio.data.groups import twins_of
 from studio.data.sprites import Sprites
 from studio.engine import train
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history

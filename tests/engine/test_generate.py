@@ -10,8 +10,10 @@ from studio.core.errors import RunError, UsageError
 from studio.core.events import LossChunk, Progress, SpritesGenerated
 from studio.data.sprites import Sprites
 from studio.engine import generate as module
-from studio.engine.generate import GenerateSettings, checkpoint_names, generate, load_model, predict
-from studio.engine.model import Control, TrainedModel
+from studio.engine.control import Control
+from studio.engine.generate import checkpoint_names, generate, load_model, predict
+from studio.engine.model import TrainedModel
+from studio.engine.types import GenerateSettings
 from studio.recipes.base import SampleSettings
 from tests.engine.tools import CPU, agreeing, of_kind, train_classifier, train_generator
 

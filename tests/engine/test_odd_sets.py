@@ -13,7 +13,7 @@ from studio.core.events import LossChunk, RunFinished
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.data.store import packed
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.train import train_resumed
 from tests.conftest import make_sprites
 from tests.data.making import sprite, write

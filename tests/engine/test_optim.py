@@ -101,16 +101,16 @@ def tiny_fp16() -> tuple[nn.Module, list[torch.optim.Optimizer], LossScaler]:
 
 
 def fp16_step(network: nn.Module, optimizers: list[torch.optim.Optimizer], scaler: LossScaler, times: float) -> Tensor:
-    """A step whose gradient is multiplied; returns what was seen of it."""
+    """A step whose gradient is multiplied; returns the norm of it."""
     loss = network(torch.ones(2, 4, 3, 3)).square().mean()
-    (scaler.scaled(loss) * times).backward()
+    (scaler.scale(loss) * times).backward()
     scaler.unscale_gradients()
-    seen = torch.stack([loss.detach(), nn.utils.clip_grad_norm_(network.parameters(), 1.0)])
-    scaler.update(seen)
+    grad_norm = nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+    scaler.update(loss.detach(), grad_norm)
     for optimizer in optimizers:
         optimizer.step()
     network.zero_grad()
-    return seen
+    return grad_norm
 
 
 def test_the_scale_adapts_and_a_skipped_step_leaves_everything_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,8 +123,8 @@ def test_the_scale_adapts_and_a_skipped_step_leaves_everything_alone(monkeypatch
         return [tensor.detach().clone() for tensor in (*network.parameters(), *states)]
 
     before = everything()
-    seen = fp16_step(network, optimizers, scaler, torch.inf)
-    assert float(seen[1]) == 0 and float(scaler.skipped) == 1
+    norm = fp16_step(network, optimizers, scaler, torch.inf)
+    assert float(norm) == 0 and float(scaler.skip_step) == 1
     assert all(torch.equal(*pair) for pair in zip(before, everything(), strict=True))
     scales = [float(scaler.tensors()["LossScaler/scale"])]
     for _ in range(2):
@@ -136,8 +136,7 @@ def test_the_scale_adapts_and_a_skipped_step_leaves_everything_alone(monkeypatch
 
 def test_what_no_scale_mends_breaks_the_run_at_once_in_fp16() -> None:
     network, optimizers, scaler = tiny_fp16()
-    seen = torch.tensor([torch.nan, 1.0])
-    scaler.update(seen)
+    scaler.update(torch.tensor(torch.nan), torch.tensor(1.0))
     before = [weight.detach().clone() for weight in network.parameters()]
     fp16_step(network, optimizers, scaler, 1.0)  # sound, but after one that was not
     assert all(torch.equal(*pair) for pair in zip(before, network.parameters(), strict=True))
@@ -145,7 +144,7 @@ def test_what_no_scale_mends_breaks_the_run_at_once_in_fp16() -> None:
 
 def test_checkpoints_of_other_precisions_have_no_scale_and_are_read() -> None:
     *_, scaler = tiny_fp16()
-    scaler.update(torch.tensor([1.0, torch.inf]))
+    scaler.update(torch.tensor(1.0), torch.tensor(torch.inf))
     kept = scaler.tensors()
     network, optimizers, again = tiny_fp16()
     again.load({})
@@ -155,7 +154,7 @@ def test_checkpoints_of_other_precisions_have_no_scale_and_are_read() -> None:
     assert again.tensors() == kept and list(other) == ["AdamW/0/step"]
     plain = LossScaler(network, optimizers, "bf16", torch.device("cpu"))
     plain.load(held)
-    assert not plain.tensors() and not held and plain.scaled(kept["LossScaler/scale"]) is kept["LossScaler/scale"]
+    assert not plain.tensors() and not held and plain.scale(kept["LossScaler/scale"]) is kept["LossScaler/scale"]
 
 
 def test_small_gradients_are_orthogonalised_in_fp16_too() -> None:

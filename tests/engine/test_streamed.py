@@ -20,8 +20,8 @@ from studio.data.sprites import Sprites
 from studio.data.store import packed, scratch
 from studio.engine import batches, devices, streamed
 from studio.engine.batches import DeviceSprites, TrainSet, sampled
+from studio.engine.control import Control
 from studio.engine.generate import load_model
-from studio.engine.model import Control
 from studio.engine.quality import evaluate
 from studio.engine.quality.evaluate import EvaluateSettings
 from studio.engine.streamed import StreamedSprites, make_train_set

@@ -12,7 +12,7 @@ import torch
 
 from studio.core.events import LossChunk, Notice
 from studio.data.sprites import Sprites
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.threads import ThreadTuner, tuned
 from studio.engine.train import train_new
 from studio.recipes.classifier import Classifier

@@ -30,11 +30,12 @@ from studio.core.events import (
     Validated,
 )
 from studio.data.sprites import Sprites
+from studio.engine.control import Control
 from studio.engine.generate import load_model
-from studio.engine.measure import DeviceMeasured, measure
-from studio.engine.model import Control
+from studio.engine.measure import measure
 from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_resumed
+from studio.engine.types import DeviceMeasured
 from studio.recipes.base import Batch, Spec
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites

@@ -21,13 +21,15 @@ from studio.core.errors import DeviceFullError, TrainingError, UnwritableError
 from studio.core.events import CheckpointSaved, Event, LossChunk, Notice, RunFinished, RunStarted, SteppedBack
 from studio.data.sprites import Sprites
 from studio.engine import catalogue, devices, starting
-from studio.engine.measure import DeviceMeasured, measure
-from studio.engine.model import Control
+from studio.engine.control import Control
+from studio.engine.measure import measure
+from studio.engine.recovery import MicroBatches
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.train import train_new, train_resumed
-from studio.engine.training import MicroBatches, Training
+from studio.engine.training import Training
+from studio.engine.types import DeviceMeasured
 from studio.recipes.base import Batch, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
@@ -68,7 +70,7 @@ def test_fault_24_a_loss_that_is_no_number_never_reaches_the_weights(
     assert [setback.lr_scale for setback in setbacks] == [0.5, 0.25, 0.125]
     assert weights and all(bool(torch.isfinite(weight).all()) for weight in weights)
     progress = RunDir(run_path).progress()
-    assert progress.state == "failed" and "stopped being a number" in progress.message and progress.setbacks == 3
+    assert progress.state == "failed" and "stopped being a number" in progress.message and progress.nan_rollbacks == 3
     assert RunDir(run_path).is_busy() is False
     saved = sorted((run_path / "checkpoints").iterdir())[-1]
     for tensor in load_file(saved / "model.safetensors").values():
@@ -91,7 +93,7 @@ def test_fault_24_after_a_loss_that_is_no_number_training_goes_on_from_its_check
     history = read_history(run_path)
     assert history.setbacks == [setback]
     assert history.series["loss"].steps.tolist() == list(range(8))
-    assert RunDir(run_path).progress().setbacks == 1
+    assert RunDir(run_path).progress().nan_rollbacks == 1
 
 
 def test_fault_24_a_loss_that_is_no_number_before_any_checkpoint_begins_anew(
@@ -157,7 +159,7 @@ def test_in_fp16_a_gradient_that_no_scale_makes_finite_is_a_setback(
 def test_fault_24_setbacks_are_forgiven_after_some_sound_checkpoints(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.engine.training.SOUND_CHECKPOINTS", 1)
+    monkeypatch.setattr("studio.engine.recovery.SOUND_CHECKPOINTS", 1)
     monkeypatch.setattr("studio.engine.train.TICK_S", 0.0)
     recipe, control = _Poisoned(lambda call: call % 3 == 2, monkeypatch), Control()
     config = small_generator(steps=9, lr_warmup_steps=0, lr_decay_share=0.0, holdout=0.0)
@@ -166,7 +168,7 @@ def test_fault_24_setbacks_are_forgiven_after_some_sound_checkpoints(
         events.append(event)
         control.checkpoint_now = isinstance(event, LossChunk)
     assert len(of_kind(events, SteppedBack)) == 4  # more than a run may have in a row
-    assert of_kind(events, RunFinished)[0].step == 9 and RunDir(run_path).progress().setbacks == 0
+    assert of_kind(events, RunFinished)[0].step == 9 and RunDir(run_path).progress().nan_rollbacks == 0
     assert [chunk.lr / config.learning_rate for chunk in of_kind(events, LossChunk)] == [1, 1, *[0.5, 1] * 3, 0.5]
     assert "100%" in of_kind(events, Notice)[-1].title
 
@@ -197,7 +199,7 @@ def test_fault_23_batches_that_do_not_fit_the_device_are_taken_in_parts_and_teac
     assert [notice.hint for notice in of_kind(found[1], Notice)] == [
         f"Training goes on from step 0, with batches in {count} parts." for count in (2, 4)
     ]
-    assert RunDir(tmp_path / "3").progress().pieces == 4
+    assert RunDir(tmp_path / "3").progress().micro_batches == 4
 
 
 def test_fault_23_a_device_that_is_full_in_the_middle_costs_no_step(
@@ -268,7 +270,7 @@ def test_fault_23_a_device_is_measured_in_parts_too(sprites: Sprites, monkeypatc
 def test_a_device_that_has_room_again_is_given_larger_parts_and_one_that_has_none_costs_nothing(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.engine.training.SOUND_CHECKPOINTS", 1)
+    monkeypatch.setattr("studio.engine.recovery.SOUND_CHECKPOINTS", 1)
     monkeypatch.setattr("studio.engine.train.TICK_S", 0.0)
     recipe, control, events = _Hungry(2, monkeypatch), Control(), list[Event]()
     for event in train_new(run_path, sprites, recipe, small_classifier(steps=12), CPU, control):
@@ -278,7 +280,7 @@ def test_a_device_that_has_room_again_is_given_larger_parts_and_one_that_has_non
     assert [notice.level for notice in of_kind(events, Notice)] == ["warning", "info"]  # a trial that fails is not said
     assert "taken whole again" in of_kind(events, Notice)[1].title
     assert read_history(run_path).series["loss"].steps.tolist() == [*range(12)]
-    assert RunDir(run_path).progress().pieces == 1
+    assert RunDir(run_path).progress().micro_batches == 1
 
 
 def test_trials_of_larger_parts_become_rarer_while_they_fail() -> None:
@@ -295,7 +297,7 @@ def test_trials_of_larger_parts_become_rarer_while_they_fail() -> None:
 def test_a_trial_that_fails_in_the_optimizer_makes_the_next_ones_rarer_too(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.engine.training.SOUND_CHECKPOINTS", 1)
+    monkeypatch.setattr("studio.engine.recovery.SOUND_CHECKPOINTS", 1)
     monkeypatch.setattr("studio.engine.train.TICK_S", 0.0)
     loss, step, sizes = Classifier.loss, torch.optim.AdamW.step, [0]
 
@@ -322,7 +324,7 @@ def test_a_trial_that_fails_in_the_optimizer_makes_the_next_ones_rarer_too(
 def test_a_full_device_does_not_put_off_that_a_setback_is_forgiven(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.engine.training.SOUND_CHECKPOINTS", 3)
+    monkeypatch.setattr("studio.engine.recovery.SOUND_CHECKPOINTS", 3)
     monkeypatch.setattr("studio.engine.train.TICK_S", 0.0)
     monkeypatch.setattr("studio.engine.train.SAMPLE_COUNT", 1)
     step, calls = torch.optim.AdamW.step, itertools.count()
@@ -353,7 +355,7 @@ def test_a_run_that_goes_on_says_that_batches_are_in_parts_and_another_device_be
     other = replace(CPU, name="another CPU")
     for device, words, pieces in ((CPU, "still taken in 2 parts", 2), (other, "whole again", 1)):
         (notice,) = of_kind(list(train_resumed(run_path, device, Control(stop=True))), Notice)
-        assert words in notice.title and RunDir(run_path).progress().pieces == pieces
+        assert words in notice.title and RunDir(run_path).progress().micro_batches == pieces
     assert not of_kind(list(train_resumed(run_path, other, Control(stop=True))), Notice)
 
 
@@ -363,7 +365,7 @@ def test_a_sprite_that_does_not_fit_the_device_ends_the_run(
     with pytest.raises(DeviceFullError):
         list(train_new(run_path, sprites, _Hungry(0, monkeypatch), small_classifier(batch_size=4), CPU, Control()))
     progress = RunDir(run_path).progress()
-    assert progress.state == "failed" and progress.pieces == 4
+    assert progress.state == "failed" and progress.micro_batches == 4
 
 
 @pytest.mark.parametrize("where", ["loss", "evaluate"])
@@ -419,7 +421,7 @@ def test_parts_of_a_batch_count_by_the_numbers_that_are_known(
 
         def in_parts(*arguments: Any, pieces: int = pieces) -> Training:
             training = assembled(*arguments)
-            training.micro_batches = MicroBatches(pieces)
+            training.recovery.micro_batches = MicroBatches(pieces)
             return training
 
         monkeypatch.setattr(starting, "_assemble", in_parts)

@@ -14,11 +14,11 @@ from studio.core.events import Event, Events, Rgba
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine import pace, train
-from studio.engine.devices import Device
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.quality.copies import Nearest, look_for_copies
-from studio.engine.split import Indices
+from studio.engine.runs.split import Indices
 from studio.engine.train import train_new
+from studio.engine.types import Device
 from studio.recipes.classifier import Classifier, ClassifierConfig
 from studio.recipes.generator import Generator, GeneratorConfig
 from studio.recipes.regression import Regression, RegressionConfig

@@ -45,13 +45,13 @@ def read_pictures(folder: Path) -> bool:
         if not isinstance(item, SourceFile):
             _check(item.group, item.reason)
     for reading in read_all([item for item in listed if isinstance(item, SourceFile)], _sources(), ImportOptions()):
-        for sprite_read in reading.shapes:
+        for sprite_read in reading.sprites:
             rgba = sprite_read.rgba
             assert rgba is None or (rgba.dtype == np.uint8 and rgba.ndim == 3 and rgba.shape[2] == 4 and rgba.size)
             assert shown(sprite_read.part) == sprite_read.part
         for remark in [*reading.left_out, *reading.remarks]:
             _check(remark.group, remark.reason)
-        came |= bool(reading.shapes)
+        came |= bool(reading.sprites)
     return came
 
 

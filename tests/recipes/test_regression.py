@@ -13,8 +13,8 @@ from studio.core.errors import TrainingError
 from studio.core.events import Notice, NumbersPredicted, SamplesReady, Validated
 from studio.data.sprites import Sprites
 from studio.engine.batches import DeviceSprites
+from studio.engine.control import Control
 from studio.engine.generate import load_model, predict
-from studio.engine.model import Control
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
 from studio.engine.train import train_resumed
 from studio.recipes.base import Spec

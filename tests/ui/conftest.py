@@ -52,7 +52,7 @@ def _collected_here() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Background jobs begin as soon as they can."""
-    monkeypatch.setattr("studio.app.background.job_queue._MOMENT_MS", 0)
+    monkeypatch.setattr("studio.app.background.job_queue._BACKGROUND_DELAY_MS", 0)
 
 
 @pytest.fixture(autouse=True)

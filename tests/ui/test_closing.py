@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.application import Interrupt
-from studio.app.state.training import Training
+from studio.app.state.training import CurrentTraining
 from studio.app.window import Window
 from studio.core.events import Events
 from studio.engine.runs.history import read_history, summarise
@@ -154,7 +154,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
 
 
 @pytest.fixture
-def training(qtbot: QtBot, opened: Window) -> Training:
+def training(qtbot: QtBot, opened: Window) -> CurrentTraining:
     """A run without end that trains in the window."""
     start_tiny(opened.session, steps=1_000_000)
     qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
@@ -162,7 +162,7 @@ def training(qtbot: QtBot, opened: Window) -> Training:
 
 
 def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
-    qtbot: QtBot, opened: Window, training: Training, disk: Disk
+    qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:
     controls = opened.train.controls
     disk.fill()
@@ -193,7 +193,7 @@ def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
 
 
 def test_a_window_with_a_run_that_waits_for_its_disk_says_what_leaving_costs(
-    qtbot: QtBot, opened: Window, training: Training, disk: Disk
+    qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:
     disk.fill()
     opened.close()
@@ -209,7 +209,7 @@ def test_a_window_with_a_run_that_waits_for_its_disk_says_what_leaving_costs(
 
 
 def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
-    qtbot: QtBot, opened: Window, training: Training, disk: Disk, capsys: pytest.CaptureFixture[str]
+    qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk, capsys: pytest.CaptureFixture[str]
 ) -> None:
     disk.fill()
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
@@ -218,7 +218,7 @@ def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
 
 
 def test_a_run_that_waits_for_its_disk_can_be_ended_from_its_message(
-    qtbot: QtBot, opened: Window, training: Training, disk: Disk
+    qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:
     disk.fill()
     qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
@@ -230,7 +230,7 @@ def test_a_run_that_waits_for_its_disk_can_be_ended_from_its_message(
 
 
 def test_the_question_whether_to_leave_keeps_up_with_the_disk(
-    qtbot: QtBot, opened: Window, training: Training, disk: Disk
+    qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:
     opened.close()
     question = opened.findChild(QMessageBox)

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app.background.jobs import SavedModel
+from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.runs.actions import RunActions
 from studio.app.state.session import Session
@@ -31,7 +31,7 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         finally:
             closed.append(source.path.name)
 
-    monkeypatch.setattr("studio.app.background.jobs.export", export)
+    monkeypatch.setattr("studio.app.background.model_jobs.export", export)
     return closed
 
 

@@ -47,9 +47,9 @@ def texts(widget: QWidget) -> list[str]:
 
 def set_tiny(window: Window, **changes: float) -> None:
     """Put settings into the form that train in a second."""
-    recipe = window.train.setup.recipe()
+    recipe = window.session.setup.recipe
     assert recipe is not None
-    window.train.setup._take_preset(tiny(window.session, recipe.name, **changes))
+    window.session.setup.set_config(tiny(window.session, recipe.name, **changes))
 
 
 def train_to_the_end(qtbot: QtBot, window: Window) -> None:
@@ -199,7 +199,7 @@ def test_space_pauses_and_goes_on(qtbot: QtBot, opened: Window) -> None:
 def test_settings_that_make_no_sense_keep_start_away(opened: Window) -> None:
     opened.show_page("train")
     setup = opened.train.setup
-    form = setup._forms._forms[setup.recipes.currentData()]
+    form = setup.forms._forms[setup.recipes.currentData()]
     box = form.findChild(QWidget, "batch_size")
     assert box is not None
     box.setFocus()
@@ -211,28 +211,27 @@ def test_settings_that_make_no_sense_keep_start_away(opened: Window) -> None:
 
 
 def test_presets_fill_the_form_and_own_settings_unmark_them(opened: Window) -> None:
-    setup = opened.train.setup
-    recipe = setup.recipe()
-    assert recipe is not None
-    quick = next(button for button in setup.presets.findChildren(QPushButton) if "Quick" in button.text())
+    panel, setup = opened.train.setup, opened.session.setup
+    quick = next(button for button in panel.presets.findChildren(QPushButton) if "Quick" in button.text())
     opened.show_page("train")
     click(quick)
-    assert setup.config().minutes == 0.5 and "30 s" in quick.text()  # few sprites are soon learnt by heart
-    assert quick.isChecked()
-    setup._take_preset(setup.config().replace(batch_size=7))
-    assert not quick.isChecked()
-    assert "Your own settings." in texts(setup.presets)
-    setup.set_locked(True)  # a run of other settings trains
-    assert "The settings of this run." in texts(setup.presets)
+    assert setup.config is not None
+    assert setup.config.minutes == 0.5 and "30 s" in quick.text()  # few sprites are soon learnt by heart
+    assert quick.isChecked() and panel.forms.config() == setup.config
+    setup.set_config(setup.config.replace(batch_size=7))
+    assert not quick.isChecked() and panel.forms.config().batch_size == 7
+    assert "Your own settings." in texts(panel.presets)
+    panel.set_locked(True)  # a run of other settings trains
+    assert "The settings of this run." in texts(panel.presets)
 
 
 def test_presets_follow_the_sprites_and_the_device(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
-    setup = opened.train.setup
-    assert setup.presets.marked == "Standard"
-    assert setup.config().minutes == 0.5
-    monkeypatch.setattr("studio.app.pages.train.setup._means", lambda *known: TrainingBudget(100_000, 500.0))
+    setup = opened.session.setup
+    assert setup.config is not None
+    assert setup.preset == "Standard" and setup.config.minutes == 0.5
+    monkeypatch.setattr("studio.app.state.training._budget", lambda *known: TrainingBudget(100_000, 500.0))
     setup._offer_presets()
-    assert setup.presets.marked == "Standard" and setup.config().minutes == 10.0
+    assert setup.preset == "Standard" and setup.config.minutes == 10.0
 
 
 def test_a_classifier_shows_its_confusion_and_names_sprites(
@@ -327,11 +326,11 @@ def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window) -> 
     opened.show_page("train")
     set_tiny(opened)
     with qtbot.waitSignals([opened.session.catalog.measured] * 2, timeout=LONG_MS):
-        opened.train.setup.devices.picker.measure_requested.emit()
-    assert opened.train.setup.devices.speed("auto") > 0
+        opened.train.setup.picker.measure_requested.emit()
+    assert opened.session.setup.speed("auto") > 0
     qtbot.waitUntil(lambda: not opened.session.catalog.is_measuring(), timeout=LONG_MS)
     set_tiny(opened, width=24)
-    assert opened.train.setup.devices.speed("auto") == 0
+    assert opened.session.setup.speed("auto") == 0
 
 
 def test_every_control_has_a_name_and_a_tool_tip(opened: Window) -> None:
@@ -348,9 +347,9 @@ def test_every_control_has_a_name_and_a_tool_tip(opened: Window) -> None:
 
 def test_settings_of_a_training_come_back(opened: Window) -> None:
     config = tiny(opened.session, minutes=3.5)
-    opened.train.setup._take_preset(config)
+    opened.session.setup.set_config(config)
     opened.train.keep()
-    recipe = opened.train.setup.recipe()
+    recipe = opened.session.setup.recipe
     assert recipe is not None
     kept = recipe.Config.from_json(opened.session.settings.values(recipe.name))
     assert isinstance(kept, TrainingConfig)

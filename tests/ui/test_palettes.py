@@ -27,9 +27,9 @@ from studio.data.colour.true_pixels import style_of
 from studio.data.colour.usage import colour_use
 from studio.data.palettes.base import Palette
 from studio.engine import catalogue
-from studio.engine.generate import GenerateSettings
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.runs.folder import RunDir, RunRecord
+from studio.engine.types import GenerateSettings
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU
 from tests.exports.tools import CLASS_NAMES, small_model

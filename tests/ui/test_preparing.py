@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from studio.app.state.preparing import _TITLE
 from studio.app.state.session import Session
-from studio.app.state.training import _TITLE
 from studio.core import places
 from studio.engine.quality import features
 from tests.ui.conftest import LONG_MS, start_tiny

@@ -20,7 +20,7 @@ from studio.app.pages.runs.table import RunTable
 from studio.app.state.session import Session
 from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.events import Events, Notice, SamplesReady
-from studio.engine.runs.folder import Progress, RunRecord
+from studio.engine.runs.folder import RunProgress, RunRecord
 from studio.engine.runs.history import Curve, History, HistoryRead, RunReader, RunSummary
 from tests.conftest import make_sprites
 from tests.engine.tools import train_generator
@@ -30,7 +30,7 @@ from tests.ui.conftest import LONG_MS
 def summary(name: str, day: int, step: int, standing: Literal["stopped", "training"] = "stopped") -> RunSummary:
     begun = f"2026-01-{day:02}T00:00:00+00:00"
     record = RunRecord(name, "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 100, begun, {})
-    return RunSummary(Path(name), record, Progress(standing, step, 1.0, {}), standing)
+    return RunSummary(Path(name), record, RunProgress(standing, step, 1.0, {}), standing)
 
 
 OLD, OLDER = summary("old", 2, 20), summary("older", 1, 30)

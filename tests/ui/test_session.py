@@ -123,7 +123,7 @@ def test_what_came_of_an_import_that_another_one_ended_is_not_taken_for_the_othe
     deadline = time.perf_counter() + LONG_MS / 1000
     while files._jobs and time.perf_counter() < deadline:  # its sprites lie in the mailbox, not delivered yet
         QThread.msleep(5)
-    assert not files._jobs and len(files._box)
+    assert not files._jobs and len(files._mailbox)
     session.importing.open_paths([other_folder])
     qtbot.waitUntil(lambda: not session.importing.is_busy(), timeout=LONG_MS)
     assert session.importing.paths == (other_folder,)

@@ -13,6 +13,7 @@ from studio.app.background.worker import JobPaused
 from studio.app.state.session import Session
 from studio.core.events import Event, JobFailed, LossChunk, RunFinished, RunStarted, SamplesReady, Validated
 from studio.engine.runs.history import HistoryRead, summarise
+from studio.engine.types import GenerateSettings
 from tests.ui.conftest import LONG_MS, start_tiny, trains
 
 
@@ -116,13 +117,12 @@ def test_a_stopped_run_is_resumed_with_its_curves(qtbot: QtBot, ready: Session) 
 def test_generating_works_while_training_and_while_paused(qtbot: QtBot, ready: Session) -> None:
     start_tiny(ready, steps=1_000_000)
     qtbot.waitUntil(trains(ready), timeout=LONG_MS)
-    control, device, kind = ready.training.control, ready.training.device, ready.catalog.settings_type
+    control, device = ready.training.control, ready.training.device
     assert control is not None
     assert device is not None
-    assert kind is not None
     for _ in ("training", "paused"):
         with qtbot.waitSignal(ready.inference.generated, timeout=LONG_MS) as caught:
-            ready.inference.generate(control, device, kind(count=3, steps=2))
+            ready.inference.generate(control, device, GenerateSettings(count=3, steps=2))
         assert caught.args[0].sprites.shape == (3, 8, 8, 4)
         ready.training.pause()
     assert ready.training.state == "paused"

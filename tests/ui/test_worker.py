@@ -117,7 +117,7 @@ def test_the_window_draws_between_events_that_take_long_to_receive(qtbot: QtBot,
     job = Job("slow", says(), receive)
     job_queue._running[job] = "files"
     for event in (Notice("info", "a"), Notice("info", "b"), JobEnded("done")):
-        job_queue._workers["files"]._box.put(job, event)
+        job_queue._workers["files"]._mailbox.put(job, event)
     QTimer.singleShot(0, lambda: order.append("drawn"))
     job_queue.deliver()
     assert order == ["a"]
@@ -126,7 +126,7 @@ def test_the_window_draws_between_events_that_take_long_to_receive(qtbot: QtBot,
 
 def test_a_background_job_lets_the_window_show_what_came_before_it(qtbot: QtBot, job_queue: JobQueue) -> None:
     background, order = Log(), list[str]()
-    job_queue._moment.setInterval(100)  # as in the application
+    job_queue._submit_timer.setInterval(100)  # as in the application
     QTimer.singleShot(20, lambda: order.append("shown"))
     job_queue.start("files", "looking", says(then=lambda: order.append("begun")), background.take, background=True)
     qtbot.waitUntil(background.ended)
@@ -220,7 +220,7 @@ def test_mail_that_waits_to_be_handed_out_leaves_the_rest_in_its_box(qtbot: QtBo
         while time.perf_counter() - begun < 0.02:
             pass
 
-    job, box = Job("fast", says(), receive), job_queue._workers["engine"]._box
+    job, box = Job("fast", says(), receive), job_queue._workers["engine"]._mailbox
     job_queue._running[job] = "engine"
     for title in ("a", "b"):
         box.put(job, Notice("info", title))
@@ -315,7 +315,7 @@ def test_nothing_begins_after_the_shut_down(qtbot: QtBot, log: Log) -> None:
     assert job_queue.shut_down(2000)
     job_queue.start("files", "late", ticks(), log.take)
     job_queue.start("engine", "late, in the background", ticks(), log.take, background=True)
-    job_queue._submit_waiting()
+    job_queue._submit_delayed()
     assert not any(worker.isRunning() for worker in job_queue._workers.values())
 
 

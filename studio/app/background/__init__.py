@@ -1,4 +1,4 @@
-"""Work beside the window: the one thread that drives jobs, the queue in front of it, and what jobs say.
+"""Work beside the window: the worker threads that drive jobs, the queue in front of them, and the jobs themselves.
 
-In come generators of events; out go signals in the main thread. No widget is known here.
+In come generators of events; out go the events, in the main thread. No widget is known here.
 """

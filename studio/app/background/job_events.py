@@ -1,4 +1,4 @@
-"""What the window's own jobs say, beside what the engine says."""
+"""The events of the window's own jobs, beside those of the engine and of the data."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from studio.data.options import FoundSheet, Quarantined
     from studio.data.palettes.base import Palette
     from studio.data.sheets.preview import Sheet
-    from studio.engine.devices import Device
-    from studio.engine.generate import GenerateSettings
-    from studio.engine.measure import DeviceMeasured
     from studio.engine.runs.folder import RunRecord
     from studio.exports.base import ModelExport
     from studio.recipes.base import Recipe
@@ -28,36 +25,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EngineReady(Event):
-    """torch is there, and with it the plug-ins that need it."""
+    """torch is imported, and with it the plug-ins that need it."""
 
     recipes: Mapping[str, Recipe]
     exports: Mapping[str, ModelExport]
-    make_settings: type[GenerateSettings]
-
-
-@dataclass(frozen=True)
-class DevicesListed(Event):
-    """All devices, usable or not, and the id of the fastest."""
-
-    devices: tuple[Device, ...]
-    fastest: str
-
-
-@dataclass(frozen=True)
-class Measured(Event):
-    """What one device did in one precision."""
-
-    figures: DeviceMeasured
 
 
 @dataclass(frozen=True)
 class LibrariesLoaded(Event):
-    """torch's shared libraries are mapped; until then, any other import would wait for that and hold up the window."""
+    """torch's shared libraries are mapped. An import in another thread would have waited for that."""
 
 
 @dataclass(frozen=True)
 class PlotsReady(Event):
-    """pyqtgraph is imported: plots can be made without a wait."""
+    """pyqtgraph is imported: plots can be made at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +59,7 @@ class ColourFound(Event):
 
 @dataclass(frozen=True, eq=False)
 class PaletteLoaded(Event):
-    """A palette file was read; something can be seen in it."""
+    """A palette file was read; not all of its colours are transparent."""
 
     path: Path
     palette: Palette
@@ -94,7 +75,7 @@ class StyleRead(Event):
 
 @dataclass(frozen=True, eq=False)
 class SpritesColoured(SpritesGenerated):
-    """New sprites in the chosen colours; `palette` is the name of the file's that they were brought into, or empty."""
+    """New sprites in the chosen colours. palette: the name of the palette that they were snapped to, or empty."""
 
     palette: str
 
@@ -156,7 +137,7 @@ class PackedSeen(Event):
 
 @dataclass(frozen=True)
 class SheetUnseen(Event):
-    """Why there is nothing to show, and what to do: as in StudioError."""
+    """Why there is nothing to show, and what to do, as in StudioError."""
 
     title: str
     hint: str

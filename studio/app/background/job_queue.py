@@ -1,4 +1,4 @@
-"""Where jobs are handed out and where what they say arrives, in the main thread."""
+"""The queue of jobs: it hands them to the workers and their events to whoever started them, in the main thread."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from studio.core.events import Event, Events, JobFailed, Notice, Progress
 
 Place = Literal["engine", "files"]
 
-_SHORTEST_BETWEEN_MAILS_S = 0.03
-_LONGEST_STRETCH_S = 0.01  # of handing out, before the window may draw and answer
-_BREATH_MS = 5  # for that
-_MOMENT_MS = 100  # for the window to show what brings a background job about, before the job takes the interpreter
+_DELIVERY_INTERVAL_S = 0.03  # the least
+_LONGEST_DELIVERY_S = 0.01  # at a stretch, before the window may draw and answer
+_BREAK_MS = 5  # for that
+_BACKGROUND_DELAY_MS = 100  # the window first shows what made a background job start; the job holds the interpreter
 
 
 class JobQueue(QObject):
-    """Two workers, 'engine' for all that is torch and 'files' for the rest, and the one road back from them.
+    """Two workers, 'engine' for everything that uses torch and 'files' for the rest.
 
     jobs_changed: a job began or ended. progressed: (Job, Progress). failed: (JobFailed). noticed: (Notice).
     """
@@ -35,31 +35,31 @@ class JobQueue(QObject):
         super().__init__(parent)
         self._workers: dict[Place, Worker] = {"engine": Worker("engine", self), "files": Worker("files", self)}
         self._running: dict[Job, Place] = {}
-        self._waiting: list[Job] = []  # background jobs that no worker has been given yet
-        self._moment = QTimer(self)
-        self._moment.setSingleShot(True)
-        self._moment.setInterval(_MOMENT_MS)
-        self._moment.timeout.connect(self._submit_waiting)
-        self._mail: deque[tuple[Job, Event]] = deque()
-        self._taken_at = 0.0
-        self._delay = QTimer(self)
-        self._delay.setSingleShot(True)
-        self._delay.timeout.connect(self.deliver)
+        self._delayed: list[Job] = []  # background jobs, not submitted yet
+        self._submit_timer = QTimer(self)
+        self._submit_timer.setSingleShot(True)
+        self._submit_timer.setInterval(_BACKGROUND_DELAY_MS)
+        self._submit_timer.timeout.connect(self._submit_delayed)
+        self._undelivered: deque[tuple[Job, Event]] = deque()
+        self._delivered_at = 0.0
+        self._delivery_timer = QTimer(self)
+        self._delivery_timer.setSingleShot(True)
+        self._delivery_timer.timeout.connect(self.deliver)
         for worker in self._workers.values():
-            worker.mail.connect(self._collect)
+            worker.events_waiting.connect(self._deliver_soon)
 
     def start(
         self, place: Place, title: str, events: Events, receive: Callable[[Event], None], *, background: bool = False
     ) -> Job:
-        """Hand a job to a worker, in the background after a moment.
+        """Submit a job to a worker, a background job after a short delay.
 
-        `receive` gets its events in the main thread, `JobEnded` last.
+        `receive` is called with each of its events in the main thread, with `JobEnded` last.
         """
         job = Job(title, events, receive, background)
         self._running[job] = place
         if background:
-            self._waiting.append(job)
-            self._moment.start()
+            self._delayed.append(job)
+            self._submit_timer.start()
         else:
             self._workers[place].submit(job)
         self.jobs_changed.emit()
@@ -70,72 +70,72 @@ class JobQueue(QObject):
         return list(self._running)
 
     def cancel(self, job: Job) -> None:
-        """End a job after the event it is working on; nothing happens when it has ended."""
+        """Close a job's generator after its current event; nothing happens when it has ended."""
         if job in self._running:
             self._workers[self._running[job]].cancel(job)
 
     def give_up(self, job: Job | None) -> None:
-        """End a job that nobody waits for any more: nothing that it still says is received, not even its end."""
+        """Cancel the job and drop its remaining events, `JobEnded` included."""
         if job is not None:
             job.receive = _ignore
             self.cancel(job)
 
     def pause(self, job: Job) -> None:
-        """Stop advancing a job."""
+        """Stop advancing a job after its current event."""
         if job in self._running:
             self._workers[self._running[job]].pause(job)
 
     def resume(self, job: Job) -> None:
-        """Go on with a paused job."""
+        """Advance a paused job again."""
         if job in self._running:
             self._workers[self._running[job]].resume(job)
 
     def prioritize(self, job: Job) -> None:
-        """Go on with a job before all others, paused or not."""
+        """Advance a job before all others, paused or not."""
         if job in self._running:
             self._workers[self._running[job]].prioritize(job)
 
     def set_quiet_interval(self, seconds: float) -> None:
-        """How often losses may wake the window: each time slows a training on the same cores."""
+        """The least time between two wakings of the window for losses: each slows a training on the same cores."""
         self._workers["engine"].quiet_interval_s = seconds
 
     def shut_down(self, wait_ms: int) -> bool:
         """Close all jobs and end both threads. False when one is still busy after the wait."""
         ended = all([worker.shut_down(wait_ms) for worker in self._workers.values()])  # noqa: C419 - both, always
-        self._submit_waiting()  # to be closed
+        self._submit_delayed()  # to be closed
         return ended
 
     @Slot()
-    def _submit_waiting(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for job in waiting:
+    def _submit_delayed(self) -> None:
+        delayed, self._delayed = self._delayed, []
+        for job in delayed:
             self._workers[self._running[job]].submit(job)
 
     @Slot()
-    def _collect(self) -> None:
-        remaining_s = self._taken_at + _SHORTEST_BETWEEN_MAILS_S - time.monotonic()
+    def _deliver_soon(self) -> None:
+        remaining_s = self._delivered_at + _DELIVERY_INTERVAL_S - time.monotonic()
         if remaining_s <= 0:
             self.deliver()
-        elif not self._delay.isActive():
-            self._delay.start(int(1000 * remaining_s) + 1)
+        elif not self._delivery_timer.isActive():
+            self._delivery_timer.start(int(1000 * remaining_s) + 1)
 
     @Slot()
     def deliver(self) -> None:
-        """Hand out the mail that there is, what takes long in several goes."""
-        self._taken_at = time.monotonic()
-        is_left_over = bool(self._mail)
-        if not is_left_over:  # else the workers go on joining what they say, and wait where there is no room for it
+        """Hand the waiting events to their receivers, with breaks where that takes long."""
+        self._delivered_at = time.monotonic()
+        is_rest = bool(self._undelivered)
+        if not is_rest:  # else the workers go on joining their events, and wait while a mailbox is full
             for worker in self._workers.values():
-                self._mail.extend(worker.take())
-        while self._mail:
-            self._hand_out(*self._mail.popleft())
-            if self._mail and time.monotonic() - self._taken_at > _LONGEST_STRETCH_S:
-                self._delay.start(_BREATH_MS)
+                self._undelivered.extend(worker.take())
+        while self._undelivered:
+            self._hand_over(*self._undelivered.popleft())
+            if self._undelivered and time.monotonic() - self._delivered_at > _LONGEST_DELIVERY_S:
+                self._delivery_timer.start(_BREAK_MS)
                 return
-        if is_left_over:
-            self._delay.start(_BREATH_MS)
+        if is_rest:
+            self._delivery_timer.start(_BREAK_MS)
 
-    def _hand_out(self, job: Job, event: Event) -> None:
+    def _hand_over(self, job: Job, event: Event) -> None:
         if isinstance(event, JobEnded):
             del self._running[job]
         job.receive(event)
@@ -152,4 +152,4 @@ class JobQueue(QObject):
 
 
 def _ignore(event: Event) -> None:
-    """Receive what is of no interest."""
+    """Receive an event of a job that was given up."""

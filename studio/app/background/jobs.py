@@ -1,111 +1,43 @@
-"""The few places where the window names an engine job.
+"""The window's jobs in the engine and among the runs.
 
-Every function here is a generator for a worker: what it imports is imported in the worker's thread, when the job runs.
+Each function is a generator for a worker; what it needs of torch it imports when it runs, in the worker's thread.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
-
-from studio.app.background.job_events import (
-    CheckpointsListed,
-    DevicesListed,
-    EngineReady,
-    FilesSaved,
-    LibrariesLoaded,
-    Measured,
-    PlotsReady,
-    RunDescribed,
-    RunTrashed,
-    SpritesColoured,
-)
-from studio.core import files, places
-from studio.core.config import TrainingConfig
-from studio.core.errors import RunError, StudioError
-from studio.core.events import Event, Events, Notice, Progress, Rgba, RunStarted, SpritesGenerated
-from studio.data.sprites import Sprites
-
-if TYPE_CHECKING:
-    from studio.data.colour.recolouring import ColourChoice
-    from studio.data.colour.true_pixels import PixelStyle
-    from studio.engine.devices import Device
-    from studio.engine.generate import GenerateSettings
-    from studio.engine.model import Control, TrainedModel
-    from studio.engine.runs.history import RunReader
-    from studio.recipes.base import Recipe
-
-
 import ctypes
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-_FILES_AT_ONCE = 32
+from studio.app.background.job_events import (
+    EngineReady,
+    LibrariesLoaded,
+    PlotsReady,
+    RunDescribed,
+    RunTrashed,
+)
+from studio.core import files, places
+from studio.core.config import TrainingConfig
+from studio.core.errors import RunError, StudioError
+from studio.core.events import Event, Events, Notice, RunStarted
+from studio.data.sprites import Sprites
+from studio.engine.types import Device
 
-
-@dataclass(frozen=True, eq=False)
-class SpriteSelection:
-    """Sprites to be saved, with a name for each and what to say about them in the files."""
-
-    sprites: Rgba
-    names: Sequence[str]
-    about: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class SavedModel:
-    """A model as a run has it on disk. `checkpoint` is 'best', 'last' or a step."""
-
-    path: Path
-    checkpoint: str
-
-
-class ModelCache:
-    """The model that was loaded last, kept for the next job. Used in the engine's thread alone.
-
-    drawn: the sprites that were made last, as the model drew them, and the style of those that it learnt from.
-    """
-
-    def __init__(self) -> None:
-        self.drawn: tuple[SpritesGenerated, PixelStyle] | None = None
-        self._key: tuple[Path, str, str, str] | None = None  # run, the weights' hash, device, and see `get`
-        self._model: TrainedModel | None = None
-        self._news: list[Notice] = []
-
-    def get(self, source: SavedModel | Control, device: Device) -> TrainedModel:
-        """The live model of a training, or one loaded from a run. Raises StudioError."""
-        if not isinstance(source, SavedModel):
-            if source.live is None:
-                raise StudioError(
-                    "The model is not at hand: the training has ended, or is taking a step back.",
-                    "Try again shortly, or choose the run and a checkpoint.",
-                )
-            return source.live
-        from studio.engine.generate import find_checkpoint, load_model
-
-        _, info = find_checkpoint(source.path, source.checkpoint)  # figures that are measured later move 'best'
-        about = (source.path, info.sha256.get("average", ""), device.id)
-        exact, asked = (*about, str(info.step)), (*about, source.checkpoint)
-        if self._model is None or self._key not in (exact, asked):
-            self._model = load_model(source.path, source.checkpoint, device)
-            self._news += self._model.notices
-            # In place of a damaged one it stands for what was asked for ('best' or 'last'), and for no step.
-            self._key = exact if self._model.step == info.step else asked
-        return self._model
-
-    def news(self) -> list[Notice]:
-        """What is to be said of the model that was loaded last; nothing when it has been said."""
-        news, self._news = self._news, []
-        return news
+if TYPE_CHECKING:
+    from studio.engine.control import Control
+    from studio.engine.runs.history import RunReader
+    from studio.engine.types import Device
+    from studio.recipes.base import Recipe
 
 
 def warm_up() -> Events:
     """Import torch."""
-    load_libraries()
+    _load_libraries()
     yield LibrariesLoaded()
     import torch  # noqa: F401
 
@@ -121,10 +53,9 @@ def find_plugins() -> Events:
     import studio.engine.measure
     import studio.engine.train  # noqa: F401
     from studio.engine import catalogue
-    from studio.engine.generate import GenerateSettings
 
     torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True).step()
-    yield EngineReady(catalogue.recipes(), catalogue.model_exports(), GenerateSettings)
+    yield EngineReady(catalogue.recipes(), catalogue.model_exports())
 
 
 def import_plots() -> Events:
@@ -136,20 +67,18 @@ def import_plots() -> Events:
 
 def find_devices() -> Events:
     """Every device, each proven by a training step."""
-    from studio.engine.devices import DevicesFound, find_devices
+    from studio.engine.devices import find_devices
 
-    for event in find_devices():
-        yield DevicesListed(event.devices, event.fastest) if isinstance(event, DevicesFound) else event
+    yield from find_devices()
 
 
 def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: Sequence[Device]) -> Events:
     """Time real training steps on every device that works."""
-    from studio.engine.measure import DeviceMeasured, measure
+    from studio.engine.measure import measure
     from studio.recipes.base import Spec
 
     for device in devices:
-        for event in measure(recipe, config, Spec.of(sprites), device):
-            yield Measured(event) if isinstance(event, DeviceMeasured) else event
+        yield from measure(recipe, config, Spec.of(sprites), device)
 
 
 def get_to_know(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
@@ -164,7 +93,7 @@ def train(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Devi
     from studio.engine.train import train_new
 
     name = files.safe_name(f"{sprites.title} {recipe.name}".replace(".", " "))
-    yield from _described(train_new(files.free_path(places.runs() / name), sprites, recipe, config, device, control))
+    yield from _with_record(train_new(files.free_path(places.runs() / name), sprites, recipe, config, device, control))
 
 
 def resume(path: Path, device: Device, control: Control) -> Events:
@@ -173,53 +102,7 @@ def resume(path: Path, device: Device, control: Control) -> Events:
     from studio.engine.train import train_resumed
 
     yield from read_run(path)
-    yield from _described(train_resumed(path, device, control))
-
-
-def generate(
-    shelf: ModelCache, source: SavedModel | Control, device: Device, settings: GenerateSettings, colours: ColourChoice
-) -> Events:
-    """New sprites from a model, in the chosen colours. As drawn they stay on the shelf, to be recoloured."""
-    from studio.engine.generate import generate
-
-    model = shelf.get(source, device)
-    yield from shelf.news()
-    with contextlib.closing(generate(model, settings.replace(true_pixels=False))) as events:
-        for event in events:
-            if isinstance(event, SpritesGenerated):
-                shelf.drawn = (event, model.style)
-                yield from recolour(shelf, colours)
-            else:
-                yield event
-
-
-def recolour(shelf: ModelCache, colours: ColourChoice) -> Events:
-    """The sprites that were drawn last, in other colours."""
-    from studio.data.colour.recolouring import recoloured
-
-    if shelf.drawn is not None:
-        drawn, style = shelf.drawn
-        sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours)
-        name = colours.palette.name if colours.palette is not None else ""
-        yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, name)
-
-
-def predict(shelf: ModelCache, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
-    """What a model says of sprites."""
-    from studio.engine.generate import predict
-
-    model = shelf.get(source, device)
-    yield from shelf.news()
-    yield from predict(model, rgba)
-
-
-def export(shelf: ModelCache, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> Events:
-    """Write a model in a format, read it back and compare."""
-    from studio.engine.exporting import export
-
-    model = shelf.get(source, device)
-    yield from shelf.news()
-    yield from export(model, format_name, target)
+    yield from _with_record(train_resumed(path, device, control))
 
 
 def list_runs() -> Events:
@@ -237,13 +120,6 @@ def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
             yield from reader.read_run(path)
         except RunError as error:
             yield Notice("warning", error.title, error.hint)
-
-
-def list_checkpoints(path: Path) -> Events:
-    """The checkpoints of a run."""
-    from studio.engine.generate import checkpoint_names
-
-    yield CheckpointsListed(path, tuple(checkpoint_names(path)))
 
 
 def trash_run(path: Path) -> Events:
@@ -267,27 +143,8 @@ def trash_run(path: Path) -> Events:
     yield RunTrashed(path)
 
 
-def save_files(folder: Path, picked: SpriteSelection) -> Events:
-    """One PNG for each sprite."""
-    from studio.exports.png import save_files
-
-    paths: list[Path] = []
-    for start in range(0, len(picked.sprites), _FILES_AT_ONCE):
-        part = slice(start, start + _FILES_AT_ONCE)
-        paths += save_files(folder, picked.sprites[part], picked.names[part], picked.about)
-        yield Progress(len(paths), len(picked.sprites), "files written")
-    yield FilesSaved(tuple(paths))
-
-
-def save_sheet(path: Path, picked: SpriteSelection, columns: int) -> Events:
-    """All sprites in one PNG, with a JSON beside it that says where each one is."""
-    from studio.exports.png import save_sheet
-
-    yield FilesSaved(tuple(save_sheet(path, picked.sprites, columns, picked.names, metadata=picked.about)))
-
-
-def _described(events: Iterator[Event]) -> Events:
-    """Hand on a training's events; what run.json says comes with its start."""
+def _with_record(events: Iterator[Event]) -> Events:
+    """A training's events, with what run.json says after its start."""
     from studio.engine.runs.folder import RunDir
 
     with contextlib.closing(cast(Events, events)):  # the run's lock goes back when this generator is closed
@@ -295,9 +152,10 @@ def _described(events: Iterator[Event]) -> Events:
             yield event
             if isinstance(event, RunStarted):
                 yield RunDescribed(RunDir(event.path).record())
+                yield from events
 
 
-def load_libraries() -> None:
+def _load_libraries() -> None:
     """Map torch's shared libraries (1 GB) into the process.
 
     An import does that while it holds the interpreter, 0.4 s at a stretch; a foreign call does not. Where this does not

@@ -6,33 +6,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.app.background.job_events import OnlySheets, PackedSeen, SheetSeen, SheetUnseen
+from studio.app.background.job_events import (
+    ColourFound,
+    FilesSaved,
+    OnlySheets,
+    PackedSeen,
+    PaletteFound,
+    PaletteLoaded,
+    SheetSeen,
+    SheetUnseen,
+    StyleRead,
+)
 from studio.core import places
 from studio.core.errors import BadInputError
-from studio.core.events import Events
+from studio.core.events import Events, Rgba
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
     from studio.data.importing import ImportOptions
+    from studio.data.palettes.base import Palette
     from studio.data.sheets.grids import Grid
     from studio.data.sheets.preview import Sheet
-
-
-from typing import TYPE_CHECKING
-
-from studio.app.background.job_events import ColourFound, FilesSaved, PaletteFound, PaletteLoaded, StyleRead
-from studio.core.events import Rgba
-
-if TYPE_CHECKING:
-    from studio.data.palettes.base import Palette
-    from studio.data.sprites import Sprites
-
-
-def import_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
-    """Dropped files and folders become sprites."""
-    from studio.data.importing import import_sprites
-
-    yield from import_sprites(paths, options, places.cache())
 
 
 def examine(sprites: Sprites, options: ImportOptions) -> Events:
@@ -44,10 +38,10 @@ def examine(sprites: Sprites, options: ImportOptions) -> Events:
 
 def open_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
     """Import sprites; where there are none, but uncut sheets, hand on those."""
-    from studio.data.importing import SHEET_GROUPS, NothingUsableError
+    from studio.data.importing import SHEET_GROUPS, NothingUsableError, import_sprites
 
     try:
-        yield from import_sprites(paths, options)
+        yield from import_sprites(paths, options, places.cache())
     except NothingUsableError as error:
         sheets = tuple(item for item in error.left_out if item.group in SHEET_GROUPS)
         if not sheets or options.sheets != "as they are" or options.other_sizes == "leave out":

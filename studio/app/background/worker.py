@@ -1,7 +1,8 @@
-"""The thread that drives jobs, generators of events, and the mailbox by which their events reach the main thread."""
+"""The thread that drives jobs (generators of events), and the mailbox through which their events leave it."""
 
 from __future__ import annotations
 
+import enum
 import logging
 import threading
 import time
@@ -21,11 +22,14 @@ Outcome = Literal["done", "failed", "cancelled"]
 
 _log = logging.getLogger(__name__)
 _STACK_BYTES = 64 << 20  # macOS gives a thread 512 KB, too little for torch
+_MERGE_AT = 64  # `LossChunk`s
+_CAPACITY = 2000  # entries of a mailbox
+_LONGEST_WAIT_S = 0.5  # for room in it: a main thread that waits for the worker must not wait for ever
 
 
 @dataclass(frozen=True)
 class JobPaused(Event):
-    """A job has stopped advancing; what it said before has arrived."""
+    """A job has stopped advancing; all its earlier events have arrived."""
 
 
 @dataclass(frozen=True)
@@ -35,47 +39,53 @@ class JobEnded(Event):
     outcome: Outcome
 
 
+class JobState(enum.Enum):
+    """What a worker is to do with a job."""
+
+    READY = enum.auto()
+    PRIORITIZED = enum.auto()  # before all others that are ready
+    PAUSING = enum.auto()  # asked to pause, `JobPaused` not sent yet
+    PAUSED = enum.auto()
+    CANCELLED = enum.auto()
+
+
 @dataclass(eq=False)
 class Job:
-    """A generator of events that a worker drives. `receive` is called in the main thread with each of its events.
+    """A generator of events that a worker advances. The main thread calls `receive` with each of them.
 
-    A background job gives way to the others between its events. The flags belong to the worker, `receive` to the
-    job_queue.
+    A background job runs only while no other job is ready. The worker owns `state`, the job queue owns `receive`.
     """
 
     title: str
     events: Events
     receive: Callable[[Event], None]
     background: bool = False
-    paused: bool = False  # asked for
-    resting: bool = False  # is so, and was said
-    cancelled: bool = False
-    hurried: bool = False
+    state: JobState = JobState.READY
 
 
 class Worker(QThread):
-    """Advances its jobs one at a time, background ones only when there is nothing else to do.
+    """Advances its jobs one event at a time, background ones only when there is nothing else to do.
 
-    mail: events lie in the mailbox (sent once until `take` empties it).
+    events_waiting: there are events in the mailbox (sent once until `take` empties it).
     """
 
-    mail = Signal()
+    events_waiting = Signal()
 
     def __init__(self, name: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.setObjectName(name)
         self.setStackSize(_STACK_BYTES)
-        self.quiet_interval_s = 0.1  # between signals for losses and progress of background jobs
+        self.quiet_interval_s = 0.1  # least time between signals for losses and progress of background jobs
         self._changed = threading.Condition()
         self._jobs: list[Job] = []
         self._closing = False
-        self._box = Mailbox()
-        self._raised_at = 0.0
+        self._mailbox = Mailbox()
+        self._announced_at = 0.0
 
     def submit(self, job: Job) -> None:
-        """Queue a job; it starts when the ones before it are done, a background job when nothing else is left.
+        """Queue a job: it runs after those before it, a background job when no other is ready.
 
-        Once the thread has been shut down, by an event that was still on its way, nothing begins any more.
+        A job that arrives after `shut_down` is closed at once.
         """
         with self._changed:
             if self._closing:
@@ -88,66 +98,66 @@ class Worker(QThread):
             self.start()
 
     def pause(self, job: Job) -> None:
-        """Stop advancing `job` after the event it is working on; `JobPaused` says when."""
-        with self._changed:
-            job.paused = True
-            self._changed.notify()
+        """Stop advancing a job after its current event; `JobPaused` follows."""
+        if job.state is not JobState.PAUSED:
+            self._set_state(job, JobState.PAUSING)
 
     def resume(self, job: Job) -> None:
-        """Go on with a paused job."""
-        with self._changed:
-            job.paused = job.resting = False
-            self._changed.notify()
+        """Advance a paused job again."""
+        self._set_state(job, JobState.READY)
 
     def prioritize(self, job: Job) -> None:
-        """Go on with a job, before all others: it will soon be done."""
-        with self._changed:
-            job.hurried = True
-            job.paused = job.resting = False
-            self._changed.notify()
+        """Advance a job before all others, paused or not."""
+        self._set_state(job, JobState.PRIORITIZED)
 
     def cancel(self, job: Job) -> None:
-        """Close the job's generator after the event it is working on, also when it is paused."""
-        with self._changed:
-            job.cancelled = True
-            self._changed.notify()
+        """Close the job's generator after its current event, also while it is paused."""
+        self._set_state(job, JobState.CANCELLED)
 
     def take(self) -> list[tuple[Job, Event]]:
-        """Empty the mailbox: what came since the last call, the order of each job kept."""
-        return self._box.take()
+        """Empty the mailbox: all events since the last call, those of each job in order."""
+        return self._mailbox.take()
 
     def shut_down(self, wait_ms: int) -> bool:
-        """Close all jobs and end the thread. False when it is still busy after `wait_ms`; it must then outlive us."""
+        """Close all jobs and end the thread. False when it is still busy after `wait_ms`: then keep this object."""
         with self._changed:
             self._closing = True
             self._changed.notify()
         return self.wait(wait_ms)
 
     def run(self) -> None:
-        """The thread: pick a job, advance it by one event, again."""
+        """The thread: take the most urgent job, advance it by one event, repeat."""
         while (job := self._next()) is not None:
-            if job.cancelled or self._closing:
+            if self._closing or job.state is JobState.CANCELLED:
                 self._end(job, "cancelled")
-            elif self._rests(job):
+            elif self._becomes_paused(job):
                 self._post(job, JobPaused())
             else:
                 self._advance(job)
 
+    def _set_state(self, job: Job, state: JobState) -> None:
+        """Change a job's state and wake the thread. A cancelled job stays cancelled."""
+        with self._changed:
+            if job.state is not JobState.CANCELLED:
+                job.state = state
+                self._changed.notify()
+
     def _next(self) -> Job | None:
-        """The job to turn to now; waits for one. None when the worker is to end and all jobs are closed."""
+        """The most urgent job; waits for one. None once the worker is closing and all jobs have ended."""
         with self._changed:
             while True:
-                for job in sorted(self._jobs, key=_urgency):
-                    if self._closing or job.cancelled or not job.resting:
-                        return job
+                if ready := [job for job in self._jobs if self._closing or job.state is not JobState.PAUSED]:
+                    return min(ready, key=_urgency)
                 if self._closing:
                     return None
                 self._changed.wait()
 
-    def _rests(self, job: Job) -> bool:
+    def _becomes_paused(self, job: Job) -> bool:
         with self._changed:
-            job.resting = job.paused
-            return job.paused
+            pausing = job.state is JobState.PAUSING
+            if pausing:
+                job.state = JobState.PAUSED
+            return pausing
 
     def _advance(self, job: Job) -> None:
         try:
@@ -158,14 +168,9 @@ class Worker(QThread):
             self._fail(job, error)
             self._end(job, "failed")
         else:
-            if isinstance(event, Halted):
-                self._halt(job)
+            if isinstance(event, Halted):  # until the user wants to try again
+                self.pause(job)
             self._post(job, event)
-
-    def _halt(self, job: Job) -> None:
-        """Wait until somebody wants to try again."""
-        with self._changed:
-            job.paused, job.hurried = True, False
 
     def _end(self, job: Job, outcome: Outcome) -> None:
         with self._changed:
@@ -182,38 +187,22 @@ class Worker(QThread):
         self._post(job, failure(error))
 
     def _post(self, job: Job, event: Event) -> None:
-        """Put an event in the mailbox and wake the main thread, for what can wait at most every `quiet_interval_s`."""
+        """Put an event into the mailbox and wake the main thread, for frequent events every `quiet_interval_s` only."""
         logs.note(event)
-        self._box.put(job, event)
+        self._mailbox.put(job, event)
         now = time.monotonic()
-        can_wait = job.background and isinstance(event, LossChunk | Progress)
-        if can_wait and now - self._raised_at < self.quiet_interval_s:
+        is_frequent = job.background and isinstance(event, LossChunk | Progress)
+        if is_frequent and now - self._announced_at < self.quiet_interval_s:
             return
-        self._raised_at = now
-        if self._box.claim_announcement():
-            self.mail.emit()
-
-
-def failure(error: Exception) -> JobFailed:
-    """What to tell the user of an error, with the traceback of one that the studio or a plug-in did not foresee."""
-    title, hint = in_words(error, otherwise="Something went wrong inside the studio.")
-    foreseen = isinstance(error, StudioError)
-    return JobFailed(title, hint, "" if foreseen else "".join(traceback.format_exception(error)))
-
-
-def _urgency(job: Job) -> tuple[bool, bool, bool]:
-    return (not job.cancelled, not job.hurried, job.background)
-
-
-_MERGE_AT = 64
-_FULL = 2000  # entries
-_LONGEST_WAIT_S = 0.5  # for room; a main thread that waits for the worker must not wait for ever
+        self._announced_at = now
+        if self._mailbox.claim_announcement():
+            self.events_waiting.emit()
 
 
 class Mailbox:
-    """A locked list that stays short however fast a job talks.
+    """A locked list of events that stays short however fast a job yields them.
 
-    Losses are joined, of progress the newest is kept, and where there is no room the job waits for a while.
+    Consecutive losses are joined, of progress only the newest is kept, and while the list is full `put` waits a little.
     """
 
     def __init__(self) -> None:
@@ -223,9 +212,9 @@ class Mailbox:
         self._announced = False
 
     def put(self, job: Job, event: Event) -> None:
-        """Add an event, or join it to the one that the same job put before it."""
+        """Add an event, or join it with the job's previous one."""
         with self._lock:
-            if len(self._entries) >= _FULL:
+            if len(self._entries) >= _CAPACITY:
                 self._lock.wait(_LONGEST_WAIT_S)
             latest = self._latest.get(job)
             if latest is not None and _replaces(latest[-1], event):
@@ -239,14 +228,14 @@ class Mailbox:
                 self._entries.append((job, self._latest[job]))
 
     def take(self) -> list[tuple[Job, Event]]:
-        """Everything that is in the box, which is empty afterwards."""
+        """Empty the mailbox."""
         with self._lock:
             entries, self._entries, self._latest, self._announced = self._entries, [], {}, False
             self._lock.notify_all()
         return [(job, _joined(events)) for job, events in entries]
 
     def claim_announcement(self) -> bool:
-        """Whether the main thread has yet to be told that there is mail; true once until `take`."""
+        """Whether the main thread has yet to be told of waiting events; true once until `take`."""
         with self._lock:
             claimed, self._announced = not self._announced, True
             return claimed
@@ -276,3 +265,14 @@ def _joined(events: list[Event]) -> Event:
         losses=np.concatenate([chunk.losses for chunk in chunks]),
         grad_norms=np.concatenate([chunk.grad_norms for chunk in chunks]),
     )
+
+
+def failure(error: Exception) -> JobFailed:
+    """The event for an error, with the traceback of one that neither the studio nor a plug-in foresaw."""
+    title, hint = in_words(error, otherwise="Something went wrong inside the studio.")
+    foreseen = isinstance(error, StudioError)
+    return JobFailed(title, hint, "" if foreseen else "".join(traceback.format_exception(error)))
+
+
+def _urgency(job: Job) -> tuple[bool, bool, bool]:
+    return (job.state is not JobState.CANCELLED, job.state is not JobState.PRIORITIZED, job.background)

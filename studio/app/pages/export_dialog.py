@@ -19,15 +19,16 @@ from PySide6.QtWidgets import (
 )
 
 from studio.app import dialogs
-from studio.app.background.jobs import SavedModel
+from studio.app.background.model_jobs import SavedModel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import files, wording
 from studio.core.events import Exported
+from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.devices import Device
-    from studio.engine.model import Control
+    from studio.engine.control import Control
+    from studio.engine.types import Device
 
 
 _START = "Write the file, read it back and compare it."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from studio.app.state.training import Training
+from studio.app.state.training import CurrentTraining
 from studio.core import wording
 from studio.core.events import LossChunk
 from studio.engine.runs.compare import FIGURES
@@ -41,7 +41,7 @@ STANDINGS: Mapping[Standing, str] = {
 }
 
 
-def readings(chunk: LossChunk, training: Training) -> dict[str, str]:
+def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
     """The readings of a training after a tick."""
     device = training.device
     total = device.memory_total_bytes if device else 0
@@ -70,7 +70,7 @@ def figures(metrics: Mapping[str, float]) -> str:
     return wording.decimal(metrics["loss"]) if "loss" in metrics else "–"
 
 
-def state(training: Training) -> str:
+def state(training: CurrentTraining) -> str:
     """What the training is doing, and whether to go on, for the head of the page."""
     advice = training.advice
     verdict = f". {wording.VERDICTS[advice.verdict]}: {_lower(advice.why)}" if advice else ""

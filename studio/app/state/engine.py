@@ -12,11 +12,10 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Progress
+from studio.engine.types import Device, DeviceMeasured, DevicesFound
 
 if TYPE_CHECKING:
     from studio.data.sprites import Sprites
-    from studio.engine.devices import Device
-    from studio.engine.generate import GenerateSettings
     from studio.exports.base import ModelExport
     from studio.recipes.base import Recipe
 
@@ -41,7 +40,6 @@ class EngineCatalog(QObject):
         self.plots_are_ready = False
         self.recipes: Mapping[str, Recipe] = {}
         self.exports: Mapping[str, ModelExport] = {}
-        self.settings_type: type[GenerateSettings] | None = None
         self.devices: tuple[Device, ...] = ()
         self.fastest = ""
         self.progress = ""  # of the measurement
@@ -89,9 +87,9 @@ class EngineCatalog(QObject):
             self.plots_are_ready = True
             self.plots_ready.emit()
         elif isinstance(event, job_events.EngineReady):
-            self.recipes, self.exports, self.settings_type = event.recipes, event.exports, event.make_settings
+            self.recipes, self.exports = event.recipes, event.exports
             self.ready.emit()
-        elif isinstance(event, job_events.DevicesListed):
+        elif isinstance(event, DevicesFound):
             self.devices, self.fastest = event.devices, event.fastest
             self.devices_found.emit()
 
@@ -102,5 +100,5 @@ class EngineCatalog(QObject):
         elif isinstance(event, JobEnded):
             self._measuring, self.progress = None, ""
             self.measuring_changed.emit()
-        elif isinstance(event, job_events.Measured):
-            self.measured.emit(event.figures)
+        elif isinstance(event, DeviceMeasured):
+            self.measured.emit(event)

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app.background import job_events, jobs, sprite_jobs
+from studio.app.background import job_events
+from studio.app.background import model_jobs as jobs
 from studio.app.background.job_queue import JobQueue, Place
-from studio.app.background.jobs import ModelCache, SavedModel, SpriteSelection
+from studio.app.background.model_jobs import ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
-from studio.core import wording
+from studio.core import places, wording
 from studio.core.events import Classified, Event, Events, Exported, Notice, NumbersPredicted, Progress, Rgba
 from studio.data.colour.recolouring import ColourChoice
-from studio.data.importing import ImportOptions, SpritesImported
+from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
+from studio.engine.types import Device, GenerateSettings
 
 if TYPE_CHECKING:
-    from studio.engine.devices import Device
-    from studio.engine.generate import GenerateSettings
-    from studio.engine.model import Control
+    from studio.engine.control import Control
+    from studio.engine.types import Device, GenerateSettings
 
 
 class Inference(QObject):
@@ -76,7 +77,7 @@ class Inference(QObject):
     ) -> None:
         """Read sprites from files, with a canvas of the model's size, and ask what the model says of them."""
         look = partial(self._look, partial(jobs.predict, self._shelf, source, device))
-        self._begin("files", "Reading sprites", sprite_jobs.import_sprites(paths, options), look)
+        self._begin("files", "Reading sprites", import_sprites(paths, options, places.cache()), look)
 
     def export(self, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> None:
         """Write a model and read it back."""

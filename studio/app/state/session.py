@@ -10,12 +10,13 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.state.engine import EngineCatalog
 from studio.app.state.inference import Inference
 from studio.app.state.palettes import Palettes
+from studio.app.state.preparing import Preparing
 from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sprites import Doctor, Importing
-from studio.app.state.training import Preparing, Training
+from studio.app.state.training import CurrentTraining, TrainingSetup
 from studio.core.events import CheckpointSaved, Event, Notice
-from studio.data.archives.zip_archive import is_archive
+from studio.data.naming import is_archive
 
 _LONGEST_FAREWELL_MS = 10_000
 _DEMO_MINUTES = 3.0
@@ -36,8 +37,11 @@ class Session(QObject):
         self.importing = Importing(self.job_queue, self)
         self.doctor = Doctor(self.job_queue, self.importing, self)
         self.catalog = EngineCatalog(self.job_queue, self)
-        self.training = Training(self.job_queue, self)
-        self.preparing = Preparing(self.job_queue, self.importing, self.doctor, self.catalog, self.training, self)
+        self.training = CurrentTraining(self.job_queue, self)
+        self.setup = TrainingSetup(settings, self.importing, self.catalog, self.training, self)
+        self.preparing = Preparing(
+            self.job_queue, self.importing, self.doctor, self.catalog, self.setup, self.training, self
+        )  # fmt: skip
         self.inference = Inference(self.job_queue, self)
         self.runs = RunList(self.job_queue, self)
         self.palettes = Palettes(self.job_queue, self)

@@ -1,44 +1,43 @@
-"""The training of the moment, and what is done ahead, so that it finds it done."""
+"""What Start would train, and the training of the moment."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background import job_events, jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
-from studio.core.config import TrainingConfig
+from studio.app.state.engine import EngineCatalog
+from studio.app.state.settings import Settings
+from studio.app.state.sprites import Importing
+from studio.core.config import TrainingConfig, Value
+from studio.core.errors import UsageError
 from studio.core.events import Advised, Event, Events, Halted, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
 from studio.data.sprites import Sprites
-from studio.engine.quality.advice import advice_on
+from studio.engine.runs.advice import advice_on
 from studio.engine.runs.history import HistoryRead
+from studio.engine.types import Device, DeviceMeasured
 
 if TYPE_CHECKING:
-    from studio.engine.devices import Device
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.engine.runs.folder import RunRecord
-    from studio.recipes.base import Recipe
-
-
-from PySide6.QtCore import Slot
-
-from studio.app.state.engine import EngineCatalog
-from studio.app.state.sprites import Doctor, Importing
-from studio.data.doctor.findings import Examined
+    from studio.engine.types import Device
+    from studio.recipes.base import Preset, Recipe, TrainingBudget
 
 State = Literal["idle", "starting", "training", "paused", "stopping"]
 
 _QUIET_CPU_S, _QUIET_GPU_S = 1.0, 0.1
 
 
-class Training(QObject):
+class CurrentTraining(QObject):
     """Starts, pauses and stops the one training, and knows how it stands.
 
-    state_changed: `state` is another one, or paused for another reason. said: (Event), everything that the training
+    state_changed: `state` is another one, or paused for another reason. event_received: (Event), all that the training
     says, in its order. halt_withdrawn: (Halted), which holds no longer.
     """
 
@@ -48,7 +47,7 @@ class Training(QObject):
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = job_queue
+        self._job_queue = job_queue
         self._job: Job | None = None
         self.state: State = "idle"
         self.control: Control | None = None
@@ -89,13 +88,13 @@ class Training(QObject):
     def pause(self) -> None:
         """Hold the training after its step; the model stays and can be used."""
         if self._job is not None and self.state in ("starting", "training"):
-            self._dispatcher.pause(self._job)
+            self._job_queue.pause(self._job)
             self._set_state("paused")
 
     def resume(self) -> None:
         """Go on after a pause."""
         if self._job is not None and self.state == "paused":
-            self._dispatcher.resume(self._job)
+            self._job_queue.resume(self._job)
             self._set_state("training" if self.record else "starting")
 
     def stop(self) -> None:
@@ -106,7 +105,7 @@ class Training(QObject):
         if self._job is None or self.control is None or self.state == "stopping":
             return
         self.control.stop = True
-        self._dispatcher.prioritize(self._job)
+        self._job_queue.prioritize(self._job)
         self._set_state("stopping")
 
     def give_up(self) -> None:
@@ -121,7 +120,7 @@ class Training(QObject):
             self.control.sample_now = True
 
     def _fresh(self, device: Device, title: str) -> Control:
-        from studio.engine.model import Control  # torch is there: the device came from it
+        from studio.engine.control import Control  # torch is there: the device came from it
 
         self.control, self.device, self.title = Control(), device, title
         self.path = self.record = self.chunk = self.samples = self.advice = None
@@ -130,8 +129,8 @@ class Training(QObject):
         return self.control
 
     def _run(self, events: Events) -> None:
-        self._dispatcher.set_quiet_interval(self.quiet_s())
-        self._job = self._dispatcher.start("engine", f"Training {self.title}", events, self._receive, background=True)
+        self._job_queue.set_quiet_interval(self.quiet_s())
+        self._job = self._job_queue.start("engine", f"Training {self.title}", events, self._receive, background=True)
         self._set_state("starting")
 
     def _receive(self, event: Event) -> None:
@@ -174,49 +173,222 @@ class Training(QObject):
             self.state_changed.emit()
 
 
-_TITLE = "Getting to know the sprites"
+# The settings that all recipes have and that the time of a step does not depend on.
+_COST_NO_TIME = {"minutes", "steps", "learning_rate", "precision", "flip", "shift_px", "seed", "holdout"}
+_COST_NO_TIME |= {"lr_warmup_steps", "lr_decay_share", "weight_decay", "clip_grad_norm", "ema_halflife_sprites"}
+_COST_NO_TIME |= {"sample_every_s", "checkpoint_every_s"}
 
 
-class Preparing(QObject):
-    """Learns to see the open sprites while the engine has nothing else to do: it takes seconds, once for each set.
+class TrainingSetup(QObject):
+    """The chosen recipe, the settings of each recipe, and the chosen device: what Start trains with.
 
-    What turns out to be odd among them goes to the doctor. A training does without, or learns it in between, which
-    takes it minutes; so this begins at once, and gives way.
+    changed: one of them is another, or what is known of them: devices, presets, measurements.
     """
 
+    changed = Signal()
+
     def __init__(
-        self, job_queue: JobQueue, importing: Importing, doctor: Doctor, catalog: EngineCatalog, training: Training,
+        self, settings: Settings, importing: Importing, catalog: EngineCatalog, training: CurrentTraining,
         parent: QObject,
     ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._doctor = doctor
-        self._dispatcher, self._importing, self._workshop, self._training = job_queue, importing, catalog, training
-        self._job: Job | None = None
-        self._seen: Sprites | None = None  # those that were learnt last
-        importing.imported.connect(self._refresh)
-        catalog.ready.connect(self._refresh)
-        catalog.devices_found.connect(self._refresh)
-        training.state_changed.connect(self._refresh)
+        self._settings, self._importing, self._catalog, self._training = settings, importing, catalog, training
+        self._recipe_name, self._device_id = settings.text("recipe"), settings.text("device")
+        self._configs: dict[str, TrainingConfig] = {}  # by recipe: the last sound ones
+        self._invalid: dict[str, str] = {}  # by recipe: what is wrong with the settings as they are typed
+        self._measured_with: Mapping[str, Value] = {}
+        self.measured: list[DeviceMeasured] = []  # all devices, with these settings
+        self.presets: Sequence[tuple[Preset, TrainingConfig]] = ()  # of the recipe, for these sprites and this device
+        self.preset = ""  # the title of the one that `config` is; empty for the user's own settings
+        catalog.ready.connect(self._take_recipes)
+        catalog.devices_found.connect(self._offer_presets)
+        catalog.measured.connect(self._add_measurement)
+        catalog.measuring_changed.connect(self._take_fastest)
+        importing.imported.connect(self._offer_presets)
+        training.state_changed.connect(self._offer_presets)
+        training.event_received.connect(self._follow_training)
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """The chosen recipe, or the one that draws; None until the engine is there."""
+        recipes = self._catalog.recipes
+        return recipes.get(self._recipe_name) or self._catalog.drawing_recipe() or next(iter(recipes.values()), None)
+
+    @property
+    def config(self) -> TrainingConfig | None:
+        """The settings of the chosen recipe; None until the engine is there."""
+        return self._configs.get(self.recipe.name) if self.recipe is not None else None
+
+    @property
+    def device(self) -> Device | None:
+        """The chosen device, or the fastest where none was chosen or that one has gone; None until they are found."""
+        return self._catalog.device(self._device_id) or self._catalog.device(self._catalog.fastest)
+
+    def choose_recipe(self, name: str) -> None:
+        """Train this kind of model, with the settings that it had the last time."""
+        self._recipe_name = name
+        recipe = self.recipe
+        assert recipe is not None
+        self._make_presets(recipe)
+        if recipe.name not in self._configs:
+            self._configs[recipe.name] = self._first_config(recipe)
+        self._settle()
+
+    def choose_preset(self, title: str) -> None:
+        """Train with the settings of this preset."""
+        self.preset = title
+        self.set_config(next(config for preset, config in self.presets if preset.title == title))
+
+    def choose_device(self, device_id: str) -> None:
+        """Train, draw and export on this device; nothing happens when it does not work."""
+        if self._catalog.device(device_id) not in (None, self.device):
+            self._device_id = device_id
+            self._offer_presets()
+
+    def set_config(self, config: TrainingConfig) -> None:
+        """Train with these settings of the chosen recipe."""
+        assert self.recipe is not None
+        self._configs[self.recipe.name] = config
+        self._invalid.pop(self.recipe.name, None)
+        self._settle()
+
+    def refuse_config(self, problem: str) -> None:
+        """Settings were typed that can't be; nothing is trained until they are others."""
+        assert self.recipe is not None
+        self._invalid[self.recipe.name] = problem
+        self.changed.emit()
+
+    def invalid(self) -> str:
+        """What is wrong with the settings as they are typed; empty when `config` is what they say."""
+        return self._invalid.get(self.recipe.name, "") if self.recipe is not None else ""
+
+    def problem(self) -> str:
+        """Why nothing can be trained with this; empty when it can."""
+        return self._unready() if self._importing.sprites is not None else "Open a folder of sprites first."
+
+    def start(self) -> None:
+        """Train the open sprites, unless there is a `problem`."""
+        chosen = self._chosen()
+        if chosen is not None:
+            self.keep()
+            self._training.start(*chosen)
+
+    def measure(self) -> None:
+        """Measure how fast each device trains the open sprites, unless there is a `problem`."""
+        chosen = self._chosen()
+        if chosen is not None:
+            sprites, recipe, config, _ = chosen
+            self.measured, self._measured_with = [], _what_costs_time(recipe, config)
+            self._catalog.measure(recipe, config, sprites)
+            self.changed.emit()
+
+    def speed(self, precision: str) -> float:
+        """Sprites per second that were measured on the chosen device; 0 when they were not."""
+        names = ("fp32", "bf16", "fp16") if precision == "auto" else (precision,)
+        speeds = [
+            one.sprites_per_s
+            for one in self.measured
+            if self.device is not None and one.device_id == self.device.id and one.precision in names
+        ]
+        return max(speeds, default=0.0)
+
+    def keep(self) -> None:
+        """Remember what is chosen, of the device only one that would not be chosen anyway."""
+        recipe, config, device = self.recipe, self.config, self.device
+        if self._unready() or recipe is None or config is None or device is None:
+            return
+        self._settings.keep_text("recipe", recipe.name)
+        self._settings.keep_values(recipe.name, config.to_json())
+        self._settings.keep_text(f"{recipe.name} preset", self.preset)
+        self._settings.keep_text("device", device.id if device.id != self._catalog.fastest else "")
+
+    def _chosen(self) -> tuple[Sprites, Recipe, TrainingConfig, Device] | None:
+        """All that a training takes; None while there is a `problem`."""
+        sprites, recipe, config, device = self._importing.sprites, self.recipe, self.config, self.device
+        if self.problem() or sprites is None or recipe is None or config is None or device is None:
+            return None
+        return sprites, recipe, config, device
+
+    def _unready(self) -> str:
+        """What is still missing beside sprites."""
+        if self.recipe is None:
+            return "The engine is still starting."
+        if self.device is None:
+            return "Choose a device." if self._catalog.devices else "Devices are still being looked for."
+        return self.invalid()
 
     @Slot()
-    def _refresh(self) -> None:
-        """Begin when all is there and nothing trains; end when something does, or for other sprites."""
-        sprites, catalog = self._importing.sprites, self._workshop
-        device = catalog.device(catalog.fastest)
-        recipe = catalog.drawing_recipe()
-        if self._job is not None:
-            self._dispatcher.cancel(self._job)
-        elif sprites is None or device is None or recipe is None:
-            return
-        elif sprites is not self._seen and not self._training.is_busy():
-            self._seen = sprites
-            events = jobs.get_to_know(sprites, recipe.Config(), device)
-            self._job = self._dispatcher.start("engine", _TITLE, events, self._receive, background=True)
+    def _take_recipes(self) -> None:
+        if self.recipe is not None:
+            self.choose_recipe(self.recipe.name)
 
-    def _receive(self, event: Event) -> None:
-        if isinstance(event, Examined):
-            self._doctor.add(event)
-        elif isinstance(event, JobEnded):
-            self._job = None
-            self._seen = None if event.outcome == "cancelled" else self._seen
-            self._refresh()
+    @Slot()
+    def _offer_presets(self) -> None:
+        """Other sprites or another device make other presets; the one that is chosen stays chosen."""
+        if self.recipe is None or self._training.is_busy() or self.invalid():
+            self.changed.emit()
+            return
+        self._make_presets(self.recipe)
+        chosen = next((config for preset, config in self.presets if preset.title == self.preset), None)
+        if chosen is not None:
+            self.set_config(chosen)
+        else:
+            self._settle()
+
+    @Slot(object)
+    def _follow_training(self, event: Event) -> None:
+        """A run that is resumed brings settings of its own."""
+        if isinstance(event, job_events.RunDescribed) and event.record.recipe in self._catalog.recipes:
+            self.choose_recipe(event.record.recipe)
+            self.set_config(self._catalog.recipes[event.record.recipe].Config.from_json(event.record.config))
+
+    @Slot(object)
+    def _add_measurement(self, measured: DeviceMeasured) -> None:
+        self.measured.append(measured)
+        self.changed.emit()
+
+    @Slot()
+    def _take_fastest(self) -> None:
+        """Once all is measured, choose the device that did best."""
+        if self.measured and not self._catalog.is_measuring() and not self._training.is_busy():
+            self.choose_device(max(self.measured, key=_speed).device_id)
+
+    def _settle(self) -> None:
+        """Say what preset the settings are, and forget measurements that they make wrong."""
+        recipe, config = self.recipe, self.config
+        if recipe is not None and config is not None and not self.invalid():
+            titles = [preset.title for preset, made in self.presets if made == config]  # few sprites may make two alike
+            self.preset = self.preset if self.preset in titles else next(iter(titles), "")
+            if _what_costs_time(recipe, config) != self._measured_with:
+                self.measured = []
+        self.changed.emit()
+
+    def _make_presets(self, recipe: Recipe) -> None:
+        presets = recipe.presets(_budget(recipe, self._importing.sprites, self.device))
+        self.presets = [(preset, recipe.Config().replace(**preset.changes)) for preset in presets]
+
+    def _first_config(self, recipe: Recipe) -> TrainingConfig:
+        """The settings of the last time: the user's own, or the preset, of which there is one in the middle."""
+        values, title = self._settings.values(recipe.name), self._settings.text(f"{recipe.name} preset")
+        with contextlib.suppress(UsageError):  # settings that this version does not know
+            if values and not title:
+                return recipe.Config.from_json(values)
+        configs = {preset.title: config for preset, config in self.presets}
+        usual = [*configs.values(), recipe.Config()][len(configs) // 2]
+        return configs.get(title, usual)
+
+
+def _budget(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
+    from studio.engine.measure import means_of  # torch is there: the recipe came with it
+
+    return means_of(recipe, sprites, device)
+
+
+def _what_costs_time(recipe: Recipe, config: TrainingConfig) -> dict[str, Value]:
+    """The settings that a measurement depends on: all that a recipe adds may, of those that all have only some."""
+    costly = {name: value for name, value in config.to_json().items() if name not in _COST_NO_TIME}
+    return {**costly, "recipe": recipe.name}
+
+
+def _speed(measured: DeviceMeasured) -> float:
+    return measured.sprites_per_s

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
@@ -13,34 +11,12 @@ from PySide6.QtWidgets import QButtonGroup, QRadioButton, QSizePolicy, QWidget
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.core import wording
+from studio.engine.types import Device, DeviceMeasured
 
 _KINDS = {"cuda": "CUDA", "xpu": "XPU", "mps": "Metal", "cpu": "CPU"}
 _INDENT = 26  # where a radio button's text begins
 _MEASURE = "Take real training steps on every device and show which is the fastest."
 _CANCEL = "End the measurement; what is known stays."
-
-
-class DeviceLike(Protocol):
-    """What the picker shows of a device; `problem` is empty when it works."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def memory_free_bytes(self) -> int: ...
-    @property
-    def memory_total_bytes(self) -> int: ...
-    @property
-    def cores(self) -> int: ...
-    @property
-    def threads(self) -> int: ...
-    @property
-    def precision(self) -> str: ...
-    @property
-    def problem(self) -> str: ...
 
 
 class DevicePicker(QWidget):
@@ -57,7 +33,7 @@ class DevicePicker(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rows: dict[str, DeviceRow] = {}
-        self._speeds: dict[str, dict[str, Speed]] = {}
+        self._measured: Sequence[DeviceMeasured] = ()
         self._selected = ""
         self._measuring = False
         self._locked = False
@@ -73,7 +49,7 @@ class DevicePicker(QWidget):
         self._button.clicked.connect(self._press)
         self._enable()
 
-    def set_devices(self, devices: Sequence[DeviceLike]) -> None:
+    def set_devices(self, devices: Sequence[Device]) -> None:
         """Show these devices. The choice stays if it is among them, else the first that works is chosen."""
         for row in self._rows.values():
             self._group.removeButton(row.radio)
@@ -89,7 +65,7 @@ class DevicePicker(QWidget):
         self._selected = self._selected if self._selected in usable else next(iter(usable), "")
         if self._selected:
             self._rows[self._selected].check_quietly()
-        self._show_speeds()
+        self._show_measurements()
         self._enable()
 
     def selected(self) -> str:
@@ -111,28 +87,21 @@ class DevicePicker(QWidget):
         factory.describe(self._button, self._button.text(), _CANCEL if measuring else _MEASURE)
         self._enable()
 
-    def set_measurement(
-        self, device_id: str, precision: str, sprites_per_s: float, transfer_ms: float, compute_ms: float
-    ) -> None:
-        """Show what a device did in a precision ('fp32', 'bf16'...); per step: milliseconds in transfer, in compute."""
-        self._speeds.setdefault(device_id, {})[precision] = Speed(sprites_per_s, transfer_ms, compute_ms)
-        self._show_speeds()
-
-    def clear_measurements(self) -> None:
-        """Remove all bars: the settings that they were measured with have changed."""
-        self._speeds.clear()
-        self._show_speeds()
+    def set_measurements(self, measured: Sequence[DeviceMeasured]) -> None:
+        """Show what devices did in their precisions ('fp32', 'bf16'...), and nothing else."""
+        self._measured = measured
+        self._show_measurements()
 
     def set_locked(self, locked: bool) -> None:
         """No other choice and no measuring while a run trains."""
         self._locked = locked
         self._enable()
 
-    def _show_speeds(self) -> None:
+    def _show_measurements(self) -> None:
         """All bars have one scale."""
-        longest = max((one.sprites_per_s for speeds in self._speeds.values() for one in speeds.values()), default=1.0)
+        longest = max((measured.sprites_per_s for measured in self._measured), default=1.0)
         for device_id, row in self._rows.items():
-            row.bars.set_speeds(self._speeds.get(device_id, {}), longest)
+            row.bars.set_measured([measured for measured in self._measured if measured.device_id == device_id], longest)
 
     def _enable(self) -> None:
         for row in self._rows.values():
@@ -154,7 +123,7 @@ class DevicePicker(QWidget):
 class DeviceRow(QWidget):
     """A device to choose, what it has, why it can't be used, how fast it is."""
 
-    def __init__(self, device: DeviceLike) -> None:
+    def __init__(self, device: Device) -> None:
         super().__init__()
         self.works = not device.problem
         self.radio = ElidedRadio(device.name)
@@ -192,7 +161,7 @@ class ElidedRadio(QRadioButton):
         self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, room))
 
 
-def _facts(device: DeviceLike) -> str:
+def _facts(device: Device) -> str:
     """'CUDA · 10.9 of 12 GB free · bf16'."""
     facts = [_KINDS.get(device.kind, device.kind)]
     if device.memory_total_bytes:
@@ -209,56 +178,46 @@ _GAP = 8
 _WORDS = {"fp32": "full precision (fp32)", "bf16": "mixed precision (bf16)", "fp16": "mixed precision (fp16)"}
 
 
-@dataclass(frozen=True)
-class Speed:
-    """What a device did in one precision; the milliseconds are those of a step."""
-
-    sprites_per_s: float
-    transfer_ms: float
-    compute_ms: float
-
-
 class SpeedBars(QWidget):
     """One bar of sprites per second for each precision; below, the time of a step, split, in the faster one."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._speeds: list[tuple[str, Speed]] = []
+        self._measured: list[DeviceMeasured] = []
         self._longest = 1.0
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setVisible(False)
 
-    def set_speeds(self, speeds: Mapping[str, Speed], longest: float) -> None:
-        """Show these, by precision; a bar of the whole width would be `longest` sprites per second."""
-        known = [name for name in _WORDS if name in speeds] + sorted(set(speeds) - set(_WORDS))
-        self._speeds = [(name, speeds[name]) for name in known]
+    def set_measured(self, measured: Sequence[DeviceMeasured], longest: float) -> None:
+        """Show what one device did; a bar of the whole width would be `longest` sprites per second."""
+        self._measured = sorted(measured, key=_place)
         self._longest = max(longest, 1e-9)
-        words = "\n".join(_sentence(name, speed) for name, speed in self._speeds)
+        words = "\n".join(_sentence(one) for one in self._measured)
         self.setToolTip(words)
         self.setAccessibleName("Measured speed")
         self.setAccessibleDescription(words)
-        self.setVisible(bool(self._speeds))
+        self.setVisible(bool(self._measured))
         self.updateGeometry()
         self.update()
 
     def sizeHint(self) -> QSize:
         """A row for each precision and two for the step."""
-        return QSize(240, (len(self._speeds) + 2) * self._row())
+        return QSize(240, (len(self._measured) + 2) * self._row())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Labels left, numbers right, bars between them."""
-        if not self._speeds:
+        if not self._measured:
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colours = theme.colours()
-        for index, (name, speed) in enumerate(self._speeds):
-            share = speed.sprites_per_s / self._longest
-            bar = self._paint_words(painter, index, name, wording.rate(speed.sprites_per_s))
+        for index, one in enumerate(self._measured):
+            share = one.sprites_per_s / self._longest
+            bar = self._paint_words(painter, index, one.precision, wording.rate(one.sprites_per_s))
             self._paint_bar(painter, bar, [(share, colours.accent)])
-        fastest = max((speed for _, speed in self._speeds), key=_rate)
+        fastest = max(self._measured, key=_rate)
         whole = fastest.transfer_ms + fastest.compute_ms or 1.0
-        bar = self._paint_words(painter, len(self._speeds), "step", _milliseconds(whole))
+        bar = self._paint_words(painter, len(self._measured), "step", _milliseconds(whole))
         parts = [(fastest.transfer_ms / whole, colours.curves[1]), (fastest.compute_ms / whole, colours.curves[2])]
         self._paint_bar(painter, bar, parts)
         self._paint_split(painter, fastest)
@@ -287,13 +246,13 @@ class SpeedBars(QWidget):
             painter.fillRect(QRectF(left, bar.top(), width, bar.height()), QColor(colour))
             left += width
 
-    def _paint_split(self, painter: QPainter, speed: Speed) -> None:
+    def _paint_split(self, painter: QPainter, measured: DeviceMeasured) -> None:
         """Name the two parts of the step's bar, each with its colour."""
         metrics, colours = self.fontMetrics(), theme.colours()
-        place = QRectF(0, (len(self._speeds) + 1) * self._row(), self.width(), self._row())
+        place = QRectF(0, (len(self._measured) + 1) * self._row(), self.width(), self._row())
         for colour, milliseconds, word in (
-            (colours.curves[1], speed.transfer_ms, "transfer"),
-            (colours.curves[2], speed.compute_ms, "compute"),
+            (colours.curves[1], measured.transfer_ms, "transfer"),
+            (colours.curves[2], measured.compute_ms, "compute"),
         ):
             painter.fillRect(QRectF(place.left(), place.center().y() - 4, 8, 8), QColor(colour))
             place.setLeft(place.left() + 12)
@@ -306,16 +265,21 @@ class SpeedBars(QWidget):
         return self.fontMetrics().height() + 2
 
 
-def _rate(speed: Speed) -> float:
-    return speed.sprites_per_s
+def _rate(measured: DeviceMeasured) -> float:
+    return measured.sprites_per_s
+
+
+def _place(measured: DeviceMeasured) -> int:
+    """The order of the bars: full precision first."""
+    return list(_WORDS).index(measured.precision)
 
 
 def _milliseconds(value: float) -> str:
     return f"{value:,.0f} ms" if value >= 9.95 else f"{value:.2g} ms"
 
 
-def _sentence(precision: str, speed: Speed) -> str:
+def _sentence(measured: DeviceMeasured) -> str:
     return (
-        f"{wording.rate(speed.sprites_per_s)} in {_WORDS.get(precision, precision)}: a step takes "
-        f"{_milliseconds(speed.transfer_ms)} of transfer and {_milliseconds(speed.compute_ms)} of compute."
+        f"{wording.rate(measured.sprites_per_s)} in {_WORDS[measured.precision]}: a step takes "
+        f"{_milliseconds(measured.transfer_ms)} of transfer and {_milliseconds(measured.compute_ms)} of compute."
     )

@@ -14,11 +14,10 @@ from studio.core import wording
 from studio.data.archives.directory import Record, records
 from studio.data.archives.unpacking import READ_METHODS
 from studio.data.images.decoding import opened
-from studio.data.naming import ignored, shown
+from studio.data.naming import ignored, is_archive, shown
 from studio.data.options import Quarantined
 from studio.data.sources.base import Entries, Member, Refused, SourceFile
 
-ARCHIVE_SUFFIX = ".zip"
 _MOST_UNPACKED = 4 << 30  # bytes of all members together
 _BOMB_RATIO = 1000  # times that a member may grow when it is unpacked, from
 _BOMB_BYTES = 1 << 20  # on
@@ -58,11 +57,6 @@ class _Contents:
         """Whether everything lies in one folder, as in most packs: it says no more than the archive's own name."""
         tops = {folder[:1] for folder in self.folders} | {path[:-1][:1] for path, _, _ in self.left_out}
         return len(tops) == 1 and () not in tops
-
-
-def is_archive(name: str) -> bool:
-    """Told from the name alone."""
-    return name.lower().endswith(ARCHIVE_SUFFIX)
 
 
 def files_in(archive: Archive) -> Iterator[SourceFile | Quarantined]:

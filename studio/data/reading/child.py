@@ -1,20 +1,56 @@
-"""A process that reads files for the studio. It is started by reader_pool and imports no more than reading needs."""
+"""A process that reads files for the studio: started by `workers`, it imports no more than reading needs.
+
+Both talk in pickles, through pipes that nobody else has: nothing of it is ever on the disk.
+"""
 
 from __future__ import annotations
 
 import os
+import pickle
 import queue
 import threading
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, NamedTuple
 
 from studio.data.options import ImportOptions
-from studio.data.reading.found_files import Row
-from studio.data.reading.messages import BUFFER_BYTES, Groups, packed_readings, receive, send
+from studio.data.reading.finding import Group, Row
 from studio.data.reading.read import Reading, all_sources, kinds_of, read_all
 from studio.data.sheets.grids import Grid
 
+BUFFER_BYTES = 256 << 10  # of a pipe as well: systems give only so many pages to one user
+CONNECTION_ERRORS = (OSError, EOFError, pickle.UnpicklingError)  # when the other one has died, in the middle of a word
 _ENOUGH_BYTES = 256 << 10  # of pixels in one answer
+
+
+class Hello(NamedTuple):
+    """The first request. It is answered, once the process is up, if its sources are of the same kinds."""
+
+    options: ImportOptions
+    kinds: list[str]
+
+
+class Task(NamedTuple):
+    """Files to read, answered with lists of their readings.
+
+    groups: those of the files that were not sent before. forget: whether those that were are sent again when needed.
+    grids: as in `read_all`.
+    """
+
+    rows: Sequence[Row]
+    groups: Mapping[int, Group]
+    forget: bool
+    grids: Sequence[Grid | None]
+
+
+def send(stream: BinaryIO, message: object) -> None:
+    """Write a message for `receive`. Raises OSError."""
+    pickle.dump(message, stream, pickle.HIGHEST_PROTOCOL)
+    stream.flush()
+
+
+def receive(stream: BinaryIO) -> Any:
+    """The next message. Raises one of CONNECTION_ERRORS when there is none any more."""
+    return pickle.load(stream)
 
 
 def main() -> None:
@@ -24,7 +60,7 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
-    asked: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests, asked), daemon=True).start()
     try:
         _serve(asked, answers)
@@ -32,44 +68,41 @@ def main() -> None:
         os._exit(1)  # at once: the other thread is in the middle of a read
 
 
-def _listen(requests: BinaryIO, asked: queue.SimpleQueue[dict[str, Any]]) -> None:
+def _listen(requests: BinaryIO, asked: queue.SimpleQueue[Any]) -> None:
     """Take requests while others are worked on: whoever asks never waits for the reading, nor a hanging file's end."""
     try:
         while True:
-            head, _ = receive(requests)
-            asked.put(head)
+            asked.put(receive(requests))
     finally:
         os._exit(0)
 
 
-def _serve(asked: queue.SimpleQueue[dict[str, Any]], answers: BinaryIO) -> None:
-    hello = asked.get()
-    sources, options = all_sources(), ImportOptions.from_json(hello["options"])
-    if kinds_of(sources) != hello["sources"]:
+def _serve(asked: queue.SimpleQueue[Any], answers: BinaryIO) -> None:
+    hello: Hello = asked.get()
+    sources = all_sources()
+    if kinds_of(sources) != hello.kinds:
         return  # the studio reads with others, which this process can't know
     send(answers, "ready")
-    groups = Groups()
+    groups: dict[int, Group] = {}
     while True:
-        head = asked.get()
-        if "rows" in head:
-            rows, grids = [Row(*row) for row in head["rows"]], [grid and Grid(*grid) for grid in head["grids"]]
-            readings = read_all([groups[row.group].made(row) for row in rows], sources, options, grids)
-            _answer(readings, answers)
-        elif "forget" in head:
-            groups.forget()
-        else:
-            groups.take(head)
+        task: Task = asked.get()
+        if task.forget:
+            groups.clear()
+        groups.update(task.groups)
+        files = [groups[row.group].made(row) for row in task.rows]
+        for readings in _in_answers(read_all(files, sources, hello.options, task.grids)):
+            send(answers, readings)
 
 
-def _answer(readings: Iterator[Reading], answers: BinaryIO) -> None:
-    """Answer with readings, several at a time."""
+def _in_answers(readings: Iterator[Reading]) -> Iterator[list[Reading]]:
+    """Several at a time, but not all pixels of large files."""
     waiting: list[Reading] = []
     size = 0
     for reading in readings:
         waiting.append(reading)
-        size += sum(shape.rgba.nbytes for shape in reading.shapes if shape.rgba is not None)
+        size += sum(sprite.rgba.nbytes for sprite in reading.sprites if sprite.rgba is not None)
         if size > _ENOUGH_BYTES:
-            send(answers, *packed_readings(waiting))
+            yield waiting
             waiting, size = [], 0
     if waiting:
-        send(answers, *packed_readings(waiting))
+        yield waiting

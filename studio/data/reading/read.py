@@ -21,7 +21,7 @@ from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, ImportOptions
 from studio.data.reading.finding import no_access
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.recognising import Seen, look
-from studio.data.sheets.slicing import may_be_sheet, sliced
+from studio.data.sheets.slicing import sliced
 from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
 
@@ -53,8 +53,7 @@ class Reading:
     picture may have, where it may be a sheet.
     """
 
-    file: SourceFile
-    shapes: list[DecodedSprite] = field(default_factory=list)
+    sprites: list[DecodedSprite] = field(default_factory=list)
     left_out: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     seen: tuple[Seen, ...] = ()
@@ -81,33 +80,35 @@ def read_all(
     """
     for file, grid in zip_longest(files, grids):
         source = next((source for source in sources if source.claims(file)), None)
-        yield Reading(file) if source is None else _read(file, source, options, grid)
+        yield Reading() if source is None else _read(file, source, options, grid)
 
 
 def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid | None) -> Reading:
-    reading, seen = Reading(file), tuple[Seen, ...]()
+    reading, seen = Reading(), tuple[Seen, ...]()
     try:
         for item in source.read(file):
             if isinstance(item, Picture):
                 picture = replace(item, label=item.label or item.tag) if options.tag_classes else item
-                cut = sliced(picture, shown(file.stem), options, grid)
-                if grid is None and options.looks_for_sheets and may_be_sheet(picture):
+                cut: Sequence[Picture] = (picture,)
+                if picture.may_be_sheet and options.sheets != "as they are":
+                    cut = sliced(picture, shown(file.stem), options, grid)
+                if grid is None and options.looks_for_sheets and picture.may_be_sheet:
                     clear_hidden(picture.rgba)
                     seen = look(picture.rgba)
-                shapes = (_shape(part, options.shrink) for part in cut)
+                sprites = (_decoded(part, options.shrink) for part in cut)
                 if cut[0] is picture:
-                    reading.shapes.extend(shapes)
+                    reading.sprites.extend(sprites)
                 else:
-                    reading.shapes.extend(replace(shape, cut=True) for shape in shapes)
+                    reading.sprites.extend(replace(sprite, cut=True) for sprite in sprites)
                     reading.remarks.append(Remark("cut sheet", _in_words(cut, options)))
             elif item.group in QUARANTINE_GROUPS:
                 reading.left_out.append(item)
             else:
                 reading.remarks.append(item)
     except Refused as refused:
-        return Reading(file, left_out=[Remark(refused.group, refused.reason)])
+        return Reading(left_out=[Remark(refused.group, refused.reason)])
     except OSError as error:
-        return Reading(file, left_out=[Remark("no access", no_access(error, "file"))])
+        return Reading(left_out=[Remark("no access", no_access(error, "file"))])
     return replace(reading, seen=seen)
 
 
@@ -118,7 +119,7 @@ def _in_words(cut: Sequence[Picture], options: ImportOptions) -> str:
     return f"cut into {wording.count(len(cut), 'tile')} of {width} x {height} pixels"
 
 
-def _shape(picture: Picture, shrink: int) -> DecodedSprite:
+def _decoded(picture: Picture, shrink: int) -> DecodedSprite:
     clear_hidden(picture.rgba)
     rgba = shrunk(picture.rgba, shrink)
     size = (rgba.shape[1], rgba.shape[0])

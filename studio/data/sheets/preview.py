@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -12,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
-from studio.core.events import Event, Progress, Rgba
+from studio.core.events import Event, Rgba
 from studio.data.images.canvas import clear_hidden
 from studio.data.importing import all_sources
-from studio.data.reading.background import in_threads
 from studio.data.reading.finding import find_file, no_access, roots_of
+from studio.data.reading.workers import run_in_thread
 from studio.data.sheets.cells import Filling
 from studio.data.sheets.grids import Grid, propose_grid
-from studio.data.sheets.slicing import cut_packed, may_be_sheet
+from studio.data.sheets.slicing import cut_packed
 from studio.data.sources.base import Picture, Refused, SourceFile
 
 T = TypeVar("T")
@@ -41,7 +40,7 @@ def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) ->
     grid: the one that the import has recognised; otherwise the likeliest that this picture shows is proposed.
     Raises BadInputError when it has gone, can't be read, or is taken apart already by what describes it.
     """
-    return (yield from _beside(lambda: _looked_at(paths, name, grid), "sheet read"))
+    return (yield from _in_thread(lambda: _looked_at(paths, name, grid), "sheet read"))
 
 
 def find_packed(sheet: Sheet, gap: int) -> Generator[Event, None, NDArray[np.int64]]:
@@ -49,21 +48,17 @@ def find_packed(sheet: Sheet, gap: int) -> Generator[Event, None, NDArray[np.int
 
     int [n, 4]: left, top, right and bottom, the last two excluded. Raises BadInputError for too many.
     """
-    return (yield from _beside(lambda: _boxes(sheet, gap), "sprites looked for"))
+    return (yield from _in_thread(lambda: _boxes(sheet, gap), "sprites looked for"))
 
 
-def _beside(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
+def _in_thread(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
     """Do it on a thread of its own: whoever waits can leave at any time."""
 
-    def alone(_: None) -> Iterator[T]:
-        yield work()
+    def alone() -> Generator[int, None, T]:
+        yield 0
+        return work()
 
-    found: list[T] = []
-    with closing(in_threads(alone, [None], threads=1)) as batches:
-        for batch in batches:
-            found += batch
-            yield Progress(len(found), 0, what)
-    return found[0]
+    return run_in_thread(alone(), 0, what)
 
 
 def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
@@ -87,7 +82,7 @@ def _picture(file: SourceFile) -> Picture:
         raise BadInputError(f"{file.name!r} can't be read: {refused.reason}.", "Save it anew as PNG.") from None
     except OSError as error:
         raise BadInputError(f"{file.name!r}: {no_access(error, 'file')}.", "Check the file and its drive.") from None
-    if len(pictures) == 1 and may_be_sheet(pictures[0]):
+    if len(pictures) == 1 and pictures[0].may_be_sheet:
         return pictures[0]
     title = f"The sprites of {file.name!r} are known: they are frames, or a file beside it describes them."
     raise BadInputError(title, "There is nothing to cut.")

@@ -45,12 +45,10 @@ class _Parts:
 
 
 def sliced(picture: Picture, sheet: str, options: ImportOptions, own_grid: Grid | None = None) -> Sequence[Picture]:
-    """The sprites of a picture that is a sheet as `options` have it; else the picture alone.
+    """The sprites of a picture that may be a sheet, where it is one as `options` cut sheets; else the picture alone.
 
     sheet: its name for people. own_grid: the one that was recognised in it. Raises Refused for too many sprites.
     """
-    if options.sheets == "as they are" or not may_be_sheet(picture):
-        return (picture,)
     clear_hidden(picture.rgba)
     if options.cuts_each_by_its_own:
         cut = list(_by_grid(picture.rgba, own_grid)) if own_grid else []
@@ -64,11 +62,6 @@ def sliced(picture: Picture, sheet: str, options: ImportOptions, own_grid: Grid 
     digits = len(str(1 + max(row for row, _, _ in cut)))  # so that class names sort as the rows lie
     by_row = options.sheet_classes == "row"
     return [Picture(rgba, part, (f"{sheet} row {row + 1:0{digits}}" if by_row else sheet,)) for row, part, rgba in cut]
-
-
-def may_be_sheet(picture: Picture) -> bool:
-    """Whether nothing says yet what its sprites are."""
-    return not (picture.part or picture.label)
 
 
 def fits_canvas(rgba: Rgba, options: ImportOptions) -> bool:

@@ -47,6 +47,10 @@ class Entries(Mapping[str, Entry]):
     def __len__(self) -> int:
         return len(self._rows)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """For pickle, the names in one text: a million of them one by one would stop every other thread."""
+        return _unpickled, ("/".join(self._rows), array("Q", self._rows.values()), self._columns)
+
     def add(self, name: str, entry: Entry) -> None:
         """Put an entry in; a later one of the same name counts."""
         self._rows[name] = len(self._columns[0])
@@ -54,12 +58,18 @@ class Entries(Mapping[str, Entry]):
             column.append(value)
 
 
+def _unpickled(names: str, rows: array[int], columns: tuple[array[int], ...]) -> Entries:
+    entries = Entries()
+    entries._rows, entries._columns = dict(zip(names.split("/"), rows, strict=False)), columns
+    return entries
+
+
 @dataclass(frozen=True, slots=True)
 class Member:
     """A file in an archive. name: without folders. folder: every file of its folder by name, shared between them."""
 
     name: str
-    folder: Mapping[str, Entry] = field(repr=False, compare=False)
+    folder: Entries = field(repr=False, compare=False)
 
     @property
     def entry(self) -> Entry:
@@ -145,6 +155,11 @@ class Picture:
     folders: tuple[str, ...] = ()
     label: str = ""
     tag: str = ""
+
+    @property
+    def may_be_sheet(self) -> bool:
+        """Whether nothing says yet what its sprites are."""
+        return not (self.part or self.label)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from studio.data.images.decoding import read_bytes
+from studio.data.images.decoding import HEAD_BYTES, read_bytes, sniff
 from studio.data.images.frames import pictures_in
-from studio.data.images.headers import HEAD_BYTES, sniff
 from studio.data.sources.base import PICTURE_SUFFIXES, Picture, Refused, Remark, Source, SourceFile
 
 # Drawings that the studio does not read and that an artist may miss among the sprites.

@@ -27,14 +27,15 @@ from studio.data.store import packed
 from studio.engine import devices
 from studio.engine.batches import DeviceSprites, at_most, sampled
 from studio.engine.fitting import AtOnce
-from studio.engine.generate import GenerateSettings, Labels, draw
+from studio.engine.generate import Labels, draw
 from studio.engine.model import TrainedModel
 from studio.engine.pace import told
 from studio.engine.quality.copies import look_for_copies
 from studio.engine.quality.features import SpriteFeatures, features_of
 from studio.engine.quality.scores import frechet_distance, kid, overlap
 from studio.engine.runs.folder import RunDir
-from studio.engine.split import BY_GROUP, FEWEST_REPORTED, Indices, shuffled_by_group, split_of
+from studio.engine.runs.split import BY_GROUP, FEWEST_REPORTED, Indices, shuffled_by_group, split_of
+from studio.engine.types import GenerateSettings
 
 FEWEST = 20  # sprites on each side: with fewer, the figures are noise
 MOST_HELDOUT = 4096  # sprites that are looked at: a seeded choice of more; the figures compare each with each

@@ -13,17 +13,17 @@ import torch
 from studio.core.events import Event, Events, Halted, Progress, QualityMeasured, Rgba
 from studio.data.sprites import Sprites
 from studio.engine.batches import at_most
-from studio.engine.generate import GenerateSettings, draw
-from studio.engine.holding import retry_until_writable
-from studio.engine.model import Control
+from studio.engine.control import Control, retry_until_writable, until_stopped
+from studio.engine.generate import draw
 from studio.engine.pace import Stopwatch, Throttle
 from studio.engine.quality.copies import look_for_copies
 from studio.engine.quality.evaluate import FEWEST, classes_to_draw
 from studio.engine.quality.features import SpriteFeatures, features_of
 from studio.engine.quality.scores import Features, kid
 from studio.engine.runs.checkpoints import add_metrics
-from studio.engine.split import Indices, halves
+from studio.engine.runs.split import Indices, halves
 from studio.engine.training import Training
+from studio.engine.types import GenerateSettings
 
 COUNT = 128  # sprites a measurement
 MOST_SEEN = 4096  # real sprites a distance is taken from: more make it no steadier, and its matrices have their square
@@ -88,11 +88,8 @@ class QualityMeter:
         Gives way, without a measurement, as soon as `control.stop` is set.
         """
         if self._yardstick is not None and self._measured_step != self._training.step:
-            with self._training.left_out_if_full(_WHAT):
-                for event in self._measure(self._yardstick):
-                    if self._control.stop:
-                        return
-                    yield event
+            with self._training.side_work.skip_if_full(_WHAT):
+                yield from until_stopped(self._measure(self._yardstick), self._control)
 
     def close(self) -> None:
         """Measure no more. The slices hold this meter as it holds them: the training would stay in memory."""
@@ -123,7 +120,7 @@ class QualityMeter:
     def _measure_on_and_on(self) -> Events:
         """Measure while the device has room for it; where it has none, try again after a while."""
         while True:
-            with self._training.left_out_if_full(_WHAT):
+            with self._training.side_work.skip_if_full(_WHAT):
                 yield from self._measure_each_checkpoint()
             self._training.measuring_step = None
             self._rest_until_s = self._clock.now_s() + REST_S

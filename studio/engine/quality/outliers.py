@@ -18,10 +18,10 @@ from studio.data.options import Quarantined
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import sampled
-from studio.engine.devices import Device
 from studio.engine.quality.evaluate import FEWEST
 from studio.engine.quality.features import features_of
-from studio.engine.split import split_by_group
+from studio.engine.runs.split import split_by_group
+from studio.engine.types import Device
 
 _NEIGHBOURS = 10
 _AGREE = 8  # of the neighbours are of one other class, and none is of the sprite's own

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError
-from studio.engine.quality import advice
+from studio.engine.runs import advice
 
 Tensors = dict[str, Tensor]
 Found = list[tuple[Path, "CheckpointInfo"]]

@@ -47,8 +47,8 @@ CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
 RunState = Literal["training", "finished", "stopped", "failed"]
 T = TypeVar("T")
 
-MOST_SETBACKS = 3
-Setbacks = Annotated[int, msgspec.Meta(ge=0, le=MOST_SETBACKS)]  # from losses that were no numbers; some are forgiven
+MOST_ROLLBACKS = 3
+Rollbacks = Annotated[int, msgspec.Meta(ge=0, le=MOST_ROLLBACKS)]  # after losses that were not finite
 
 _RECORD, _PROGRESS, _LOCK = "run.json", "state.json", ".lock"
 _LOCKS = (_LOCK, f"{_LOCK}-file")  # the second stands for one where the file system has none
@@ -78,12 +78,11 @@ class RunRecord:
     format: records.Positive = FORMAT
     target_names: tuple[str, ...] = ()
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
-    split: str = ""  # the rule by which sprites are held out (see engine/split.py); older runs have none
+    split: str = ""  # the rule by which sprites are held out (see split.py); older runs have none
     singles_kept: bool = False  # of a run without such a rule: whether the only sprite of a class is never held out
 
 
-@dataclass(frozen=True)
-class Progress:
+class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setbacks", "micro_batches": "pieces"}):
     """state.json: how far a run is. `headline` is its latest figure on held-out sprites, by name."""
 
     state: RunState
@@ -91,8 +90,8 @@ class Progress:
     elapsed_s: records.Seconds
     headline: Mapping[str, float]
     message: str = ""  # why it failed
-    setbacks: Setbacks = 0
-    pieces: records.Positive = 1  # micro-batches that a batch is taken in, where it does not fit the device at once
+    nan_rollbacks: Rollbacks = 0  # without those that were forgiven
+    micro_batches: records.Positive = 1  # that make a batch, where it does not fit the device at once
     device_name: str = ""  # where it was trained last
 
 
@@ -180,12 +179,12 @@ class RunDir:
         with self._naming(_RECORD):
             return records.convert(values, RunRecord)
 
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         """Read state.json; a run that never got to its first checkpoint is at step 0. Raises RunError."""
         try:
-            return self._read(_PROGRESS, Progress)
+            return self._read(_PROGRESS, RunProgress)
         except FileNotFoundError:
-            return Progress("training", 0, 0.0, {})
+            return RunProgress("training", 0, 0.0, {})
 
     def is_empty(self) -> bool:
         """Whether there is nothing to learn from and nothing learnt: older versions left that when a start failed.
@@ -206,10 +205,10 @@ class RunDir:
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
             yield
 
-    def write_progress(self, progress: Progress) -> None:
+    def write_progress(self, progress: RunProgress) -> None:
         """Replace state.json. Raises UnwritableError."""
         with self.writing():
-            self._write_json(_PROGRESS, dataclasses.asdict(progress))
+            self._write_json(_PROGRESS, msgspec.to_builtins(progress))
 
     def append(self, event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> None:
         """Add a line to metrics.jsonl. Raises UnwritableError."""

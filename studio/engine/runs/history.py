@@ -24,8 +24,8 @@ from studio.engine.runs.folder import (
     CONFUSION,
     METRICS,
     MOST_SAMPLES,
-    Progress,
     RunDir,
+    RunProgress,
     RunRecord,
     reading,
     spread,
@@ -47,7 +47,7 @@ class RunSummary:
 
     path: Path
     record: RunRecord | None
-    progress: Progress | None
+    progress: RunProgress | None
     standing: Standing
     problem: str = ""
 

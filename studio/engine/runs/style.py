@@ -13,7 +13,7 @@ from studio.data.store import packed
 from studio.engine import catalogue
 from studio.engine.batches import sampled
 from studio.engine.runs.folder import STYLE, RunDir, RunRecord, reading, writing
-from studio.engine.split import split_of
+from studio.engine.runs.split import split_of
 
 
 def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:

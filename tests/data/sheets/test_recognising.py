@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from studio.data import importing
+from studio.data.arranging import Gathered
 from studio.data.doctor.findings import findings_of
 from studio.data.options import ImportOptions, SpritesImported
-from studio.data.reading.gathering import Gathered
 from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.recognising import Seen, elect, look
@@ -160,7 +160,7 @@ def test_the_size_of_a_picture_that_may_be_a_sheet_is_known_without_a_search() -
     gathered, seen = Gathered(files, None), (Seen(Grid(8, 8), 4, 0.0, 0.0),)
     for number, width, several in ((2, 64, seen), (0, 16, ()), (1, 32, seen)):
         shape = DecodedSprite("", (), "", (width, 16), (width, 16), None, ())
-        gathered.put(number, Reading(files[number], [shape], seen=several))
+        gathered.put(number, Reading([shape], seen=several))
     gathered._file_of = _Unsearched("I", gathered._file_of)
     assert (gathered.size_of(2), gathered.size_of(1)) == ((64, 16), (32, 16))
     assert importing._asked_for(gathered, {}, 32) == {2: seen[0]}

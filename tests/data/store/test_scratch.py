@@ -17,8 +17,7 @@ from studio.core import limits
 from studio.core.errors import BadInputError
 from studio.core.events import Notice, Progress
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.reading.finding import files_under, roots_of
-from studio.data.reading.found_files import FoundFiles
+from studio.data.reading.finding import FoundFiles, files_under, roots_of
 from studio.data.sources.base import SourceFile
 from studio.data.store import scratch
 from studio.data.store.scratch import Scratch
@@ -194,7 +193,7 @@ def test_a_large_choice_of_sprites_is_copied_on_the_disk(folder: Path, tmp_path:
 
 
 def test_found_files_are_as_they_were_put_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.data.reading.found_files._RUN", 4)
+    monkeypatch.setattr("studio.data.reading.finding._RUN", 4)
     odd = os.fsdecode(b"caf\xe9 \x01.png")
     (folder / odd).write_bytes(b"")
     for dropped in ([folder], [folder / "sheet.png", folder / "pack.zip"]):

@@ -15,8 +15,8 @@ from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, Qualit
 from studio.core.generators import returned
 from studio.data.store import packed
 from studio.engine import batches, pace, train
-from studio.engine.generate import GenerateSettings, draw, load_model
-from studio.engine.model import Control
+from studio.engine.control import Control
+from studio.engine.generate import draw, load_model
 from studio.engine.quality import copies, features
 from studio.engine.quality import meter as quality
 from studio.engine.quality.features import features_of
@@ -25,7 +25,8 @@ from studio.engine.quality.scores import kid
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
-from studio.engine.split import split_of
+from studio.engine.runs.split import split_of
+from studio.engine.types import GenerateSettings
 from studio.recipes.generator import GeneratorConfig
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, nearest_training_sprites, of_kind, train_classifier, train_generator

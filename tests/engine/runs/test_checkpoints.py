@@ -12,8 +12,7 @@ from torch import nn
 
 from studio.core import files
 from studio.core.errors import RunError
-from studio.engine.quality import advice
-from studio.engine.runs import checkpoints
+from studio.engine.runs import advice, checkpoints
 from studio.engine.runs.checkpoints import (
     CheckpointInfo,
     add_metrics,

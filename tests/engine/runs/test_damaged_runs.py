@@ -23,8 +23,8 @@ from studio.core.errors import DamagedError, RunError, StudioError, UnwritableEr
 from studio.core.events import Event, Halted, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
 from studio.core.file_systems import take_lock
 from studio.data.sprites import Sprites
+from studio.engine.control import Control
 from studio.engine.generate import checkpoint_names, find_checkpoint, load_model
-from studio.engine.model import Control
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo, find, look_over
 from studio.engine.runs.folder import RunDir, sweep_starts

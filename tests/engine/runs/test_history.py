@@ -16,7 +16,7 @@ from studio.core import places
 from studio.core.errors import RunError
 from studio.core.events import CheckpointSaved, LossChunk, SamplesReady
 from studio.data.sprites import Sprites
-from studio.engine.model import Control
+from studio.engine.control import Control
 from studio.engine.runs import history
 from studio.engine.runs.folder import RunDir, spread
 from studio.engine.runs.history import (

@@ -15,11 +15,12 @@ from PIL import Image
 
 from studio.core.events import Exported, LossChunk, SpritesGenerated
 from studio.core.pictures import untile
+from studio.engine.control import Control
 from studio.engine.exporting import export
-from studio.engine.generate import GenerateSettings, generate, load_model
-from studio.engine.model import Control
+from studio.engine.generate import generate, load_model
 from studio.engine.runs.history import RunsListed, list_runs, read_history
 from studio.engine.train import train_resumed
+from studio.engine.types import GenerateSettings
 from tests.engine.tools import CPU
 
 KEPT = Path(__file__).parents[2] / "older_run"

@@ -8,10 +8,11 @@ import pytest
 from studio.core.errors import RunError
 from studio.data.colour.true_pixels import PixelStyle
 from studio.data.sprites import Sprites
-from studio.engine.generate import GenerateSettings, generate, load_model
+from studio.engine.generate import generate, load_model
 from studio.engine.runs.folder import RunDir
+from studio.engine.runs.split import split_by_group
 from studio.engine.runs.style import load_style
-from studio.engine.split import split_by_group
+from studio.engine.types import GenerateSettings
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, train_generator
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -12,21 +10,9 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.widgets.device_picker import DevicePicker, SpeedBars
+from studio.engine.types import Device, DeviceMeasured
 
 GB = 2**30
-
-
-@dataclass(frozen=True)
-class Device:
-    id: str
-    kind: str
-    name: str
-    memory_free_bytes: int = 0
-    memory_total_bytes: int = 0
-    cores: int = 0
-    threads: int = 0
-    precision: str = "fp32"
-    problem: str = ""
 
 
 CARD = Device("cuda:0", "cuda", "NVIDIA GeForce RTX 4070", 9 * GB, 12 * GB, precision="bf16")
@@ -115,9 +101,10 @@ def test_a_locked_picker_takes_nothing_but_shows_what_is_chosen(picker: DevicePi
 
 
 def test_bars_have_one_scale_and_say_their_numbers(picker: DevicePicker, qapp: QApplication) -> None:
-    picker.set_measurement("cuda:0", "fp32", 1000.0, 0.4, 64.0)
-    picker.set_measurement("cuda:0", "bf16", 2000.0, 0.4, 32.0)
-    picker.set_measurement("cpu", "fp32", 500.0, 0.02, 128.0)
+    on_cpu = DeviceMeasured("cpu", "fp32", 500.0, 0.02, 128.0)
+    full = DeviceMeasured("cuda:0", "fp32", 1000.0, 0.4, 64.0)
+    mixed = DeviceMeasured("cuda:0", "bf16", 2000.0, 0.4, 32.0)
+    picker.set_measurements([mixed, full, on_cpu])
     card, cpu = (bars for bars in picker.findChildren(SpeedBars) if bars.isVisible())
     assert card.toolTip().splitlines() == [
         "1,000 sprites/s in full precision (fp32): a step takes 0.4 ms of transfer and 64 ms of compute.",
@@ -126,12 +113,12 @@ def test_bars_have_one_scale_and_say_their_numbers(picker: DevicePicker, qapp: Q
     qapp.processEvents()
     long, longer, short = bar_length(card, 0), bar_length(card, 1), bar_length(cpu, 0)
     assert long == pytest.approx(longer / 2, abs=2) and short == pytest.approx(longer / 4, abs=2)
-    picker.clear_measurements()
+    picker.set_measurements([])
     assert not any(bars.isVisible() for bars in picker.findChildren(SpeedBars))
 
 
 def test_measurements_survive_a_new_look_at_the_devices(picker: DevicePicker, qtbot: QtBot) -> None:
-    picker.set_measurement("cpu", "fp32", 500.0, 0.02, 128.0)
+    picker.set_measurements([DeviceMeasured("cpu", "fp32", 500.0, 0.02, 128.0)])
     picker.set_devices([CARD, CPU])
     bars = picker.findChildren(SpeedBars)[-1]
     qtbot.waitUntil(bars.isVisible)

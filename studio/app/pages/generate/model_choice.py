@@ -9,16 +9,17 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from studio.app.background.job_events import CheckpointsListed
-from studio.app.background.jobs import SavedModel
+from studio.app.background.model_jobs import SavedModel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import wording
+from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.devices import Device
-    from studio.engine.model import Control
+    from studio.engine.control import Control
     from studio.engine.runs.folder import RunRecord
     from studio.engine.runs.history import RunSummary
+    from studio.engine.types import Device
 
 _LIVE = "live"
 _WORDS = {"best": "Best", "last": "Last"}
@@ -69,7 +70,7 @@ class ModelChoice(QWidget):
         """Where the chosen model is, or is to be."""
         if self.models.currentData() == _LIVE:
             return self._session.training.device
-        return self._session.catalog.device(self._session.catalog.fastest)
+        return self._session.setup.device
 
     def makes(self) -> str:
         """'sprites', 'labels', 'numbers', or an empty text when there is no model."""

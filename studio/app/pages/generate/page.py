@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.background.job_events import SpritesColoured
-from studio.app.background.jobs import SpriteSelection
+from studio.app.background.model_jobs import SpriteSelection
 from studio.app.pages.base import Page
 from studio.app.pages.generate.model_choice import ModelChoice
 from studio.app.pages.generate.predict import PredictPanel

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QSpinBox, QWidget
@@ -14,9 +13,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.core.errors import UsageError
-
-if TYPE_CHECKING:
-    from studio.engine.generate import GenerateSettings
+from studio.engine.types import GenerateSettings
 
 _LARGEST_SEED = 2**31 - 1
 
@@ -81,19 +78,16 @@ class RequestPanel(QWidget):
 
     def _settings(self) -> GenerateSettings:
         assert self._form is not None
-        assert self._session.catalog.settings_type is not None
         settings = self._form.config()
-        assert isinstance(settings, self._session.catalog.settings_type)
+        assert isinstance(settings, GenerateSettings)
         return settings.replace(true_pixels=self.colours.choice().true_pixels)
 
     @Slot()
     def _make_form(self) -> None:
-        kind = self._session.catalog.settings_type
-        assert kind is not None
         try:
-            settings = kind.from_json(self._session.settings.values("generate"))
+            settings = GenerateSettings.from_json(self._session.settings.values("generate"))
         except UsageError:
-            settings = kind()
+            settings = GenerateSettings()
         self._form = ConfigForm(settings, exclude=("class_name", "seed", "true_pixels"))
         self._form_box.addWidget(self._form)
         self.seed.setValue(settings.seed)

@@ -9,7 +9,7 @@ from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
-from studio.app.background.jobs import SavedModel
+from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -65,7 +65,7 @@ class RunActions(QWidget):
     @Slot()
     def export_model(self) -> bool:
         """Export the best model of the chosen run. False when that can't be."""
-        device = self._session.catalog.device(self._session.catalog.fastest)
+        device = self._session.setup.device
         if self._why_no_export() or device is None:
             return False
         path = self._runs[0].path

@@ -6,14 +6,14 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs, theme
-from studio.app.background.jobs import SavedModel, SpriteSelection
+from studio.app.background.model_jobs import SavedModel, SpriteSelection
 from studio.app.pages import run_words
 from studio.app.pages.base import Page
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.train.monitor import Monitor
 from studio.app.pages.train.setup import SetupPanel
 from studio.app.state.session import Session
-from studio.app.state.training import Training
+from studio.app.state.training import CurrentTraining
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.core.events import Advised, Event
@@ -40,7 +40,7 @@ class TrainPage(Page):
         self.export = factory.button("Export…", "Write the model for use in other programs. (Ctrl+E)", "export")
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
-        self.setup.changed.connect(self._refresh)
+        session.setup.changed.connect(self._refresh)
         self.controls.start_wanted.connect(self.start)
         self.open.clicked.connect(self._go_to_sprites)
         self.generate.clicked.connect(self._go_to_generate)
@@ -55,17 +55,14 @@ class TrainPage(Page):
 
     @Slot()
     def start(self) -> None:
-        """Start training with what the page shows, if that is possible."""
-        sprites, recipe, device = self.session.importing.sprites, self.setup.recipe(), self.setup.devices.device()
-        if self._problem() or sprites is None or recipe is None or device is None:
-            return
-        self.setup.keep()
-        self.session.training.start(sprites, recipe, self.setup.config(), device)
-        self.controls.pause.setFocus()
+        """Start training with what is chosen, if that is possible."""
+        self.session.setup.start()
+        if self.session.training.is_busy():
+            self.controls.pause.setFocus()
 
     def keep(self) -> None:
         """Remember the settings and the splitters."""
-        self.setup.keep()
+        self.session.setup.keep()
         self.session.settings.keep_layout("train", self._splitter.saveState())
         self.session.settings.keep_layout("monitor", self.monitor.splitter.saveState())
 
@@ -126,19 +123,13 @@ class TrainPage(Page):
         self._splitter.restoreState(self.session.settings.layout("train"))
         self.setLayout(factory.column(self._splitter))
 
-    def _problem(self) -> str:
-        if self.session.importing.sprites is None:
-            return "Open a folder of sprites first."
-        return self.setup.problem()
-
     @Slot()
     def _refresh(self) -> None:
-        training = self.session.training
-        sprites = self.session.importing.sprites
-        self.controls.set_problem(self._problem())
+        training, sprites, problem = self.session.training, self.session.importing.sprites, self.session.setup.problem()
+        self.controls.set_problem(problem)
         self.setup.set_locked(training.is_busy())
         self._title.setText(training.title or (f"Train on {sprites.title}" if sprites else "Train"))
-        self._state.setText(run_words.state(training) or (self._problem() or "Press Start and watch it learn."))
+        self._state.setText(run_words.state(training) or problem or "Press Start and watch it learn.")
         self.open.setVisible(sprites is None)
         self._refresh_buttons()
 
@@ -194,7 +185,7 @@ class Controls(QWidget):
 
     start_wanted = Signal()
 
-    def __init__(self, training: Training) -> None:
+    def __init__(self, training: CurrentTraining) -> None:
         super().__init__()
         self._training = training
         self._problem = ""

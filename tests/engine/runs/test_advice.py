@@ -4,15 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from studio.core.events import Advised, Event, QualityMeasured, RunFinished, Validated
-from studio.engine.quality.advice import (
-    Measurement,
-    advice,
-    advice_by_figure,
-    advice_on,
-    advised,
-    best_step,
-    measurements,
-)
+from studio.engine.runs.advice import Measurement, advice, advice_by_figure, advice_on, advised, best_step, measurements
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import History, read_history
 

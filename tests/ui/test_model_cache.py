@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from studio.app.background.jobs import ModelCache, SavedModel
+from studio.app.background.model_jobs import ModelCache, SavedModel
 from studio.core.errors import RunError
 from studio.core.events import LossChunk
+from studio.core.generators import returned
 from studio.data.sprites import Sprites
+from studio.engine.control import Control
 from studio.engine.generate import load_model
-from studio.engine.model import Control
 from studio.engine.runs.checkpoints import add_metrics, find
 from tests.engine.tools import CPU, train_generator
 
@@ -35,18 +36,18 @@ def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, sprites: Sp
     control = Control()
     for event in train_generator(run_path, sprites, control, steps=4):
         control.checkpoint_now = isinstance(event, LossChunk)
-    folder, shelf = run_path / "checkpoints", ModelCache()
+    folder, cache = run_path / "checkpoints", ModelCache()
     first, *_, last = [info.step for _, info in find(folder)]
     add_metrics(folder, first, {**FIGURES, "kid": 0.3})
     add_metrics(folder, last, {**FIGURES, "kid": 0.1})
     best = SavedModel(run_path, "best")
-    model = shelf.get(best, CPU)
-    assert model.step == last and shelf.get(best, CPU) is model
+    model = returned(cache.load(best, CPU))
+    assert model.step == last and returned(cache.load(best, CPU)) is model
     for same in ("last", str(last)):
-        assert shelf.get(SavedModel(run_path, same), CPU) is model
+        assert returned(cache.load(SavedModel(run_path, same), CPU)) is model
     assert loaded == ["best"]
     add_metrics(folder, last, {"kid": 0.5})  # measured again: the folder of checkpoints is as old as before
-    assert shelf.get(best, CPU).step == first and loaded == ["best", "best"]
+    assert returned(cache.load(best, CPU)).step == first and loaded == ["best", "best"]
 
 
 def test_what_was_passed_over_is_said_once(run_path: Path, sprites: Sprites) -> None:
@@ -54,10 +55,9 @@ def test_what_was_passed_over_is_said_once(run_path: Path, sprites: Sprites) -> 
     list(train_generator(run_path, sprites, control, steps=2))
     path, _ = find(run_path / "checkpoints")[-1]
     (path / "average.safetensors").write_bytes(b"")
-    shelf = ModelCache()
+    cache = ModelCache()
     for said in ([f"Checkpoint {path.name} is damaged."], []):
-        shelf.get(SavedModel(run_path, "last"), CPU)
-        assert [notice.title for notice in shelf.news()] == said
+        assert [notice.title for notice in cache.load(SavedModel(run_path, "last"), CPU)] == said
 
 
 def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it(run_path: Path, sprites: Sprites) -> None:
@@ -66,8 +66,8 @@ def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it(run_path: P
         control.checkpoint_now = isinstance(event, LossChunk)
     *_, (_, sound), (path, damaged) = find(run_path / "checkpoints")
     (path / "average.safetensors").write_bytes(b"")
-    shelf, last = ModelCache(), SavedModel(run_path, "last")
-    model = shelf.get(last, CPU)
-    assert model.step == sound.step < damaged.step and shelf.get(last, CPU) is model
+    cache, last = ModelCache(), SavedModel(run_path, "last")
+    model = returned(cache.load(last, CPU))
+    assert model.step == sound.step < damaged.step and returned(cache.load(last, CPU)) is model
     with pytest.raises(RunError, match="is damaged"):
-        shelf.get(SavedModel(run_path, str(damaged.step)), CPU)
+        returned(cache.load(SavedModel(run_path, str(damaged.step)), CPU))

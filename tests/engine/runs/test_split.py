@@ -20,7 +20,7 @@ from studio.data.store import packed
 from studio.engine.generate import load_model
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
 from studio.engine.runs.folder import RunDir, RunRecord
-from studio.engine.split import Split, halves, shuffled_by_group, split_by_group, split_of, split_one_by_one
+from studio.engine.runs.split import Split, halves, shuffled_by_group, split_by_group, split_of, split_one_by_one
 from studio.recipes.classifier import ClassifierConfig
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, train_classifier

@@ -20,13 +20,10 @@ from studio.core import limits
 from studio.core.events import Progress
 from studio.data import importing
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.reading import background
-from studio.data.reading import pool as reader_pool
-from studio.data.reading.background import run_workers
-from studio.data.reading.finding import files_under, roots_of
-from studio.data.reading.found_files import FoundFiles
-from studio.data.reading.pool import ReaderPool, Worker, processes_for
+from studio.data.reading import workers
+from studio.data.reading.finding import FoundFiles, files_under, roots_of
 from studio.data.reading.read import Reading, all_sources
+from studio.data.reading.workers import ReaderPool, Worker, processes_for, run_workers
 from studio.data.sources.base import SourceFile
 from tests.data.making import frame, imported, png_of, sprite, write, write_sheet, zipped
 
@@ -84,7 +81,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[ReaderPool]:
         made.append(OnlyProcesses(*about))
         return made[-1]
 
-    monkeypatch.setattr(reader_pool, "processes_for", lambda count: 1)
+    monkeypatch.setattr(workers, "processes_for", lambda count: 1)
     monkeypatch.setattr(importing, "ReaderPool", make)
     return made
 
@@ -132,7 +129,7 @@ def everything(event: SpritesImported) -> tuple[Any, ...]:
 
 
 def processes_of(pools: list[ReaderPool]) -> list[subprocess.Popen[bytes]]:
-    return [process for pool in pools for process in pool._processes]
+    return [process for each in pools for process in each._processes]
 
 
 def assert_gone(pools: list[ReaderPool]) -> None:
@@ -155,9 +152,9 @@ def test_the_same_comes_of_it(tmp_path: Path, odd_files: Path, monkeypatch: pyte
     lost[250:258, 30:40] = 70, 80, 90, 255
     write(folder / "lost.png", lost)
     here = everything(imported(folder))
-    monkeypatch.setattr(reader_pool, "processes_for", lambda count: 1)
-    monkeypatch.setattr(reader_pool, "_MOST_KNOWN", 40)  # is forgotten now and then
-    monkeypatch.setattr(reader_pool, "read_all", None)
+    monkeypatch.setattr(workers, "processes_for", lambda count: 1)
+    monkeypatch.setattr(workers, "_MOST_KNOWN", 40)  # is forgotten now and then
+    monkeypatch.setattr(workers, "read_all", None)
     monkeypatch.setattr(importing, "ReaderPool", OnlyProcesses)
     monkeypatch.setattr(importing, "_CHUNK", 7)
     assert everything(imported(folder)) == here
@@ -215,24 +212,23 @@ def test_closing_ends_the_processes(
 def test_no_process_works_far_ahead_of_whoever_takes_the_results(
     tmp_path: Path, pools: list[ReaderPool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background, "_MOST_WAITING", 1)
-    asked, ask = 0, reader_pool._Process.ask
+    monkeypatch.setattr(workers, "_MOST_WAITING", 1)
+    asked, ask = 0, workers._Process.ask
 
     def counted(process: Any, chunk: range) -> None:
         nonlocal asked
         asked += len(chunk)
         ask(process, chunk)
 
-    monkeypatch.setattr(reader_pool._Process, "ask", counted)
+    monkeypatch.setattr(workers._Process, "ask", counted)
     files = FoundFiles()
     for file in files_under(roots_of([folder_of(tmp_path / "set", count=120)])[0]):
         assert isinstance(file, SourceFile)
         files.add(file)
     chunks = [range(start, start + 2) for start in range(0, 120, 2)]
     taken: list[tuple[int, Reading]] = []
-    pool = OnlyProcesses(files, all_sources(), ImportOptions())
-    with pool:
-        for batch in run_workers(pool.workers(), chunks):
+    with OnlyProcesses(files, all_sources(), ImportOptions()) as readers:
+        for batch in run_workers(readers.workers(), chunks):
             taken += batch
             assert asked <= len(taken) + 2 * (2 + 1 + 1 + 1)  # ahead, that wait, in hand, and taken just now
     assert [number for number, _ in taken] == list(range(120))
@@ -246,17 +242,17 @@ def test_without_processes_the_thread_reads_all(tmp_path: Path, monkeypatch: pyt
         raise PermissionError
 
     folder = folder_of(tmp_path / "set")
-    monkeypatch.setattr(reader_pool, "processes_for", lambda count: 3)
+    monkeypatch.setattr(workers, "processes_for", lambda count: 3)
     monkeypatch.setattr(subprocess, "Popen", not_allowed)
     assert len(imported(folder).sprites) == 40 and tried
 
 
 def test_a_process_with_other_sources_reads_nothing(tmp_path: Path, pools: list[ReaderPool]) -> None:
     files = FoundFiles()
-    pool = OnlyProcesses(files, all_sources()[:-1], ImportOptions())
-    with pool, pytest.raises(reader_pool._LostError):
-        reader_pool._Process(pool)
-    assert_gone([pool])
+    readers = OnlyProcesses(files, all_sources()[:-1], ImportOptions())
+    with readers, pytest.raises(EOFError):
+        workers._Process(readers)
+    assert_gone([readers])
 
 
 def test_fault_36_how_many_the_cpus_and_the_memory_allow(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,11 +280,11 @@ def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import sys\nfrom pathlib import Path\nfrom studio.data import importing\n"
-        "from studio.data.reading import pool\n"
+        "from studio.data.reading import workers\n"
         f"sys.path.append({str(STUDIO)!r})\n"
-        "class OnlyProcesses(pool.ReaderPool):\n"
+        "class OnlyProcesses(workers.ReaderPool):\n"
         "    def workers(self):\n        return super().workers()[1:]\n"
-        "importing.ReaderPool, pool.processes_for, pool.read_all = OnlyProcesses, lambda count: 1, None\n"
+        "importing.ReaderPool, workers.processes_for, workers.read_all = OnlyProcesses, lambda count: 1, None\n"
         f"*_, last = importing.import_sprites([Path({str(tmp_path / 'set')!r})], importing.ImportOptions())\n"
         "print(len(last.sprites))\n"
     )

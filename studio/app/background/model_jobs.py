@@ -1,0 +1,141 @@
+"""The window's jobs that use a model, and that save what it made."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.app.background.job_events import CheckpointsListed, FilesSaved, SpritesColoured
+from studio.core.errors import StudioError
+from studio.core.events import Events, Notice, Progress, Rgba, SpritesGenerated
+
+if TYPE_CHECKING:
+    from studio.data.colour.recolouring import ColourChoice
+    from studio.data.colour.true_pixels import PixelStyle
+    from studio.engine.control import Control
+    from studio.engine.model import TrainedModel
+    from studio.engine.types import Device, GenerateSettings
+
+_FILES_AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model as a run has it on disk. `checkpoint` is 'best', 'last' or a step."""
+
+    path: Path
+    checkpoint: str
+
+
+class ModelCache:
+    """The model that was loaded last, kept for the next job. Used in the engine's thread alone.
+
+    drawn: the last generated sprites, as the model drew them, and the style of those that it learnt from.
+    """
+
+    def __init__(self) -> None:
+        self.drawn: tuple[SpritesGenerated, PixelStyle] | None = None
+        self._key: tuple[Path, str, str, str] | None = None  # run, hash of the weights, device, checkpoint
+        self._model: TrainedModel | None = None
+
+    def load(self, source: SavedModel | Control, device: Device) -> Generator[Notice, None, TrainedModel]:
+        """The live model of a training, or one loaded from a run, with the notices of that. Raises StudioError."""
+        if not isinstance(source, SavedModel):
+            if source.live is None:
+                raise StudioError(
+                    "The model is not at hand: the training has ended, or is taking a step back.",
+                    "Try again shortly, or choose the run and a checkpoint.",
+                )
+            return source.live
+        from studio.engine.generate import find_checkpoint, load_model
+
+        _, info = find_checkpoint(source.path, source.checkpoint)  # figures that are measured later move 'best'
+        weights = (source.path, info.sha256.get("average", ""), device.id)
+        exact, asked = (*weights, str(info.step)), (*weights, source.checkpoint)
+        if self._model is None or self._key not in (exact, asked):
+            self._model = load_model(source.path, source.checkpoint, device)
+            # Loaded in place of a damaged checkpoint it stands for 'best' or 'last' as asked, but for no step.
+            self._key = exact if self._model.step == info.step else asked
+            yield from self._model.notices
+        return self._model
+
+
+@dataclass(frozen=True, eq=False)
+class SpriteSelection:
+    """Sprites to be saved, with a name for each and what to say about them in the files."""
+
+    sprites: Rgba
+    names: Sequence[str]
+    about: Mapping[str, str]
+
+
+def generate(
+    cache: ModelCache, source: SavedModel | Control, device: Device, settings: GenerateSettings, colours: ColourChoice
+) -> Events:
+    """New sprites from a model, in the chosen colours. The cache keeps them as drawn, to be recoloured."""
+    from studio.engine.generate import generate
+
+    model = yield from cache.load(source, device)
+    with contextlib.closing(generate(model, settings.replace(true_pixels=False))) as events:
+        for event in events:
+            if isinstance(event, SpritesGenerated):
+                cache.drawn = (event, model.style)
+                yield from recolour(cache, colours)
+            else:
+                yield event
+
+
+def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
+    """The sprites that were drawn last, in other colours."""
+    from studio.data.colour.recolouring import recoloured
+
+    if cache.drawn is not None:
+        drawn, style = cache.drawn
+        sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours)
+        name = colours.palette.name if colours.palette is not None else ""
+        yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, name)
+
+
+def predict(cache: ModelCache, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
+    """What a model says of sprites."""
+    from studio.engine.generate import predict
+
+    model = yield from cache.load(source, device)
+    yield from predict(model, rgba)
+
+
+def export(cache: ModelCache, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> Events:
+    """Write a model in a format, read it back and compare."""
+    from studio.engine.exporting import export
+
+    model = yield from cache.load(source, device)
+    yield from export(model, format_name, target)
+
+
+def list_checkpoints(path: Path) -> Events:
+    """The checkpoints of a run."""
+    from studio.engine.generate import checkpoint_names
+
+    yield CheckpointsListed(path, tuple(checkpoint_names(path)))
+
+
+def save_files(folder: Path, picked: SpriteSelection) -> Events:
+    """One PNG for each sprite."""
+    from studio.exports.png import save_files
+
+    paths: list[Path] = []
+    for start in range(0, len(picked.sprites), _FILES_AT_ONCE):
+        part = slice(start, start + _FILES_AT_ONCE)
+        paths += save_files(folder, picked.sprites[part], picked.names[part], picked.about)
+        yield Progress(len(paths), len(picked.sprites), "files written")
+    yield FilesSaved(tuple(paths))
+
+
+def save_sheet(path: Path, picked: SpriteSelection, columns: int) -> Events:
+    """All sprites in one PNG, with a JSON beside it that says where each one is."""
+    from studio.exports.png import save_sheet
+
+    yield FilesSaved(tuple(save_sheet(path, picked.sprites, columns, picked.names, metadata=picked.about)))

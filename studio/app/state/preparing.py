@@ -1,0 +1,60 @@
+"""What is learnt of the open sprites ahead, so that a training finds it done."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Slot
+
+from studio.app.background import jobs
+from studio.app.background.job_queue import JobQueue
+from studio.app.background.worker import Job, JobEnded
+from studio.app.state.engine import EngineCatalog
+from studio.app.state.sprites import Doctor, Importing
+from studio.app.state.training import CurrentTraining, TrainingSetup
+from studio.core.events import Event
+from studio.data.doctor.findings import Examined
+from studio.data.sprites import Sprites
+
+_TITLE = "Getting to know the sprites"
+
+
+class Preparing(QObject):
+    """Learns to see the open sprites while the engine has nothing else to do: it takes seconds, once for each set.
+
+    What turns out to be odd among them goes to the doctor. A training does without, or learns it in between, which
+    takes it minutes; so this begins at once, and gives way.
+    """
+
+    def __init__(
+        self, job_queue: JobQueue, importing: Importing, doctor: Doctor, catalog: EngineCatalog, setup: TrainingSetup,
+        training: CurrentTraining, parent: QObject,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._job_queue, self._importing, self._doctor = job_queue, importing, doctor
+        self._catalog, self._setup, self._training = catalog, setup, training
+        self._job: Job | None = None
+        self._seen: Sprites | None = None  # those that were learnt last
+        importing.imported.connect(self._refresh)
+        catalog.ready.connect(self._refresh)
+        catalog.devices_found.connect(self._refresh)
+        training.state_changed.connect(self._refresh)
+
+    @Slot()
+    def _refresh(self) -> None:
+        """Begin when all is there and nothing trains; end when something does, or for other sprites."""
+        sprites, recipe, device = self._importing.sprites, self._catalog.drawing_recipe(), self._setup.device
+        if self._job is not None:
+            self._job_queue.cancel(self._job)
+        elif sprites is None or device is None or recipe is None:
+            return
+        elif sprites is not self._seen and not self._training.is_busy():
+            self._seen = sprites
+            events = jobs.get_to_know(sprites, recipe.Config(), device)
+            self._job = self._job_queue.start("engine", _TITLE, events, self._receive, background=True)
+
+    def _receive(self, event: Event) -> None:
+        if isinstance(event, Examined):
+            self._doctor.add(event)
+        elif isinstance(event, JobEnded):
+            self._job = None
+            self._seen = None if event.outcome == "cancelled" else self._seen
+            self._refresh()

@@ -1,0 +1,48 @@
+"""How the outside steers a training, and what the training's generators do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+from studio.core.errors import UnwritableError
+from studio.core.events import Event, Events, Halted
+from studio.engine.model import TrainedModel
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(eq=False)
+class Control:
+    """Flags that a running training polls each tick, and the live model that it lends."""
+
+    stop: bool = False
+    give_up: bool = False  # fail when the disk can't be written, instead of trying again
+    sample_now: bool = False
+    checkpoint_now: bool = False
+    live: TrainedModel | None = None
+
+
+def until_stopped(events: Events, control: Control) -> Events:
+    """Hand on `events` until they end or `control.stop` is set."""
+    while not control.stop and (event := next(events, None)) is not None:
+        yield event
+
+
+def retry_until_writable(
+    control: Control, write: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> Generator[Event, None, T]:
+    """Call `write` until the disk takes it and return its result; yields Halted after each failure.
+
+    Raises UnwritableError when `control.give_up` is set.
+    """
+    while True:
+        try:
+            return write(*args, **kwargs)
+        except UnwritableError as error:
+            if control.give_up:
+                raise
+            hint = f"{error.reason}. Training waits and nothing is lost. Once that is mended it can go on."
+            yield Halted("error", error.title, hint)

@@ -1,0 +1,68 @@
+"""What window and command line must know of devices, measurements and drawing: plain data, without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from studio.core.config import Config, setting
+from studio.core.events import Event
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device and what its probe found: `problem` is empty when it works."""
+
+    id: str  # what torch calls it: 'cuda:0', 'xpu:0', 'mps', 'cpu'
+    kind: str
+    name: str
+    memory_free_bytes: int
+    memory_total_bytes: int
+    cores: int = 0  # CPU only
+    threads: int = 0  # CPU only: how many training uses
+    precision: str = "fp32"  # what suits it: 'fp32', 'bf16' or 'fp16'
+    mixed: str = "bf16"  # the mixed precision that it is best at, whether it suits or not; empty when it has none
+    steps_per_s: float = 0.0  # of the probe's small network, in the faster precision: ranks the devices
+    problem: str = ""
+    probed: bool = True  # else precision, mixed and steps_per_s say nothing yet
+
+
+@dataclass(frozen=True)
+class DevicesFound(Event):
+    """All devices, usable or not, and the id of the fastest."""
+
+    devices: tuple[Device, ...]
+    fastest: str
+
+
+@dataclass(frozen=True)
+class DeviceMeasured(Event):
+    """Training steps on one device in one precision.
+
+    transfer_ms is the time per step of moving the batch there from ordinary memory, as a loader that keeps the data
+    outside the device must; the studio pays it once, or behind the compute where the sprites don't fit the device.
+    """
+
+    device_id: str
+    precision: str
+    sprites_per_s: float
+    transfer_ms: float
+    compute_ms: float
+
+
+@dataclass(frozen=True)
+class GenerateSettings(Config):
+    """What to generate."""
+
+    count: int = setting(64, "How many sprites to make.", label="Number", unit="sprites", low=1, high=10_000)
+    class_name: str = setting("", "The class to draw; empty takes all classes in turn.", label="Class")
+    seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
+    guidance: float = setting(
+        1.5,
+        "How strongly the class shapes the sprite: 1 is as learnt, more is purer and less varied.",
+        low=0.0,
+        high=10.0,
+    )
+    steps: int = setting(10, "Solver steps a sprite: more are finer and slower.", low=1, high=1000)
+    true_pixels: bool = setting(
+        True, "Few colours of the sprites' own palette and crisp edges, as in the sprites learnt from; off, as drawn."
+    )

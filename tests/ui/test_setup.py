@@ -1,0 +1,122 @@
+"""What is chosen for the next training is the session's: all that computes takes the device, and it is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QRadioButton
+from pytestqt.qtbot import QtBot
+
+from studio.app.background import jobs
+from studio.app.pages.export_dialog import ExportDialog
+from studio.app.state.session import Session
+from studio.app.state.settings import Settings
+from studio.app.window import Window
+from studio.core.events import Events
+from studio.engine.types import Device
+from tests.ui.conftest import LONG_MS, click, start_tiny
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> dict[str, Device]:
+    """The devices that jobs were given, by what the jobs do; they do nothing else."""
+    devices: dict[str, Device] = {}
+
+    def noted(name: str) -> Callable[..., Events]:
+        def job(*given: object) -> Events:
+            devices[name] = next(value for value in given if isinstance(value, Device))
+            yield from ()
+
+        return job
+
+    for name in ("get_to_know", "generate", "export"):
+        monkeypatch.setattr(jobs, name, noted(name))
+    return devices
+
+
+def add_device(session: Session) -> Device:
+    """Another device is found beside the CPU, which is the fastest."""
+    cpu = session.catalog.device("cpu")
+    assert cpu is not None
+    other = replace(cpu, id="other", name="Another", steps_per_s=cpu.steps_per_s / 2)
+    session.catalog.devices, session.catalog.fastest = (cpu, other), cpu.id
+    session.catalog.devices_found.emit()
+    return other
+
+
+def test_the_chosen_device_prepares_draws_and_exports(
+    qtbot: QtBot, window: Window, sprite_folder: Path, taken: dict[str, Device]
+) -> None:
+    session, picker = window.session, window.train.setup.picker
+    other = add_device(session)
+    window.show_page("train")
+    click(next(radio for radio in picker.findChildren(QRadioButton) if radio.accessibleName() == "Another"))
+    assert session.setup.device == other and window.status._device.text() == "Another"
+    window.open_paths([sprite_folder])
+    qtbot.waitUntil(lambda: "get_to_know" in taken, timeout=LONG_MS)
+    start_tiny(session, steps=3)  # on the CPU, to have a model
+    qtbot.waitUntil(lambda: not session.training.is_busy() and bool(session.runs.runs), timeout=LONG_MS)
+    window.show_page("generate")
+    qtbot.waitUntil(window.generate.generate.isEnabled, timeout=LONG_MS)
+    with qtbot.waitSignals([session.inference.busy_changed] * 2, timeout=LONG_MS):
+        click(window.generate.generate)
+    window.show_page("runs")
+    with qtbot.waitSignals([session.inference.busy_changed] * 2, timeout=LONG_MS):
+        click(window.runs.actions_row.export)
+        dialog = window.runs.findChild(ExportDialog)
+        assert isinstance(dialog, ExportDialog)
+        click(dialog.start)
+    assert taken == dict.fromkeys(("get_to_know", "generate", "export"), other)
+
+
+def test_where_the_chosen_device_has_gone_the_fastest_is_taken(qtbot: QtBot, window: Window) -> None:
+    session, cpu = window.session, window.session.catalog.device("cpu")
+    assert cpu is not None
+    session.setup.choose_device(add_device(session).id)
+    assert window.train.setup.picker.selected() == "other"
+    session.catalog.devices = (cpu,)
+    session.catalog.devices_found.emit()
+    assert session.setup.device == cpu
+    assert window.train.setup.picker.selected() == "cpu" and window.status._device.text() == cpu.name
+
+
+def test_what_was_chosen_is_chosen_the_next_time(qtbot: QtBot, ready: Session) -> None:
+    setup, other = ready.setup, add_device(ready)
+    setup.choose_device(other.id)
+    setup.choose_recipe("classifier")
+    assert setup.config is not None
+    config = setup.config.replace(minutes=7.5, batch_size=33)
+    setup.set_config(config)
+    assert setup.preset == ""
+    setup.choose_recipe("generator")
+    assert setup.config != config
+    setup.choose_recipe("classifier")
+    assert setup.config == config
+    setup.keep()
+    again = Session(Settings())
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None and again.setup.device is not None, timeout=LONG_MS)
+    assert again.setup.device != other  # it is not there
+    add_device(again)
+    assert again.setup.recipe is not None and again.setup.recipe.name == "classifier"
+    assert again.setup.config == config and again.setup.device == other
+    assert again.close()
+
+
+def test_settings_that_can_not_be_keep_the_last_sound_ones(qtbot: QtBot, ready: Session, sprite_folder: Path) -> None:
+    setup = ready.setup
+    assert setup.problem() == "Open a folder of sprites first."
+    with qtbot.waitSignal(ready.importing.imported, timeout=LONG_MS):
+        ready.importing.open_paths([sprite_folder])
+    assert setup.problem() == ""
+    before = setup.config
+    setup.refuse_config("Batch size must be at least 1, not 0.")
+    setup.start()
+    assert not ready.training.is_busy() and setup.config == before
+    assert setup.problem() == setup.invalid() == "Batch size must be at least 1, not 0."
+    assert before is not None
+    setup.set_config(before)
+    assert setup.problem() == ""
