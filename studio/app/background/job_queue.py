@@ -49,13 +49,14 @@ class JobQueue(QObject):
             worker.events_waiting.connect(self._deliver_soon)
 
     def start(
-        self, place: Place, title: str, events: Events, receive: Callable[[Event], None], *, background: bool = False
-    ) -> Job:
+        self, place: Place, title: str, events: Events, receive: Callable[[Event], None],
+        *, background: bool = False, can_cancel: bool = True,
+    ) -> Job:  # fmt: skip
         """Submit a job to a worker, a background job after a short delay.
 
         `receive` is called with each of its events in the main thread, with `JobEnded` last.
         """
-        job = Job(title, events, receive, background)
+        job = Job(title, events, receive, background, can_cancel)
         self._running[job] = place
         if background:
             self._delayed.append(job)

@@ -41,7 +41,9 @@ class RunList(QObject):
         if self._listing is not None:
             self._again = True
         else:
-            self._listing = self._job_queue.start("files", "Looking for runs", jobs.list_runs(), self._receive_list)
+            self._listing = self._job_queue.start(
+                "files", "Looking for runs", jobs.list_runs(), self._receive_list, can_cancel=False
+            )
 
     def read_runs(self, paths: Sequence[Path]) -> None:
         """Read curves and samples; `read` comes for each run."""
