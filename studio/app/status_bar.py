@@ -86,7 +86,7 @@ class StatusLine(QStatusBar):
     def _show_job(self) -> None:
         job = self._shown
         self._bar.setVisible(job is not None)
-        self._cancel.setVisible(job is not None and job.can_cancel and not job.background)
+        self._cancel.setVisible(job is not None and job.cancellable and not job.background)
         self._bar.setRange(0, 0)
         if job is None:
             self._text.say("Ready")

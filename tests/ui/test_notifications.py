@@ -110,9 +110,9 @@ def test_what_nobody_caught_is_shown_from_every_thread(qtbot: QtBot, caplog: pyt
 def test_the_status_bar_offers_to_cancel_what_the_window_can_do_without(qtbot: QtBot, session: Session) -> None:
     line, got = StatusLine(session), list[Event]()
     qtbot.addWidget(line)
-    for can_cancel in (False, True):
-        job = session.job_queue.start("files", "Looking for things", endless(), got.append, can_cancel=can_cancel)
+    for cancellable in (False, True):
+        job = session.job_queue.start("files", "Looking for things", endless(), got.append, cancellable=cancellable)
         line._show_job()
-        assert line._cancel.isVisibleTo(line) == can_cancel
+        assert line._cancel.isVisibleTo(line) == cancellable
         session.job_queue.cancel(job)
         qtbot.waitUntil(lambda: not session.job_queue.running(), timeout=LONG_MS)

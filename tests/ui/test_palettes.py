@@ -287,7 +287,9 @@ def test_the_colours_of_a_run_are_shown(qtbot: QtBot, session: Session, panel: C
     style = style_of(art)
     begun = "2026-01-01T00:00:00+00:00"
     RunDir(run_path).create(
-        RunRecord("trial", "generator", {}, 8, art.class_names, "discs", 24, "", "cpu", "CPU", "fp32", 9, begun, {})
+        RunRecord(
+            "trial", "generator", {}, 8, art.class_names, "discs", 24, "", "cpu", "CPU", "fp32", 9, begun, {}, "group"
+        )
     )
     (run_path / "style.json").write_text(json.dumps(style.to_json()))
     panel._models.models.addItem("trial", str(run_path))  # as if it were listed

@@ -107,8 +107,7 @@ def resume(path: Path, device: Device, control: Control) -> Events:
 
 def list_runs() -> Events:
     """Every run that there is."""
-    from studio.engine.runs.history import list_runs
-    from studio.engine.runs.known import known_runs
+    from studio.engine.runs.listing import known_runs, list_runs
 
     yield from list_runs(known_runs())
 

@@ -60,7 +60,7 @@ class Job:
     events: Events
     receive: Callable[[Event], None]
     background: bool = False
-    can_cancel: bool = True  # by the user; False for what the window can't do without
+    cancellable: bool = True  # by the user
     state: JobState = JobState.READY
 
 

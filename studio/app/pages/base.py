@@ -13,8 +13,7 @@ from studio.app.state.session import Session
 from studio.core.errors import StudioError
 
 if TYPE_CHECKING:
-    from studio.app.widgets.plot.curves_plot import CurvesPlot
-    from studio.app.widgets.plot.loss_plot import LossPlot
+    from studio.app.widgets.plot.time_plot import TimePlot
 
 _PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 
@@ -28,7 +27,7 @@ class Page(QWidget):
         super().__init__()
         self.session = session
 
-    def save_plot(self, plot: CurvesPlot | LossPlot, name: str) -> None:
+    def save_plot(self, plot: TimePlot, name: str) -> None:
         """Save a plot, asking where; `name` is proposed."""
         path = dialogs.for_new_file(self, self.session.settings, "Save the plot", name, _PLOT_KINDS)
         if path is None:

@@ -76,7 +76,7 @@ class EngineCatalog(QObject):
             self._job_queue.cancel(self._measuring)
 
     def _start(self, place: Place, title: str, events: Events) -> Job:
-        return self._job_queue.start(place, title, events, self._receive, can_cancel=False)
+        return self._job_queue.start(place, title, events, self._receive, cancellable=False)
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, job_events.LibrariesLoaded):

@@ -12,10 +12,11 @@ from studio.app.background import job_events, jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.core.events import Event
-from studio.engine.runs.history import HistoryRead, RunReader, RunsListed
+from studio.engine.runs.history import HistoryRead, RunReader
+from studio.engine.runs.listing import RunsListed
 
 if TYPE_CHECKING:
-    from studio.engine.runs.history import RunSummary
+    from studio.engine.runs.listing import RunSummary
 
 
 class RunList(QObject):
@@ -42,7 +43,7 @@ class RunList(QObject):
             self._again = True
         else:
             self._listing = self._job_queue.start(
-                "files", "Looking for runs", jobs.list_runs(), self._receive_list, can_cancel=False
+                "files", "Looking for runs", jobs.list_runs(), self._receive_list, cancellable=False
             )
 
     def read_runs(self, paths: Sequence[Path]) -> None:

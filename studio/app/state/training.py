@@ -377,9 +377,9 @@ class TrainingSetup(QObject):
 
 
 def _budget(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
-    from studio.engine.measure import means_of  # torch is there: the recipe came with it
+    from studio.engine.measure import training_budget  # torch is there: the recipe came with it
 
-    return means_of(recipe, sprites, device)
+    return training_budget(recipe, sprites, device)
 
 
 def _what_costs_time(recipe: Recipe, config: TrainingConfig) -> dict[str, Value]:

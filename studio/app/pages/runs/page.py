@@ -17,7 +17,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 
 if TYPE_CHECKING:
-    from studio.engine.runs.history import RunSummary
+    from studio.engine.runs.listing import RunSummary
 
 _EMPTY = "Nothing has been trained yet. Every run that you start on the Train page is kept here."
 

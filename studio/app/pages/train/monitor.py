@@ -41,7 +41,7 @@ class Monitor(QWidget):
         self._session = session
         self._class_names: tuple[str, ...] = ()
         self._target_names: tuple[str, ...] = ()
-        self.curves = LiveCurves()
+        self.curves = LiveCurves(session.training, self)
         self.readings = Readings()
         self.filmstrip = Filmstrip()
         self.confusion = ConfusionView()
@@ -107,7 +107,6 @@ class Monitor(QWidget):
 
     @Slot(object)
     def _hear(self, event: Event) -> None:
-        self.curves.hear(event)
         hearer = self._hearers.get(type(event))
         if hearer is not None:
             hearer(event)
