@@ -18,7 +18,7 @@ from studio.core.events import Exported, RunFinished, SpritesGenerated
 from studio.core.wording import agreement, count
 from studio.data.options import ImportOptions
 from studio.data.sprites import Sprites
-from studio.engine.runs.compare import LOSS
+from studio.engine.runs.history import LOSS
 from studio.engine.types import Device, GenerateSettings
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
 from studio.data.sprites import Sprites
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.known import remember
+from studio.engine.runs.listing import remember
 
 if TYPE_CHECKING:
     from studio.engine.control import Control
@@ -44,7 +44,7 @@ def train(args: argparse.Namespace) -> int:
     """Train a new run."""
     from studio.engine import catalogue
     from studio.engine.control import Control
-    from studio.engine.measure import means_of
+    from studio.engine.measure import training_budget
     from studio.engine.train import train_new
     from studio.recipes.base import TrainingBudget
 
@@ -55,7 +55,7 @@ def train(args: argparse.Namespace) -> int:
     say_left_out(found, reporter)
     sprites = found.sprites
     device = find_device(args, probe=True)  # its speed decides what a preset suggests
-    config = chosen_config(recipe, args, means_of(recipe, sprites, device))
+    config = chosen_config(recipe, args, training_budget(recipe, sprites, device))
     path = run_folder(args, sprites, recipe)
     control = Control()
     return drive(train_new(path, sprites, recipe, config, device, control), path, control, reporter)

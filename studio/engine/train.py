@@ -31,9 +31,9 @@ from studio.core.events import (
 )
 from studio.data.sprites import Sprites
 from studio.engine import devices
+from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import step_seed
 from studio.engine.control import Control, retry_until_writable, until_stopped
-from studio.engine.fitting import AtOnce
 from studio.engine.generate import draw, predict
 from studio.engine.model import TrainedModel
 from studio.engine.optim import set_learning_rate
@@ -215,7 +215,7 @@ def validate(training: Training, control: Control) -> Events:
     if not len(training.heldout):
         return
     with training.side_work.skip_if_full("figures of held-out sprites"):
-        training.validated = heldout_figures(training.model(), training.heldout, training.heldout_fit)
+        training.validated = heldout_figures(training.model(), training.heldout, training.heldout_batch_size)
         yield from retry_until_writable(control, training.run.append, training.validated)
         yield training.validated
 
@@ -281,12 +281,12 @@ def _run_with_recovery(start: Generator[Event, None, Training], path: Path, devi
     """
     target = torch.device(device.id)
     prepare: Callable[[Training], None] = Training.note_micro_batches
-    kept: tuple[Recovery, AtOnce] | None = None
+    kept: tuple[Recovery, AutoBatchSize] | None = None
     while True:
         with devices.faults(target):
             training = yield from start
         if kept is not None:  # what this process has learnt of the device is not on disk
-            training.recovery, training.heldout_fit = kept
+            training.recovery, training.heldout_batch_size = kept
         try:
             yield from _run_locked(training, prepare, control)
             return
@@ -299,7 +299,7 @@ def _run_with_recovery(start: Generator[Event, None, Training], path: Path, devi
                 raise
             prepare = functools.partial(Training.split_micro_batches, why=error.title)
         finally:
-            kept = training.recovery, training.heldout_fit
+            kept = training.recovery, training.heldout_batch_size
             del training
             devices.give_back_memory(target)
         start = take_up(path, device)

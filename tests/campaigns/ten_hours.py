@@ -24,7 +24,8 @@ from studio.engine import catalogue, pace, train
 from studio.engine.control import Control
 from studio.engine.optim import EMA, LossScaler
 from studio.engine.runs.folder import MOST_SAMPLES
-from studio.engine.runs.history import RunReader, list_runs, read_history
+from studio.engine.runs.history import RunReader, read_history
+from studio.engine.runs.listing import list_runs
 from studio.engine.train import train_new
 from studio.engine.training import Training
 from studio.recipes.base import Batch, BatchRng, Evaluation, Recipe, Spec

@@ -24,7 +24,7 @@ from studio.core import places
 from studio.core.events import Event, LossChunk
 from studio.engine import catalogue, devices
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.known import remember
+from studio.engine.runs.listing import remember
 from tests.cli.tools import json_lines
 from tests.engine.tools import own_clock
 

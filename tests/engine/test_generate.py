@@ -14,13 +14,13 @@ from studio.engine.control import Control
 from studio.engine.generate import checkpoint_names, generate, load_model, predict
 from studio.engine.model import TrainedModel
 from studio.engine.types import GenerateSettings
-from tests.engine.tools import CPU, agreeing, of_kind, train_classifier, train_generator
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, agreeing, kept_run, of_kind, train_classifier, train_generator
 
 
-@pytest.fixture
-def model(run_path: Path, sprites: Sprites) -> TrainedModel:
-    list(train_generator(run_path, sprites, steps=20, learning_rate=0.01))
-    return load_model(run_path, "last", CPU)
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> TrainedModel:
+    return load_model(kept_run(tmp_path_factory, make_sprites(), steps=20, learning_rate=0.01), "last", CPU)
 
 
 def _made(model: TrainedModel, **settings: int | str) -> SpritesGenerated:

@@ -92,7 +92,7 @@ def test_fault_24_after_a_loss_that_is_no_number_training_goes_on_from_its_check
     assert "step 5" in of_kind(after, Notice)[0].title
     assert of_kind(after, RunFinished)[0].reason == "finished"
     history = read_history(run_path)
-    assert history.setbacks == [setback]
+    assert history.rollbacks == [setback]
     assert history.series["loss"].steps.tolist() == list(range(8))
     assert RunDir(run_path).progress().nan_rollbacks == 1
 

@@ -17,6 +17,7 @@ from pytestqt.qtbot import QtBot
 from studio.app import theme
 from studio.app.background import jobs
 from studio.app.background.job_queue import JobQueue
+from studio.app.pages.sprites.page import SpritesPage
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
@@ -130,6 +131,17 @@ def window(qtbot: QtBot, qapp: QApplication, session: Session) -> Iterator[Windo
         qtbot.waitUntil(lambda: not session.training.is_busy(), timeout=LONG_MS)
     qapp.removeEventFilter(strays)
     assert not strays.found
+
+
+@pytest.fixture
+def page(qtbot: QtBot, qapp: QApplication, session: Session) -> SpritesPage:
+    """The Sprites page alone, shown."""
+    theme.apply(qapp, "light")
+    made = SpritesPage(session)
+    qtbot.addWidget(made)
+    made.resize(1100, 700)
+    made.show()
+    return made
 
 
 @pytest.fixture

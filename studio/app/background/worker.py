@@ -60,6 +60,7 @@ class Job:
     events: Events
     receive: Callable[[Event], None]
     background: bool = False
+    cancellable: bool = True  # by the user
     state: JobState = JobState.READY
 
 
