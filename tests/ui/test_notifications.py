@@ -40,20 +40,20 @@ def test_a_failure_is_a_sentence_and_a_hint_with_details_on_demand(qtbot: QtBot)
     assert QGuiApplication.clipboard().text() == "It broke.\nMend it.\nTraceback: line 7"
 
 
-def test_an_error_without_details_offers_none(qtbot: QtBot) -> None:
+def test_a_message_is_closed_by_its_cross_or_its_own_button_and_the_last_one_hides_the_bar(qtbot: QtBot) -> None:
     bar = shown(qtbot)
     bar.show_failure(JobFailed("No such class.", "Choose another."))
-    assert button(bar.cards()[0], "Details").isHidden()
-
-
-def test_closing_the_last_message_hides_the_bar(qtbot: QtBot) -> None:
-    bar = shown(qtbot)
-    bar.show_notice(Notice("warning", "Careful."))
+    assert button(bar.cards()[0], "Details").isHidden()  # there are none
     close = bar.cards()[0].findChild(QToolButton)
     assert isinstance(close, QToolButton)
     click(close)
+    assert bar.cards() == [] and bar.isHidden()
+    card = bar.add("info", "A run stopped.", button="Resume")
+    with qtbot.waitSignal(card.acted):
+        click(button(card, "Resume"))
     assert bar.cards() == []
-    assert bar.isHidden()
+    bar.show_notice(Notice("warning", "Careful."))
+    assert [card.words[0] for card in bar.cards()] == ["Careful."] and bar.isVisible()
 
 
 def test_the_same_message_comes_once_and_old_ones_make_room(qtbot: QtBot) -> None:
@@ -76,14 +76,6 @@ def test_what_passes_makes_room_before_what_stays(qtbot: QtBot) -> None:
     assert [card.words[0] for card in bar.cards()] == ["A run stopped.", "Fault 1.", "Fault 2.", "More 1."]
     bar.add("error", "Fault 3.")
     assert [card.words[0] for card in bar.cards()] == ["Fault 1.", "Fault 2.", "Fault 3."]
-
-
-def test_a_button_acts_and_closes(qtbot: QtBot) -> None:
-    bar = shown(qtbot)
-    card = bar.add("info", "A run stopped.", button="Resume")
-    with qtbot.waitSignal(card.acted):
-        click(button(card, "Resume"))
-    assert bar.cards() == []
 
 
 def test_what_nobody_caught_is_shown_from_every_thread(qtbot: QtBot, caplog: pytest.LogCaptureFixture) -> None:

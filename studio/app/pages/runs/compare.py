@@ -54,6 +54,10 @@ class Comparison(QWidget):
         session.runs.read.connect(self._take)
         session.catalog.plots_ready.connect(self._make_plot)
 
+    def keep(self) -> None:
+        """Remember the splitter."""
+        self._session.settings.keep_layout("comparison", self.splitter.saveState())
+
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         """Show these runs, the first one's samples too; those that have changed are read anew."""
         if list(runs[:_MOST]) != self._runs:
