@@ -27,6 +27,7 @@ from studio.core.process import end_signals, let_go_of_lost_terminal
 # The name of the desktop entry in assets/desktop: by it desktops know whose windows these are, and with which icon.
 DESKTOP_ENTRY = "studio.spritetraining.SpriteTrainingStudio"
 _SWITCH_S = 0.0005  # the window's thread waits so long for another each time it needs the interpreter, not 5 ms
+_COLLECT_MS = 50  # more seldom, and a young generation has become so large that walking it is felt
 
 
 class Studio(QObject):
@@ -82,9 +83,6 @@ class Studio(QObject):
             self.window.show_page("train")
 
 
-_INTERVAL_MS = 50  # more seldom, and a young generation has become so large that walking it is felt
-
-
 class MainThreadCollector(QObject):
     """Switches automatic collection off and, once begun, collects by the same thresholds, from a timer."""
 
@@ -92,7 +90,7 @@ class MainThreadCollector(QObject):
         super().__init__(parent)
         gc.disable()
         self._timer = QTimer(self)
-        self._timer.setInterval(_INTERVAL_MS)
+        self._timer.setInterval(_COLLECT_MS)
         self._timer.timeout.connect(self.collect_due)
         self._oldest = 2  # generation to be walked
 

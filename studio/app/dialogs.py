@@ -14,6 +14,26 @@ from studio.core import files
 from studio.data.colour.palette_files import palette_formats
 
 _LAST = "last_folder"
+_STEPS = (
+    "Drop a folder of sprites on the window. Its sub-folders become classes.",
+    "On the Train page, press Start. The fastest device is already chosen.",
+    "Watch the samples. Pause or stop whenever you like: nothing is lost.",
+    "On the Generate page, make new sprites, also while the training runs.",
+    "Save them as PNG files or a sheet, or export the model for other programs.",
+)
+_SHORTCUTS = (
+    ("Ctrl+O", "Open a folder of sprites"),
+    ("Ctrl+R", "Start training"),
+    ("Space", "Pause, or go on"),
+    ("Ctrl+.", "Stop, and keep the work"),
+    ("Ctrl+S", "Save the sprites on show"),
+    ("Ctrl+E", "Export the model"),
+    ("Delete", "Leave out the sprites that are chosen"),
+    ("Ctrl+Z, Ctrl+Shift+Z", "Undo, and redo, what was done to the sprites"),
+    ("Ctrl+1 to Ctrl+4", "The four pages"),
+    ("F1", "This sheet"),
+    ("Ctrl+Q", "Leave; what trains is saved"),
+)
 
 
 def for_folder(parent: QWidget, settings: Settings, title: str) -> Path | None:
@@ -81,28 +101,6 @@ def _palette_kinds() -> dict[str, str]:
         for suffix in form.suffixes:
             found.setdefault(suffix, form.title[:1].upper() + form.title[1:])
     return found
-
-
-_STEPS = (
-    "Drop a folder of sprites on the window. Its sub-folders become classes.",
-    "On the Train page, press Start. The fastest device is already chosen.",
-    "Watch the samples. Pause or stop whenever you like: nothing is lost.",
-    "On the Generate page, make new sprites, also while the training runs.",
-    "Save them as PNG files or a sheet, or export the model for other programs.",
-)
-_SHORTCUTS = (
-    ("Ctrl+O", "Open a folder of sprites"),
-    ("Ctrl+R", "Start training"),
-    ("Space", "Pause, or go on"),
-    ("Ctrl+.", "Stop, and keep the work"),
-    ("Ctrl+S", "Save the sprites on show"),
-    ("Ctrl+E", "Export the model"),
-    ("Delete", "Leave out the sprites that are chosen"),
-    ("Ctrl+Z, Ctrl+Shift+Z", "Undo, and redo, what was done to the sprites"),
-    ("Ctrl+1 to Ctrl+4", "The four pages"),
-    ("F1", "This sheet"),
-    ("Ctrl+Q", "Leave; what trains is saved"),
-)
 
 
 class HelpSheet(QDialog):

@@ -5,7 +5,11 @@ Qt is imported once it is known that it will not.
 
 from __future__ import annotations
 
+import ctypes
+import importlib.util
 import logging
+import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,12 +21,6 @@ from studio.core.process import prepare_for_training
 if TYPE_CHECKING:
     from PySide6.QtCore import QMessageLogContext, QtMsgType
 
-
-import ctypes
-import importlib.util
-import os
-import re
-
 _log = logging.getLogger(__name__)
 _LEVELS = {
     "QtDebugMsg": logging.DEBUG,
@@ -31,6 +29,14 @@ _LEVELS = {
     "QtCriticalMsg": logging.ERROR,
     "QtFatalMsg": logging.CRITICAL,
 }
+_PACKAGES = (
+    "libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 "
+    "libxcb-image0 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xfixes0 libxcb-xkb1 libxkbcommon-x11-0 "
+    "libx11-xcb1 fonts-dejavu-core"
+)
+_INSTALL = f"On Debian and Ubuntu: sudo apt install {_PACKAGES}"
+_QT_LIBRARIES = ("Qt6Core", "Qt6Gui", "Qt6Widgets", "Qt6Svg")
+_MISSING = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object")
 
 
 def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
@@ -59,22 +65,6 @@ def main(demo: bool = False, paths: Sequence[Path] = ()) -> int:
         qInstallMessageHandler(None)  # what Qt says while Python ends must not call into it
     _log.info("The window has closed with exit code %d.", code)
     return code
-
-
-def _keep_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
-    """Log what Qt says, and say it as Qt does."""
-    _log.log(_LEVELS.get(kind.name, logging.WARNING), "Qt: %s", text)
-    sys.stderr.write(f"{text}\n")
-
-
-_PACKAGES = (
-    "libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 "
-    "libxcb-image0 libxcb-randr0 libxcb-render-util0 libxcb-shape0 libxcb-xfixes0 libxcb-xkb1 libxkbcommon-x11-0 "
-    "libx11-xcb1 fonts-dejavu-core"
-)
-_INSTALL = f"On Debian and Ubuntu: sudo apt install {_PACKAGES}"
-_QT_LIBRARIES = ("Qt6Core", "Qt6Gui", "Qt6Widgets", "Qt6Svg")
-_MISSING = re.compile(r"(lib[\w.+-]+\.so[.\d]*): cannot open shared object")
 
 
 def has_screen() -> bool:
@@ -107,6 +97,12 @@ def missing_library() -> str:
         if problem:
             return f"The window needs {problem}, a system library that is not installed. {_INSTALL}"
     return ""
+
+
+def _keep_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:
+    """Log what Qt says, and say it as Qt does."""
+    _log.log(_LEVELS.get(kind.name, logging.WARNING), "Qt: %s", text)
+    sys.stderr.write(f"{text}\n")
 
 
 def _display_answers() -> bool:

@@ -11,12 +11,7 @@ from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QFrame,
-    QLabel,
-    QPlainTextEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
@@ -27,7 +22,6 @@ Level = Literal["info", "warning", "error"]
 
 _MOST_CARDS = 3
 _SHOWN_MS = {"info": 12_000, "warning": 30_000}  # errors, and what can be acted on, stay
-_ICONS = {"info": "info", "warning": "warning", "error": "error"}
 
 
 class NoticeCard(QFrame):
@@ -65,7 +59,7 @@ class NoticeCard(QFrame):
 
     def _lay_out(self, title: str, hint: str) -> None:
         sign = QLabel()
-        sign.setPixmap(theme.icon(_ICONS[self.level], self._colour()).pixmap(20, 20))
+        sign.setPixmap(theme.icon(self.level, self._colour()).pixmap(20, 20))
         headline, advice = factory.text(title, "heading"), factory.text(hint, "muted")
         for label in (headline, advice):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

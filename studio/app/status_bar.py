@@ -14,13 +14,6 @@ from studio.core.events import Event, LossChunk, Progress
 
 _SHOW_AFTER_MS = 400  # what is done sooner is not worth a flicker
 _MEMORY_MS = 5000
-_UNSTOPPABLE = (
-    "Starting the engine",
-    "Preparing plots",
-    "Looking for devices",
-    "Looking for recipes",
-    "Looking for runs",
-)
 
 
 class StatusLine(QStatusBar):
@@ -93,7 +86,7 @@ class StatusLine(QStatusBar):
     def _show_job(self) -> None:
         job = self._shown
         self._bar.setVisible(job is not None)
-        self._cancel.setVisible(job is not None and job.title not in _UNSTOPPABLE and not job.background)
+        self._cancel.setVisible(job is not None and job.cancellable and not job.background)
         self._bar.setRange(0, 0)
         if job is None:
             self._text.say("Ready")

@@ -21,6 +21,9 @@ from studio.core import curves, places
 
 Scheme = Literal["system", "light", "dark"]
 Role = Literal["title", "heading", "muted", "primary", "danger", "flat", "card", "error", "warning", "badge", ""]
+_ROLES = {"": QPalette.ColorRole.ButtonText, "on_accent": QPalette.ColorRole.HighlightedText}
+_ROLES |= {"muted": QPalette.ColorRole.PlaceholderText, "accent": QPalette.ColorRole.Accent}
+_GROUPS = {QIcon.Mode.Disabled: QPalette.ColorGroup.Disabled}
 
 
 @dataclass(frozen=True)
@@ -201,11 +204,6 @@ def _stylesheet(c: Colours, points: float) -> str:
     }
     template = string.Template((folder / "studio.qss").read_text(encoding="utf-8"))
     return template.substitute({**asdict(c), **derived})
-
-
-_ROLES = {"": QPalette.ColorRole.ButtonText, "on_accent": QPalette.ColorRole.HighlightedText}
-_ROLES |= {"muted": QPalette.ColorRole.PlaceholderText, "accent": QPalette.ColorRole.Accent}
-_GROUPS = {QIcon.Mode.Disabled: QPalette.ColorGroup.Disabled}
 
 
 class SvgIconEngine(QIconEngine):

@@ -21,10 +21,6 @@ from studio.app.state.session import Session
 from studio.app.status_bar import StatusLine
 from studio.app.theme import Theme
 from studio.app.widgets import factory
-from studio.core.events import Notice
-
-_NO_SPRITES = Notice("info", "There are no samples to save yet.", "Train a model or generate sprites first.")
-_NO_MODEL = Notice("info", "There is no model to export yet.", "Train one, or choose a run on the Runs page.")
 
 
 class Window(QMainWindow):
@@ -80,8 +76,8 @@ class Window(QMainWindow):
         menus.export.triggered.connect(self._export)
         menus.start.triggered.connect(self._start)
         menus.quit.triggered.connect(self.close)
-        session.job_queue.failed.connect(self.notices.show_failure)
-        session.job_queue.noticed.connect(self.notices.show_notice)
+        session.failed.connect(self.notices.show_failure)
+        session.noticed.connect(self.notices.show_notice)
         session.training.halt_withdrawn.connect(self.notices.withdraw)
         self.notices.end_wanted.connect(session.training.give_up)
         session.run_offered.connect(self._offer_run)
@@ -140,13 +136,13 @@ class Window(QMainWindow):
     def _save(self) -> None:
         pages = (self.page(), self.generate, self.train)
         if not any(page.save_samples() for page in pages):
-            self.session.job_queue.noticed.emit(_NO_SPRITES)
+            self.session.notify("There are no samples to save yet.", "Train a model or generate sprites first.")
 
     @Slot()
     def _export(self) -> None:
         pages = (self.page(), self.train, self.runs)
         if not any(page.export_model() for page in pages):
-            self.session.job_queue.noticed.emit(_NO_MODEL)
+            self.session.notify("There is no model to export yet.", "Train one, or choose a run on the Runs page.")
 
     def closeEvent(self, event: QCloseEvent) -> None:
         """Close, or ask first."""

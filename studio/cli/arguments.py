@@ -13,7 +13,7 @@ from studio.core import places
 from studio.core.errors import UsageError
 from studio.core.wording import number
 from studio.data.options import ImportOptions, SpritesImported
-from studio.engine.runs.known import known_runs
+from studio.engine.runs.listing import known_runs
 from studio.engine.types import Device
 
 if TYPE_CHECKING:

@@ -14,9 +14,8 @@ from studio.core import files
 from studio.core.errors import RunError, UsageError
 from studio.core.events import Notice
 from studio.core.wording import count
-from studio.engine.runs.compare import FIGURES, HELDOUT_LOSS, LOSS, ComparedFigure
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.history import Curve, History, read_history
+from studio.engine.runs.history import FIGURES, HELDOUT_LOSS, LOSS, ComparedFigure, Curve, History, read_history
 from studio.exports.plot import MOST_LINES, SUFFIXES, PlotLine, save_plot
 
 _LONGEST_SMOOTHING = 1_000_000  # steps

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.wording import count, duration, figure, figure_title, memory, number, rate
-from studio.engine.runs.history import RunsListed, RunSummary, list_runs
-from studio.engine.runs.known import known_runs
+from studio.engine.runs.listing import RunsListed, RunSummary, known_runs, list_runs
 from studio.engine.types import Device, DeviceMeasured, DevicesFound
 
 _BAR = 24  # letters

@@ -19,7 +19,7 @@ from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
 from studio.data.sprites import Sprites
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.known import remember
+from studio.engine.runs.listing import remember
 
 if TYPE_CHECKING:
     from studio.engine.control import Control
@@ -32,8 +32,8 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from studio.recipes.base import TrainingBudget
 
     first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    first_look.add_argument("--recipe", default="generator", nargs="?")
-    recipe = catalogue.recipe(first_look.parse_known_args(words)[0].recipe or "generator")
+    first_look.add_argument("--recipe", default="", nargs="?")
+    recipe = catalogue.recipe(first_look.parse_known_args(words)[0].recipe or "")
     add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
     presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets(TrainingBudget()))
     recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalogue.recipes().values())
@@ -44,7 +44,7 @@ def train(args: argparse.Namespace) -> int:
     """Train a new run."""
     from studio.engine import catalogue
     from studio.engine.control import Control
-    from studio.engine.measure import means_of
+    from studio.engine.measure import training_budget
     from studio.engine.train import train_new
     from studio.recipes.base import TrainingBudget
 
@@ -55,7 +55,7 @@ def train(args: argparse.Namespace) -> int:
     say_left_out(found, reporter)
     sprites = found.sprites
     device = find_device(args, probe=True)  # its speed decides what a preset suggests
-    config = chosen_config(recipe, args, means_of(recipe, sprites, device))
+    config = chosen_config(recipe, args, training_budget(recipe, sprites, device))
     path = run_folder(args, sprites, recipe)
     control = Control()
     return drive(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
@@ -110,7 +110,8 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
 def chosen_config(recipe: Recipe, args: argparse.Namespace, means: TrainingBudget) -> TrainingConfig:
     """The recipe's defaults, changed by the preset as it suits the means, changed by the flags. Raises UsageError."""
     changes = dict(_preset(recipe, args.preset, means).changes) if args.preset else {}
-    return recipe.Config().replace(**{**changes, **given(args, recipe.Config)})
+    config: TrainingConfig = recipe.Config().replace(**{**changes, **given(args, recipe.Config)})
+    return config
 
 
 def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Path:

@@ -23,7 +23,7 @@ from studio.data.images.canvas import LARGE_PICTURE, fit_into, looks_like_sheet,
 from studio.data.labels.labelling import Labelling
 from studio.data.options import LARGEST_CANVAS, FoundSheet, ImportOptions, Quarantined
 from studio.data.reading.read import DecodedSprite, Reading
-from studio.data.sheets.recognising import Seen
+from studio.data.sheets.recognising import SheetCandidate
 from studio.data.sources.base import Remark, SourceFile
 from studio.data.sprites import Sprites
 from studio.data.store import scratch
@@ -41,7 +41,7 @@ _ADVICE = {
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Twin:
+class Duplicate:
     """A sprite that was left out because one that was kept has the same pixels.
 
     item: as it stands in the quarantine. first: index of the one that was kept. class_name, numbers: what would be its
@@ -55,15 +55,15 @@ class Twin:
 
 
 @dataclass(frozen=True, eq=False)
-class Arranged:
-    """As in SpritesImported; `sprites` may be empty. twins: those of the sprites, in the order of their files."""
+class ImportResult:
+    """As in SpritesImported; `sprites` may be empty. duplicates: those of the sprites, in the order of their files."""
 
     sprites: Sprites
     quarantine: tuple[Quarantined, ...]
     notes: tuple[Quarantined, ...]
     sizes: Mapping[tuple[int, int], int]
     proposed_size: int
-    twins: tuple[Twin, ...]
+    duplicates: tuple[Duplicate, ...]
     sheets: tuple[FoundSheet, ...] = ()
 
 
@@ -95,7 +95,8 @@ class Gathered:
 
     def __init__(self, files: Sequence[SourceFile], folder: Path | None) -> None:
         self.sizes: Counter[tuple[int, int]] = Counter()  # of what can be seen, by (width, height)
-        self.seen: dict[int, tuple[Seen, ...]] = {}  # of pictures that may be sheets, by the number of the file
+        # Of pictures that may be sheets, by the number of the file.
+        self.candidates: dict[int, tuple[SheetCandidate, ...]] = {}
         self._first_row: dict[int, int] = {}  # of the same files
         self._files, self._pixels = files, Scratch(folder)
         self._file_of, self._place = array("I"), array("q")
@@ -107,8 +108,8 @@ class Gathered:
     def put(self, number: int, reading: Reading) -> None:
         """Take over what came of the file of that number. Raises OSError when there is no room for its pixels."""
         with self._lock:
-            if reading.seen:
-                self.seen[number], self._first_row[number] = reading.seen, len(self._place)
+            if reading.candidates:
+                self.candidates[number], self._first_row[number] = reading.candidates, len(self._place)
             for sprite in reading.sprites:
                 self._put_sprite(number, sprite)
             if reading.left_out or reading.remarks:
@@ -128,7 +129,7 @@ class Gathered:
             self._about.pop(number, None)
 
     def size_of(self, number: int) -> tuple[int, int]:
-        """Width and height of the one picture of a file in `seen`."""
+        """Width and height of the one picture of a file in `candidates`."""
         return self._sides(self._size, self._first_row[number])
 
     def close(self) -> None:
@@ -198,7 +199,7 @@ class _Table:
         self.places: dict[bytes, int] = {}  # digest of the pixels -> index of the sprite
         self.quarantine: list[Quarantined] = []
         self.notes: list[Quarantined] = []
-        self.twins: list[Twin] = []
+        self.duplicates: list[Duplicate] = []
 
     def class_number(self, name: str) -> int:
         """The number of a class, a new one if it has none yet."""
@@ -228,9 +229,9 @@ def arrange(
     title: str,
     problems: Sequence[Quarantined],
     labelling: Labelling,
-    sheets: Mapping[int, Seen],
+    sheets: Mapping[int, SheetCandidate],
     folder: Path | None,
-) -> Generator[int, None, Arranged]:
+) -> Generator[int, None, ImportResult]:
     """Returns Arranged, with what could not even be looked at (`problems`) in its quarantine.
 
     sheets: what was recognised, by the number of the file, whether it was cut or not.
@@ -256,7 +257,7 @@ def arrange(
     sprites = table.sprites(title)
     notes = sorted([*table.notes, *labelling.notes()], key=lambda item: item.name)
     lists = (tuple(quarantine), tuple(notes))
-    return Arranged(sprites, *lists, dict(gathered.sizes), proposed, tuple(table.twins), tuple(found))
+    return ImportResult(sprites, *lists, dict(gathered.sizes), proposed, tuple(table.duplicates), tuple(found))
 
 
 def _check_room(count: int, size: int, folder: Path) -> None:
@@ -275,7 +276,7 @@ def _fits(sprite: DecodedSprite, size: int, options: ImportOptions) -> bool:
     return sprite.size == (size, size) if options.other_sizes == "leave out" else max(sprite.visible) <= size
 
 
-def _added(table: _Table, file: SourceFile, reading: Reading, sheet: Seen | None) -> Iterator[None]:
+def _added(table: _Table, file: SourceFile, reading: Reading, sheet: SheetCandidate | None) -> Iterator[None]:
     """Put one shape of a file after the other on the canvas or in quarantine, and its remarks if any was kept."""
     table.quarantine += [_quarantined(file, remark) for remark in reading.left_out]
     before = len(table.names)
@@ -292,7 +293,7 @@ def _added(table: _Table, file: SourceFile, reading: Reading, sheet: Seen | None
     table.notes += [_quarantined(file, remark) for remark in remarks]
 
 
-def _place(table: _Table, file: SourceFile, sprite: DecodedSprite, sheet: Seen | None) -> bool:
+def _place(table: _Table, file: SourceFile, sprite: DecodedSprite, sheet: SheetCandidate | None) -> bool:
     """Put a sprite at the end of the table, or in quarantine where it can't be. Whether it is kept."""
     row = table.labelling.row_of(file, sprite.part)
     if not _fits(sprite, table.size, table.options):
@@ -313,7 +314,7 @@ def _place(table: _Table, file: SourceFile, sprite: DecodedSprite, sheet: Seen |
         item = _quarantined(file, Remark("duplicate", reason, sprite.part))
         numbers = table.labelling.targets_of(np.array([row]))[0].tolist()
         table.quarantine.append(item)
-        table.twins.append(Twin(item, first, class_name, tuple(numbers)))
+        table.duplicates.append(Duplicate(item, first, class_name, tuple(numbers)))
         return False
     table.pixels.add(canvas)
     table.names.append(_name(file, sprite.part))
@@ -330,7 +331,7 @@ def _folder_class(file: SourceFile, sprite: DecodedSprite, levels: int) -> str:
 
 
 def same_as(name: str, classes: tuple[str, str], *, numbers_differ: bool) -> str:
-    """Why a twin is left out. name: of the sprite that is kept. classes: of that one and of the twin."""
+    """Why a duplicate is left out. name: of the sprite that is kept. classes: of that one and of the duplicate."""
     kept, own = classes
     conflict = "" if kept == own else f", which is in another class: {kept!r}, not {own!r}"
     return f"the same pixels as {name}{conflict}" + (", which has other numbers" if numbers_differ else "")
@@ -351,14 +352,14 @@ def _fit(rgba: Rgba, canvas: Rgba) -> None:
     fit_into(rgba, canvas)
 
 
-def _seen_in(sprite: DecodedSprite, sheet: Seen) -> str:
+def _seen_in(sprite: DecodedSprite, sheet: SheetCandidate) -> str:
     """'256 x 16 pixels, looks like 21 sprites of 12 x 16'."""
     (width, height), grid = sprite.size, sheet.grid
     sprites = wording.count(sheet.sprites, "sprite")
     return f"{width:,} x {height:,} pixels, looks like {sprites} of {grid.tile_width} x {grid.tile_height}"
 
 
-def _misfit(sprite: DecodedSprite, sheet: Seen | None, size: int, options: ImportOptions) -> Remark:
+def _misfit(sprite: DecodedSprite, sheet: SheetCandidate | None, size: int, options: ImportOptions) -> Remark:
     width, height = sprite.size
     if sprite.visible == (0, 0):
         return Remark("empty", "nothing to see: every pixel is fully transparent", sprite.part)

@@ -1,4 +1,4 @@
-"""Groups of sprites that belong together: frames of one file, mirror images, recolours and other near twins.
+"""Groups of sprites that belong together: frames of one file, mirror images, recolours and other near duplicates.
 
 What is learnt from one tells of all the others. A split that parts them measures memory, not learning.
 """
@@ -28,19 +28,19 @@ _ANIMATION = 32  # sprites: hardly any animation in a sheet is longer; as many m
 _LONGEST_ANIMATION = 256  # frames of a file of its own; what holds more is no animation
 _RUN = 8  # sprites: as long as most animations in a sheet of many
 _LARGEST_SHARE = 0.1  # of its class that a group may be
-_FEWEST_CUT = 4  # sprites: a chain of near twins that is no longer is not cut, however small its class is
+_FEWEST_CUT = 4  # sprites: a chain of near duplicates that is no longer is not cut, however small its class is
 _AT_ONCE = 256  # sprites
 _FEWEST_COLOURS = 3  # of a drawing: with fewer, that another one has the same shapes says little
 _PIXELS_A_COLOUR = 2  # at least, on average: where nearly all pixels differ, any picture is a recolour of any other
-_MOST_KEPT = 50  # files of twins that were found
-_VERSION = 1  # to be raised when other twins would be found
+_MOST_KEPT = 50  # files of pairs that were found
+_VERSION = 1  # to be raised when other pairs would be found
 _NAME = "twins-*.npz"
 
 Pairs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Twins:
+class NearDuplicates:
     """Which sprites tell of which: moved, mirrored or recoloured copies, int64 [P, 2], and those that hardly differ."""
 
     copies: Pairs
@@ -64,31 +64,31 @@ def of_files(first: Pairs, is_of_sheet: NDArray[np.bool_], labels: NDArray[np.in
 
 
 def grouped(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Sprites]:
-    """The same sprites, with near twins in one group; yields Progress.
+    """The same sprites, with near duplicates in one group; yields Progress.
 
     Files are groups already (see `of_files`). Copies join them, then sprites that differ in a few pixels, the most
     alike first. None joins a group that would become larger than a tenth of its class, so that a long chain of near
-    twins is cut where it is weakest. With `cache_dir`, twins are not looked for again.
+    duplicates is cut where it is weakest. With `cache_dir`, they are not looked for again.
     """
     groups = _Groups(sprites)
     if len(sprites) <= MOST_COMPARED:
-        twins = yield from twins_of(sprites, cache_dir)
-        groups.join(twins.copies, _ANIMATION)
-        order = np.argsort(twins.similar.changed, kind="stable")
-        groups.join(np.stack([twins.similar.first, twins.similar.second], 1)[order], _FEWEST_CUT)
+        near = yield from near_duplicates_of(sprites, cache_dir)
+        groups.join(near.copies, _ANIMATION)
+        order = np.argsort(near.similar.changed, kind="stable")
+        groups.join(np.stack([near.similar.first, near.similar.second], 1)[order], _FEWEST_CUT)
     return dataclasses.replace(sprites, groups=groups.numbers())
 
 
-def twins_of(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, Twins]:
-    """All twins among them, kept in `cache_dir` for the next time, if that can be; yields Progress."""
+def near_duplicates_of(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, NearDuplicates]:
+    """All near duplicates among them, kept in `cache_dir` for the next time, if that can be; yields Progress."""
     if cache_dir is None:
-        return (yield from _look_for_twins(sprites))
+        return (yield from _look_for_pairs(sprites))
     for done in sprites.hashing():
         yield Progress(done, len(sprites), "sprites looked up")
     kept = cache_dir / _NAME.replace("*", f"{_VERSION}-{sprites.fingerprint}")
     with contextlib.suppress(OSError, ValueError, EOFError, KeyError, BadZipFile), np.load(kept) as file:
         return _unpacked(file["copies"], file["similar"], len(sprites))
-    found = yield from _look_for_twins(sprites)
+    found = yield from _look_for_pairs(sprites)
     similar = found.similar
     with contextlib.suppress(OSError):
         files.sweep_temporaries(cache_dir)
@@ -100,14 +100,14 @@ def twins_of(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None,
     return found
 
 
-def _look_for_twins(sprites: Sprites) -> Generator[Event, None, Twins]:
+def _look_for_pairs(sprites: Sprites) -> Generator[Event, None, NearDuplicates]:
     copies = yield from _same_drawings(sprites.rgba)
     similar = yield from find_similar(sprites.rgba)
-    return Twins(copies, similar)
+    return NearDuplicates(copies, similar)
 
 
-def _unpacked(copies: Pairs, similar: Pairs, count: int) -> Twins:
-    """Of a file's arrays int64 [P, 2] and [4, Q], about so many sprites. Raises ValueError for what can't be twins."""
+def _unpacked(copies: Pairs, similar: Pairs, count: int) -> NearDuplicates:
+    """Of a file's arrays int64 [P, 2] and [4, Q], about so many sprites. Raises ValueError for what can't be pairs."""
     if copies.ndim != 2 or copies.shape[1] != 2 or similar.ndim != 2 or len(similar) != 4:
         raise ValueError("no pairs")
     if copies.dtype != np.int64 or similar.dtype != np.int64:
@@ -115,7 +115,7 @@ def _unpacked(copies: Pairs, similar: Pairs, count: int) -> Twins:
     for first, second in (copies.T, similar[:2]):
         if not ((first >= 0) & (first < second) & (second < count)).all():
             raise ValueError("pairs of other sprites")
-    return Twins(copies, Similar(similar[0], similar[1], similar[2] == 1, similar[3]))
+    return NearDuplicates(copies, Similar(similar[0], similar[1], similar[2] == 1, similar[3]))
 
 
 class _Groups:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
-from studio.data.arranging import Arranged, Gathered, arrange, commonest
+from studio.data.arranging import Gathered, ImportResult, arrange, commonest
 from studio.data.colour.palette_files import load_palette
 from studio.data.doctor.mending import mend
 from studio.data.groups import grouped
@@ -37,7 +37,7 @@ from studio.data.reading.finding import FoundFiles, Root, files_under, roots_of,
 from studio.data.reading.read import all_sources
 from studio.data.reading.workers import ReaderPool, Worker, in_threads, run_in_thread, run_workers
 from studio.data.sheets.grids import Grid
-from studio.data.sheets.recognising import Seen, elect, likely
+from studio.data.sheets.recognising import SheetCandidate, elect, likely
 from studio.data.sources.base import Source
 from studio.data.store import caching
 from studio.data.store.scratch import IN_MEMORY, usable
@@ -97,7 +97,7 @@ def import_sprites(
                 raise _nothing_usable(roots, arranged)
             if entry is not None and all(item.group != "no access" for item in arranged.quarantine):
                 arranged = yield from _store(entry, arranged)
-        mended = yield from mend(arranged, options, cache_dir)
+        mended = (yield from mend(arranged, options, cache_dir)) if options.mends else arranged
     except OSError as error:
         raise _no_room(error, usable(cache_dir)) from error
     if not len(mended.sprites):
@@ -148,12 +148,12 @@ def _list_files(roots: Sequence[Root]) -> Generator[Event, None, tuple[FoundFile
 def _read(
     files: FoundFiles, problems: list[Quarantined], sources: list[Source], options: ImportOptions, title: str,
     folder: Path | None,
-) -> Generator[Event, None, Arranged]:  # fmt: skip
+) -> Generator[Event, None, ImportResult]:  # fmt: skip
     """The sprites of these files, on one canvas. Raises OSError when there is no room in `folder`."""
     labelling, unreadable = yield from read_labels(files)
     gathered = Gathered(files, folder)
     yield from _read_files(gathered, files, sources, options)
-    sheets = elect(gathered.seen)
+    sheets = elect(gathered.candidates)
     if options.cuts_each_by_its_own:
         sheets |= _asked_for(gathered, sheets, options.size)
         gathered.forget(sheets.keys())
@@ -163,16 +163,16 @@ def _read(
     return (yield from run_in_thread(arranging, len(files), "files arranged"))
 
 
-def _asked_for(gathered: Gathered, sheets: Mapping[int, Seen], size: int) -> dict[int, Seen]:
+def _asked_for(gathered: Gathered, sheets: Mapping[int, SheetCandidate], size: int) -> dict[int, SheetCandidate]:
     """Pictures that are no sheets beyond doubt, and are to be cut as somebody says that there are sheets.
 
     Those that are larger than the canvas that was asked for, or all of them where no other is one.
     """
-    asked: dict[int, Seen] = {}
+    asked: dict[int, SheetCandidate] = {}
     if sheets and not size:
         return asked
-    for number, seen in gathered.seen.items():
-        sheet = None if number in sheets else likely(seen)
+    for number, candidates in gathered.candidates.items():
+        sheet = None if number in sheets else likely(candidates)
         if sheet is not None and (not size or max(gathered.size_of(number)) > size):
             asked[number] = sheet
     return asked
@@ -209,7 +209,7 @@ def _gather(gathered: Gathered, worker: Worker, chunks: Iterator[range]) -> Iter
         yield number
 
 
-def _store(entry: Path, arranged: Arranged) -> Generator[Event, None, Arranged]:
+def _store(entry: Path, arranged: ImportResult) -> Generator[Event, None, ImportResult]:
     """Keep the import for the next time. A cache that can't be written is said and stops nothing."""
     if arranged.sprites.rgba.nbytes > IN_MEMORY:  # runs link to this file, if the groups in it are theirs
         arranged = replace(arranged, sprites=(yield from grouped(arranged.sprites, entry.parent)))
@@ -224,7 +224,7 @@ def _store(entry: Path, arranged: Arranged) -> Generator[Event, None, Arranged]:
     return arranged
 
 
-def _notices(arranged: Arranged) -> Iterator[Event]:
+def _notices(arranged: ImportResult) -> Iterator[Event]:
     counts = arranged.sprites.class_counts()
     if counts.max() >= _LOPSIDED * counts.min():
         large, small = (arranged.sprites.class_names[i] for i in (int(counts.argmax()), int(counts.argmin())))
@@ -232,7 +232,9 @@ def _notices(arranged: Arranged) -> Iterator[Event]:
         yield Notice("warning", title, f"A model will hardly learn {small!r}: merge small classes or add sprites.")
 
 
-def _imported(arranged: Arranged, origin: Mapping[str, object], started: float, *, from_cache: bool) -> SpritesImported:
+def _imported(
+    arranged: ImportResult, origin: Mapping[str, object], started: float, *, from_cache: bool
+) -> SpritesImported:
     return SpritesImported(
         sprites=arranged.sprites.read_from(origin),
         quarantine=arranged.quarantine,
@@ -260,7 +262,7 @@ def _is_palette(path: Path) -> bool:
         return False
 
 
-def _nothing_usable(roots: Sequence[Root], arranged: Arranged) -> NothingUsableError:
+def _nothing_usable(roots: Sequence[Root], arranged: ImportResult) -> NothingUsableError:
     quarantine = arranged.quarantine
     where, hint = title_of(roots), f"The studio reads {_READ}."
     title = f"None of the {len(quarantine):,} pictures in {where!r} can be used."

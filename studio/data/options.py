@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from studio.core.config import Config, setting
+from studio.core.config import Config, setting, settings_of
 from studio.core.events import Event
 from studio.data.sheets.grids import Grid
 from studio.data.sprites import Sprites
@@ -177,6 +177,11 @@ class ImportOptions(ReadOptions):
         high=100_000,
         advanced=True,
     )
+
+    @property
+    def mends(self) -> bool:
+        """Whether anything is changed in what was read, or left out of it."""
+        return not self.changed().keys() <= {item.name for item in settings_of(ReadOptions)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from studio.data.store.scratch import copied
 _SLICE = 32 << 20  # bytes that are hashed at a time
 
 
-class Stored(NamedTuple):
+class MappedFile(NamedTuple):
     """A file that is never written to again, and the byte from which on it holds pixels, sprite after sprite."""
 
     path: Path
@@ -47,7 +47,7 @@ class Sprites:
     title: str
     targets: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     target_names: tuple[str, ...] = ()
-    stored: Stored | None = None
+    stored: MappedFile | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
     groups: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
@@ -93,7 +93,7 @@ class Sprites:
             digest.update(np.ascontiguousarray(self.targets).data)
         vars(self)["_fingerprint"] = digest.hexdigest()[:32]
 
-    def moved_to(self, rgba: Rgba, stored: Stored | None) -> Sprites:
+    def moved_to(self, rgba: Rgba, stored: MappedFile | None) -> Sprites:
         """The same sprites, their pixels being at another place now."""
         return self._same(replace(self, rgba=rgba, stored=stored))
 

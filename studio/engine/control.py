@@ -1,14 +1,16 @@
-"""How the outside steers a training, and what the training's generators do about it."""
+"""How the outside steers a training, and what the training's generators do about it. No torch here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from studio.core.errors import UnwritableError
 from studio.core.events import Event, Events, Halted
-from studio.engine.model import TrainedModel
+
+if TYPE_CHECKING:
+    from studio.engine.model import TrainedModel
 
 P = ParamSpec("P")
 T = TypeVar("T")

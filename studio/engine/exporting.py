@@ -18,7 +18,6 @@ from studio.engine import catalogue, devices
 from studio.engine.batches import to_input, to_rgba
 from studio.engine.model import TrainedModel
 from studio.exports.base import PROBE, ExportableModel, ModelExport
-from studio.recipes.base import SampleSettings
 
 LARGEST_DIFFERENCE = 1e-4  # a share of the largest output: see `compare`
 
@@ -61,8 +60,7 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
             if recipe.makes != "sprites":
                 return recipe.predict(candidate, PROBE.sprites(spec.size)).float()
             labels = PROBE.labels(len(spec.class_names))
-            *_, last = recipe.sample(candidate, spec, SampleSettings(labels, PROBE.guidance, PROBE.steps, PROBE.seed))
-        assert last is not None
+            *_, last = recipe.draw(candidate, labels, PROBE.guidance, PROBE.steps, PROBE.seed)
         return last.float()
 
     return ExportableModel(
@@ -73,10 +71,10 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         size=spec.size,
         class_names=spec.class_names,
         target_names=spec.target_names,
-        architecture=recipe.architecture(config, spec),
+        architecture={"class": recipe.Network.__name__, "arguments": recipe.arguments(config, spec)},
         step=model.step,
         network=network.eval().requires_grad_(False),
-        portable=(*recipe.portable, to_rgba if recipe.makes == "sprites" else to_input),
+        portable=(recipe.Network, *((recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,))),
         fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
         outputs=outputs,
     )

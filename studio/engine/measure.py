@@ -14,8 +14,8 @@ from studio.core.config import TrainingConfig
 from studio.core.events import Events, Progress
 from studio.data.sprites import Sprites
 from studio.engine import devices
+from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import DeviceSprites
-from studio.engine.fitting import AtOnce
 from studio.engine.optim import LossScaler, make_optimizers
 from studio.engine.types import Device, DeviceMeasured
 from studio.recipes.base import Recipe, Spec, TrainingBudget
@@ -25,11 +25,11 @@ LEAST_STEPS = 3
 LEAST_S = 1.0
 
 
-def means_of(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
+def training_budget(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
     """What there is to train with, as far as it is known; the speed is roughly what the device's probe tells."""
     size = sprites.size if sprites else devices.PROBE_SIZE
     probed = device.steps_per_s * devices.PROBE_BATCH if device else 0.0
-    speed = probed / recipe.probes * (devices.PROBE_SIZE / size) ** 2
+    speed = probed / recipe.relative_cost * (devices.PROBE_SIZE / size) ** 2 if recipe.relative_cost else 0.0
     return TrainingBudget(len(sprites) if sprites else 0, speed)
 
 
@@ -73,7 +73,7 @@ def _steps(
 ) -> Iterator[float]:
     """Train on and on; yields the seconds of each step, the device having finished it."""
     data, rng = DeviceSprites(sprites, target), torch.Generator(target)
-    optimizers, fit = make_optimizers(network, config, precision), AtOnce(target, config.batch_size)
+    optimizers, batch_size = make_optimizers(network, config, precision), AutoBatchSize(target, config.batch_size)
     scaler = LossScaler(network, optimizers, precision, target)
     step = 0
     while True:
@@ -81,12 +81,12 @@ def _steps(
         while not has_gradients:  # as training does: in micro-batches where the device has no room for the batch
             network.zero_grad(set_to_none=True)
             rng.manual_seed(step)
-            with fit.room():
+            with batch_size.room():
                 batch = data.batch(step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng)
-                for micro_batch in batch.micro_batches(-(-config.batch_size // fit.count)):
+                for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // batch_size.count), rng):
                     with devices.autocast(target.type, precision):
                         share = recipe.weight(micro_batch) / recipe.weight(batch)
-                        loss = recipe.loss(network, micro_batch, config, rng) * share
+                        loss = recipe.loss(network, micro_batch, config, numbers) * share
                     scaler.scale(loss).backward()
                 has_gradients = True
         scaler.unscale_gradients()

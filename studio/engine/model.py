@@ -1,15 +1,25 @@
-"""A model that can be used: a network with its recipe and everything needed to run it."""
+"""A model that can be used: a network with its recipe, and the style by which true pixels are drawn (style.json)."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
 
+from studio.core import files, records
 from studio.core.config import TrainingConfig
+from studio.core.errors import DamagedError
 from studio.core.events import Notice
-from studio.data.colour.true_pixels import PixelStyle
+from studio.data.colour.true_pixels import PixelStyle, style_of
+from studio.data.sprites import Sprites
+from studio.data.store import packed
+from studio.engine import catalogue
+from studio.engine.batches import sampled
+from studio.engine.runs.folder import STYLE, RunDir, RunRecord, reading, writing
+from studio.engine.runs.split import split_of
 from studio.recipes.base import Recipe, Spec
 
 
@@ -27,3 +37,31 @@ class TrainedModel:
     title: str  # the run's name, for people
     style: PixelStyle  # of the sprites that it learnt from
     notices: tuple[Notice, ...] = ()  # of checkpoints that were passed over for it
+
+
+def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:
+    """Write the style of those of the sprites that the run learns from. Raises UnwritableError."""
+    with writing(run.path):
+        files.write_atomic(run.path / STYLE, json.dumps(_style_learnt(record, sprites).to_json()).encode())
+
+
+def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
+    """The style of what the run learns from; made anew where the file is missing. Raises RunError, DamagedError."""
+    try:
+        with reading(run.path / STYLE):
+            text = (run.path / STYLE).read_bytes()
+    except FileNotFoundError:
+        return _style_learnt(record, packed.load(run.data))
+    try:
+        style = PixelStyle.from_json(records.parse(text, dict[str, Any]))
+        if len(style.colours) != len(record.class_names):
+            raise ValueError("'colours' does not fit the classes of the run")
+    except ValueError as error:
+        raise DamagedError(f"{STYLE} of {run.path.name} is damaged: {error}.", "Delete it: it is made anew.") from error
+    return style
+
+
+def _style_learnt(record: RunRecord, sprites: Sprites) -> PixelStyle:
+    """Without the sprites that are held out: a colour that only they have is not the model's to use."""
+    config = catalogue.recipe(record.recipe).Config.from_json(record.config)
+    return style_of(sampled(sprites, split_of(record, config, sprites).training))

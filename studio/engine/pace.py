@@ -12,10 +12,10 @@ from studio.core.events import Event, Events, Progress
 T = TypeVar("T")
 
 SIDE_SHARE = 0.04  # of training time, at most, for live samples, and again for validation and for checkpoints
-_TOLD_EVERY_S = 0.05
+_PROGRESS_EVERY_S = 0.05
 
 
-def told(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
+def with_progress(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
     """Run a generator of counts to its end and return what it does; yields Progress while that takes long."""
 
     def progress() -> Generator[Event, None, T]:
@@ -25,10 +25,10 @@ def told(work: Generator[int, None, T], total: int, what: str) -> Generator[Even
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
 
-    return (yield from seldom(progress()))
+    return (yield from sparse_progress(progress()))
 
 
-def seldom(work: Generator[Event, None, T]) -> Generator[Event, None, T]:
+def sparse_progress(work: Generator[Event, None, T]) -> Generator[Event, None, T]:
     """Run a generator of Progress to its end and return what it does; yields some of it while that takes long."""
     said_s = time.perf_counter()
     while True:
@@ -36,7 +36,7 @@ def seldom(work: Generator[Event, None, T]) -> Generator[Event, None, T]:
             event = next(work)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
-        if time.perf_counter() - said_s > _TOLD_EVERY_S:
+        if time.perf_counter() - said_s > _PROGRESS_EVERY_S:
             said_s = time.perf_counter()
             yield event
 

@@ -22,14 +22,15 @@ from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import catalogue, devices
 from studio.engine.batches import DeviceSprites, at_most, sampled
+from studio.engine.model import load_style, save_style
 from studio.engine.optim import EMA, LossScaler, make_optimizers
-from studio.engine.pace import seldom, told
-from studio.engine.quality.evaluate import heldout_fit
+from studio.engine.pace import sparse_progress, with_progress
+from studio.engine.quality.evaluate import heldout_batch_size
 from studio.engine.recovery import Recovery
 from studio.engine.runs import checkpoints
-from studio.engine.runs.folder import RunDir, RunRecord, reading, sweep_starts, writing
+from studio.engine.runs.creating import new_run, sweep_starts
+from studio.engine.runs.folder import RunDir, RunRecord, reading, writing
 from studio.engine.runs.split import BY_GROUP, split_of
-from studio.engine.runs.style import load_style, save_style
 from studio.engine.streamed import make_train_set
 from studio.engine.training import Training
 from studio.engine.types import Device
@@ -53,11 +54,11 @@ def begin(
     network = recipe.build(config, Spec.of(chosen))
     run = RunDir(path)
     sweep_starts()
-    with run.being_made() as on_error:
-        chosen = yield from seldom(grouped(chosen, places.cache()))
+    with new_run(run) as on_error:
+        chosen = yield from sparse_progress(grouped(chosen, places.cache()))
         record = _new_record(path, chosen, recipe, config, device, network)
         with writing(path):
-            yield from told(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
+            yield from with_progress(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
             chosen = packed.reopened(chosen, run.data)
         save_style(run, record, chosen)
         training = _assemble(run, record, recipe, config, chosen, network, device, on_error)
@@ -79,7 +80,7 @@ def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
     with run.held_on_success() as on_error:
         with writing(path):
             run.sweep()
-        sprites, _ = yield from told(packed.loading(run.data), record.data_count, "sprites checked")
+        sprites, _ = yield from with_progress(packed.loading(run.data), record.data_count, "sprites checked")
         torch.manual_seed(config.seed)
         network = recipe.build(config, Spec.of(sprites))
         training = _assemble(run, record, recipe, config, sprites, network, device, on_error)
@@ -126,7 +127,7 @@ def _assemble(
     return Training(
         run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
         device=target, device_name=device.name, precision=precision,
-        train_set=train_set, heldout=on_device, heldout_fit=heldout_fit(on_device),
+        train_set=train_set, heldout=on_device, heldout_batch_size=heldout_batch_size(on_device),
         network=network, ema=EMA(network, config.ema_halflife_sprites),
         optimizers=optimizers, scaler=LossScaler(network, optimizers, precision, target), sprites=sprites, split=split,
         train_sample=sample, heldout_sprites=heldout.rgba, style=load_style(run, record), notices=[*notices],

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import NotFiniteError, StepTooLargeError, UnwritableError, in_words
+from studio.core.errors import NotFiniteError, StepTooLargeError, UnwritableError
 from studio.core.events import (
     CheckpointSaved,
     Classified,
@@ -31,9 +31,9 @@ from studio.core.events import (
 )
 from studio.data.sprites import Sprites
 from studio.engine import devices
+from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import step_seed
 from studio.engine.control import Control, retry_until_writable, until_stopped
-from studio.engine.fitting import AtOnce
 from studio.engine.generate import draw, predict
 from studio.engine.model import TrainedModel
 from studio.engine.optim import set_learning_rate
@@ -156,10 +156,10 @@ def _forward_backward(training: Training, rng: torch.Generator) -> Tensor:
         training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng
     )
     total = torch.zeros((), device=training.device)
-    for micro_batch in batch.micro_batches(training.recovery.micro_batches.count):
+    for micro_batch, numbers in batch.micro_batches(training.recovery.micro_batches.count, rng):
         with devices.autocast(training.device.type, training.precision):
             share = recipe.weight(micro_batch) / recipe.weight(batch)
-            loss = recipe.loss(training.network, micro_batch, config, rng) * share
+            loss = recipe.loss(training.network, micro_batch, config, numbers) * share
         training.scaler.scale(loss).backward()
         total += loss.detach()
     return total
@@ -215,7 +215,7 @@ def validate(training: Training, control: Control) -> Events:
     if not len(training.heldout):
         return
     with training.side_work.skip_if_full("figures of held-out sprites"):
-        training.validated = heldout_figures(training.model(), training.heldout, training.heldout_fit)
+        training.validated = heldout_figures(training.model(), training.heldout, training.heldout_batch_size)
         yield from retry_until_writable(control, training.run.append, training.validated)
         yield training.validated
 
@@ -281,12 +281,12 @@ def _run_with_recovery(start: Generator[Event, None, Training], path: Path, devi
     """
     target = torch.device(device.id)
     prepare: Callable[[Training], None] = Training.note_micro_batches
-    kept: tuple[Recovery, AtOnce] | None = None
+    kept: tuple[Recovery, AutoBatchSize] | None = None
     while True:
         with devices.faults(target):
             training = yield from start
         if kept is not None:  # what this process has learnt of the device is not on disk
-            training.recovery, training.heldout_fit = kept
+            training.recovery, training.heldout_batch_size = kept
         try:
             yield from _run_locked(training, prepare, control)
             return
@@ -299,7 +299,7 @@ def _run_with_recovery(start: Generator[Event, None, Training], path: Path, devi
                 raise
             prepare = functools.partial(Training.split_micro_batches, why=error.title)
         finally:
-            kept = training.recovery, training.heldout_fit
+            kept = training.recovery, training.heldout_batch_size
             del training
             devices.give_back_memory(target)
         start = take_up(path, device)
@@ -323,7 +323,7 @@ def _record_failure(
 ) -> None:
     """Write down what has ended a training: any error, not that it was closed or interrupted."""
     if isinstance(error, Exception):
-        words = in_words(error, otherwise="Something went wrong inside the studio.")
+        words = wording.error_words(error, otherwise="Something went wrong inside the studio.")
         with contextlib.suppress(UnwritableError):  # to be said is what has ended the run
             training.write_state("failed", " ".join(words).strip())
 

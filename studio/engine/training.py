@@ -14,8 +14,8 @@ from studio.core.config import TrainingConfig
 from studio.core.events import Event, Notice, Rgba, SteppedBack, Validated
 from studio.data.colour.true_pixels import PixelStyle
 from studio.data.sprites import Sprites
+from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import DeviceSprites, TrainSet
-from studio.engine.fitting import AtOnce
 from studio.engine.model import TrainedModel
 from studio.engine.optim import EMA, LossScaler, learning_rate
 from studio.engine.recovery import Recovery, SideWork
@@ -40,7 +40,7 @@ class Training:
     precision: str
     train_set: TrainSet
     heldout: DeviceSprites
-    heldout_fit: AtOnce  # how many of them the device has room for
+    heldout_batch_size: AutoBatchSize  # how many of them the device has room for
     network: nn.Module
     ema: EMA
     optimizers: list[torch.optim.Optimizer]

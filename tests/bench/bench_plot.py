@@ -35,24 +35,24 @@ def main() -> None:
     for step in range(0, count, max(1, count // 100)):
         plot.append_validation(step, float(losses[step]))
         plot.add_mark(step, "checkpoint")
-    plot._plot.refresh()
+    plot.refresh()
     app.processEvents()
     sys.stdout.write(f"{count:,} points: append and first redraw {1000 * (time.perf_counter() - start):.1f} ms\n")
-    area = plot._plot.area
+    canvas = plot.canvas
 
     def redraw() -> None:
-        plot._plot.refresh()
-        area.canvas.viewport().repaint()
+        plot.refresh()
+        canvas.widget.viewport().repaint()
 
     def append() -> None:
-        first = int(plot._data.tabs["Loss"].raw.steps[-1]) + 1
+        first = int(plot.tabs["Loss"].raw.steps[-1]) + 1
         plot.append(range(first, first + 20), rng.random(20))
         redraw()
 
     def zoom() -> None:
         middle = rng.uniform(0.3, 0.7) * count
-        area.set_ranges((middle - count / 8, middle + count / 8), area.ranges()[1])
-        area.moved_by_user.emit(True, False)
+        canvas.set_ranges((middle - count / 8, middle + count / 8), canvas.ranges()[1])
+        canvas.moved_by_user.emit(True, False)
         redraw()
 
     report("redraw", redraw)

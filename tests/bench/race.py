@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from studio.core.generators import returned
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
@@ -30,7 +31,6 @@ from studio.data.sprites import Sprites
 from studio.engine.devices import choose, detect, resolve_precision
 from studio.engine.quality.evaluate import RealSprites, judge
 from studio.engine.quality.features import features_of
-from studio.engine.runs.split import split_one_by_one
 from studio.recipes.generator import GeneratorConfig
 from tests.bench.bench_loop import write_folder
 from tests.bench.racers import RACERS
@@ -45,9 +45,21 @@ def load(folder: Path) -> tuple[Sprites, Sprites]:
     *_, found = import_sprites([folder], ImportOptions())
     assert isinstance(found, SpritesImported)
     config = GeneratorConfig()
-    # By the rule that the kept figures were taken by: races of hours are not run again for another one.
-    split = split_one_by_one(found.sprites, config.holdout, config.seed, singles_kept=True)
-    return found.sprites.take(split.training), found.sprites.take(split.report)
+    is_heldout = _heldout(found.sprites, config.holdout, config.seed)
+    return found.sprites.take(np.flatnonzero(~is_heldout)), found.sprites.take(np.flatnonzero(is_heldout))
+
+
+def _heldout(sprites: Sprites, share: float, seed: int) -> NDArray[np.bool_]:
+    """The rule that the kept figures were taken by, which does not know of groups: about `share` of each class.
+
+    Races of hours are not run again for another one.
+    """
+    order = np.lexsort((np.random.default_rng(seed).random(len(sprites)), sprites.labels))
+    # Every 1/share-th sprite of a list sorted by class, shuffled inside each class: a stratified choice.
+    ranks = np.floor((np.arange(int(len(sprites) * share)) + 0.5) / share).astype(np.int64)
+    heldout = np.zeros(len(sprites), dtype=bool)
+    heldout[order[ranks]] = True
+    return heldout & (sprites.class_counts()[sprites.labels] > 1)
 
 
 def run(racer: str, folder: Path, chosen: argparse.Namespace) -> None:

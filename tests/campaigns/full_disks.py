@@ -12,8 +12,9 @@ from typing import Any
 from studio.core.errors import StudioError
 from studio.data.store import packed
 from studio.engine.control import Control
-from studio.engine.runs import checkpoints, known
-from studio.engine.runs.history import read_history, summarise
+from studio.engine.runs import checkpoints, listing
+from studio.engine.runs.history import read_history
+from studio.engine.runs.listing import summarise
 from tests.campaigns.file_calls import FileCalls
 from tests.campaigns.works import EXPORTS, Say, Work, export_as, generate_into, import_all, make_folder, plain, train_on
 
@@ -23,7 +24,7 @@ Files = dict[str, bytes]
 
 
 def _remember(folder: Path, say: Say) -> None:
-    known.remember(folder / "run")
+    listing.remember(folder / "run")
 
 
 WORKS: dict[str, Work] = {
@@ -105,7 +106,7 @@ def _prepare(name: str, folder: Path) -> None:
         _interrupted(folder)
     if name == "remembering":
         for number in range(3):
-            known.remember(folder / str(number))
+            listing.remember(folder / str(number))
 
 
 def _interrupted(folder: Path) -> None:
@@ -175,7 +176,7 @@ def _check_files(folder: Path, attempt: _Attempt, before: Files, after: Files, e
 
 
 def _check_remembered(folder: Path, attempt: _Attempt, before: Files, after: Files, expected: _Attempt) -> None:
-    runs = [path.name for path in known.known_runs()]
+    runs = [path.name for path in listing.known_runs()]
     assert runs in (["2", "1", "0"], ["run", "2", "1", "0"])
 
 

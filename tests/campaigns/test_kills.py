@@ -27,7 +27,8 @@ from studio.engine.exporting import export
 from studio.engine.generate import load_model
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.history import list_runs, read_history, summarise
+from studio.engine.runs.history import read_history
+from studio.engine.runs.listing import list_runs, summarise
 from tests.campaigns import tell
 from tests.campaigns.apart import server
 from tests.campaigns.works import EXPORTS, INTERVAL, KINDS, STEPS, live, make_folder, plain

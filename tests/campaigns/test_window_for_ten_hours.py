@@ -45,8 +45,9 @@ _LONGEST_S, _MOST_LONGER, _BEAT_S = 0.4, 2.0, 0.05  # what one beat more or less
 
 _REAL = {"kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}
 RECORD = RunRecord(
-    "long", "generator", {}, 32, ("class0",), "discs", 24, "0" * 64, "cpu", "test CPU", "fp32", 1, "2026-01-01", {}
-)
+    "long", "generator", {}, 32, ("class0",), "discs", 24, "0" * 64, "cpu", "test CPU", "fp32", 1, "2026-01-01", {},
+    "group",
+)  # fmt: skip
 
 
 def ten_hours(*asked: object) -> Events:
@@ -99,9 +100,9 @@ class Heart(QObject):
         gc.collect()
         monitor = self._window.train.monitor
         assert monitor.plot is not None
-        series = [tab.raw for tab in monitor.plot._data.tabs.values()] + [monitor.plot._data.validation]
+        series = [tab.raw for tab in monitor.plot.tabs.values()] + [monitor.plot.validation]
         buffers = [buffer for one in series for buffer in (one._steps, one._values)]
-        buffers += [tab.smoothed._values for tab in monitor.plot._data.tabs.values()]
+        buffers += [curve._values for tab in monitor.plot.tabs.values() for curve in tab.smoothed]
         known = sum(buffer._room.nbytes for buffer in buffers if isinstance(buffer, Buffer)) + self.film_bytes()
         self.looks.append((psutil.Process().memory_info().rss - known, len(gc.get_objects())))
 
@@ -167,7 +168,7 @@ def test_fault_32_the_window_is_as_quick_after_ten_hours_as_at_the_beginning(
         f"{early_objects:,} -> {late_objects:,} objects"
     )
     assert list(heard.values()) == [_SAMPLES, _VALIDATIONS, _CHECKPOINTS, _MEASUREMENTS]
-    curves = monitor.plot._data
+    curves = monitor.plot
     assert len(curves.tabs["Loss"].raw) == _STEPS and len(curves.validation) == _VALIDATIONS
     assert monitor.filmstrip.steps()[-1] == _STEPS and heart.film_bytes() <= _FILM_BYTES
     assert heart.fullest <= _FULL + 100  # nothing waits for ever for room in it

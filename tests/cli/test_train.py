@@ -19,9 +19,9 @@ from studio.cli.train import to_the_end
 from studio.core import places
 from studio.core.events import CheckpointSaved, Events, LossChunk, Progress, RunStarted
 from studio.engine.control import Control
-from studio.engine.runs import history
+from studio.engine.runs import listing
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.known import known_runs, remember
+from studio.engine.runs.listing import known_runs, remember
 from studio.engine.train import train_resumed
 from tests.cli.tools import SMALL, TINY, json_lines, train
 from tests.conftest import make_sprites
@@ -40,7 +40,7 @@ def test_a_run_is_made_and_remembered(
     assert ("studio generate" if recipe == "generator" else "studio predict") in captured.out
     assert f'"{run}"' in captured.out  # a path with a space can be copied from here
     assert known_runs() == [run] and RunDir(run).record().data_count == 24
-    assert history.summarise(run).standing == "finished"
+    assert listing.summarise(run).standing == "finished"
     assert train(folder, run, recipe) == FAILED
     assert "is not empty" in capsys.readouterr().err
 
@@ -101,11 +101,11 @@ def test_presets_change_settings_and_flags_win(folder: Path, tmp_path: Path) -> 
 
 def test_resume_goes_on_where_it_stopped(run_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     list(train_generator(run_path, make_sprites(), Control(stop=True), steps=4))
-    assert history.summarise(run_path).standing == "stopped"
+    assert listing.summarise(run_path).standing == "stopped"
     assert main(["resume", str(run_path), "--json"]) == DONE
     last = json_lines(capsys.readouterr().out)[-1]
     assert last["type"] == "RunFinished" and last["reason"] == "finished" and last["step"] == 4
-    assert history.summarise(run_path).standing == "finished"
+    assert listing.summarise(run_path).standing == "finished"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal for one process there")

@@ -104,8 +104,9 @@ def test_a_bug_is_called_a_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 def test_fault_34_a_damaged_run_is_listed_with_the_field_and_all_others_are_there(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    begun = "2026-01-01T00:00:00+00:00"
     record = RunRecord(
-        "trial", "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 9, "2026-01-01T00:00:00+00:00", {}
+        "trial", "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 9, begun, {}, "group"
     )
     for name in ("good", "bad", "worse"):
         run = RunDir(places.runs() / name)

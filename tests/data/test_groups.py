@@ -12,7 +12,7 @@ import pytest
 
 from studio.core.generators import returned
 from studio.data import groups
-from studio.data.groups import grouped, of_files, twins_of
+from studio.data.groups import grouped, near_duplicates_of, of_files
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from tests.conftest import make_sprites
@@ -104,9 +104,9 @@ def test_twins_are_looked_for_once(tmp_path: Path) -> None:
     recoloured = _drawings(30)[4:5] ^ np.array([255, 80, 130, 0], np.uint8)
     recoloured[recoloured[..., 3] == 0] = 0
     sprites = _sprites(np.concatenate([_drawings(30), _drawings(30)[:2, :, ::-1], recoloured]))
-    first = returned(twins_of(sprites, tmp_path))
-    with patch.object(groups, "_look_for_twins", side_effect=AssertionError):
-        again = returned(twins_of(sprites, tmp_path))
+    first = returned(near_duplicates_of(sprites, tmp_path))
+    with patch.object(groups, "_look_for_pairs", side_effect=AssertionError):
+        again = returned(near_duplicates_of(sprites, tmp_path))
     for name in ("first", "second", "mirrored", "changed"):
         assert np.array_equal(getattr(first.similar, name), getattr(again.similar, name))
     assert list(zip(again.similar.first, again.similar.second, strict=True)) == [(0, 30), (1, 31)]
@@ -116,16 +116,16 @@ def test_twins_are_looked_for_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04", b"\x93NUMPY", b"cos\nsystem\n(S'true'\ntR."])
 def test_a_damaged_file_of_twins_is_made_anew(tmp_path: Path, damage: bytes) -> None:
     sprites = _sprites(np.concatenate([_drawings(9), _drawings(9)[:2, :, ::-1]]))
-    expected = returned(twins_of(sprites, tmp_path))
+    expected = returned(near_duplicates_of(sprites, tmp_path))
     (kept,) = tmp_path.glob("twins-*.npz")
     kept.write_bytes(damage)
-    assert np.array_equal(returned(twins_of(sprites, tmp_path)).copies, expected.copies)
+    assert np.array_equal(returned(near_duplicates_of(sprites, tmp_path)).copies, expected.copies)
     assert kept.stat().st_size > len(damage)
 
 
 def test_twins_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
     sprites, nothing = make_sprites(5), np.zeros((0, 2), np.int64)
-    returned(twins_of(sprites, tmp_path))
+    returned(near_duplicates_of(sprites, tmp_path))
     (kept,) = tmp_path.glob("twins-*.npz")
     for copies, similar in (
         (nothing, np.array([[0], [99], [0], [0]])),
@@ -136,13 +136,13 @@ def test_twins_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
         (np.array([0, 1]), np.zeros((4, 0), np.int64)),
     ):
         np.savez(kept, copies=copies, similar=similar)
-        found = returned(twins_of(sprites, tmp_path))
+        found = returned(near_duplicates_of(sprites, tmp_path))
         assert not len(found.copies) and not len(found.similar.first)
 
 
 def test_a_cache_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    assert not len(returned(twins_of(make_sprites(5), tmp_path / "file")).copies)
+    assert not len(returned(near_duplicates_of(make_sprites(5), tmp_path / "file")).copies)
 
 
 def test_groups_are_kept_with_the_sprites(tmp_path: Path) -> None:

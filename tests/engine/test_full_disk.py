@@ -18,7 +18,7 @@ from studio.core import places
 from studio.core.errors import UnwritableError
 from studio.core.events import Event, Halted, LossChunk, RunFinished
 from studio.core.generators import returned
-from studio.data.groups import twins_of
+from studio.data.groups import near_duplicates_of
 from studio.data.sprites import Sprites
 from studio.engine import train
 from studio.engine.control import Control
@@ -87,7 +87,7 @@ def _weights(path: Path) -> dict[str, torch.Tensor]:
 def test_fault_21_a_write_that_fails_once_halts_the_training_and_costs_nothing(
     tmp_path: Path, sprites: Sprites, disk: _Disk
 ) -> None:
-    returned(twins_of(sprites, places.cache()))  # kept from here on: looking for them writes no more
+    returned(near_duplicates_of(sprites, places.cache()))  # kept from here on: looking for them writes no more
     disk.writes, first = 0, list[int]()
     events = _busy(tmp_path / "whole", sprites, lambda *_: first.append(disk.writes))
     of_the_loop, expected = range(first[0] + 1, disk.writes + 1), _weights(tmp_path / "whole")

@@ -50,7 +50,7 @@ def no_thread_stays() -> Iterator[None]:
 def batch_of(data: TrainSet, step: int, size: int, **augmented: Any) -> list[torch.Tensor]:
     rng = torch.Generator().manual_seed(step)
     batch = data.batch(step, size, **{"flip": False, "shift_px": 0, **augmented}, rng=rng)
-    return [batch.x, batch.y, batch.changes]
+    return [batch.x, batch.y, batch.augment_labels]
 
 
 def alike(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:

@@ -167,7 +167,7 @@ def opened(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
 
 def tiny(session: Session, recipe: str = "generator", **changes: float) -> TrainingConfig:
     """Settings that train in a second or two."""
-    config = session.catalog.recipes[recipe].Config()
+    config: TrainingConfig = session.catalog.recipes[recipe].Config()
     small = {"width": 16, "batch_size": 8, "steps": 12, "lr_warmup_steps": 0, "sample_every_s": 0.1, "holdout": 0.25}
     return config.replace(**{**small, **changes})
 

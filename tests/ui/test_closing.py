@@ -17,7 +17,8 @@ from studio.app.application import Interrupt
 from studio.app.state.training import CurrentTraining
 from studio.app.window import Window
 from studio.core.events import Events
-from studio.engine.runs.history import read_history, summarise
+from studio.engine.runs.history import read_history
+from studio.engine.runs.listing import summarise
 from studio.engine.train import save
 from tests.ui.conftest import LONG_MS, click, start_tiny, trains
 

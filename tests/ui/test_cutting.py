@@ -17,9 +17,9 @@ from pytestqt.qtbot import QtBot
 from studio.app.pages.sprites.cut_view import CutView
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.widgets.sheet.canvas import Kind, moved
-from studio.app.widgets.sheet.overlay import Look, draw_boxes, draw_cells
+from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
 from studio.data.options import ImportOptions
-from studio.data.sheets.cells import Cells
+from studio.data.sheets.cells import GridCells
 from studio.data.sheets.grids import Grid
 from tests.data.making import Pixels, png_of, sprite, write, zipped
 from tests.data.sheets.test_grids import drawn
@@ -352,12 +352,12 @@ def test_only_the_visible_part_of_a_large_sheet_is_drawn(
     view = seen(qtbot, page)
     view.form.boxes["tile"].setValue(8)
     parts = []
-    monkeypatch.setattr(view.canvas, "paint_over", lambda painter, place, look: parts.append(look))
+    monkeypatch.setattr(view.canvas, "paint_over", lambda painter, place, part: parts.append(part))
     view.canvas.set_zoom(4)
     view.canvas.viewport().grab()
     size = view.canvas.viewport().size()
-    assert parts and all(isinstance(look, Look) for look in parts)
-    assert all(look.part.width() <= size.width() and look.part.height() <= size.height() for look in parts)
+    assert parts and all(isinstance(part, SheetPart) for part in parts)
+    assert all(part.box.width() <= size.width() and part.box.height() <= size.height() for part in parts)
 
 
 def test_zooming_keeps_what_is_under_the_mouse(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
@@ -378,17 +378,17 @@ def test_zooming_keeps_what_is_under_the_mouse(qtbot: QtBot, page: SpritesPage, 
 @pytest.mark.parametrize(("left", "top"), [(0, 0), (37, 22), (25, 25), (24, 60)])
 def test_only_what_is_in_a_box_or_a_filled_cell_is_clear(qapp: QApplication, left: int, top: int) -> None:
     """At two device pixels a line and three a pixel, from any corner: the veil is told from what it does to red."""
-    cells = Cells(Grid(8, 8), np.array([0, 8, 16]), np.array([0, 8, 16]), np.eye(3, dtype=bool))
+    cells = GridCells(Grid(8, 8), np.array([0, 8, 16]), np.array([0, 8, 16]), np.eye(3, dtype=bool))
     boxes = np.array([[8 * n, 8 * n, 8 * n + 8, 8 * n + 8] for n in range(3)])
-    look = Look(QRect(left, top, 74 - left, 74 - top), 3, 2)
+    part = SheetPart(QRect(left, top, 74 - left, 74 - top), 3, 2)
     for packed in (False, True):
-        image = QImage(look.part.size(), QImage.Format.Format_RGB32)
+        image = QImage(part.box.size(), QImage.Format.Format_RGB32)
         image.fill(QColor(*RED))
         painter = QPainter(image)
         if packed:
-            draw_boxes(painter, image.rect(), look, boxes)
+            draw_boxes(painter, image.rect(), part, boxes)
         else:
-            draw_cells(painter, image.rect(), look, cells)
+            draw_cells(painter, image.rect(), part, cells)
         painter.end()
         for row, column in np.ndindex(3, 3):
             for y, x in np.ndindex(5, 5):

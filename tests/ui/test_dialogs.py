@@ -69,7 +69,7 @@ class Ear(QObject):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.titles: list[str] = []
-        session.job_queue.noticed.connect(self.take)
+        session.noticed.connect(self.take)
 
     @Slot(object)
     def take(self, notice: Notice) -> None:

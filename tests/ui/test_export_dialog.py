@@ -16,7 +16,7 @@ from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.runs.actions import RunActions
 from studio.app.state.session import Session
 from studio.core.events import Events, Exported
-from studio.engine.runs.history import summarise
+from studio.engine.runs.listing import summarise
 from tests.ui.conftest import LONG_MS, click, endless, start_tiny
 
 

@@ -14,7 +14,7 @@ import pytest
 from PySide6.QtCore import qInstallMessageHandler, qWarning
 
 from studio.app import launch
-from studio.engine.runs.history import summarise
+from studio.engine.runs.listing import summarise
 
 _FIRST_PAINT = """
 import sys

@@ -59,9 +59,9 @@ def test_on_a_pause_the_curves_end_where_the_readings_do(qtbot: QtBot, session: 
     monitor.set_plot(plot)
     monitor.show()
     plot.set_redraw_interval_ms(1_000_000)
-    plot._plot.refresh()
+    plot.refresh()
     session.training.event_received.emit(chunk(0, 4))
-    with qtbot.waitSignal(plot._plot.redrawn, timeout=LONG_MS):
+    with qtbot.waitSignal(plot.redrawn, timeout=LONG_MS):
         session.training.event_received.emit(JobPaused())
 
 
@@ -79,8 +79,8 @@ def test_curves_that_came_before_their_plot_are_drawn_with_it(qtbot: QtBot, sess
     for monitor in (early, late):
         assert monitor.plot is not None
         monitor.plot.save(tmp_path / "loss.csv")
-        marks = [(mark.step, mark.kind) for mark in monitor.plot._data.marks]
-        found.append(((tmp_path / "loss.csv").read_text(), marks, list(monitor.plot._data.tabs)))
+        marks = [(mark.step, mark.kind) for mark in monitor.plot.marks]
+        found.append(((tmp_path / "loss.csv").read_text(), marks, list(monitor.plot.tabs)))
     assert found[1] == found[0]
     table, marks, _ = found[1]
     assert [line.split(",")[0] for line in table.splitlines()] == ["step", *map(str, range(10))]
@@ -97,4 +97,4 @@ def test_a_new_run_forgets_what_came_before_it(qtbot: QtBot, session: Session) -
     session.training._set_state("idle")
     plot = LossPlot()
     monitor.set_plot(plot)
-    assert not len(plot._data.tabs["Loss"].raw.steps)
+    assert not len(plot.tabs["Loss"].raw.steps)

@@ -125,10 +125,10 @@ def test_advice_is_said_and_marked_on_the_plot(qtbot: QtBot, opened: Window) -> 
     training = opened.session.training
     training._receive(Advised(4, "improving", "New sprites still come nearer to yours.", 3))
     assert "Still improving: new sprites still come nearer" in page._state.text()
-    assert not [mark for mark in plot._data.marks if mark.kind == "best"]
+    assert not [mark for mark in plot.marks if mark.kind == "best"]
     training._receive(Advised(4, "copying", "30 % of the new sprites are copies of yours.", 2))
     assert page._state.text().endswith("Starting to copy: 30 % of the new sprites are copies of yours.")
-    assert [mark.step for mark in plot._data.marks if mark.kind == "best"] == [2]
+    assert [mark.step for mark in plot.marks if mark.kind == "best"] == [2]
 
 
 def test_training_from_start_to_new_sprites_on_disk(

@@ -152,16 +152,16 @@ def test_colours_are_laid_out_by_hue_or_by_use(page: SpritesPage) -> None:
 def test_the_palette_is_saved_as_what_its_name_says(
     qtbot: QtBot, page: SpritesPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    view, job_queue = page.summary.palette_view, page.session.job_queue
+    view, session = page.summary.palette_view, page.session
     for suffix in (".gpl", ".hex", ".pal", ".json", ".png", ".act"):
         path = tmp_path / f"discs{suffix}"
         monkeypatch.setattr(dialogs, "for_new_palette", lambda *args, path=path: path)
-        with qtbot.waitSignal(job_queue.noticed, timeout=LONG_MS) as said:
+        with qtbot.waitSignal(session.noticed, timeout=LONG_MS) as said:
             click(view.save)
         assert said.args[0].title == f"Saved as {path.name}."
         assert np.array_equal(load_palette(path).colours, view._palette())
     monkeypatch.setattr(dialogs, "for_new_palette", lambda *args: tmp_path / "discs.txt")
-    with qtbot.waitSignal(job_queue.failed, timeout=LONG_MS) as said:
+    with qtbot.waitSignal(session.failed, timeout=LONG_MS) as said:
         click(view.save)
     assert "'discs.txt'" in said.args[0].title and ".gpl" in said.args[0].hint
     assert not list(tmp_path.glob("discs.txt*"))
@@ -287,7 +287,9 @@ def test_the_colours_of_a_run_are_shown(qtbot: QtBot, session: Session, panel: C
     style = style_of(art)
     begun = "2026-01-01T00:00:00+00:00"
     RunDir(run_path).create(
-        RunRecord("trial", "generator", {}, 8, art.class_names, "discs", 24, "", "cpu", "CPU", "fp32", 9, begun, {})
+        RunRecord(
+            "trial", "generator", {}, 8, art.class_names, "discs", 24, "", "cpu", "CPU", "fp32", 9, begun, {}, "group"
+        )
     )
     (run_path / "style.json").write_text(json.dumps(style.to_json()))
     panel._models.models.addItem("trial", str(run_path))  # as if it were listed

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from studio.app.state.preparing import _TITLE
+from studio.app.state.feature_training import _TITLE
 from studio.app.state.session import Session
 from studio.core import places
 from studio.engine.quality import features

@@ -21,7 +21,8 @@ from studio.app.state.session import Session
 from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.events import Events, Notice, SamplesReady
 from studio.engine.runs.folder import RunProgress, RunRecord
-from studio.engine.runs.history import Curve, History, HistoryRead, RunReader, RunSummary
+from studio.engine.runs.history import Curve, History, HistoryRead, RunReader
+from studio.engine.runs.listing import RunSummary
 from tests.conftest import make_sprites
 from tests.engine.tools import train_generator
 from tests.ui.conftest import LONG_MS
@@ -29,7 +30,7 @@ from tests.ui.conftest import LONG_MS
 
 def summary(name: str, day: int, step: int, standing: Literal["stopped", "training"] = "stopped") -> RunSummary:
     begun = f"2026-01-{day:02}T00:00:00+00:00"
-    record = RunRecord(name, "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 100, begun, {})
+    record = RunRecord(name, "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 100, begun, {}, "group")
     return RunSummary(Path(name), record, RunProgress(standing, step, 1.0, {}), standing)
 
 
@@ -111,7 +112,7 @@ def look_closer(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
 
 def seen(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
     plot.refresh()
-    return plot.area.ranges(), page.comparison.filmstrip.shown_step()
+    return plot.canvas.ranges(), page.comparison.filmstrip.shown_step()
 
 
 @pytest.mark.parametrize("newer", [[], [summary("newest", 4, 1)]], ids=["a checkpoint", "a new run"])
@@ -141,14 +142,14 @@ def test_a_run_that_trains_grows_under_the_view(qtbot: QtBot, page: RunsPage, as
     page.comparison.filmstrip.go_live()
     plot.auto_range()
     plot.refresh()
-    assert plot.area.ranges()[0][1] >= 299  # the third hundred of losses
+    assert plot.canvas.ranges()[0][1] >= 299  # the third hundred of losses
 
 
 def test_other_runs_are_shown_whole(qtbot: QtBot, page: RunsPage) -> None:
     plot = choose(qtbot, page, "old", "older")
     look_closer(page, plot)
     plot = choose(qtbot, page, "new")
-    assert plot.area.ranges()[0][0] <= 0 and plot.area.ranges()[0][1] >= 99
+    assert plot.canvas.ranges()[0][0] <= 0 and plot.canvas.ranges()[0][1] >= 99
     assert page.comparison.filmstrip.is_live()
 
 

@@ -31,8 +31,8 @@ class Ear(QObject):
         self.notices: list[Notice] = []
         self.palettes: list[PaletteFound] = []
         self.offers: list[tuple[Path, str]] = []
-        session.job_queue.failed.connect(self.fail)
-        session.job_queue.noticed.connect(self.notice)
+        session.failed.connect(self.fail)
+        session.noticed.connect(self.notice)
         session.importing.palette_found.connect(self.palette)
         session.run_offered.connect(self.offer)
 

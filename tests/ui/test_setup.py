@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtWidgets import QRadioButton
 from pytestqt.qtbot import QtBot
 
-from studio.app.background import jobs
+from studio.app.background import jobs, model_jobs
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
@@ -32,8 +32,8 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> dict[str, Device]:
 
         return job
 
-    for name in ("get_to_know", "generate", "export"):
-        monkeypatch.setattr(jobs, name, noted(name))
+    for module, name in ((jobs, "find_outliers"), (model_jobs, "generate"), (model_jobs, "export")):
+        monkeypatch.setattr(module, name, noted(name))
     return devices
 
 
@@ -56,7 +56,7 @@ def test_the_chosen_device_prepares_draws_and_exports(
     click(next(radio for radio in picker.findChildren(QRadioButton) if radio.accessibleName() == "Another"))
     assert session.setup.device == other and window.status._device.text() == "Another"
     window.open_paths([sprite_folder])
-    qtbot.waitUntil(lambda: "get_to_know" in taken, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: "find_outliers" in taken, timeout=LONG_MS)
     start_tiny(session, steps=3)  # on the CPU, to have a model
     qtbot.waitUntil(lambda: not session.training.is_busy() and bool(session.runs.runs), timeout=LONG_MS)
     window.show_page("generate")
@@ -69,7 +69,7 @@ def test_the_chosen_device_prepares_draws_and_exports(
         dialog = window.runs.findChild(ExportDialog)
         assert isinstance(dialog, ExportDialog)
         click(dialog.start)
-    assert taken == dict.fromkeys(("get_to_know", "generate", "export"), other)
+    assert taken == dict.fromkeys(("find_outliers", "generate", "export"), other)
 
 
 def test_where_the_chosen_device_has_gone_the_fastest_is_taken(qtbot: QtBot, window: Window) -> None:

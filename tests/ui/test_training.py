@@ -12,7 +12,8 @@ from studio.app.background.job_events import RunDescribed
 from studio.app.background.worker import JobPaused
 from studio.app.state.session import Session
 from studio.core.events import Event, JobFailed, LossChunk, RunFinished, RunStarted, SamplesReady, Validated
-from studio.engine.runs.history import HistoryRead, summarise
+from studio.engine.runs.history import HistoryRead
+from studio.engine.runs.listing import summarise
 from studio.engine.types import GenerateSettings
 from tests.ui.conftest import LONG_MS, start_tiny, trains
 

@@ -49,13 +49,20 @@ class JobQueue(QObject):
             worker.events_waiting.connect(self._deliver_soon)
 
     def start(
-        self, place: Place, title: str, events: Events, receive: Callable[[Event], None], *, background: bool = False
+        self,
+        place: Place,
+        title: str,
+        events: Events,
+        receive: Callable[[Event], None],
+        *,
+        background: bool = False,
+        cancellable: bool = True,
     ) -> Job:
         """Submit a job to a worker, a background job after a short delay.
 
-        `receive` is called with each of its events in the main thread, with `JobEnded` last.
+        `receive` is called with each of its events in the main thread, with `JobEnded` last. cancellable: by the user.
         """
-        job = Job(title, events, receive, background)
+        job = Job(title, events, receive, background, cancellable)
         self._running[job] = place
         if background:
             self._delayed.append(job)

@@ -81,7 +81,7 @@ def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: S
         yield from measure(recipe, config, Spec.of(sprites), device)
 
 
-def get_to_know(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
+def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
     """Learn what trainings of these sprites are measured by, and which of them are odd."""
     from studio.engine.quality.outliers import find_outliers
 
@@ -107,8 +107,7 @@ def resume(path: Path, device: Device, control: Control) -> Events:
 
 def list_runs() -> Events:
     """Every run that there is."""
-    from studio.engine.runs.history import list_runs
-    from studio.engine.runs.known import known_runs
+    from studio.engine.runs.listing import known_runs, list_runs
 
     yield from list_runs(known_runs())
 

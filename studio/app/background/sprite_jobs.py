@@ -101,8 +101,8 @@ def save_palette(path: Path, palette: Palette) -> Events:
 
 def read_style(path: Path) -> Events:
     """The palette of the sprites that a run learns from."""
+    from studio.engine.model import load_style
     from studio.engine.runs.folder import RunDir
-    from studio.engine.runs.style import load_style
 
     run = RunDir(path)
     yield StyleRead(path, load_style(run, run.record()).palette)

@@ -8,13 +8,12 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from studio.app import dialogs
+from studio.app.background.job_events import FilesSaved
 from studio.app.state.session import Session
 from studio.core.errors import StudioError
-from studio.core.events import JobFailed, Notice
 
 if TYPE_CHECKING:
-    from studio.app.widgets.plot.curves_plot import CurvesPlot
-    from studio.app.widgets.plot.loss_plot import LossPlot
+    from studio.app.widgets.plot.time_plot import TimePlot
 
 _PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 
@@ -28,15 +27,7 @@ class Page(QWidget):
         super().__init__()
         self.session = session
 
-    def report(self, error: StudioError | OSError) -> None:
-        """Show an error on the one road that all of them take."""
-        if isinstance(error, StudioError):
-            failure = JobFailed(error.title, error.hint)
-        else:
-            failure = JobFailed(f"Can't write {error.filename or 'the file'}.", error.strerror or str(error))
-        self.session.job_queue.failed.emit(failure)
-
-    def save_plot(self, plot: CurvesPlot | LossPlot, name: str) -> None:
+    def save_plot(self, plot: TimePlot, name: str) -> None:
         """Save a plot, asking where; `name` is proposed."""
         path = dialogs.for_new_file(self, self.session.settings, "Save the plot", name, _PLOT_KINDS)
         if path is None:
@@ -44,9 +35,9 @@ class Page(QWidget):
         try:
             plot.save(path)
         except (StudioError, OSError) as error:
-            self.report(error)
+            self.session.report(error)
         else:
-            self.session.job_queue.noticed.emit(Notice("info", f"Saved as {path.name}.", str(path.parent)))
+            self.session.notify_saved(FilesSaved((path,)))
 
     def arrive(self) -> None:
         """The page is about to be shown."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from studio.app.state.training import CurrentTraining
 from studio.core import wording
 from studio.core.events import LossChunk
-from studio.engine.runs.compare import FIGURES
+from studio.engine.runs.history import FIGURES
 
 if TYPE_CHECKING:
-    from studio.engine.runs.history import Standing
+    from studio.engine.runs.listing import Standing
 
 # The line of readings: each with the sentence that explains it.
 READINGS = {

@@ -35,7 +35,7 @@ class EngineCatalog(QObject):
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = job_queue
+        self._job_queue = job_queue
         self._measuring: Job | None = None
         self.plots_are_ready = False
         self.recipes: Mapping[str, Recipe] = {}
@@ -46,13 +46,13 @@ class EngineCatalog(QObject):
 
     def open(self) -> None:
         """Begin; the window is on the screen by now."""
-        self._dispatcher.start("engine", "Starting the engine", jobs.warm_up(), self._receive)
+        self._job_queue.start("engine", "Starting the engine", jobs.warm_up(), self._receive, cancellable=False)
         self.find_devices()
-        self._dispatcher.start("engine", "Looking for recipes", jobs.find_plugins(), self._receive)
+        self._job_queue.start("engine", "Looking for recipes", jobs.find_plugins(), self._receive, cancellable=False)
 
     def find_devices(self) -> None:
         """Look for devices, again if need be."""
-        self._dispatcher.start("engine", "Looking for devices", jobs.find_devices(), self._receive)
+        self._job_queue.start("engine", "Looking for devices", jobs.find_devices(), self._receive, cancellable=False)
 
     def device(self, device_id: str) -> Device | None:
         """The device of that id that works."""
@@ -71,18 +71,20 @@ class EngineCatalog(QObject):
         if self._measuring is None:
             working = [device for device in self.devices if not device.problem]
             events = jobs.measure(recipe, config, sprites, working)
-            self._measuring = self._dispatcher.start("engine", "Measuring", events, self._receive_measurement)
+            self._measuring = self._job_queue.start("engine", "Measuring", events, self._receive_measurement)
             self.measuring_changed.emit()
 
     def cancel_measuring(self) -> None:
         """End the measurement; what was measured stays."""
         if self._measuring is not None:
-            self._dispatcher.cancel(self._measuring)
+            self._job_queue.cancel(self._measuring)
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, job_events.LibrariesLoaded):
-            plots = self._dispatcher.start("files", "Preparing plots", jobs.import_plots(), self._receive)
-            self._dispatcher.prioritize(plots)  # an import that is under way may take minutes
+            plots = self._job_queue.start(
+                "files", "Preparing plots", jobs.import_plots(), self._receive, cancellable=False
+            )
+            self._job_queue.prioritize(plots)  # an import that is under way may take minutes
         elif isinstance(event, job_events.PlotsReady):
             self.plots_are_ready = True
             self.plots_ready.emit()

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.app.background import job_events
-from studio.app.background import model_jobs as jobs
+from studio.app.background import job_events, model_jobs
 from studio.app.background.job_queue import JobQueue, Place
 from studio.app.background.model_jobs import ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
-from studio.core import places, wording
-from studio.core.events import Classified, Event, Events, Exported, Notice, NumbersPredicted, Progress, Rgba
+from studio.core import places
+from studio.core.events import Classified, Event, Events, Exported, NumbersPredicted, Progress, Rgba
 from studio.data.colour.recolouring import ColourChoice
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
@@ -44,7 +43,7 @@ class Inference(QObject):
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = job_queue
+        self._job_queue = job_queue
         self._shelf = ModelCache()
         self._job: Job | None = None
         self._recolouring: Job | None = None
@@ -63,47 +62,49 @@ class Inference(QObject):
     ) -> None:
         """Make new sprites, in the colours that the settings say or in others."""
         chosen = colours or ColourChoice(settings.true_pixels)
-        self._begin("engine", "Generating", jobs.generate(self._shelf, source, device, settings, chosen))
+        self._begin("engine", "Generating", model_jobs.generate(self._shelf, source, device, settings, chosen))
 
     def recolour(self, colours: ColourChoice) -> None:
         """Bring the sprites that were made last, or are being made, into other colours."""
-        self._dispatcher.give_up(self._recolouring)
-        self._recolouring = self._dispatcher.start(
-            "engine", "Changing the colours", jobs.recolour(self._shelf, colours), self._hand_on
+        self._job_queue.give_up(self._recolouring)
+        self._recolouring = self._job_queue.start(
+            "engine", "Changing the colours", model_jobs.recolour(self._shelf, colours), self._hand_on
         )
 
     def predict(
         self, source: SavedModel | Control, device: Device, paths: Sequence[Path], options: ImportOptions
     ) -> None:
         """Read sprites from files, with a canvas of the model's size, and ask what the model says of them."""
-        look = partial(self._look, partial(jobs.predict, self._shelf, source, device))
+        look = partial(self._look, partial(model_jobs.predict, self._shelf, source, device))
         self._begin("files", "Reading sprites", import_sprites(paths, options, places.cache()), look)
 
     def export(self, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> None:
         """Write a model and read it back."""
-        self._begin("engine", "Exporting", jobs.export(self._shelf, source, device, format_name, target))
+        self._begin("engine", "Exporting", model_jobs.export(self._shelf, source, device, format_name, target))
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
         """Write one PNG for each sprite."""
-        self._dispatcher.start("files", "Saving sprites", jobs.save_files(folder, picked), self._receive_saved)
+        self._job_queue.start("files", "Saving sprites", model_jobs.save_files(folder, picked), self._receive_saved)
 
     def save_sheet(self, path: Path, picked: SpriteSelection, columns: int) -> None:
         """Write all sprites as one PNG."""
-        self._dispatcher.start("files", "Saving a sheet", jobs.save_sheet(path, picked, columns), self._receive_saved)
+        self._job_queue.start(
+            "files", "Saving a sheet", model_jobs.save_sheet(path, picked, columns), self._receive_saved
+        )
 
     def list_checkpoints(self, path: Path) -> None:
         """Ask for the checkpoints of a run."""
-        self._dispatcher.start("engine", "Looking for checkpoints", jobs.list_checkpoints(path), self._hand_on)
+        self._job_queue.start("engine", "Looking for checkpoints", model_jobs.list_checkpoints(path), self._hand_on)
 
     def cancel(self) -> None:
         """Give up on the answer."""
         if self._job is not None:
-            self._dispatcher.cancel(self._job)
+            self._job_queue.cancel(self._job)
 
     def _begin(self, place: Place, title: str, events: Events, receive: Callable[[Event], None] | None = None) -> None:
-        self._dispatcher.give_up(self._job)
+        self._job_queue.give_up(self._job)
         receive = partial(self._receive, receive or self._hand_on)
-        self._job = self._dispatcher.start(place, title, events, receive)
+        self._job = self._job_queue.start(place, title, events, receive)
         self.busy_changed.emit()
 
     def _receive(self, receive: Callable[[Event], None], event: Event) -> None:
@@ -124,9 +125,6 @@ class Inference(QObject):
     def _receive_saved(self, event: Event) -> None:
         if isinstance(event, job_events.FilesSaved):
             self.saved.emit(event)
-            first, more = event.paths[0], len(event.paths) - 1
-            title = f"Saved as {first.name}" + (f" and {wording.count(more, 'file')} more." if more else ".")
-            self._dispatcher.noticed.emit(Notice("info", title, str(first.parent)))
 
     def _hand_on(self, event: Event) -> None:
         signals: dict[type[Event], Callable[[Event], None]] = {

@@ -12,10 +12,11 @@ from studio.app.background import job_events, jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.core.events import Event
-from studio.engine.runs.history import HistoryRead, RunReader, RunsListed
+from studio.engine.runs.history import HistoryRead, RunReader
+from studio.engine.runs.listing import RunsListed
 
 if TYPE_CHECKING:
-    from studio.engine.runs.history import RunSummary
+    from studio.engine.runs.listing import RunSummary
 
 
 class RunList(QObject):
@@ -30,7 +31,7 @@ class RunList(QObject):
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = job_queue
+        self._job_queue = job_queue
         self._listing: Job | None = None
         self._again = False
         self._reader = RunReader()  # used in the files' thread alone
@@ -41,15 +42,17 @@ class RunList(QObject):
         if self._listing is not None:
             self._again = True
         else:
-            self._listing = self._dispatcher.start("files", "Looking for runs", jobs.list_runs(), self._receive_list)
+            self._listing = self._job_queue.start(
+                "files", "Looking for runs", jobs.list_runs(), self._receive_list, cancellable=False
+            )
 
     def read_runs(self, paths: Sequence[Path]) -> None:
         """Read curves and samples; `read` comes for each run."""
-        self._dispatcher.start("files", "Reading runs", jobs.read_runs(self._reader, paths), self._receive)
+        self._job_queue.start("files", "Reading runs", jobs.read_runs(self._reader, paths), self._receive)
 
     def trash_run(self, path: Path) -> None:
         """Move a run to the system's trash."""
-        self._dispatcher.start("files", f"Moving {path.name} to the trash", jobs.trash_run(path), self._receive)
+        self._job_queue.start("files", f"Moving {path.name} to the trash", jobs.trash_run(path), self._receive)
 
     def interrupted(self) -> RunSummary | None:
         """The newest run that ended without being stopped."""

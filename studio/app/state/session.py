@@ -6,16 +6,19 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from studio.app.background.job_events import FilesSaved
 from studio.app.background.job_queue import JobQueue
 from studio.app.state.engine import EngineCatalog
+from studio.app.state.feature_training import FeatureTraining
 from studio.app.state.inference import Inference
-from studio.app.state.palettes import Palettes
-from studio.app.state.preparing import Preparing
+from studio.app.state.palettes import PaletteTools
 from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
-from studio.app.state.sprites import Doctor, Importing
+from studio.app.state.sprites import OpenSprites, SpriteDoctor
 from studio.app.state.training import CurrentTraining, TrainingSetup
-from studio.core.events import CheckpointSaved, Event, Notice
+from studio.core import wording
+from studio.core.errors import StudioError
+from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
 from studio.data.naming import is_archive
 
 _LONGEST_FAREWELL_MS = 10_000
@@ -25,28 +28,35 @@ _DEMO_MINUTES = 3.0
 class Session(QObject):
     """The state of the application and what can be done with it; pages read the one and call the other.
 
+    noticed: (Notice) and failed: (JobFailed), from whatever part or job, for the window to show.
     run_offered: (Path, str) an interrupted run that could be resumed, and a sentence that says so.
     """
 
+    noticed = Signal(object)
+    failed = Signal(object)
     run_offered = Signal(object, str)
 
     def __init__(self, settings: Settings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.settings = settings
         self.job_queue = JobQueue(self)
-        self.importing = Importing(self.job_queue, self)
-        self.doctor = Doctor(self.job_queue, self.importing, self)
+        self.importing = OpenSprites(self.job_queue, self)
+        self.doctor = SpriteDoctor(self.job_queue, self.importing, self)
         self.catalog = EngineCatalog(self.job_queue, self)
         self.training = CurrentTraining(self.job_queue, self)
         self.setup = TrainingSetup(settings, self.importing, self.catalog, self.training, self)
-        self.preparing = Preparing(
+        self.feature_training = FeatureTraining(
             self.job_queue, self.importing, self.doctor, self.catalog, self.setup, self.training, self
         )  # fmt: skip
         self.inference = Inference(self.job_queue, self)
         self.runs = RunList(self.job_queue, self)
-        self.palettes = Palettes(self.job_queue, self)
+        self.palettes = PaletteTools(self.job_queue, self)
         self._offered = False
         self._demo_due = False
+        self.job_queue.noticed.connect(self.noticed)
+        self.job_queue.failed.connect(self.failed)
+        self.inference.saved.connect(self.notify_saved)
+        self.palettes.saved.connect(self.notify_saved)
         self.importing.imported.connect(self._keep_recent)
         self.importing.imported.connect(self._go_on_with_demo)
         self.catalog.devices_found.connect(self._go_on_with_demo)
@@ -65,23 +75,42 @@ class Session(QObject):
             self._demo_due = True
             self.importing.open_demo()
 
+    def notify(self, title: str, hint: str = "") -> None:
+        """Tell the user something that stops nothing."""
+        self.noticed.emit(Notice("info", title, hint))
+
+    @Slot(object)
+    def notify_saved(self, saved: FilesSaved) -> None:
+        """Tell the user which files were written, and where."""
+        first, more = saved.paths[0], len(saved.paths) - 1
+        self.notify(
+            f"Saved as {first.name}" + (f" and {wording.count(more, 'file')} more." if more else "."), str(first.parent)
+        )
+
+    def report(self, error: StudioError | OSError) -> None:
+        """Tell the user of an error on the one road that all of them take."""
+        if isinstance(error, StudioError):
+            self.failed.emit(JobFailed(error.title, error.hint))
+        else:
+            title = f"Can't write {error.filename or 'the file'}."
+            self.failed.emit(JobFailed(title, error.strerror or str(error)))
+
     def resume_run(self, path: Path) -> None:
         """Go on with a run on its own device, or on the fastest where that one is gone; say why when it can't be."""
         if self.training.is_busy():
             same = self.training.path == path
             title = "This run is being trained already." if same else "Another run is being trained: stop it first."
             hint = "" if same else f"'{path.name}' is kept: resume it on the Runs page."
-            self.job_queue.noticed.emit(Notice("info", title, hint))
+            self.notify(title, hint)
             return
         run = next((run for run in self.runs.runs if run.path == path), None)
         wanted = run.record.device if run is not None and run.record is not None else ""
         device = self.catalog.device(wanted) or self.catalog.device(self.catalog.fastest)
         if device is None:
-            self.job_queue.noticed.emit(Notice("info", "The devices are still being looked for.", "Try again shortly."))
+            self.notify("The devices are still being looked for.", "Try again shortly.")
             return
         if run is not None and run.record is not None and device.id != wanted:
-            title = f"{run.record.device_name} is not here; the run goes on on {device.name}."
-            self.job_queue.noticed.emit(Notice("info", title))
+            self.notify(f"{run.record.device_name} is not here; the run goes on on {device.name}.")
         self.training.resume_run(path, device)
 
     def close(self) -> bool:

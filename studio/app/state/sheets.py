@@ -33,7 +33,7 @@ class SheetReader(QObject):
 
     def __init__(self, job_queue: JobQueue, parent: QObject) -> None:
         super().__init__(parent)
-        self._dispatcher = job_queue
+        self._job_queue = job_queue
         self._job: Job | None = None
         self._gap = -1  # that was asked for last
         self._boxes: dict[int, NDArray[np.int64]] = {}  # of this sheet, by gap
@@ -54,14 +54,14 @@ class SheetReader(QObject):
 
     def forget(self) -> None:
         """Let go of the sheet and of what is being done with it."""
-        self._dispatcher.give_up(self._job)
+        self._job_queue.give_up(self._job)
         self._job, self.sheet, self._gap = None, None, -1
         self._boxes = {}
 
     def _ask(self, title: str, events: Events) -> None:
-        self._dispatcher.give_up(self._job)
+        self._job_queue.give_up(self._job)
         self.trouble = ""
-        self._job = self._dispatcher.start("files", title, events, self._receive)
+        self._job = self._job_queue.start("files", title, events, self._receive)
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, job_events.SheetSeen):

@@ -7,22 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background import job_events, sprite_jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.core import places
 from studio.core.events import Event, Progress
+from studio.data.doctor.findings import Examined, Finding, Fix, findings_of, leaving_out
 from studio.data.importing import ImportOptions, SpritesImported
 
 if TYPE_CHECKING:
     from studio.data.sprites import Sprites
-
-
-from PySide6.QtCore import Slot
-
-from studio.data.doctor.findings import Examined, Finding, Fix, findings_of, leaving_out
 
 
 @dataclass(frozen=True)
@@ -44,8 +40,8 @@ class Opening:
     future: tuple[Choice, ...] = ()
 
 
-class Importing(QObject):
-    """Opens files and folders, and holds what came of the last ones.
+class OpenSprites(QObject):
+    """Imports files and folders, and holds the sprites that the last import brought.
 
     started: other files are being read. progressed: (Progress). imported: (SpritesImported).
     palette_found: (PaletteFound). only_sheets: (OnlySheets) there was nothing but sheets; what was open stays.
@@ -61,7 +57,7 @@ class Importing(QObject):
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._dispatcher = job_queue
+        self._job_queue = job_queue
         self._job: Job | None = None
         self._looking: Job | None = None  # at the colours
         self._asked: Opening | None = None  # that of the job
@@ -122,7 +118,7 @@ class Importing(QObject):
     def cancel(self) -> None:
         """End the import that is under way; what was open stays."""
         if self._job is not None:
-            self._dispatcher.give_up(self._job)
+            self._job_queue.give_up(self._job)
             self._job = self._asked = None
             self.ended.emit()
 
@@ -131,7 +127,7 @@ class Importing(QObject):
         self._asked, paths = asked, asked.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
         events = sprite_jobs.open_sprites(paths, asked.options)
-        self._job = self._dispatcher.start("files", title, events, self._receive)
+        self._job = self._job_queue.start("files", title, events, self._receive)
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, Progress):
@@ -139,9 +135,9 @@ class Importing(QObject):
         elif isinstance(event, SpritesImported):
             self.result, self.opened = event, self.newest
             self.imported.emit(event)
-            self._dispatcher.give_up(self._looking)
+            self._job_queue.give_up(self._looking)
             colours, receive = sprite_jobs.find_palette(event.sprites), self._receive_palette
-            self._looking = self._dispatcher.start("files", "Looking at the colours", colours, receive, background=True)
+            self._looking = self._job_queue.start("files", "Looking at the colours", colours, receive, background=True)
         elif isinstance(event, job_events.OnlySheets):
             self.only_sheets.emit(event)
         elif isinstance(event, JobEnded):
@@ -156,14 +152,14 @@ class Importing(QObject):
 _TITLE = "Looking the sprites over"
 
 
-class Doctor(QObject):
+class SpriteDoctor(QObject):
     """Examines what was imported, and mends it by changing the import's options. changed: `findings` are new."""
 
     changed = Signal()
 
-    def __init__(self, job_queue: JobQueue, importing: Importing, parent: QObject) -> None:
+    def __init__(self, job_queue: JobQueue, importing: OpenSprites, parent: QObject) -> None:
         super().__init__(parent)
-        self._dispatcher, self._importing = job_queue, importing
+        self._job_queue, self._importing = job_queue, importing
         self._job: Job | None = None
         self._examined: list[Examined] = []
         self.findings: tuple[Finding, ...] = ()
@@ -190,12 +186,12 @@ class Doctor(QObject):
 
     @Slot()
     def _look_over(self) -> None:
-        self._dispatcher.give_up(self._job)
+        self._job_queue.give_up(self._job)
         self._examined = []
         sprites = self._importing.sprites
         assert sprites is not None
         events = sprite_jobs.examine(sprites, self._importing.options)
-        self._job = self._dispatcher.start("files", _TITLE, events, self._receive, background=True)
+        self._job = self._job_queue.start("files", _TITLE, events, self._receive, background=True)
         self._refresh()
 
     def _receive(self, event: Event) -> None:

@@ -14,7 +14,7 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.engine import EngineCatalog
 from studio.app.state.settings import Settings
-from studio.app.state.sprites import Importing
+from studio.app.state.sprites import OpenSprites
 from studio.core.config import TrainingConfig, Value
 from studio.core.errors import UsageError
 from studio.core.events import Advised, Event, Events, Halted, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
@@ -188,7 +188,7 @@ class TrainingSetup(QObject):
     changed = Signal()
 
     def __init__(
-        self, settings: Settings, importing: Importing, catalog: EngineCatalog, training: CurrentTraining,
+        self, settings: Settings, importing: OpenSprites, catalog: EngineCatalog, training: CurrentTraining,
         parent: QObject,
     ) -> None:  # fmt: skip
         super().__init__(parent)
@@ -372,16 +372,17 @@ class TrainingSetup(QObject):
         values, title = self._settings.values(recipe.name), self._settings.text(f"{recipe.name} preset")
         with contextlib.suppress(UsageError):  # settings that this version does not know
             if values and not title:
-                return recipe.Config.from_json(values)
+                remembered: TrainingConfig = recipe.Config.from_json(values)
+                return remembered
         configs = {preset.title: config for preset, config in self.presets}
-        usual = [*configs.values(), recipe.Config()][len(configs) // 2]
+        usual: TrainingConfig = [*configs.values(), recipe.Config()][len(configs) // 2]
         return configs.get(title, usual)
 
 
 def _budget(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
-    from studio.engine.measure import means_of  # torch is there: the recipe came with it
+    from studio.engine.measure import training_budget  # torch is there: the recipe came with it
 
-    return means_of(recipe, sprites, device)
+    return training_budget(recipe, sprites, device)
 
 
 def _what_costs_time(recipe: Recipe, config: TrainingConfig) -> dict[str, Value]:

@@ -31,6 +31,8 @@ _LARGEST_INT = 2**31 - 1
 _LARGEST = 1e12
 _LABEL_WIDTH = 128
 _CONTROL_WIDTH = 112
+_DECIMALS = 30  # Qt rounds values to so many: with 30 every double from 1e-7 on stays what it was
+_SMALL = 1e-4  # below it zeros would have to be counted
 
 
 class ConfigForm(QWidget):
@@ -226,10 +228,6 @@ def _show(control: QWidget, value: Value) -> None:
 def _point(text: str) -> str:
     """Where a comma is the decimal point it may be typed as such."""
     return text.replace(",", ".")
-
-
-_DECIMALS = 30  # Qt rounds values to so many: with 30 every double from 1e-7 on stays what it was
-_SMALL = 1e-4  # below it zeros would have to be counted
 
 
 class NumberBox(QDoubleSpinBox):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QRadioButton, QSizePolicy, QWidget
 
@@ -17,6 +17,9 @@ _KINDS = {"cuda": "CUDA", "xpu": "XPU", "mps": "Metal", "cpu": "CPU"}
 _INDENT = 26  # where a radio button's text begins
 _MEASURE = "Take real training steps on every device and show which is the fastest."
 _CANCEL = "End the measurement; what is known stays."
+_BAR = 8  # pixels high
+_GAP = 8
+_WORDS = {"fp32": "full precision (fp32)", "bf16": "mixed precision (bf16)", "fp16": "mixed precision (fp16)"}
 
 
 class DevicePicker(QWidget):
@@ -140,10 +143,8 @@ class DeviceRow(QWidget):
 
     def check_quietly(self) -> None:
         """Choose this device without telling anyone."""
-        group = self.radio.group()
-        group.blockSignals(True)
-        self.radio.setChecked(True)
-        group.blockSignals(False)
+        with QSignalBlocker(self.radio.group()):
+            self.radio.setChecked(True)
 
 
 class ElidedRadio(QRadioButton):
@@ -171,11 +172,6 @@ def _facts(device: Device) -> str:
     if device.precision != "fp32":
         facts.append(device.precision)
     return " · ".join(facts)
-
-
-_BAR = 8  # pixels high
-_GAP = 8
-_WORDS = {"fp32": "full precision (fp32)", "bf16": "mixed precision (bf16)", "fp16": "mixed precision (fp16)"}
 
 
 class SpeedBars(QWidget):

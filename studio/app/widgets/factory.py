@@ -73,22 +73,42 @@ def enable(widget: QWidget, reason_against: str, tip: str) -> None:
 
 
 def text(words: str = "", role: theme.Role = "", *, wrap: bool = True) -> QLabel:
-    """A plain text that wraps and can be selected."""
+    """A plain text."""
     made = QLabel(words)
-    made.setTextFormat(Qt.TextFormat.PlainText)
+    made.setTextFormat(Qt.TextFormat.PlainText)  # names of files and classes may hold anything
     made.setWordWrap(wrap)
     if role:
         theme.set_role(made, role)
     return made
 
 
+def title(words: str) -> QLabel:
+    """The name of a page."""
+    return text(words, "title", wrap=False)
+
+
+def heading(words: str) -> QLabel:
+    """The name of a section."""
+    return text(words, "heading", wrap=False)
+
+
+def caption(words: str) -> QLabel:
+    """A quiet line of explanation; it wraps."""
+    return text(words, "muted")
+
+
+def badge(words: str) -> QLabel:
+    """A short fact on a quiet ground."""
+    return text(words, "badge", wrap=False)
+
+
 def labelled(label: str, widget: QWidget) -> QVBoxLayout:
     """A control under its label; the label's shortcut, if it has one, goes to the control."""
-    caption = text(label, "muted", wrap=False)
-    caption.setBuddy(widget)
+    above = text(label, "muted", wrap=False)
+    above.setBuddy(widget)
     if not widget.accessibleName():
         widget.setAccessibleName(label.replace("&", ""))
-    return column(caption, widget, spacing=4)
+    return column(above, widget, spacing=4)
 
 
 def row(*items: QWidget | QLayout | int, spacing: int = GRID, margin: int = 0) -> QHBoxLayout:
@@ -125,19 +145,6 @@ def keep_space(widget: QWidget) -> None:
     widget.setSizePolicy(policy)
 
 
-def _fill(layout: Box, items: tuple[QWidget | QLayout | int, ...], spacing: int, margin: int) -> Box:
-    layout.setSpacing(spacing)
-    layout.setContentsMargins(margin, margin, margin, margin)
-    for item in items:
-        if isinstance(item, QWidget):
-            layout.addWidget(item)
-        elif isinstance(item, QLayout):
-            layout.addLayout(item)
-        else:
-            layout.addStretch(item)
-    return layout
-
-
 class RunningLabel(QLabel):
     """A line that changes often: nothing beside it moves with its length.
 
@@ -168,30 +175,14 @@ class RunningLabel(QLabel):
         self.setToolTip(self._whole if text != self._whole else "")
 
 
-def title(text: str) -> QLabel:
-    """The name of a page."""
-    return _label(text, "title")
-
-
-def heading(text: str) -> QLabel:
-    """The name of a section."""
-    return _label(text, "heading")
-
-
-def caption(text: str) -> QLabel:
-    """A quiet line of explanation; it wraps."""
-    label = _label(text, "muted")
-    label.setWordWrap(True)
-    return label
-
-
-def badge(text: str) -> QLabel:
-    """A short fact on a quiet ground."""
-    return _label(text, "badge")
-
-
-def _label(text: str, role: theme.Role) -> QLabel:
-    label = QLabel(text)
-    label.setTextFormat(Qt.TextFormat.PlainText)  # names of files and classes may hold anything
-    theme.set_role(label, role)
-    return label
+def _fill(layout: Box, items: tuple[QWidget | QLayout | int, ...], spacing: int, margin: int) -> Box:
+    layout.setSpacing(spacing)
+    layout.setContentsMargins(margin, margin, margin, margin)
+    for item in items:
+        if isinstance(item, QWidget):
+            layout.addWidget(item)
+        elif isinstance(item, QLayout):
+            layout.addLayout(item)
+        else:
+            layout.addStretch(item)
+    return layout

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QRect, QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QLayout, QLayoutItem, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLayout, QLayoutItem, QToolButton, QWidget
 
 from studio.app import theme
+from studio.app.widgets import factory
 
 
 class Disclosure(QWidget):
@@ -21,10 +22,7 @@ class Disclosure(QWidget):
         self._heading.setCheckable(True)
         self._heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._heading.setToolTip(f"Show or hide: {text.lower()}.")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self._heading)
-        layout.addWidget(content)
+        self.setLayout(factory.column(self._heading, content))
         self._heading.toggled.connect(self._unfold)
         self._unfold(False)
 

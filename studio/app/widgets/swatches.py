@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QSizePolicy, QWidget
 
 from studio.app import theme
-from studio.app.widgets.sprites.cell_view import Cells, CellView
+from studio.app.widgets.sprites.cell_view import CellLayout, CellView
 from studio.core import wording
 from studio.core.events import Rgba
 
@@ -94,7 +94,9 @@ class Swatches(CellView):
 
     def heightForWidth(self, width: int) -> int:
         """As many rows as the colours need."""
-        return Cells.within(width, len(self._colours.colours), _CELL.width(), _CELL.height()).lines * _CELL.height()
+        return (
+            CellLayout.within(width, len(self._colours.colours), _CELL.width(), _CELL.height()).lines * _CELL.height()
+        )
 
     def sizeHint(self) -> QSize:
         """Twelve colours wide."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from studio.data.options import MOST_FILES
-from studio.data.sources.base import Entry, Refused
+from studio.data.sources.base import ArchiveEntry, Refused
 
 _LARGEST_DIRECTORY = 256 << 20  # bytes; it is read in one piece
 _RECORD = struct.Struct("<4s4xHH4xIIIHHH4xII")
@@ -29,7 +29,7 @@ class Record(NamedTuple):
     name: bytes
     flags: int
     mode: int
-    entry: Entry
+    entry: ArchiveEntry
 
 
 class _Directory(NamedTuple):
@@ -62,7 +62,7 @@ def records(stream: BinaryIO, size: int) -> Iterator[Record]:
         if _TOO_LARGE in (packed_size, unpacked_size, offset):
             extra = data[extra_start : extra_start + extra_length]
             unpacked_size, packed_size, offset = _widened((unpacked_size, packed_size, offset), extra)
-        entry = Entry(min(offset + directory.shift, size), packed_size, unpacked_size, method, crc)
+        entry = ArchiveEntry(min(offset + directory.shift, size), packed_size, unpacked_size, method, crc)
         count += 1
         if count > MOST_FILES:
             raise Refused("refused", f"an archive of more than {MOST_FILES:,} files: no more are looked at")

@@ -9,7 +9,7 @@ import zlib
 from typing import BinaryIO, Protocol
 
 from studio.data.images.png import CUT_OFF
-from studio.data.sources.base import Entry, Refused
+from studio.data.sources.base import ArchiveEntry, Refused
 
 _STORED, _DEFLATED, _BZIP2, _LZMA = 0, 8, 12, 14
 READ_METHODS = frozenset({_STORED, _DEFLATED, _BZIP2, _LZMA})
@@ -27,7 +27,7 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
-def unpacked(stream: BinaryIO, entry: Entry, most: int) -> bytes:
+def unpacked(stream: BinaryIO, entry: ArchiveEntry, most: int) -> bytes:
     """The member's bytes, or its first `most`, from the archive in `stream`.
 
     Its checksum is compared when all of it is read. Raises OSError, and Refused for anything wrong inside.
@@ -50,7 +50,7 @@ def unpacked(stream: BinaryIO, entry: Entry, most: int) -> bytes:
     return data
 
 
-def _unpacked(stream: BinaryIO, entry: Entry, wanted: int) -> bytes:
+def _unpacked(stream: BinaryIO, entry: ArchiveEntry, wanted: int) -> bytes:
     """At most `wanted` bytes; fewer where the packed ones end before."""
     left, missing = entry.packed_size, wanted
     beginning = b""

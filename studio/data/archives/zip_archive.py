@@ -16,7 +16,7 @@ from studio.data.archives.unpacking import READ_METHODS
 from studio.data.images.decoding import opened
 from studio.data.naming import ignored, is_archive, shown
 from studio.data.options import Quarantined
-from studio.data.sources.base import Entries, Member, Refused, SourceFile
+from studio.data.sources.base import ArchiveFolder, Member, Refused, SourceFile
 
 _MOST_UNPACKED = 4 << 30  # bytes of all members together
 _BOMB_RATIO = 1000  # times that a member may grow when it is unpacked, from
@@ -49,7 +49,7 @@ class Archive:
 class _Contents:
     """folders: the entries by name, by folder. left_out: what can't be read, by its path, with group and reason."""
 
-    folders: dict[tuple[str, ...], Entries] = field(default_factory=dict)
+    folders: dict[tuple[str, ...], ArchiveFolder] = field(default_factory=dict)
     left_out: list[tuple[tuple[str, ...], str, str]] = field(default_factory=list)
 
     @property
@@ -110,7 +110,7 @@ def _look_through(stream: BinaryIO, size: int, contents: _Contents) -> None:
             contents.left_out.clear()
             need = f"its files take more than {wording.memory(_MOST_UNPACKED)}"
             raise Refused("refused", f"{need}: unpack it and import the folder of sprites")
-        entries = contents.folders.setdefault(parts[:-1], Entries())
+        entries = contents.folders.setdefault(parts[:-1], ArchiveFolder())
         if parts[-1] in entries:
             reason = "the archive holds a later file of this name, which is the one that is used"
             contents.left_out.append((parts, "duplicate", reason))

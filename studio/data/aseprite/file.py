@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from studio.core.events import Rgba
 from studio.data.aseprite.fields import Fields, damaged
-from studio.data.aseprite.palette import Palettes
+from studio.data.aseprite.palette import FramePalette
 from studio.data.images.decoding import LARGEST_SIDE, check_size
 from studio.data.images.png import CUT_OFF
 from studio.data.sources.base import Refused
@@ -155,7 +155,7 @@ class _Parser:
 
     def __init__(self, ase: AseFile) -> None:
         self._ase = ase
-        self._palettes = Palettes()
+        self._palettes = FramePalette()
         self._open_groups: list[int] = []
         self._chunks_left = _MOST_CHUNKS
         self._tile_pixels_left = LARGEST_SIDE**2

@@ -14,7 +14,7 @@ _HAS_NAME = 1
 _SIX_TO_EIGHT_BITS = np.array([value << 2 | value >> 4 for value in range(64)], np.uint8)
 
 
-class Palettes:
+class FramePalette:
     """The palette as it stands while the frames are read; each change makes a new array, so that frames can keep it.
 
     current: uint8 [256, 4], straight alpha. Colours that the file does not give are transparent.

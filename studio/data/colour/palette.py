@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from studio.core.events import Rgba
-from studio.data.images.canvas import OPAQUE
+from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba
 
 MOST_COLOURS = 4096  # of a palette: what lies beyond is rare, and near one of these
 _MOST_PIXELS = 4_000_000  # looked at; larger sets are sampled evenly
@@ -38,12 +38,11 @@ def palette_of(rgba: Rgba, limit: int = 256) -> tuple[Rgba, NDArray[np.int64]]:
     counts are then estimates.
     """
     step = sampling_step(rgba)
-    pixels = np.ascontiguousarray(rgba[::step]).view("<u4").reshape(-1)
+    pixels = as_numbers(rgba[::step])
     values = pixels[pixels >= OPAQUE]
     colours, counts = np.unique(values, return_counts=True)
     order = np.lexsort((colours, -counts))[: max(limit, 0)]
-    chosen = np.ascontiguousarray(colours[order]).view(np.uint8).reshape(-1, 4)
-    return chosen, counts[order].astype(np.int64) * step
+    return as_rgba(colours[order]), counts[order].astype(np.int64) * step
 
 
 def sampling_step(rgba: Rgba) -> int:

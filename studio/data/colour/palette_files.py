@@ -21,8 +21,7 @@ _LARGEST_FILE = 1 << 20  # bytes
 @cache
 def palette_formats() -> tuple[PaletteFormat, ...]:
     """Every kind of palette file there is, in the order in which they are asked."""
-    found = discover(studio.data.palettes, PaletteFormat)  # type: ignore[type-abstract]
-    return tuple(sorted(found.values(), key=lambda form: (-form.priority, form.name)))
+    return tuple(discover(studio.data.palettes, PaletteFormat).values())  # type: ignore[type-abstract]
 
 
 def load_palette(path: Path) -> Palette:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from itertools import product
 
 import numpy as np
@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from studio.core.events import Progress, Rgba
 from studio.data.colour.palette import batches, nearest, oklab
-from studio.data.images.canvas import OPAQUE
+from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, parts_of
 from studio.data.palettes.base import Palette
 
 NO_DITHER, BAYER = "none", "bayer 4x4"
 DITHERS = (NO_DITHER, BAYER)
-_PIXELS_AT_ONCE = 1 << 20
 _COARSENESS = 0.1  # what a mix of two colours costs for the distance between them; see _mixes
 _BAYER = (np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) + 0.5) / 16
+_AT_ONCE = 1024  # colours
+_TOE = 1.206 / 1.03
+_STRIDE = 1 << 20  # of cell numbers, between one row of cells and the next
 
 
 def snap(rgba: Rgba, palette: Palette, dither: str = NO_DITHER) -> Rgba:
@@ -32,7 +34,7 @@ def snap(rgba: Rgba, palette: Palette, dither: str = NO_DITHER) -> Rgba:
     colours = palette.visible()
     colours = colours[oklab(colours)[:, 0].argsort(kind="stable")]  # a pattern is of a darker and a lighter index
     used = _used(rgba)
-    values = oklab(used.view(np.uint8).reshape(-1, 4)[:, :3])
+    values = oklab(as_rgba(used)[:, :3])
     near = nearest(values, oklab(colours))
     far, share = (near, np.zeros(len(near))) if dither == NO_DITHER else _mixes(values, oklab(colours), near)
     # The share of the lighter one, or else the pattern would jump where the two change places as the nearest.
@@ -40,9 +42,9 @@ def snap(rgba: Rgba, palette: Palette, dither: str = NO_DITHER) -> Rgba:
     height, width = rgba.shape[1:3]
     levels = np.tile(_BAYER, (height // 4 + 1, width // 4 + 1))[:height, :width]
     result = np.zeros_like(rgba)
-    for part in _parts(rgba):
+    for part in parts_of(rgba):
         seen = rgba[part, ..., 3] > 0
-        which = np.searchsorted(used, _numbers(rgba[part])[seen])
+        which = np.searchsorted(used, as_numbers(rgba[part])[seen] | OPAQUE)
         level = np.broadcast_to(levels, seen.shape)[seen]
         result[part][seen, :3] = colours[np.where(level < share[which], light[which], dark[which])]
     result[..., 3] = rgba[..., 3]
@@ -74,24 +76,9 @@ def _mixes(
 def _used(rgba: Rgba) -> NDArray[np.uint32]:
     """The distinct colours of visible pixels, with full alpha, sorted: uint32 [n]."""
     found = np.zeros(0, np.uint32)
-    for part in _parts(rgba):
-        found = np.union1d(found, _numbers(rgba[part])[rgba[part, ..., 3] > 0])
+    for part in parts_of(rgba):
+        found = np.union1d(found, as_numbers(rgba[part])[rgba[part, ..., 3] > 0] | OPAQUE)
     return found
-
-
-def _numbers(rgba: Rgba) -> NDArray[np.uint32]:
-    """Each pixel's colour with full alpha as one number: uint32 [N, S, S]."""
-    return np.ascontiguousarray(rgba).view("<u4")[..., 0] | OPAQUE
-
-
-def _parts(rgba: Rgba) -> Iterator[slice]:
-    step = max(1, _PIXELS_AT_ONCE // int(np.prod(rgba.shape[1:3])))
-    return (slice(start, start + step) for start in range(0, len(rgba), step))
-
-
-_AT_ONCE = 1024  # colours
-_TOE = 1.206 / 1.03
-_STRIDE = 1 << 20  # of cell numbers, between one row of cells and the next
 
 
 def merge(

@@ -16,7 +16,7 @@ from studio.core import records
 from studio.core.events import Rgba
 from studio.data.colour.palette import MOST_COLOURS, gather, nearest, oklab, palette_of
 from studio.data.colour.usage import colours_used
-from studio.data.images.canvas import OPAQUE
+from studio.data.images.canvas import OPAQUE, as_numbers
 from studio.data.sprites import Sprites
 
 _LOOKED_AT = 20_000  # sprites, and
@@ -65,7 +65,7 @@ def style_of(sprites: Sprites) -> PixelStyle:
     """The style of these sprites; of very many, of some from all over. A class without sprites has the style of all."""
     step = max(1, -(-len(sprites) // _LOOKED_AT), -(-sprites.rgba.nbytes // _LOOKED_AT_BYTES))
     labels, rgba = sprites.labels[::step], np.ascontiguousarray(sprites.rgba[::step])
-    pixels = rgba.view("<u4").reshape(len(rgba), -1)
+    pixels = as_numbers(rgba).reshape(len(rgba), -1)
     counts = np.array([len(np.unique(row[row >= OPAQUE])) for row in pixels])
     colours = []
     for label in range(len(sprites.class_names)):
@@ -146,15 +146,10 @@ def pixel_truth(sprites: Rgba, reference: Rgba) -> PixelTruth:
     """Look at uint8 [N, S, S, 4] beside reference sprites uint8 [M, T, T, 4]."""
     alpha = sprites[..., 3]
     seen = alpha > 0
-    colours = _colours(sprites)
-    palette = np.unique(_colours(reference)[reference[..., 3] > 0])
+    colours = as_numbers(sprites) & ~OPAQUE
+    palette = np.unique(as_numbers(reference)[reference[..., 3] > 0] & ~OPAQUE)
     visible = max(1, int(seen.sum()))
     half = int((seen & (alpha < 255)).sum()) / visible
     off = int((~np.isin(colours[seen], palette)).sum()) / visible
     each = colours_used(sprites)
     return PixelTruth(half, float(np.median(each)) if len(each) else 0.0, off)
-
-
-def _colours(sprites: Rgba) -> NDArray[np.uint32]:
-    """Red, green and blue as one number: uint32 [N, S, S]."""
-    return np.asarray(np.ascontiguousarray(sprites).view("<u4")[..., 0] & 0xFFFFFF)

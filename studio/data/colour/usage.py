@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from studio.core.events import Progress, Rgba
 from studio.data.colour.palette import palette_of, sampling_step
-from studio.data.images.canvas import OPAQUE, as_numbers
+from studio.data.images.canvas import OPAQUE, as_numbers, parts_of
 
-_PIXELS_AT_ONCE = 1 << 20
 _ANY = 1 << 40  # colours: no limit
 
 
@@ -42,10 +41,10 @@ def colour_use(rgba: Rgba, limit: int = 256) -> ColourUse:
 
 def sprites_with(rgba: Rgba, colour: Rgba) -> Generator[Progress, None, NDArray[np.int64]]:
     """Which of uint8 [N, S, S, 4] have an opaque pixel of a colour uint8 [4]: yields Progress, returns int64 [n]."""
-    value = _values(colour)[0]
+    value = as_numbers(colour)
     found: list[NDArray[np.int64]] = []
-    for part in _parts(rgba):
-        pixels = _values(rgba[part]).reshape(part.stop - part.start, -1)
+    for part in parts_of(rgba):
+        pixels = as_numbers(rgba[part]).reshape(part.stop - part.start, -1)
         found.append(np.flatnonzero((pixels == value).any(axis=1)) + part.start)
         yield Progress(part.stop, len(rgba), "sprites looked at")
     return np.concatenate(found) if found else np.zeros(0, np.int64)
@@ -61,12 +60,12 @@ def colours_used(rgba: Rgba) -> NDArray[np.int64]:
 
 def _sprites_with(rgba: Rgba, colours: Rgba) -> NDArray[np.int64]:
     """In how many of uint8 [N, S, S, 4] each colour of uint8 [K, 4] is: int64 [K]."""
-    values = _values(colours)
+    values = as_numbers(colours)
     order = values.argsort()
     ranked = values[order]
     counts = np.zeros(len(values), np.int64)
-    for part in _parts(rgba) if len(values) else ():
-        pixels = np.sort(_values(rgba[part]).reshape(part.stop - part.start, -1), axis=1)
+    for part in parts_of(rgba) if len(values) else ():
+        pixels = np.sort(as_numbers(rgba[part]).reshape(part.stop - part.start, -1), axis=1)
         once = pixels[_firsts(pixels)]
         place = np.searchsorted(ranked, once).clip(max=len(ranked) - 1)
         counts[order] += np.bincount(place[ranked[place] == once], minlength=len(ranked))
@@ -78,13 +77,3 @@ def _firsts(rows: NDArray[np.uint32]) -> NDArray[np.bool_]:
     first = np.ones(rows.shape, np.bool_)
     first[:, 1:] = rows[:, 1:] != rows[:, :-1]
     return first
-
-
-def _values(rgba: Rgba) -> NDArray[np.uint32]:
-    """Each pixel as one number: uint32, in the order of the pixels."""
-    return np.ascontiguousarray(rgba).view("<u4").reshape(-1)
-
-
-def _parts(rgba: Rgba) -> Iterator[slice]:
-    step = max(1, _PIXELS_AT_ONCE // max(1, int(np.prod(rgba.shape[1:3]))))
-    return (slice(start, min(start + step, len(rgba))) for start in range(0, len(rgba), step))

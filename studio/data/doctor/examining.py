@@ -14,7 +14,7 @@ from studio.core.wording import count, number
 from studio.data.colour.usage import colours_used
 from studio.data.doctor.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, Examined
 from studio.data.doctor.mending import merging
-from studio.data.groups import twins_of
+from studio.data.groups import near_duplicates_of
 from studio.data.images.canvas import OPAQUE, as_numbers
 from studio.data.options import ImportOptions, Quarantined
 from studio.data.sprites import Sprites
@@ -29,7 +29,7 @@ _MOSTLY = 0.8  # of the sprites have no other colours: then there is a palette
 def examine(sprites: Sprites, options: ImportOptions, cache_dir: Path | None = None) -> Generator[Event, None, None]:
     """Look at sprites that were imported with these options: yields Progress, and Examined last.
 
-    With `cache_dir`, twins are not looked for again, neither here nor by a training.
+    With `cache_dir`, near duplicates are not looked for again, neither here nor by a training.
     """
     looked_at = np.unique(np.linspace(0, len(sprites) - 1, min(len(sprites), MOST_LOOKED_AT)).astype(np.int64))
     some = sprites if len(looked_at) == len(sprites) else sprites.take(looked_at)
@@ -108,7 +108,7 @@ def _each(rgba: Rgba) -> Iterator[NDArray[np.uint32]]:
 
 
 def _similar(sprites: Sprites, cache_dir: Path | None) -> Generator[Event, None, list[Quarantined]]:
-    found = (yield from twins_of(sprites, cache_dir)).similar.earliest()
+    found = (yield from near_duplicates_of(sprites, cache_dir)).similar.earliest()
     pairs = zip(found.first.tolist(), found.second.tolist(), strict=True)
     twins = [(sprites.names[first], sprites.names[second]) for first, second in pairs]
     return [Quarantined(name, found.words(pair, twin), "similar", twin=twin) for pair, (twin, name) in enumerate(twins)]

@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 
 from studio.core import wording
 from studio.core.events import Event, Progress, Rgba
-from studio.data.arranging import Arranged, too_few
+from studio.data.arranging import ImportResult, too_few
 from studio.data.colour.palette import MOST_COLOURS, main_colours, palette_of, sampling_step
 from studio.data.colour.palette_files import load_palette
 from studio.data.colour.snapping import merge, snap
 from studio.data.colour.usage import colours_used
+from studio.data.doctor.duplicates import BY_NAME, in_place_of_few, in_place_of_named
 from studio.data.doctor.similar import find_similar
-from studio.data.doctor.twins import BY_NAME, in_place_of_few, in_place_of_named
-from studio.data.images.canvas import OPAQUE, as_numbers, clear_hidden
+from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, clear_hidden
 from studio.data.options import ImportOptions, Quarantined
 from studio.data.palettes.base import Palette
 from studio.data.sprites import Sprites
@@ -39,10 +39,10 @@ _EVERY_COLOUR = 1 << 20
 _Change = Callable[[Rgba], Rgba]  # uint8 [N, S, S, 4] -> the same shape
 
 
-def mend(arranged: Arranged, options: ImportOptions, folder: Path | None) -> Generator[Event, None, Arranged]:
+def mend(arranged: ImportResult, options: ImportOptions, folder: Path | None) -> Generator[Event, None, ImportResult]:
     """Yields Progress and returns what is left, with the reasons for what is not.
 
-    Without such options it is `arranged` itself. Very many sprites go to a scratch file in `folder`. Raises
+    It is `arranged` itself where nothing changes. Very many sprites go to a scratch file in `folder`. Raises
     BadInputError for a palette that can't be used, OSError when there is no room.
     """
     is_out = is_left_out(options.leave_out)
@@ -132,7 +132,7 @@ def merging(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
     """
     colours, counts = palette_of(_some_opaque(rgba), _EVERY_COLOUR)
     becomes = yield from merge(colours[:, :3], counts, distance)
-    before = colours.view("<u4")[:, 0]
+    before = as_numbers(colours)
     order = before.argsort()
     known, instead = before[order], before[becomes][order]
 
@@ -141,7 +141,7 @@ def merging(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
         places = np.searchsorted(known, pixels | OPAQUE).clip(max=len(known) - 1)
         found = (known[places] == (pixels | OPAQUE)) & (part[..., 3] > 0)
         result = np.where(found, (instead[places] & ~OPAQUE) | (pixels & OPAQUE), pixels)
-        return np.ascontiguousarray(result.astype("<u4")).view(np.uint8).reshape(part.shape)
+        return as_rgba(result)
 
     return change if len(known) else lambda part: part
 

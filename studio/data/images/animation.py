@@ -15,7 +15,7 @@ class Disposal(Enum):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Frame:
+class EncodedFrame:
     """One frame of an animation.
 
     data: a file of the same kind that holds this frame alone, as large as its area.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ LARGE_PICTURE = COMMON_SIZES[-1]  # pixels: no canvas is larger, so it can hardl
 _STRIP_CELLS, _BLOCK_CELLS, _SHEET_CELLS = 3, 8, 16  # canvases in a picture that is taken for a sheet
 _MOSTLY = 0.75  # share of single sprites from which on the others are not
 _ENOUGH = 0.9  # share of the sprites that a proposed canvas holds
+_PIXELS_AT_ONCE = 1 << 20
 OPAQUE = np.uint32(0xFF000000)  # in `as_numbers`, where alpha is the last byte of four
 _LIGHT = np.array([1, 2, 1], np.int16)
 _ENOUGH_STEPS = 15_000  # levels of light that neighbours differ by, all together: less is too little to tell
@@ -54,7 +55,18 @@ def looks_like_sheet(width: int, height: int, canvas: int) -> bool:
 
 def as_numbers(rgba: Rgba) -> NDArray[np.uint32]:
     """uint8 [..., 4] as one number a pixel: uint32 [...], a view of the same memory where it is contiguous."""
-    return np.ascontiguousarray(rgba).view(np.uint32)[..., 0]
+    return np.asarray(np.ascontiguousarray(rgba).view("<u4")[..., 0])
+
+
+def as_rgba(numbers: NDArray[np.uint32]) -> Rgba:
+    """What `as_numbers` was given, or a copy of it: uint32 [...] -> uint8 [..., 4]."""
+    return np.ascontiguousarray(numbers, "<u4").view(np.uint8).reshape(*numbers.shape, 4)
+
+
+def parts_of(rgba: Rgba) -> Iterator[slice]:
+    """All of uint8 [N, S, S, 4] in slices of about a million pixels: more at once would take much memory."""
+    step = max(1, _PIXELS_AT_ONCE // max(1, int(np.prod(rgba.shape[1:3]))))
+    return (slice(start, min(start + step, len(rgba))) for start in range(0, len(rgba), step))
 
 
 def clear_hidden(rgba: Rgba) -> None:

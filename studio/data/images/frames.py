@@ -14,7 +14,7 @@ from PIL import Image
 from studio.core import wording
 from studio.core.events import Rgba
 from studio.data.images import gif, png, webp
-from studio.data.images.animation import Disposal, Frame
+from studio.data.images.animation import Disposal, EncodedFrame
 from studio.data.images.canvas import as_numbers, clear_hidden
 from studio.data.images.decoding import Decoded, check_size, decode
 from studio.data.images.png import MAGIC
@@ -56,7 +56,7 @@ def pictures_in(data: bytes, suffix: str) -> Iterator[Picture | Remark]:
         yield Remark("animation", _in_words(tally))
 
 
-def _found(data: bytes, tally: _Tally) -> Iterator[Frame]:
+def _found(data: bytes, tally: _Tally) -> Iterator[EncodedFrame]:
     """The frames up to the first damage, counted on the way. None where there is no animation."""
     if data.startswith(_GIF):
         frames = gif.frames_of(data)
@@ -74,7 +74,7 @@ def _found(data: bytes, tally: _Tally) -> Iterator[Frame]:
         tally.stopped = tally.stopped or refused.reason
 
 
-def _shown(frames: Iterator[Frame], suffix: str, tally: _Tally) -> Iterator[Decoded]:
+def _shown(frames: Iterator[EncodedFrame], suffix: str, tally: _Tally) -> Iterator[Decoded]:
     """The canvas after each frame, colour zeroed under alpha 0, until there are too many or one is damaged.
 
     Raises Refused when it is the first one. The remarks are those of the frame's own picture.
@@ -101,11 +101,11 @@ def _shown(frames: Iterator[Frame], suffix: str, tally: _Tally) -> Iterator[Deco
         yield Decoded(_drawn(canvas, frame, decoded.rgba), decoded.remarks)
 
 
-def _fills(frame: Frame) -> bool:
+def _fills(frame: EncodedFrame) -> bool:
     return (frame.left, frame.top, frame.width, frame.height) == (0, 0, *frame.canvas)
 
 
-def _drawn(canvas: Rgba, frame: Frame, rgba: Rgba) -> Rgba:
+def _drawn(canvas: Rgba, frame: EncodedFrame, rgba: Rgba) -> Rgba:
     """Draw a frame on the canvas, in place, and dispose of it; a copy of what there was to see in between."""
     area = canvas[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
     rgba = rgba[: area.shape[0], : area.shape[1]]  # what lies outside the canvas is not seen

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from studio.data.images.animation import Disposal, Frame
+from studio.data.images.animation import Disposal, EncodedFrame
 from studio.data.images.png import CUT_OFF
 from studio.data.sources.base import Refused
 
@@ -18,7 +18,7 @@ _SCREEN_BYTES = 13  # magic, width, height, flags, background, aspect
 _DISPOSALS = {2: Disposal.CLEAR, 3: Disposal.RESTORE, 4: Disposal.RESTORE}
 
 
-def frames_of(data: bytes) -> Iterator[Frame]:
+def frames_of(data: bytes) -> Iterator[EncodedFrame]:
     """The frames in order, however many. Raises Refused where the file is cut off or damaged.
 
     The canvas is the screen that the file names, or the first frame where that is larger.
@@ -45,7 +45,7 @@ def frames_of(data: bytes) -> Iterator[Frame]:
 
 def _frame(
     data: bytes, place: int, palette: bytes, control: bytes, canvas: tuple[int, int], *, grows: bool
-) -> tuple[Frame, int]:
+) -> tuple[EncodedFrame, int]:
     """The frame that begins at `place`, and where it ends."""
     if place + 10 > len(data):
         raise Refused("unreadable", CUT_OFF)
@@ -62,7 +62,7 @@ def _frame(
     if grows:
         canvas = (max(canvas[0], left + width), max(canvas[1], top + height))
     disposal = _DISPOSALS.get(drawing >> 2 & 7, Disposal.KEEP)
-    return Frame(alone, left, top, width, height, canvas, over=True, disposal=disposal), end
+    return EncodedFrame(alone, left, top, width, height, canvas, over=True, disposal=disposal), end
 
 
 def _palette(data: bytes, place: int, flags: int) -> bytes:

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from studio.data.images.animation import Disposal, Frame
+from studio.data.images.animation import Disposal, EncodedFrame
 from studio.data.sources.base import Refused
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
@@ -113,7 +113,7 @@ _SHARED = (b"PLTE", b"tRNS")
 _LARGEST_SHARED = 768  # bytes of a whole palette: what is larger is a bomb, as every frame gets its copy
 
 
-def frames_of(data: bytes) -> Iterator[Frame]:
+def frames_of(data: bytes) -> Iterator[EncodedFrame]:
     """The frames in order, without a default image that is none of them; nothing when the PNG is not animated.
 
     Raises Refused where the file is cut off or damaged.
@@ -149,7 +149,7 @@ def frames_of(data: bytes) -> Iterator[Frame]:
         yield _frame(header, control, [*shared.values(), *pixels])
 
 
-def _frame(header: bytes, control: bytes, chunks_inside: list[bytes]) -> Frame:
+def _frame(header: bytes, control: bytes, chunks_inside: list[bytes]) -> EncodedFrame:
     if len(header) != 13 or len(control) != 26:
         raise Refused("unreadable", "damaged: the header of a frame is not that of an animated PNG")
     canvas_width, canvas_height = struct.unpack_from(">II", header)
@@ -160,7 +160,7 @@ def _frame(header: bytes, control: bytes, chunks_inside: list[bytes]) -> Frame:
     alone = b"".join((MAGIC, own_header, *chunks_inside, _chunk(b"IEND", b"")))
     disposal = _DISPOSALS.get(control[24], Disposal.KEEP)
     canvas = (canvas_width, canvas_height)
-    return Frame(alone, left, top, width, height, canvas, over=control[25] == 1, disposal=disposal)
+    return EncodedFrame(alone, left, top, width, height, canvas, over=control[25] == 1, disposal=disposal)
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from studio.data.images.animation import Disposal, Frame
+from studio.data.images.animation import Disposal, EncodedFrame
 from studio.data.images.png import CUT_OFF
 from studio.data.sources.base import Refused
 
@@ -13,7 +13,7 @@ _HAS_ALPHA, _IS_ANIMATED = 0x10, 0x02
 _PIXELS = (b"ALPH", b"VP8 ", b"VP8L")
 
 
-def frames_of(data: bytes) -> Iterator[Frame]:
+def frames_of(data: bytes) -> Iterator[EncodedFrame]:
     """The frames in order; nothing when the WebP is not animated. Raises Refused where it is cut off or damaged."""
     if len(data) < 30 or data[12:16] != b"VP8X" or not data[20] & _IS_ANIMATED:
         return
@@ -26,7 +26,7 @@ def frames_of(data: bytes) -> Iterator[Frame]:
         raise Refused("unreadable", CUT_OFF)
 
 
-def _frame(body: bytes, canvas: tuple[int, int]) -> Frame:
+def _frame(body: bytes, canvas: tuple[int, int]) -> EncodedFrame:
     if len(body) < 16:
         raise Refused("unreadable", "damaged: the header of a frame is not that of a WebP animation")
     left, top = 2 * _three_bytes(body, 0), 2 * _three_bytes(body, 3)
@@ -40,7 +40,7 @@ def _frame(body: bytes, canvas: tuple[int, int]) -> Frame:
     inside = b"".join(struct.pack("<4sI", kind, len(part)) + part + b"\0" * (len(part) & 1) for kind, part in parts)
     alone = struct.pack("<4sI4s", b"RIFF", len(inside) + 4, b"WEBP") + inside
     disposal = Disposal.CLEAR if body[15] & 1 else Disposal.KEEP
-    return Frame(alone, left, top, width, height, canvas, over=not body[15] & 2, disposal=disposal)
+    return EncodedFrame(alone, left, top, width, height, canvas, over=not body[15] & 2, disposal=disposal)
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:

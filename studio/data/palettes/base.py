@@ -61,7 +61,7 @@ class Palette:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class NamedColour:
     """One colour of a file. where: its place there, for people ('line 12')."""
 
     where: str
@@ -84,7 +84,7 @@ class PaletteFormat(ABC):
     name: str = ""
     title: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
-    priority: ClassVar[int] = 0  # formats with a higher one are asked first, by content and by suffix
+    order: ClassVar[int] = 0  # formats with a lower one are asked first, by content and by suffix
 
     @abstractmethod
     def recognises(self, data: bytes) -> bool:
@@ -99,9 +99,9 @@ class PaletteFormat(ABC):
         """The whole file. Raises UsageError for a palette that this format can't hold."""
 
 
-def gather_entries(entries: Iterable[Entry], name: str = "") -> Palette:
+def palette_from(entries: Iterable[NamedColour], name: str = "") -> Palette:
     """A palette of colours as they are read. Raises Unreadable for none of them, and at the first one too many."""
-    found: list[Entry] = []
+    found: list[NamedColour] = []
     for entry in entries:
         if len(found) == MOST_COLOURS:
             raise Unreadable(f"more than {MOST_COLOURS:,} colours, which is no palette any more", entry.where)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from studio.data.palettes.base import Entry, Palette, PaletteFormat, Unreadable, gather_entries
+from studio.data.palettes.base import NamedColour, Palette, PaletteFormat, Unreadable, palette_from
 from studio.data.palettes.text import lines_of, numbers, opening
 
 _MAGIC = "GIMP Palette"
@@ -38,7 +38,7 @@ class GimpPalette(PaletteFormat):
             else:
                 rows.append((where, line))
         count = 4 if headers.get("channels", "").upper() == "RGBA" else 3
-        return gather_entries((_entry(where, line, count) for where, line in rows), headers.get("name", ""))
+        return palette_from((_entry(where, line, count) for where, line in rows), headers.get("name", ""))
 
     def write(self, palette: Palette) -> bytes:
         lines = [_MAGIC, *([f"Name: {palette.name}"] if palette.name else [])]
@@ -50,7 +50,7 @@ class GimpPalette(PaletteFormat):
         return ("\n".join(lines) + "\n").encode()
 
 
-def _entry(where: str, line: str, count: int) -> Entry:
+def _entry(where: str, line: str, count: int) -> NamedColour:
     words = line.split(maxsplit=count)
     name = words[count] if len(words) > count else ""
-    return Entry(where, numbers(words[:count], count, where), "" if name == _UNNAMED else name)
+    return NamedColour(where, numbers(words[:count], count, where), "" if name == _UNNAMED else name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from studio.data.palettes.base import Entry, Palette, PaletteFormat, gather_entries
+from studio.data.palettes.base import NamedColour, Palette, PaletteFormat, palette_from
 from studio.data.palettes.text import hex_colour, hex_words, lines_of, opening
 
 _FIRST_LINE = re.compile(rb"#?(?:[0-9a-fA-F]{2}){3,4}[ \t]*(?:[\r\n]|$)")
@@ -21,7 +21,7 @@ class HexList(PaletteFormat):
         return _FIRST_LINE.match(opening(data)) is not None
 
     def read(self, data: bytes) -> Palette:
-        return gather_entries(Entry(where, hex_colour(line, where)) for where, line in lines_of(data))
+        return palette_from(NamedColour(where, hex_colour(line, where)) for where, line in lines_of(data))
 
     def write(self, palette: Palette) -> bytes:
         return ("\n".join(hex_words(palette)) + "\n").encode()

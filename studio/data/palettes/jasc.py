@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from studio.data.colour.palette import MOST_COLOURS
 from studio.data.images.png import CUT_OFF
-from studio.data.palettes.base import Entry, Palette, PaletteFormat, Unreadable, gather_entries
+from studio.data.palettes.base import NamedColour, Palette, PaletteFormat, Unreadable, palette_from
 from studio.data.palettes.text import lines_of, numbers, opening, whole_number
 
 _MAGIC = "JASC-PAL"
@@ -31,7 +31,7 @@ class JascPalette(PaletteFormat):
         if version != _VERSION:
             raise Unreadable(f"the version is not {_VERSION}", where)
         declared = whole_number(count, MOST_COLOURS, where_count)
-        palette = gather_entries(_entry(where, line) for where, line in lines[3:])
+        palette = palette_from(_entry(where, line) for where, line in lines[3:])
         if len(palette) != declared:
             raise Unreadable(f"{declared} colours are announced, but {len(palette)} follow", where_count)
         return palette
@@ -42,6 +42,6 @@ class JascPalette(PaletteFormat):
         return ("\r\n".join([_MAGIC, _VERSION, str(len(palette)), *rows]) + "\r\n").encode()
 
 
-def _entry(where: str, line: str) -> Entry:
+def _entry(where: str, line: str) -> NamedColour:
     words = line.split()
-    return Entry(where, numbers(words, 4 if len(words) == 4 else 3, where))
+    return NamedColour(where, numbers(words, 4 if len(words) == 4 else 3, where))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from studio.data.palettes.base import Entry, Palette, PaletteFormat, Unreadable, gather_entries
+from studio.data.palettes.base import NamedColour, Palette, PaletteFormat, Unreadable, palette_from
 from studio.data.palettes.text import hex_colour, hex_words, opening, text_of
 
 
@@ -31,16 +31,16 @@ class LospecJson(PaletteFormat):
         if not isinstance(colours, list):
             raise Unreadable("there is no list of 'colors' in it")
         name = content.get("name")
-        return gather_entries(_entries(colours), name if isinstance(name, str) else "")
+        return palette_from(_entries(colours), name if isinstance(name, str) else "")
 
     def write(self, palette: Palette) -> bytes:
         content = {"name": palette.name, "author": "", "colors": hex_words(palette)}
         return (json.dumps(content, ensure_ascii=False) + "\n").encode()
 
 
-def _entries(colours: list[Any]) -> Iterator[Entry]:
+def _entries(colours: list[Any]) -> Iterator[NamedColour]:
     for number, colour in enumerate(colours, 1):
         where = f"colour {number}"
         if not isinstance(colour, str):
             raise Unreadable("it is not a text such as 'be4a2f'", where)
-        yield Entry(where, hex_colour(colour, where))
+        yield NamedColour(where, hex_colour(colour, where))

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from studio.data.options import ImportOptions
-from studio.data.reading.finding import Group, Row
+from studio.data.reading.finding import Folder, Row
 from studio.data.reading.read import Reading, all_sources, kinds_of, read_all
 from studio.data.sheets.grids import Grid
 
@@ -37,7 +37,7 @@ class Task(NamedTuple):
     """
 
     rows: Sequence[Row]
-    groups: Mapping[int, Group]
+    folders: Mapping[int, Folder]
     forget: bool
     grids: Sequence[Grid | None]
 
@@ -83,13 +83,13 @@ def _serve(asked: queue.SimpleQueue[Any], answers: BinaryIO) -> None:
     if kinds_of(sources) != hello.kinds:
         return  # the studio reads with others, which this process can't know
     send(answers, "ready")
-    groups: dict[int, Group] = {}
+    folders: dict[int, Folder] = {}
     while True:
         task: Task = asked.get()
         if task.forget:
-            groups.clear()
-        groups.update(task.groups)
-        files = [groups[row.group].made(row) for row in task.rows]
+            folders.clear()
+        folders.update(task.folders)
+        files = [folders[row.folder].made(row) for row in task.rows]
         for readings in _in_answers(read_all(files, sources, hello.options, task.grids)):
             send(answers, readings)
 

@@ -19,7 +19,7 @@ from studio.core.errors import BadInputError
 from studio.data.archives.zip_archive import Archive, files_in
 from studio.data.naming import ignored, is_archive, shown
 from studio.data.options import Quarantined
-from studio.data.sources.base import PICTURE_SUFFIXES, Entries, Member, SourceFile
+from studio.data.sources.base import PICTURE_SUFFIXES, ArchiveFolder, Member, SourceFile
 
 _RUN = 4096  # files that are sorted in one go: sorting lets no other thread work
 
@@ -207,14 +207,14 @@ def no_access(error: OSError, what: str) -> str:
 class Row(NamedTuple):
     """What a file has of its own. group: the number of what it shares. file_name, size, mtime_ns: as in SourceFile."""
 
-    group: int
+    folder: int
     file_name: str
     size: int
     mtime_ns: int
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Group:
+class Folder:
     """What the files of one folder share. where, name: what theirs begin with; `where` is an archive's whole path."""
 
     where: str
@@ -222,7 +222,7 @@ class Group:
     folders: tuple[str, ...]
     home: str
     beside: frozenset[str]
-    members: Entries | None
+    members: ArchiveFolder | None
 
     def __reduce__(self) -> tuple[object, ...]:
         """For pickle, the names in one text: a million of them one by one would stop every other thread."""
@@ -237,10 +237,10 @@ class Group:
         return SourceFile(where, name, self.folders, self.home, self.beside, row.size, row.mtime_ns, member)
 
 
-def _unpickled(where: str, name: str, folders: tuple[str, ...], home: str, names: str | Entries) -> Group:
+def _unpickled(where: str, name: str, folders: tuple[str, ...], home: str, names: str | ArchiveFolder) -> Folder:
     if isinstance(names, str):
-        return Group(where, name, folders, home, frozenset(filter(None, names.split("/"))), None)
-    return Group(where, name, folders, home, frozenset(names), names)
+        return Folder(where, name, folders, home, frozenset(filter(None, names.split("/"))), None)
+    return Folder(where, name, folders, home, frozenset(names), names)
 
 
 class FoundFiles(Sequence[SourceFile]):
@@ -251,10 +251,10 @@ class FoundFiles(Sequence[SourceFile]):
     """
 
     def __init__(self) -> None:
-        self.groups: list[Group] = []
+        self.folders: list[Folder] = []
         self._numbers: dict[int, int] = {}  # by the identity of what the files of a group share
         self._names: list[str] = []  # without folders, as on the disk
-        self._group_of = array("I")
+        self._folder_of = array("I")
         self._sizes, self._mtimes_ns = array("q"), array("q")
         self._order = array("I")
 
@@ -267,12 +267,12 @@ class FoundFiles(Sequence[SourceFile]):
     def __getitem__(self, place: slice) -> list[SourceFile]: ...
     def __getitem__(self, place: int | slice) -> SourceFile | list[SourceFile]:
         if isinstance(place, slice):
-            return [self.groups[row.group].made(row) for row in self.rows(place)]
+            return [self.folders[row.folder].made(row) for row in self.rows(place)]
         row = self._row(self._order[place])
-        return self.groups[row.group].made(row)
+        return self.folders[row.folder].made(row)
 
     def rows(self, place: slice) -> list[Row]:
-        """The same files as rows; what they share is in `groups`."""
+        """The same files as rows; what they share is in `folders`."""
         return [self._row(number) for number in self._order[place]]
 
     def add(self, file: SourceFile) -> None:
@@ -280,14 +280,14 @@ class FoundFiles(Sequence[SourceFile]):
         shared = id(file.member.folder if file.member else file.beside)
         number = self._numbers.get(shared)
         if number is None:
-            number = self._numbers[shared] = len(self.groups)
+            number = self._numbers[shared] = len(self.folders)
             where = file.where if file.member else file.where.removesuffix(file.file_name)
             name = file.name.removesuffix(shown(file.file_name))
             members = file.member.folder if file.member else None
-            self.groups.append(Group(where, name, file.folders, file.home, file.beside, members))
+            self.folders.append(Folder(where, name, file.folders, file.home, file.beside, members))
         self._order.append(len(self._names))
         self._names.append(file.file_name)
-        self._group_of.append(number)
+        self._folder_of.append(number)
         self._sizes.append(file.size)
         self._mtimes_ns.append(file.mtime_ns)
 
@@ -305,8 +305,8 @@ class FoundFiles(Sequence[SourceFile]):
         self._order = order
 
     def _key(self, row: int) -> tuple[str, str]:
-        group, name = self.groups[self._group_of[row]], self._names[row]
-        return group.name + shown(name), group.where if group.members is not None else group.where + name
+        folder, name = self.folders[self._folder_of[row]], self._names[row]
+        return folder.name + shown(name), folder.where if folder.members is not None else folder.where + name
 
     def _row(self, number: int) -> Row:
-        return Row(self._group_of[number], self._names[number], self._sizes[number], self._mtimes_ns[number])
+        return Row(self._folder_of[number], self._names[number], self._sizes[number], self._mtimes_ns[number])

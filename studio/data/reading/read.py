@@ -20,7 +20,7 @@ from studio.data.naming import shown
 from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, ImportOptions
 from studio.data.reading.finding import no_access
 from studio.data.sheets.grids import Grid
-from studio.data.sheets.recognising import Seen, look
+from studio.data.sheets.recognising import SheetCandidate, look
 from studio.data.sheets.slicing import sliced
 from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
@@ -49,20 +49,19 @@ class DecodedSprite:
 class Reading:
     """What came of one file.
 
-    left_out: parts, or all of it, with the reasons. remarks: about the file as a whole. seen: the grids that its one
-    picture may have, where it may be a sheet.
+    left_out: parts, or all of it, with the reasons. remarks: about the file as a whole. candidates: the grids that its
+    one picture may have, where it may be a sheet.
     """
 
     sprites: list[DecodedSprite] = field(default_factory=list)
     left_out: list[Remark] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
-    seen: tuple[Seen, ...] = ()
+    candidates: tuple[SheetCandidate, ...] = ()
 
 
 def all_sources() -> list[Source]:
     """Every kind of input there is, in the order in which they are asked."""
-    found = discover(studio.data.sources, Source)  # type: ignore[type-abstract]
-    return sorted(found.values(), key=lambda source: (-source.priority, source.name))
+    return list(discover(studio.data.sources, Source).values())  # type: ignore[type-abstract]
 
 
 def kinds_of(sources: Sequence[Source]) -> list[str]:
@@ -84,7 +83,7 @@ def read_all(
 
 
 def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid | None) -> Reading:
-    reading, seen = Reading(), tuple[Seen, ...]()
+    reading, candidates = Reading(), tuple[SheetCandidate, ...]()
     try:
         for item in source.read(file):
             if isinstance(item, Picture):
@@ -94,7 +93,7 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
                     cut = sliced(picture, shown(file.stem), options, grid)
                 if grid is None and options.looks_for_sheets and picture.may_be_sheet:
                     clear_hidden(picture.rgba)
-                    seen = look(picture.rgba)
+                    candidates = look(picture.rgba)
                 sprites = (_decoded(part, options.shrink) for part in cut)
                 if cut[0] is picture:
                     reading.sprites.extend(sprites)
@@ -109,7 +108,7 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
         return Reading(left_out=[Remark(refused.group, refused.reason)])
     except OSError as error:
         return Reading(left_out=[Remark("no access", no_access(error, "file"))])
-    return replace(reading, seen=seen)
+    return replace(reading, candidates=candidates)
 
 
 def _in_words(cut: Sequence[Picture], options: ImportOptions) -> str:

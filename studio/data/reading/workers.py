@@ -24,7 +24,7 @@ from studio.core import limits
 from studio.core.events import Event, Progress
 from studio.data.options import ImportOptions
 from studio.data.reading.child import BUFFER_BYTES, CONNECTION_ERRORS, Hello, Task, receive, send
-from studio.data.reading.finding import FoundFiles, Group
+from studio.data.reading.finding import Folder, FoundFiles
 from studio.data.reading.read import Reading, kinds_of, read_all
 from studio.data.sheets.grids import Grid
 from studio.data.sources.base import Source
@@ -297,12 +297,12 @@ class _Process:
     def ask(self, chunk: range) -> None:
         """Have these files read."""
         rows = self._pool.files.rows(slice(chunk.start, chunk.stop))
-        groups = {row.group: self._pool.files.groups[row.group] for row in rows}
-        new = {number: group for number, group in groups.items() if number not in self._known}
+        folders = {row.folder: self._pool.files.folders[row.folder] for row in rows}
+        new = {number: folder for number, folder in folders.items() if number not in self._known}
         self._names_known += _names_in(new)
         forget = bool(new) and self._names_known > _MOST_KNOWN
         if forget:
-            new, self._names_known = groups, _names_in(groups)
+            new, self._names_known = folders, _names_in(folders)
             self._known.clear()
         self._known |= new.keys()
         send(self._requests, Task(rows, new, forget, self._pool.grids(chunk)))
@@ -325,5 +325,5 @@ class _Process:
         self._process.wait()
 
 
-def _names_in(groups: Mapping[int, Group]) -> int:
-    return sum(len(group.beside) for group in groups.values())
+def _names_in(folders: Mapping[int, Folder]) -> int:
+    return sum(len(folder.beside) for folder in folders.values())

@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Filling:
+class SummedArea:
     """What of a picture is not background, so that any box of it can be asked at once.
 
     sums: uint32 [H + 1, W + 1], how many such pixels lie above and to the left.
@@ -35,7 +35,7 @@ class Filling:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Cells:
+class GridCells:
     """The whole tiles of a grid over a picture.
 
     lefts, tops: int [columns] and int [rows], in pixels. filled: bool [rows, columns]: not all background, a sprite.
@@ -55,11 +55,11 @@ class Cells:
         return self.filled.size - self.sprites
 
 
-def cells_of(grid: Grid, filling: Filling) -> Cells:
-    """The cells of `grid` over the picture that `filling` is of."""
-    height, width = (side - 1 for side in filling.sums.shape)
+def cells_of(grid: Grid, foreground: SummedArea) -> GridCells:
+    """The cells of `grid` over the picture that `foreground` is of."""
+    height, width = (side - 1 for side in foreground.sums.shape)
     tops = grid.top + np.arange(grid.rows(height)) * (grid.tile_height + grid.spacing)
     lefts = grid.left + np.arange(grid.columns(width)) * (grid.tile_width + grid.spacing)
-    rows = filling.sums[tops + grid.tile_height] - filling.sums[tops]
+    rows = foreground.sums[tops + grid.tile_height] - foreground.sums[tops]
     filled = rows[:, lefts + grid.tile_width] != rows[:, lefts]
-    return Cells(grid, lefts, tops, filled)
+    return GridCells(grid, lefts, tops, filled)

@@ -73,11 +73,11 @@ def propose_grid(rgba: Rgba) -> Grid | None:
 
     None where there is no evidence for any: a single sprite, too few tiles, ground that goes on from tile to tile.
     """
-    best = next(iter(candidates(rgba)), None)
+    best = next(iter(grid_candidates(rgba)), None)
     return best.grid if best and best.grid.confidence >= 0.5 else None
 
 
-def candidates(rgba: Rgba) -> list[Candidate]:
+def grid_candidates(rgba: Rgba) -> list[Candidate]:
     """The likeliest grids of at least two tiles, the best first; uint8 [H, W, 4] with colour zeroed under alpha 0."""
     scale = native_scale(rgba)
     if scale == 1 or any(side % scale for side in rgba.shape[:2]):

@@ -16,7 +16,7 @@ from studio.data.images.canvas import clear_hidden
 from studio.data.importing import all_sources
 from studio.data.reading.finding import find_file, no_access, roots_of
 from studio.data.reading.workers import run_in_thread
-from studio.data.sheets.cells import Filling
+from studio.data.sheets.cells import SummedArea
 from studio.data.sheets.grids import Grid, propose_grid
 from studio.data.sheets.slicing import cut_packed
 from studio.data.sources.base import Picture, Refused, SourceFile
@@ -30,7 +30,7 @@ class Sheet:
 
     name: str
     rgba: Rgba
-    filling: Filling
+    foreground: SummedArea
     proposed: Grid | None
 
 
@@ -70,7 +70,7 @@ def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
         raise BadInputError(f"{name!r} has gone since it was read.", "Open its folder again.")
     picture = _picture(file)
     clear_hidden(picture.rgba)
-    return Sheet(file.name, picture.rgba, Filling.of(picture.rgba), grid or propose_grid(picture.rgba))
+    return Sheet(file.name, picture.rgba, SummedArea.of(picture.rgba), grid or propose_grid(picture.rgba))
 
 
 def _picture(file: SourceFile) -> Picture:

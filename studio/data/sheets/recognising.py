@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from studio.core.events import Rgba
 from studio.data.images.canvas import LARGE_PICTURE, as_numbers
 from studio.data.options import MOST_IN_SHEET
-from studio.data.sheets.cells import Filling, cells_of
-from studio.data.sheets.grids import Grid, background_of, candidates
+from studio.data.sheets.cells import SummedArea, cells_of
+from studio.data.sheets.grids import Grid, background_of, grid_candidates
 
 _SMALLEST_TILE = 6  # pixels: what is smaller is no sprite, unless somebody says so
 _LONG, _OBLONG = 3.0, 1.9  # sides of a picture, one by the other: hardly any sprite is so long, and few are so oblong
@@ -39,7 +39,7 @@ _SUPPORT, _SIDE_SUPPORT = 4.0, 2.0  # log-odds at most: of the same tiles, and o
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SheetCandidate:
     """A grid that a picture may have. sprites: its tiles that are not empty.
 
     score: log-odds against other grids of the picture. sheet: the same, that it is no whole sprite. strip: it has one
@@ -53,7 +53,7 @@ class Seen:
     strip: bool = False
 
 
-def look(rgba: Rgba) -> tuple[Seen, ...]:
+def look(rgba: Rgba) -> tuple[SheetCandidate, ...]:
     """The grids that a picture may have, the likeliest first; none for nearly every whole sprite.
 
     rgba: uint8 [H, W, 4] with colour zeroed under alpha 0.
@@ -61,15 +61,15 @@ def look(rgba: Rgba) -> tuple[Seen, ...]:
     if not _may_hold_several(rgba):
         return ()
     found = []
-    filling, before = Filling.of(rgba), _before_looking(*rgba.shape[:2])
-    for candidate in candidates(rgba):
+    foreground, before = SummedArea.of(rgba), _before_looking(*rgba.shape[:2])
+    for candidate in grid_candidates(rgba):
         grid = candidate.grid
         if min(grid.tile_width, grid.tile_height) >= _SMALLEST_TILE:
-            cells = cells_of(grid, filling)
+            cells = cells_of(grid, foreground)
             if 1 < cells.sprites <= MOST_IN_SHEET:
                 score = round(candidate.score - _by_turns(cells.filled) - _by_turns(cells.filled.T), 2)
                 strip = 1 in (grid.rows(rgba.shape[0]), grid.columns(rgba.shape[1]))
-                found.append(Seen(grid, cells.sprites, score, round(candidate.parted + before, 2), strip))
+                found.append(SheetCandidate(grid, cells.sprites, score, round(candidate.parted + before, 2), strip))
     return tuple(sorted(found, key=lambda one: -one.score)[:_MOST_SEEN])
 
 
@@ -144,13 +144,13 @@ def _before_looking(height: int, width: int) -> float:
 class _Votes:
     """What the pictures say that are sheets beyond doubt: how often there are tiles of a size, and of a side."""
 
-    def __init__(self, sure: Iterable[Seen]) -> None:
+    def __init__(self, sure: Iterable[SheetCandidate]) -> None:
         self._tiles: Counter[tuple[int, int, bool]] = Counter()
         self._sides: Counter[tuple[str, int]] = Counter()
         for one in sure:
             self._count(one, 1)
 
-    def support(self, one: Seen, own: Seen | None) -> float:
+    def support(self, one: SheetCandidate, own: SheetCandidate | None) -> float:
         """Log-odds for a grid by all others. own: what its picture has voted for.
 
         How high a strip is tells nothing of the height of tiles in rows: it is that of a page, maybe.
@@ -164,14 +164,14 @@ class _Votes:
             self._count(own, 1)
         return _SUPPORT * same / (same + _HALF) + _SIDE_SUPPORT * side / (side + _HALF)
 
-    def _count(self, one: Seen, by: int) -> None:
+    def _count(self, one: SheetCandidate, by: int) -> None:
         width, height = one.grid.tile_width, one.grid.tile_height
         self._tiles[width, height, one.strip] += by
         self._sides["width", width] += by
         self._sides["height", height] += by
 
 
-def elect(seen: Mapping[int, Sequence[Seen]]) -> dict[int, Seen]:
+def elect(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, SheetCandidate]:
     """Which pictures are sheets, and the grid of each. seen: what each may be, by the number of its file."""
     first = {number: one for number, several in seen.items() if (one := _likeliest(several)) is not None}
     votes = _Votes(first.values())
@@ -188,12 +188,12 @@ def elect(seen: Mapping[int, Sequence[Seen]]) -> dict[int, Seen]:
     return elected
 
 
-def _weight_of_borders(one: Seen) -> float:
+def _weight_of_borders(one: SheetCandidate) -> float:
     """Of two grids with the same support, that with the clearer borders."""
     return _BORDERS * min(one.sheet, _ENOUGH_BORDERS)
 
 
-def likely(several: Sequence[Seen]) -> Seen | None:
+def likely(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
     """The best grid of a picture of which somebody says that it is a sheet, if one is seen in it."""
     best = next(iter(several), None)
     if best is None or best.grid.confidence < _ASKED or best.score < _LIKELY or best.sheet < 0:
@@ -201,6 +201,6 @@ def likely(several: Sequence[Seen]) -> Seen | None:
     return best
 
 
-def _likeliest(several: Sequence[Seen]) -> Seen | None:
+def _likeliest(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
     """The best grid of a picture that is a sheet beyond doubt."""
     return several[0] if several and several[0].sheet >= _SURE and several[0].score >= _LIKELY else None

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Rgba
-from studio.data.images.canvas import as_numbers, clear_hidden, shrunk
+from studio.data.images.canvas import as_numbers, as_rgba, clear_hidden, shrunk
 from studio.data.options import MOST_IN_SHEET, ImportOptions
-from studio.data.sheets.cells import Filling, cells_of
+from studio.data.sheets.cells import SummedArea, cells_of
 from studio.data.sheets.grids import Grid, background_of
 from studio.data.sources.base import Picture, Refused
 
@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Piece:
+class PackedSprite:
     """A sprite cut out of a packed sheet. row: counted from 0. left, top: of its box. rgba: uint8 [h, w, 4]."""
 
     row: int
@@ -32,7 +32,7 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Parts:
+class _Components:
     """Connected parts of a picture.
 
     label: int32 [H, W], which part each pixel is of, -1 for none. boxes: int [n, 4]: left, top, right and bottom, the
@@ -98,7 +98,7 @@ def cut_grid(rgba: Rgba, grid: Grid) -> list[tuple[int, int, Rgba]]:
 
     Raises Refused for too many.
     """
-    cells = cells_of(grid, Filling.of(rgba))
+    cells = cells_of(grid, SummedArea.of(rgba))
     check_count(cells.sprites)
     found = []
     for row, column in np.argwhere(cells.filled).tolist():
@@ -107,7 +107,7 @@ def cut_grid(rgba: Rgba, grid: Grid) -> list[tuple[int, int, Rgba]]:
     return found
 
 
-def cut_packed(rgba: Rgba, gap: int) -> list[Piece]:
+def cut_packed(rgba: Rgba, gap: int) -> list[PackedSprite]:
     """Every sprite of uint8 [H, W, 4] in reading order, with the background around it and nothing of its neighbours.
 
     A sprite is what is connected, also diagonally, across up to `gap` pixels of background. Sparks join the sprite that
@@ -121,11 +121,11 @@ def cut_packed(rgba: Rgba, gap: int) -> list[Piece]:
         left, top, right, bottom = parts.boxes[number].tolist()
         inside = parts.label[top:bottom, left:right] == number
         piece = np.where(inside, pixels[top:bottom, left:right], np.uint32(background))
-        found.append(Piece(row, left, top, piece.view(np.uint8).reshape(*piece.shape, 4)))
+        found.append(PackedSprite(row, left, top, as_rgba(piece)))
     return found
 
 
-def _connected(filled: NDArray[np.bool_], gap: int) -> _Parts:
+def _connected(filled: NDArray[np.bool_], gap: int) -> _Components:
     """The connected parts of bool [H, W], numbered in no fixed order."""
     height, width = filled.shape
     # Each pixel becomes a block of gap + 1: blocks touch exactly where no more than `gap` pixels lie between.
@@ -146,7 +146,7 @@ def _connected(filled: NDArray[np.bool_], gap: int) -> _Parts:
     for side, (low, high) in enumerate(((start, end), (row, row + 1))):
         np.minimum.at(boxes[:, side], label_of, low)
         np.maximum.at(boxes[:, side + 2], label_of, high)
-    return _Parts(label, boxes, np.bincount(label_of, end - start, len(numbers)).astype(np.int64))
+    return _Components(label, boxes, np.bincount(label_of, end - start, len(numbers)).astype(np.int64))
 
 
 def _runs(filled: NDArray[np.bool_]) -> tuple[Ints, Ints, Ints]:
@@ -175,7 +175,7 @@ def _labelled(filled: NDArray[np.bool_]) -> NDArray[np.int32]:
     return label
 
 
-def _with_sparks(parts: _Parts) -> _Parts:
+def _with_sparks(parts: _Components) -> _Components:
     """Without parts of a few pixels: the near sprite takes them in, or they are gone, with an empty box."""
     small = parts.pixels < _FEWEST_PIXELS
     large = np.flatnonzero(~small)
@@ -194,10 +194,10 @@ def _with_sparks(parts: _Parts) -> _Parts:
             box = boxes[becomes[number]]
             box[:2], box[2:] = np.minimum(box[:2], (left, top)), np.maximum(box[2:], (right, bottom))
     label = np.where(parts.label >= 0, becomes[parts.label], -1)
-    return _Parts(label, boxes, np.where(small, 0, parts.pixels))
+    return _Components(label, boxes, np.where(small, 0, parts.pixels))
 
 
-def _in_reading_order(parts: _Parts) -> Iterator[tuple[int, int]]:
+def _in_reading_order(parts: _Components) -> Iterator[tuple[int, int]]:
     """Row and number of each part: a row are those whose middle is above the bottom of its highest one."""
     rows: list[list[int]] = []
     for number in np.lexsort((-parts.boxes[:, 3], parts.boxes[:, 1])).tolist():

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from studio.core.events import Rgba
 from studio.data.naming import shown
@@ -17,7 +17,7 @@ from studio.data.naming import shown
 PICTURE_SUFFIXES = frozenset({".png", ".gif", ".bmp", ".webp", ".jpg", ".jpeg", ".tga", ".tif", ".tiff"})
 
 
-class Entry(NamedTuple):
+class ArchiveEntry(NamedTuple):
     """Where a file lies in an archive, as the archive says, which may lie.
 
     offset: bytes before its header. packed_size, size: bytes. method: of packing, by zip's numbers. crc: CRC-32.
@@ -30,16 +30,16 @@ class Entry(NamedTuple):
     crc: int
 
 
-class Entries(Mapping[str, Entry]):
+class ArchiveFolder(Mapping[str, ArchiveEntry]):
     """The entries of one folder of an archive by name, in columns: a folder may hold a million of them."""
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
-        self._columns = tuple(array("Q") for _ in Entry._fields)
+        self._columns = tuple(array("Q") for _ in ArchiveEntry._fields)
 
-    def __getitem__(self, name: str) -> Entry:
+    def __getitem__(self, name: str) -> ArchiveEntry:
         row = self._rows[name]
-        return Entry(*(column[row] for column in self._columns))
+        return ArchiveEntry(*(column[row] for column in self._columns))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
@@ -51,15 +51,15 @@ class Entries(Mapping[str, Entry]):
         """For pickle, the names in one text: a million of them one by one would stop every other thread."""
         return _unpickled, ("/".join(self._rows), array("Q", self._rows.values()), self._columns)
 
-    def add(self, name: str, entry: Entry) -> None:
+    def add(self, name: str, entry: ArchiveEntry) -> None:
         """Put an entry in; a later one of the same name counts."""
         self._rows[name] = len(self._columns[0])
         for column, value in zip(self._columns, entry, strict=True):
             column.append(value)
 
 
-def _unpickled(names: str, rows: array[int], columns: tuple[array[int], ...]) -> Entries:
-    entries = Entries()
+def _unpickled(names: str, rows: array[int], columns: tuple[array[int], ...]) -> ArchiveFolder:
+    entries = ArchiveFolder()
     entries._rows, entries._columns = dict(zip(names.split("/"), rows, strict=False)), columns
     return entries
 
@@ -69,10 +69,10 @@ class Member:
     """A file in an archive. name: without folders. folder: every file of its folder by name, shared between them."""
 
     name: str
-    folder: Entries = field(repr=False, compare=False)
+    folder: ArchiveFolder = field(repr=False, compare=False)
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> ArchiveEntry:
         return self.folder[self.name]
 
 
@@ -188,7 +188,7 @@ class Source(ABC):
     """A kind of input: one subclass in one file of this package, found by itself."""
 
     name: str
-    priority: int = 0  # sources with a higher one are asked first
+    order: ClassVar[int] = 0  # sources with a lower one are asked first
 
     @abstractmethod
     def claims(self, file: SourceFile) -> bool:

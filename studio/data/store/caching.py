@@ -14,7 +14,7 @@ import PIL
 
 from studio.core.config import settings_of
 from studio.core.errors import BadInputError
-from studio.data.arranging import Arranged, Twin
+from studio.data.arranging import Duplicate, ImportResult
 from studio.data.options import FoundSheet, Quarantined, ReadOptions
 from studio.data.reading.finding import Root
 from studio.data.sheets.grids import Grid
@@ -54,15 +54,15 @@ def entry_for(
     return folder / f"import-{digest.hexdigest()[:32]}.safetensors"
 
 
-def recalling(entry: Path) -> Generator[int, None, Arranged | None]:
+def recalling(entry: Path) -> Generator[int, None, ImportResult | None]:
     """The import that is kept there; None when there is none or it is damaged. Yields how many sprites were checked."""
     try:
         sprites, extra = yield from packed.loading(entry)
         sizes = {(int(width), int(height)): int(count) for width, height, count in extra["sizes"]}
         quarantine, notes = (tuple(_listed(extra[key])) for key in ("quarantine", "notes"))
-        twins = tuple(_twins(extra["twins"]))
+        duplicates = tuple(_duplicates(extra["twins"]))
         sheets = tuple(FoundSheet(str(name), Grid(*grid), int(count)) for name, grid, count in extra["sheets"])
-        arranged = Arranged(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), twins, sheets)
+        arranged = ImportResult(sprites, quarantine, notes, sizes, int(extra["proposed_size"]), duplicates, sheets)
     except (BadInputError, KeyError, ValueError, TypeError, OverflowError):
         return None
     with contextlib.suppress(OSError):
@@ -70,7 +70,7 @@ def recalling(entry: Path) -> Generator[int, None, Arranged | None]:
     return arranged
 
 
-def storing(entry: Path, arranged: Arranged) -> Generator[int, None, Arranged]:
+def storing(entry: Path, arranged: ImportResult) -> Generator[int, None, ImportResult]:
     """Keep an import and drop the oldest ones beyond the bounds. Yields how many sprites are done. Raises OSError.
 
     Returns the import with its sprites mapped from there if they are many: what they took elsewhere comes free.
@@ -81,7 +81,7 @@ def storing(entry: Path, arranged: Arranged) -> Generator[int, None, Arranged]:
         "notes": [_row(item) for item in arranged.notes],
         "sheets": [[sheet.name, astuple(sheet.grid), sheet.sprites] for sheet in arranged.sheets],
         "proposed_size": arranged.proposed_size,
-        "twins": [[_row(twin.item), twin.first, twin.class_name, twin.numbers] for twin in arranged.twins],
+        "twins": [[_row(one.item), one.first, one.class_name, one.numbers] for one in arranged.duplicates],
     }
     yield from packed.saving(arranged.sprites, entry, extra)
     _tidy(entry)
@@ -97,10 +97,10 @@ def _listed(rows: Sequence[Sequence[str]]) -> Iterator[Quarantined]:
         yield Quarantined(name, reason, group, Path(path) if path else None)
 
 
-def _twins(rows: Sequence[tuple[Sequence[str], int, str, Sequence[float]]]) -> Iterator[Twin]:
+def _duplicates(rows: Sequence[tuple[Sequence[str], int, str, Sequence[float]]]) -> Iterator[Duplicate]:
     items = _listed([item for item, *_ in rows])
     for item, (_, first, class_name, numbers) in zip(items, rows, strict=True):
-        yield Twin(item, first, class_name, tuple(numbers))
+        yield Duplicate(item, first, class_name, tuple(numbers))
 
 
 def _tidy(newest: Path) -> None:

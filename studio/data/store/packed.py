@@ -23,15 +23,31 @@ from numpy.typing import NDArray
 from studio.core.errors import BadInputError
 from studio.core.files import atomic_path
 from studio.core.generators import returned
-from studio.data.sprites import Sprites, Stored
+from studio.data.sprites import MappedFile, Sprites
 from studio.data.store import scratch
 
-# The second format has no groups, the first has its texts in the header, too, which has its bounds.
-_FORMAT, _SECOND_FORMAT, _FIRST_FORMAT = "sprites 3", "sprites 2", "sprites 1"
+_FORMAT = "sprites 3"
 _LONGEST_HEADER = 100_000_000  # bytes; safetensors' own bound
 _LARGEST_SIDE = 4096
 _SLICE = 32 << 20  # bytes that are written at a time
 _BYTES = {"U8": 1, "F32": 4, "I64": 8}
+_A_LINE = 4096  # entries of a list
+_EXTRA = "extra."
+
+
+class Damaged(Exception):  # noqa: N818
+    """Why the bytes of a packed file are not what was written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """What a packed file holds beside its arrays; `extra` is whatever was saved with the sprites."""
+
+    title: str
+    class_names: list[str]
+    names: list[str]
+    target_names: list[str]
+    extra: dict[str, Any]
 
 
 def save(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None) -> None:
@@ -45,7 +61,7 @@ def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None)
     if sprites.rgba.nbytes > scratch.IN_MEMORY:
         scratch.check_room(scratch.usable(path.parent), sprites.rgba.nbytes)
     yield from sprites.hashing()
-    texts = b"".join(lines_of(sprites, extra or {}))
+    texts = b"".join(_lines_of(sprites, extra or {}))
     arrays = {
         "labels": ("I64", sprites.labels.shape, sprites.labels.nbytes),
         "groups": ("I64", sprites.groups.shape, sprites.groups.nbytes),
@@ -92,21 +108,19 @@ def reopened(sprites: Sprites, path: Path) -> Sprites:
         data = _contents(stream)
     header, _, body = _header(data)
     rgba, start = _array(data, body, header.get("rgba"), "U8", 4)
-    return sprites.moved_to(rgba, Stored(path, start))
+    return sprites.moved_to(rgba, MappedFile(path, start))
 
 
 def load(path: Path) -> Sprites:
     """Read what `save` wrote. Raises BadInputError when the file is missing, damaged or lies about itself."""
-    return load_with_extra(path)[0]
-
-
-def load_with_extra(path: Path) -> tuple[Sprites, dict[str, Any]]:
-    """The sprites and the `extra` that was saved with them. Raises BadInputError as `load` does."""
-    return returned(loading(path))
+    return returned(loading(path))[0]
 
 
 def loading(path: Path) -> Generator[int, None, tuple[Sprites, dict[str, Any]]]:
-    """What `load_with_extra` does, in slices: yields how many sprites have been checked. Large files are mapped."""
+    """What `load` does, in slices, and the `extra` that was saved: yields how many sprites have been checked.
+
+    Large files are mapped.
+    """
     try:
         with path.open("rb", buffering=0) as stream:
             data = _contents(stream)
@@ -139,33 +153,28 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
     size = rgba.shape[1]
     if not 0 < size <= _LARGEST_SIDE or rgba.shape != (len(labels), size, size, 4):
         raise Damaged("its pixels have the wrong shape")
-    if about["format"] == _FIRST_FORMAT:
-        texts, hashed = first_texts(about)
-    else:
-        hashed = _array(data, body, header.get("texts"), "U8", 1)[0].tobytes()
-        texts = texts_in(hashed)
-    groups = np.zeros(0, np.int64)
-    if about["format"] == _FORMAT:
-        groups = _array(data, body, header.get("groups"), "I64", 1)[0].view(np.int64).copy()
+    lines = _array(data, body, header.get("texts"), "U8", 1)[0].tobytes()
+    texts = _texts_in(lines)
+    groups = _array(data, body, header.get("groups"), "I64", 1)[0].view(np.int64).copy()
     targets = np.zeros((len(labels), 0), np.float32)
     if texts.target_names:
         targets = _array(data, body, header.get("targets"), "F32", 2)[0].view(np.float32).copy()
-    stored = Stored(path, start) if len(data) > scratch.IN_MEMORY else None
+    stored = MappedFile(path, start) if len(data) > scratch.IN_MEMORY else None
     sprites = _made(rgba, labels, targets, groups, texts, stored)
     yield from sprites.hashing()
-    if about.get("sha256") != _checksum(sprites, hashed, with_groups=about["format"] == _FORMAT):
+    if about.get("sha256") != _checksum(sprites, lines):
         raise Damaged("its checksum is wrong")
     return sprites, texts.extra
 
 
 def _made(
     rgba: NDArray[np.uint8], labels: NDArray[np.int64], targets: NDArray[np.float32], groups: NDArray[np.int64],
-    texts: Texts, stored: Stored | None,
+    texts: Texts, stored: MappedFile | None,
 ) -> Sprites:  # fmt: skip
     in_range = not len(labels) or 0 <= labels.min() <= labels.max() < len(texts.class_names)
     if len(texts.names) != len(labels) or not in_range:
         raise Damaged("its names, classes and sprites don't match each other")
-    if len(groups) not in (0, len(labels)):
+    if len(groups) != len(labels):
         raise Damaged("its groups don't match its sprites")
     if targets.shape != (len(labels), len(texts.target_names)):
         raise Damaged("its numbers don't match its sprites")
@@ -201,7 +210,7 @@ def _header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, str], in
         or "format" not in about
     ):
         raise Damaged("it holds no sprites")
-    if about["format"] not in (_FORMAT, _SECOND_FORMAT, _FIRST_FORMAT):
+    if about["format"] != _FORMAT:
         raise Damaged("it was written by another version of the studio")
     return header, about, 8 + length
 
@@ -225,12 +234,11 @@ def _whole_numbers(values: object, count: int) -> bool:
     return isinstance(values, list) and len(values) == count and all(type(n) is int and 0 <= n < 2**40 for n in values)
 
 
-def _checksum(sprites: Sprites, texts: bytes, *, with_groups: bool = True) -> str:
-    """Over every text, the groups where they are kept and, through the fingerprint, every pixel, label and target."""
+def _checksum(sprites: Sprites, texts: bytes) -> str:
+    """Over every text, the groups and, through the fingerprint, every pixel, label and target."""
     digest = hashlib.sha256(sprites.fingerprint.encode())
     digest.update(texts)
-    if with_groups:
-        digest.update(_hash_of_groups(sprites).encode())
+    digest.update(_hash_of_groups(sprites).encode())
     return digest.hexdigest()
 
 
@@ -238,27 +246,7 @@ def _hash_of_groups(sprites: Sprites) -> str:
     return hashlib.sha256(np.ascontiguousarray(sprites.groups).data).hexdigest()
 
 
-_A_LINE = 4096  # entries of a list
-_PARTS = ("title", "class_names", "names")
-_EXTRA = "extra."
-
-
-class Damaged(Exception):  # noqa: N818
-    """Why the bytes of a packed file are not what was written."""
-
-
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """What a packed file holds beside its arrays; `extra` is whatever was saved with the sprites."""
-
-    title: str
-    class_names: list[str]
-    names: list[str]
-    target_names: list[str]
-    extra: dict[str, Any]
-
-
-def lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
+def _lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
     """Every text as lines [key, value] of JSON; a list goes over as many lines as it needs."""
     texts: dict[str, Any] = {"title": sprites.title, "class_names": sprites.class_names, "names": sprites.names}
     texts["target_names"] = sprites.target_names
@@ -267,8 +255,8 @@ def lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:
             yield json.dumps([key, piece]).encode() + b"\n"
 
 
-def texts_in(lines: bytes) -> Texts:
-    """What `lines_of` gave. Raises Damaged."""
+def _texts_in(lines: bytes) -> Texts:
+    """What `_lines_of` gave. Raises Damaged."""
     found: dict[str, Any] = {}
     try:
         for line in lines.split(b"\n")[:-1]:
@@ -280,25 +268,10 @@ def texts_in(lines: bytes) -> Texts:
     except (ValueError, TypeError, RecursionError):
         raise Damaged("its names can't be read") from None
     extra = {key.removeprefix(_EXTRA): value for key, value in found.items() if key.startswith(_EXTRA)}
-    return _checked([*(found.get(key) for key in (*_PARTS, "target_names")), extra])
-
-
-def first_texts(about: Mapping[str, str]) -> tuple[Texts, bytes]:
-    """The texts of a file of the first format, which are in its header, and what is hashed of them. Raises Damaged."""
-    known = {key: about.get(key, "") for key in ("format", *_PARTS, "extra")}
-    try:
-        values = [json.loads(known[key]) for key in (*_PARTS, "extra")]
-    except (ValueError, RecursionError):
-        raise Damaged("its names can't be read") from None
-    return _checked([*values[:-1], [], values[-1]]), json.dumps(sorted(known.items())).encode()
-
-
-def _checked(values: list[Any]) -> Texts:
-    title, class_names, names, target_names, extra = values
-    all_texts = all(map(_all_texts, (class_names, names, target_names)))
-    if not (isinstance(title, str) and all_texts and isinstance(extra, dict)):
+    title, *lists = (found.get(key) for key in ("title", "class_names", "names", "target_names"))
+    if not (isinstance(title, str) and all(map(_all_texts, lists))):
         raise Damaged("its names are not texts")
-    return Texts(title, class_names, names, target_names, extra)
+    return Texts(title, found["class_names"], found["names"], found["target_names"], extra)
 
 
 def _pieces(values: list[Any] | tuple[Any, ...]) -> Iterator[list[Any] | tuple[Any, ...]]:

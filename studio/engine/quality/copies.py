@@ -12,8 +12,8 @@ from torch import Tensor
 
 from studio.core.events import Event, Progress, Rgba
 from studio.data.sprites import Sprites
+from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import on_device, to_input
-from studio.engine.fitting import AtOnce
 from studio.engine.runs.split import Indices
 
 _COPY = 1 / 3  # of the distance to the nearest sprite of another group: nearer than that, it is no chance neighbour
@@ -47,12 +47,12 @@ def look_for_copies(
     total, at_once = (len(variants) + 1) * len(indices), _at_once(4 * training.size**2)
     nearest, place = np.full(len(sprites), np.inf, np.float32), np.zeros(len(sprites), np.int64)
     variant_of = np.zeros(len(sprites), np.int64)
-    fit = AtOnce(device, at_once)
-    for part in fit.parts(len(indices)):
-        with fit.room():
+    batch_size = AutoBatchSize(device, at_once)
+    for part in batch_size.slices(len(indices)):
+        with batch_size.room():
             known = _flat(training.rgba[indices[part]], device)
             for which, variant in enumerate(variants):
-                distances, found = _nearest(variant, known, fit.count)
+                distances, found = _nearest(variant, known, batch_size.count)
                 closer = distances < nearest
                 nearest[closer], place[closer] = distances[closer], found[closer] + part.start
                 variant_of[closer] = which
@@ -61,11 +61,11 @@ def look_for_copies(
     for which, variant in enumerate(variants):
         chosen[variant_of == which] = variant[variant_of == which]
     others = np.full(len(sprites), np.inf, np.float32)
-    fit = AtOnce(device, at_once)
-    for part in fit.parts(len(indices)):
-        with fit.room():
+    batch_size = AutoBatchSize(device, at_once)
+    for part in batch_size.slices(len(indices)):
+        with batch_size.room():
             known, same_group = _flat(training.rgba[indices[part]], device), groups[place][:, None] == groups[part]
-            others = np.minimum(others, _nearest(chosen, known, fit.count, same_group)[0])
+            others = np.minimum(others, _nearest(chosen, known, batch_size.count, same_group)[0])
         yield Progress(len(variants) * len(indices) + part.stop, total, "sprites compared")
     return Nearest(indices[place], np.isfinite(others) & (nearest < _COPY * others))
 

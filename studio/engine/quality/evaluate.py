@@ -16,25 +16,24 @@ from typing import Literal
 import numpy as np
 import torch
 
-from studio.core import places, wording
+from studio.core import wording
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Event, Events, Notice, Rgba, Validated
 from studio.data.colour.true_pixels import pixel_truth
-from studio.data.groups import grouped
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import devices
+from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import DeviceSprites, at_most, sampled
-from studio.engine.fitting import AtOnce
 from studio.engine.generate import Labels, draw
 from studio.engine.model import TrainedModel
-from studio.engine.pace import told
+from studio.engine.pace import with_progress
 from studio.engine.quality.copies import look_for_copies
 from studio.engine.quality.features import SpriteFeatures, features_of
 from studio.engine.quality.scores import frechet_distance, kid, overlap
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.split import BY_GROUP, FEWEST_REPORTED, Indices, shuffled_by_group, split_of
+from studio.engine.runs.split import FEWEST_REPORTED, Indices, shuffled_by_group, split_of
 from studio.engine.types import GenerateSettings
 
 FEWEST = 20  # sprites on each side: with fewer, the figures are noise
@@ -113,7 +112,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
             raise UsageError("No sprites were held out.", "Train with a share of the sprites held out.")
         with devices.faults(model.device):
             heldout = DeviceSprites(real.heldout, model.device)
-            figures = heldout_figures(model, heldout, heldout_fit(heldout))
+            figures = heldout_figures(model, heldout, heldout_batch_size(heldout))
         yield figures
         return
     _check_counts(real)
@@ -130,17 +129,17 @@ def classes_to_draw(training: Sprites, count: int, seed: int) -> Labels:
     return training.labels[np.random.default_rng(seed).integers(len(training), size=count)]
 
 
-def heldout_fit(heldout: DeviceSprites) -> AtOnce:
+def heldout_batch_size(heldout: DeviceSprites) -> AutoBatchSize:
     """How many of these sprites go through a network at once."""
-    return AtOnce(heldout.device, min(_AT_ONCE, len(heldout)), heldout.rgba.shape[-1])
+    return AutoBatchSize(heldout.device, min(_AT_ONCE, len(heldout)), heldout.rgba.shape[-1])
 
 
-def heldout_figures(model: TrainedModel, heldout: DeviceSprites, fit: AtOnce) -> Validated:
+def heldout_figures(model: TrainedModel, heldout: DeviceSprites, batch_size: AutoBatchSize) -> Validated:
     """The recipe's own figures on held-out sprites, so many at once as fit. Raises DeviceFullError."""
     found = None
     while found is None:
-        with fit.room(), torch.no_grad(), devices.autocast(model.device.type, model.precision):
-            batches = heldout.plain_batches(fit.count, len(heldout))
+        with batch_size.room(), torch.no_grad(), devices.autocast(model.device.type, model.precision):
+            batches = heldout.plain_batches(batch_size.count, len(heldout))
             found = model.recipe.evaluate(model.network, batches, model.config, model.spec)
     confusion = None if found.confusion is None else found.confusion.numpy()
     pairs = None if found.pairs is None else found.pairs.numpy()
@@ -224,7 +223,7 @@ def _looks(
 def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:
     """What the run learnt from and what it kept for the report; says where that chose 'best', too."""
     folder = RunDir(run)
-    sprites, _ = yield from told(packed.loading(folder.data), 0, "sprites checked")
+    sprites, _ = yield from with_progress(packed.loading(folder.data), 0, "sprites checked")
     record = folder.record()
     split = split_of(record, model.config, sprites)
     heldout = split.report
@@ -233,9 +232,7 @@ def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]
         yield Notice("info", "The sprites that this is judged by have also chosen the best checkpoint.", hint)
     if len(heldout) > MOST_HELDOUT:
         heldout = np.sort(np.random.default_rng(0).choice(heldout, MOST_HELDOUT, replace=False))
-    # Runs made before groups were known have none, but copies are to be told from near twins all the same.
-    known = sprites if record.split == BY_GROUP else (yield from grouped(sprites, places.cache()))
-    return RealSprites(sampled(known, split.training), sprites.take(heldout), known, split.training)
+    return RealSprites(sampled(sprites, split.training), sprites.take(heldout), sprites, split.training)
 
 
 def _check_counts(real: RealSprites) -> None:

@@ -28,8 +28,8 @@ from studio.core.config import TrainingConfig
 from studio.core.events import Event, Progress, Rgba
 from studio.data.sprites import Sprites
 from studio.engine import devices
+from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import DeviceSprites, at_most, on_device, to_input
-from studio.engine.fitting import AtOnce
 from studio.engine.optim import make_optimizers, set_learning_rate
 from studio.recipes.layers import ResidualBlock, group_norm
 
@@ -110,9 +110,9 @@ class SpriteFeatures:
 
     @torch.no_grad()
     def _raw(self, rgba: Rgba) -> Tensor:
-        fit, found = AtOnce(self.device, _AT_ONCE, rgba.shape[1]), list[Tensor]()
-        for part in fit.parts(len(rgba)):
-            with fit.room():
+        batch_size, found = AutoBatchSize(self.device, _AT_ONCE, rgba.shape[1]), list[Tensor]()
+        for part in batch_size.slices(len(rgba)):
+            with batch_size.room():
                 found.append(self.network(to_input(on_device(rgba[part], self.device))))
         return torch.cat(found).float()
 
@@ -143,7 +143,7 @@ def _learn(found: SpriteFeatures, training: Sprites, precision: str) -> Generato
     precision = "fp32" if precision == "fp16" else precision  # its loss would have to be scaled
     network, data = found.network.train(), DeviceSprites(training, found.device)
     optimizers = make_optimizers(network, TrainingConfig(weight_decay=0.05), precision)
-    rng, fit = torch.Generator(found.device), AtOnce(found.device, _BATCH)
+    rng, batch_size = torch.Generator(found.device), AutoBatchSize(found.device, _BATCH)
     for step in range(_STEPS):
         set_learning_rate(optimizers, _RATE * min(1, (step + 1) / _WARM_UP) * min(1, 2 * (1 - step / _STEPS)))
         rng.manual_seed(step)
@@ -153,8 +153,8 @@ def _learn(found: SpriteFeatures, training: Sprites, precision: str) -> Generato
         has_gradients = False
         while not has_gradients:
             network.zero_grad(set_to_none=True)
-            with fit.room(), torch.enable_grad():
-                _add_gradients(network, x, y, kind, precision, at_once=fit.count)
+            with batch_size.room(), torch.enable_grad():
+                _add_gradients(network, x, y, kind, precision, at_once=batch_size.count)
                 has_gradients = True
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         for optimizer in optimizers:

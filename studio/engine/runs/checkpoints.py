@@ -47,7 +47,7 @@ class CheckpointInfo:
     elapsed_s: records.Seconds
     metrics: Mapping[str, float]
     sha256: Mapping[str, str]
-    seal: str = ""  # SHA-256 of the rest; older versions wrote none
+    seal: str = ""  # SHA-256 of the rest; filled in when it is written
 
 
 def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Path:
@@ -197,7 +197,7 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
         if name not in parts:
             raise RunError(
                 "The optimizer's state does not fit this run.",
-                "It comes from other optimizers or an older version: train anew with the same settings.",
+                "It comes from other optimizers: train anew with the same settings.",
             )
         parts[name][rest] = value
     for name, part in parts.items():
@@ -224,7 +224,7 @@ def _read_record(path: Path) -> CheckpointInfo:
         raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{_RECORD} is missing.") from error
     except ValueError as error:
         raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{_RECORD}: {error}.") from error
-    if info.seal not in ("", _seal(info)):
+    if info.seal != _seal(info):
         raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{_RECORD} is not what was written.")
     return info
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from studio.core import file_systems, files, pictures, places, records
+from studio.core import file_systems, files, pictures, records
 from studio.core.errors import DamagedError, RunError, UnwritableError
 from studio.core.events import LossChunk, QualityMeasured, SamplesReady, Validated
 from studio.engine.runs.metrics import line_of
@@ -50,10 +50,9 @@ T = TypeVar("T")
 MOST_ROLLBACKS = 3
 Rollbacks = Annotated[int, msgspec.Meta(ge=0, le=MOST_ROLLBACKS)]  # after losses that were not finite
 
-_RECORD, _PROGRESS, _LOCK = "run.json", "state.json", ".lock"
-_LOCKS = (_LOCK, f"{_LOCK}-file")  # the second stands for one where the file system has none
-_BEGUN = ".run-being-made"  # there, with these words in it, while a new run's folder is filled: it is no run yet
-_WORDS_OF_A_START = b"Sprite Training Studio makes a run here. What a start that was killed has left is removed.\n"
+RECORD, PROGRESS, _LOCK = "run.json", "state.json", ".lock"
+LOCKS = (_LOCK, f"{_LOCK}-file")  # the second stands for one where the file system has none
+START_MARK = ".run-being-made"  # is there while a new run's folder is filled: see creating.py
 _WAIT_S = 1.0  # for the lock: who lists runs holds it for a moment, who trains for good
 
 
@@ -75,11 +74,10 @@ class RunRecord:
     parameters: records.Count
     created: str  # ISO 8601, UTC
     versions: Mapping[str, str]
+    split: str  # the rule by which sprites are held out: see split.py
     format: records.Positive = FORMAT
     target_names: tuple[str, ...] = ()
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
-    split: str = ""  # the rule by which sprites are held out (see split.py); older runs have none
-    singles_kept: bool = False  # of a run without such a rule: whether the only sprite of a class is never held out
 
 
 class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setbacks", "micro_batches": "pieces"}):
@@ -105,34 +103,10 @@ class RunDir:
         self.data = path / "data.safetensors"
         self._lock: BaseFileLock | None = None  # while it is held
 
-    @contextlib.contextmanager
-    def being_made(self) -> Iterator[contextlib.ExitStack]:
-        """Make the folder, and hold the lock from then on; the block fills it and ends with `create`.
-
-        Gives what is unwound when the start fails. That leaves nothing, one that is killed a folder that the next start
-        takes. Raises RunError when something else is there or nothing can be written.
-        """
-        with writing(self.path):
-            is_new = not self.path.exists()
-        self._raise_unless_free()  # before there is a lock in what may be anybody's folder
-        with self.held_on_success() as on_error:
-            self._raise_unless_free()
-            with writing(self.path):
-                self._empty()
-            self._raise_unless_free()  # what a start has left may have held a user's file
-            on_error.callback(self._undo_start, is_new)
-            with writing(self.path):
-                files.write_atomic(self.path / _BEGUN, _WORDS_OF_A_START)
-                self.samples.mkdir()
-                self.checkpoints.mkdir()
-            yield on_error
-            with writing(self.path):
-                (self.path / _BEGUN).unlink()
-
     def create(self, record: RunRecord) -> None:
         """Write run.json, which makes the folder a run: all else that a run needs is there. Raises UnwritableError."""
         with writing(self.path):
-            self._write_json(_RECORD, dataclasses.asdict(record))
+            self._write_json(RECORD, dataclasses.asdict(record))
 
     def acquire(self, wait_s: float = _WAIT_S) -> None:
         """Take the lock, which the system frees when the process ends. Raises RunError when another holds it."""
@@ -171,28 +145,20 @@ class RunDir:
     def record(self) -> RunRecord:
         """Read run.json. Raises RunError when it is missing, damaged, from a newer version, or can't be read."""
         try:
-            values = self._read(_RECORD, dict[str, Any])
+            values = self._read(RECORD, dict[str, Any])
         except FileNotFoundError:
-            raise RunError(f"{self.path} is not a run.", f"A run is a folder with a {_RECORD} in it.") from None
+            raise RunError(f"{self.path} is not a run.", f"A run is a folder with a {RECORD} in it.") from None
         if isinstance(made := values.get("format"), int) and made > FORMAT:
             raise made_by_newer(self.path.name)
-        with self._naming(_RECORD):
+        with self._naming(RECORD):
             return records.convert(values, RunRecord)
 
     def progress(self) -> RunProgress:
         """Read state.json; a run that never got to its first checkpoint is at step 0. Raises RunError."""
         try:
-            return self._read(_PROGRESS, RunProgress)
+            return self._read(PROGRESS, RunProgress)
         except FileNotFoundError:
             return RunProgress("training", 0, 0.0, {})
-
-    def is_empty(self) -> bool:
-        """Whether there is nothing to learn from and nothing learnt: older versions left that when a start failed.
-
-        Raises RunError when that can't be seen.
-        """
-        with reading(self.path):
-            return not self.data.exists() and not (self.path / _PROGRESS).exists()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -208,7 +174,7 @@ class RunDir:
     def write_progress(self, progress: RunProgress) -> None:
         """Replace state.json. Raises UnwritableError."""
         with self.writing():
-            self._write_json(_PROGRESS, msgspec.to_builtins(progress))
+            self._write_json(PROGRESS, msgspec.to_builtins(progress))
 
     def append(self, event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> None:
         """Add a line to metrics.jsonl. Raises UnwritableError."""
@@ -249,7 +215,7 @@ class RunDir:
         """Remove what a crash left half-written."""
         for folder in (self.path, self.samples, self.checkpoints, *self.checkpoints.glob("*/")):
             files.sweep_temporaries(folder)
-        files.remove(self.path / _BEGUN)
+        files.remove(self.path / START_MARK)
 
     def sample_paths(self) -> dict[int, Path]:
         """The pictures of live samples by their step, the oldest first. Raises OSError."""
@@ -277,57 +243,9 @@ class RunDir:
             yield
         except ValueError as error:
             hint = f"{str(error)[:1].upper()}{str(error)[1:]}."
-            if name == _PROGRESS:
+            if name == PROGRESS:
                 hint += " Remove the file, and the run goes on from its newest checkpoint."
             raise DamagedError(f"{name} of {self.path.name} is damaged.", hint) from None
-
-    def _raise_unless_free(self) -> None:
-        """Raise RunError unless nothing is here but what a start has left that was killed."""
-        with writing(self.path):
-            paths = list(self.path.iterdir()) if self.path.exists() else []
-            others = [path for path in paths if path.name not in _LOCKS and not files.is_temporary(path)]
-            is_free = not others or self._is_start()
-        if not is_free:
-            raise RunError(f"{self.path} is not empty.", "Choose another folder for the run, or resume the run in it.")
-
-    def _is_start(self) -> bool:
-        """Whether this folder is that of a start, under way or killed. Raises OSError."""
-        begun = self.path / _BEGUN
-        return not (self.path / _RECORD).exists() and begun.is_file() and begun.read_bytes() == _WORDS_OF_A_START
-
-    def _empty(self) -> None:
-        """Remove what a start writes, and nothing else: a folder that holds a user's file stays. Raises OSError."""
-        for name in (_RECORD, _PROGRESS, STYLE, self.data.name):
-            (self.path / name).unlink(missing_ok=True)
-        for folder in (self.samples, self.checkpoints):
-            with contextlib.suppress(OSError):  # it is not empty
-                folder.rmdir()
-        files.sweep_temporaries(self.path)
-        (self.path / _BEGUN).unlink(missing_ok=True)
-
-    def _undo_start(self, is_new: bool) -> None:
-        """Remove what a start has written, and a new folder if nothing else is in it; give the lock back."""
-        with contextlib.suppress(OSError):  # to be said is why the start has failed
-            self._empty()
-            self.release()
-            if is_new:
-                for name in _LOCKS:
-                    (self.path / name).unlink(missing_ok=True)
-                self.path.rmdir()
-
-
-def sweep_starts() -> None:
-    """Remove what starts of runs in the studio's own folder left when they were killed."""
-    folders: list[Path] = []
-    with contextlib.suppress(OSError):  # what can't be looked at is said by what needs it
-        folders += [path.parent for path in places.runs().glob(f"*/{_BEGUN}")]
-    for run in map(RunDir, folders):
-        with contextlib.suppress(OSError, RunError):  # it is being made, or is not ours
-            if run._is_start():  # before there is a lock in what may be anybody's folder
-                run.acquire(wait_s=0.0)
-                if run._is_start():
-                    run._undo_start(is_new=True)
-        run.release()
 
 
 def spread(steps: Sequence[int], most: int) -> list[int]:

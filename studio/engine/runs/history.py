@@ -1,4 +1,4 @@
-"""Reading runs back: their curves, their samples, and the list of all of them. No torch here."""
+"""Reading a run back: its curves, those by which runs are compared, and its live samples. No torch here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from studio.core import pictures, places, records
-from studio.core.errors import RunError
+from studio.core import pictures, records
+from studio.core.curves import SMOOTHING_STEPS
 from studio.core.events import Event, Events, SamplesReady, SteppedBack
+from studio.core.wording import figure_title
 from studio.engine.runs.folder import (
     CAPTIONS,
     CONFUSION,
     METRICS,
     MOST_SAMPLES,
     RunDir,
-    RunProgress,
     RunRecord,
     reading,
     spread,
@@ -37,24 +37,6 @@ _Matrix = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true
 _MOST_KNOWN = 8  # runs of which a reader remembers what it has read
 _ROOM_BYTES = 96 << 20  # for the live samples of a run: large ones are shown at fewer steps
 _A_PICTURE = 16  # sprites
-
-Standing = Literal["training", "interrupted", "finished", "stopped", "failed", "damaged"]
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """One row of the list of runs. `problem` says why a damaged run can't be read."""
-
-    path: Path
-    record: RunRecord | None
-    progress: RunProgress | None
-    standing: Standing
-    problem: str = ""
-
-
-@dataclass(frozen=True)
-class RunsListed(Event):
-    runs: tuple[RunSummary, ...]
 
 
 @dataclass
@@ -74,7 +56,41 @@ class History:
     quality: dict[str, Curve] = field(default_factory=dict)
     confusion: NDArray[np.int64] | None = None
     checkpoints: list[int] = field(default_factory=list)
-    setbacks: list[SteppedBack] = field(default_factory=list)
+    rollbacks: list[SteppedBack] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ComparedFigure:
+    """A curve of a run: what it is called on the command line and in the window, and where its history has it."""
+
+    name: str
+    title: str
+    kind: Literal["series", "validation", "quality"]
+    key: str
+    smoothing_steps: float = 0.0  # how much it is smoothed unless the user says otherwise
+
+    def curve(self, history: History) -> Curve | None:
+        """The curve of one run; None where it has none."""
+        curves: dict[str, Curve] = getattr(history, self.kind)
+        found = curves.get(self.key)
+        return found if found is not None and len(found.steps) else None
+
+
+LOSS = ComparedFigure("loss", "Loss", "series", "loss", SMOOTHING_STEPS)
+HELDOUT_LOSS = ComparedFigure("held-out-loss", "Held-out loss", "validation", "loss")
+FIGURES = (
+    LOSS,
+    HELDOUT_LOSS,
+    *(ComparedFigure(name, f"Held-out {figure_title(name)}", "validation", name) for name in ("accuracy", "r2")),
+    ComparedFigure("kid", "Quality (KID)", "quality", "kid"),
+    ComparedFigure("copies", "Copies", "quality", "copies"),
+)
+
+
+def compared_curves(history: History) -> dict[str, Curve]:
+    """The curves that a run has, by title."""
+    found = {figure.title: figure.curve(history) for figure in FIGURES}
+    return {title: curve for title, curve in found.items() if curve is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,52 +100,6 @@ class HistoryRead(Event):
     path: Path
     history: History
     samples: tuple[SamplesReady, ...]
-
-
-def list_runs(extra: Iterable[Path] = ()) -> Events:
-    """Every run in the studio's folder and at the `extra` paths, the newest first; yields one RunsListed.
-
-    Raises RunError when the studio's folder can't be read.
-    """
-    try:
-        with reading(places.runs()):
-            inside = list(places.runs().iterdir())
-    except FileNotFoundError:
-        inside = []
-    paths = {path.resolve(): path for path in [*extra, *inside] if _may_be_run(path)}
-    runs = [summarise(path) for path in paths.values()]
-    runs.sort(key=lambda run: run.record.created if run.record else "", reverse=True)
-    yield RunsListed(tuple(runs))
-
-
-def _may_be_run(path: Path) -> bool:
-    """Whether there is a run.json, or something that keeps one from knowing."""
-    try:
-        (path / "run.json").stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:
-        pass
-    return True
-
-
-def summarise(path: Path) -> RunSummary:
-    """What the list of runs says of one; a damaged run is listed as such."""
-    run = RunDir(path)
-    try:
-        record, progress, is_empty = run.record(), run.progress(), run.is_empty()
-    except RunError as error:
-        return RunSummary(path, None, None, "damaged", str(error))
-    standing: Standing = progress.state
-    if run.is_busy():
-        standing = "training"
-    elif is_empty:
-        return RunSummary(
-            path, None, None, "damaged", "Its start has failed: there is nothing in it. It can be removed."
-        )
-    elif progress.state == "training":
-        standing = "interrupted"
-    return RunSummary(path, record, progress, standing)
 
 
 def read_run(path: Path) -> Events:
@@ -142,7 +112,7 @@ def read_history(path: Path) -> History:
 
     Raises RunError.
     """
-    return _Curves(path).read()
+    return _CurveReader(path).read()
 
 
 def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
@@ -150,29 +120,29 @@ def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
 
     Of very many, the first, the last and some between.
     """
-    return _Film(path, size).read()
+    return _SampleReader(path, size).read()
 
 
 class RunReader:
     """Reads runs over and over: of a run that was read before only what is new. Used in one thread."""
 
     def __init__(self) -> None:
-        self._known: dict[Path, tuple[RunRecord, _Curves, _Film]] = {}
+        self._known: dict[Path, tuple[RunRecord, _CurveReader, _SampleReader]] = {}
 
     def read_run(self, path: Path) -> Events:
         """Read a run's curves and samples; yields one HistoryRead. Raises RunError."""
         record = RunDir(path).record()
         known = self._known.pop(path, None)
         if known is None or known[0] != record:  # another run in its place: its files may have the same numbers
-            known = (record, _Curves(path), _Film(path, record.size))
+            known = (record, _CurveReader(path), _SampleReader(path, record.size))
         self._known[path] = known
-        _, curves, film = known
+        _, curves, samples = known
         for oldest in list(self._known)[:-_MOST_KNOWN]:
             del self._known[oldest]
-        yield HistoryRead(path, curves.read(), film.read())
+        yield HistoryRead(path, curves.read(), samples.read())
 
 
-class _Film:
+class _SampleReader:
     """The live samples of one run, which are sprites of `size` pixels."""
 
     def __init__(self, path: Path, size: int) -> None:
@@ -226,14 +196,14 @@ class _Confusion:
     counts: list[list[int]]
 
 
-class _Curves:
+class _CurveReader:
     """The curves of one run as far as its metrics.jsonl has been read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = (0, 0)  # which one it is, by its device and its number there
         self._read_bytes = 0
-        self._seen = _Seen()
+        self._lines = _Lines()
 
     def read(self) -> History:
         """Read what has been added to the file since the last time, or all where it is another. Raises RunError."""
@@ -242,19 +212,19 @@ class _Curves:
                 about = os.fstat(lines.fileno())
                 file = (about.st_dev, about.st_ino)
                 if file != self._file or about.st_size < self._read_bytes:
-                    self._file, self._read_bytes, self._seen = file, 0, _Seen()
+                    self._file, self._read_bytes, self._lines = file, 0, _Lines()
                 lines.seek(self._read_bytes)
                 for line in lines:
                     if not line.endswith(b"\n"):
                         break  # it is being written
                     self._read_bytes += len(line)
-                    self._seen.add(line)
+                    self._lines.add(line)
         except FileNotFoundError:
-            self._file, self._read_bytes, self._seen = (0, 0), 0, _Seen()
-        return self._seen.history(_read_confusion(self._path / CONFUSION))
+            self._file, self._read_bytes, self._lines = (0, 0), 0, _Lines()
+        return self._lines.history(_read_confusion(self._path / CONFUSION))
 
 
-class _Seen:
+class _Lines:
     """What the lines of metrics.jsonl have said so far."""
 
     def __init__(self) -> None:
@@ -262,8 +232,7 @@ class _Seen:
         self._validations: list[tuple[int, Mapping[str, float]]] = []
         self._qualities: list[tuple[int, Mapping[str, float]]] = []
         self._checkpoints: list[int] = []
-        self._setbacks: list[SteppedBack] = []
-        self._confusion: _Matrix | None = None  # of an older version
+        self._rollbacks: list[SteppedBack] = []
 
     def add(self, text: bytes) -> None:
         """Take in a line; a damaged one says nothing."""
@@ -274,22 +243,19 @@ class _Seen:
             self._ticks.add(line)
         elif isinstance(line, Validation):
             self._validations.append((line.step, line.metrics))
-            if line.confusion is not None and (self._confusion is None or line.step >= self._confusion[0]):
-                self._confusion = _matrix(line.step, line.confusion)
         elif isinstance(line, Quality):
             self._qualities.append((line.step, line.quality))
         elif isinstance(line, Saved):
             self._checkpoints.append(line.checkpoint)
         elif isinstance(line, SteppedBack):
-            self._setbacks.append(line)
+            self._rollbacks.append(line)
 
     def history(self, confusion: _Matrix | None) -> History:
-        """All of it as curves, and the newer confusion matrix if it is of a validation."""
+        """All of it as curves, and the confusion matrix if it is of one of the validations."""
         history = History(self._ticks.series(), _figures(self._validations), _figures(self._qualities))
-        history.checkpoints, history.setbacks = list(self._checkpoints), list(self._setbacks)
-        newest = max(filter(None, (self._confusion, confusion)), key=lambda found: found[0], default=None)
-        if newest is not None and any(step == newest[0] for step, _ in self._validations):
-            history.confusion = newest[1]
+        history.checkpoints, history.rollbacks = list(self._checkpoints), list(self._rollbacks)
+        if confusion is not None and any(step == confusion[0] for step, _ in self._validations):
+            history.confusion = confusion[1]
         return history
 
     def _cut(self, step: int) -> None:
@@ -298,7 +264,7 @@ class _Seen:
         self._validations = [entry for entry in self._validations if entry[0] <= step]
         self._qualities = [entry for entry in self._qualities if entry[0] <= step]
         self._checkpoints = [saved for saved in self._checkpoints if saved <= step]
-        self._setbacks = [setback for setback in self._setbacks if setback.step <= step]
+        self._rollbacks = [rollback for rollback in self._rollbacks if rollback.step <= step]
 
 
 class _Ticks:

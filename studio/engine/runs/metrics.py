@@ -29,11 +29,10 @@ class Tick:
 
 @dataclass(frozen=True)
 class Validation:
-    """What Validated says; older versions kept the confusion matrix there."""
+    """What Validated says."""
 
     step: records.Count
     metrics: dict[str, float]
-    confusion: list[list[int]] | None = None
 
 
 @dataclass(frozen=True)

@@ -36,12 +36,10 @@ class Split:
 
 
 def split_of(record: RunRecord, config: TrainingConfig, sprites: Sprites) -> Split:
-    """How a run splits its sprites, by the rule that its record names; older runs name none. Raises RunError."""
-    if record.split == BY_GROUP:
-        return split_by_group(sprites, config.holdout, config.seed)
-    if record.split:
+    """How a run splits its sprites, by the rule that its record names. Raises RunError."""
+    if record.split != BY_GROUP:
         raise made_by_newer(record.name)
-    return split_one_by_one(sprites, config.holdout, config.seed, singles_kept=record.singles_kept)
+    return split_by_group(sprites, config.holdout, config.seed)
 
 
 def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
@@ -86,19 +84,3 @@ def shuffled_by_group(groups: Indices, seed: int) -> Indices:
     """The places of sprites of these groups, int64 [N], in a random order in which those of a group stay together."""
     _, group = np.unique(groups, return_inverse=True)
     return np.argsort(np.random.default_rng(seed).permutation(len(groups))[group], kind="stable")
-
-
-def split_one_by_one(sprites: Sprites, share: float, seed: int, *, singles_kept: bool) -> Split:
-    """The rule of runs made before groups were known: about `share` of each class, whatever is like what.
-
-    singles_kept: the only sprite of a class is never held out; still older runs held it out, too.
-    """
-    order = np.lexsort((np.random.default_rng(seed).random(len(sprites)), sprites.labels))
-    # Every 1/share-th sprite of a list sorted by class, shuffled inside each class: a stratified choice.
-    ranks = np.floor((np.arange(int(len(sprites) * share)) + 0.5) / share).astype(np.int64) if share else []
-    heldout = np.zeros(len(sprites), dtype=bool)
-    heldout[order[ranks]] = True
-    if singles_kept:
-        heldout &= sprites.class_counts()[sprites.labels] > 1
-    validation = np.flatnonzero(heldout)
-    return Split(np.flatnonzero(~heldout), validation, validation)

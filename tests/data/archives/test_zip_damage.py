@@ -15,7 +15,7 @@ from studio.data.archives import zip_archive
 from studio.data.archives.unpacking import unpacked
 from studio.data.images.decoding import LARGEST_FILE, read_bytes
 from studio.data.reading.finding import files_under, roots_of
-from studio.data.sources.base import Entry, Refused, SourceFile
+from studio.data.sources.base import ArchiveEntry, Refused, SourceFile
 from tests.data.making import imported, png_of, reasons, sprite, write, zipped
 
 GOOD = png_of(sprite(0))
@@ -76,11 +76,11 @@ def test_no_more_is_unpacked_than_asked_for(tmp_path: Path) -> None:
     packer = zlib.compressobj(9, wbits=-15)
     packed = packer.compress(bytes(20 << 20)) + packer.flush()
     stream = io.BytesIO(b"PK\3\4" + bytes(26) + packed)
-    assert unpacked(stream, Entry(0, len(packed), 1 << 40, 8, 0), 64) == bytes(64)
-    assert unpacked(stream, Entry(0, len(packed), 100, 8, zlib.crc32(bytes(100))), 1 << 40) == bytes(100)
+    assert unpacked(stream, ArchiveEntry(0, len(packed), 1 << 40, 8, 0), 64) == bytes(64)
+    assert unpacked(stream, ArchiveEntry(0, len(packed), 100, 8, zlib.crc32(bytes(100))), 1 << 40) == bytes(100)
     lzma = io.BytesIO(b"PK\3\4" + bytes(26) + b"\x09\x04\x05\0\x5d\xff\xff\xff\xff" + bytes(100))
     with pytest.raises(Refused, match="damaged"):
-        unpacked(lzma, Entry(0, 109, 1 << 20, 14, 0), 1 << 20)  # wants a dictionary of 4 GB
+        unpacked(lzma, ArchiveEntry(0, 109, 1 << 20, 14, 0), 1 << 20)  # wants a dictionary of 4 GB
 
 
 def test_archives_that_are_none(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
 from studio.data.colour import palette as palette_module
-from studio.data.colour import snapping
 from studio.data.colour.palette import main_colours, nearest, oklab
 from studio.data.colour.snapping import BAYER, DITHERS, NO_DITHER, snap
+from studio.data.images import canvas
 from studio.data.palettes.base import Palette
 from tests.data.making import Pixels
 
@@ -59,7 +59,7 @@ def test_each_pixel_takes_the_nearest_colour() -> None:
 def test_small_pieces_change_nothing(monkeypatch: pytest.MonkeyPatch, dither: str) -> None:
     rgba, palette = noise(2, 9), Palette(noise(3)[0].reshape(-1, 4) | np.uint8(1))
     whole, before = snap(rgba, palette, dither), rgba.copy()
-    monkeypatch.setattr(snapping, "_PIXELS_AT_ONCE", 70)
+    monkeypatch.setattr(canvas, "_PIXELS_AT_ONCE", 70)
     monkeypatch.setattr(palette_module, "_AT_ONCE", 100)
     assert np.array_equal(snap(rgba, palette, dither), whole)
     assert np.array_equal(snap(rgba[:, ::-1], palette)[:, ::-1], snap(rgba, palette))

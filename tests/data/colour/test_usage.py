@@ -10,6 +10,7 @@ import pytest
 from studio.core.events import Progress, Rgba
 from studio.data.colour import palette, usage
 from studio.data.colour.usage import colours_used, sprites_with
+from studio.data.images import canvas
 from tests.conftest import make_sprites
 
 
@@ -29,7 +30,7 @@ def counted(rgba: Rgba) -> tuple[Counter[tuple[int, ...]], Counter[tuple[int, ..
 
 @pytest.mark.parametrize("at_once", [1, 100, 1 << 20])
 def test_pixels_and_sprites_of_each_colour(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    monkeypatch.setattr(usage, "_PIXELS_AT_ONCE", at_once)
+    monkeypatch.setattr(canvas, "_PIXELS_AT_ONCE", at_once)
     rgba = few_colours()
     pixels, sprites = counted(rgba)
     for limit in (256, 4):
@@ -43,7 +44,7 @@ def test_pixels_and_sprites_of_each_colour(monkeypatch: pytest.MonkeyPatch, at_o
 
 @pytest.mark.parametrize("at_once", [1, 100, 1 << 20])
 def test_the_sprites_that_use_a_colour(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
-    monkeypatch.setattr(usage, "_PIXELS_AT_ONCE", at_once)
+    monkeypatch.setattr(canvas, "_PIXELS_AT_ONCE", at_once)
     rgba = np.asfortranarray(few_colours())
     for colour in usage.colour_use(rgba).colours:
         search, said = sprites_with(rgba, colour), []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from studio.data.options import ImportOptions
-from studio.data.sheets.cells import Filling, cells_of
+from studio.data.sheets.cells import SummedArea, cells_of
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.slicing import given_grid, sliced
 from studio.data.sources.base import Picture
@@ -37,7 +37,7 @@ def test_cells_are_those_of_a_search_one_by_one(grid: Grid, opaque: bool) -> Non
         [bool((rgba[y : y + grid.tile_height, x : x + grid.tile_width] != background).any()) for x in lefts]
         for y in tops
     ]
-    cells = cells_of(grid, Filling.of(rgba))
+    cells = cells_of(grid, SummedArea.of(rgba))
     assert cells.tops.tolist() == list(tops) and cells.lefts.tolist() == list(lefts)
     assert cells.filled.tolist() == expected
     assert cells.sprites == sum(map(sum, expected)) and cells.empty == len(tops) * len(lefts) - cells.sprites
@@ -46,7 +46,7 @@ def test_cells_are_those_of_a_search_one_by_one(grid: Grid, opaque: bool) -> Non
 def test_filled_cells_are_what_is_cut() -> None:
     options = ImportOptions(sheets="grid", tile=9, tile_height=7, margin=2, spacing=1)
     rgba = scattered(3, 60, 80, opaque=False)
-    cells = cells_of(given_grid(options), Filling.of(rgba))
+    cells = cells_of(given_grid(options), SummedArea.of(rgba))
     places = [(cells.tops[row], cells.lefts[column]) for row, column in np.argwhere(cells.filled)]
     cut = sliced(Picture(rgba.copy()), "s", options)
     assert len(cut) == len(places) > 3 and cells.empty

@@ -81,7 +81,7 @@ def test_too_many_packed_sprites_are_said(tmp_path: Path) -> None:
     rgba = np.zeros((800, 800, 4), np.uint8)
     rgba[::4, ::4] = 255
     sheet = looked_at(tmp_path, "s.png")
-    sheet = Sheet("s.png", rgba, sheet.filling, None)
+    sheet = Sheet("s.png", rgba, sheet.foreground, None)
     with pytest.raises(BadInputError, match="at most 30,000"):
         returned(find_packed(sheet, 0))
 

@@ -16,7 +16,7 @@ from studio.data.doctor.findings import findings_of
 from studio.data.options import ImportOptions, SpritesImported
 from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.grids import Grid
-from studio.data.sheets.recognising import Seen, elect, look
+from studio.data.sheets.recognising import SheetCandidate, elect, look
 from studio.data.sources.base import SourceFile
 from tests.data.composing import Composed, Composer, animated, celled, demo_sprites, frames_of, laid, trimmed
 from tests.data.making import Pixels, imported, notes, reasons, sprite, write
@@ -110,16 +110,16 @@ def test_what_looks_like_two_is_one_unless_the_folder_says_so(sprites: list[Pixe
     boot = celled(trimmed(sprites[1440]), 16, 18)
     two = np.concatenate([boot, boot], axis=1)
     assert not elect({0: look(two)})
-    others = {number: (Seen(Grid(16, 18), 6, 8.0, 15.0),) for number in range(1, 9)}
+    others = {number: (SheetCandidate(Grid(16, 18), 6, 8.0, 15.0),) for number in range(1, 9)}
     assert elect({0: look(two), **others})[0].grid.tile_width == 16
 
 
 def test_the_folder_decides_between_grids_that_are_as_likely() -> None:
-    unclear = (Seen(Grid(24, 16), 8, 4.0, 12.0), Seen(Grid(12, 16), 16, 3.0, 12.0))
+    unclear = (SheetCandidate(Grid(24, 16), 8, 4.0, 12.0), SheetCandidate(Grid(12, 16), 16, 3.0, 12.0))
     assert elect({0: unclear})[0].grid.tile_width == 24
-    others = {number: (Seen(Grid(12, 16), 6, 8.0, 15.0),) for number in range(1, 6)}
+    others = {number: (SheetCandidate(Grid(12, 16), 6, 8.0, 15.0),) for number in range(1, 6)}
     assert elect({0: unclear, **others})[0].grid.tile_width == 12
-    assert 0 not in elect({0: (Seen(Grid(12, 16), 16, -9.0, 12.0),), **others})
+    assert 0 not in elect({0: (SheetCandidate(Grid(12, 16), 16, -9.0, 12.0),), **others})
 
 
 def test_enlarged_strips_are_cut_at_their_true_borders(sprites: list[Pixels]) -> None:
@@ -157,10 +157,10 @@ class _Unsearched(array):  # type: ignore[type-arg]
 
 def test_the_size_of_a_picture_that_may_be_a_sheet_is_known_without_a_search() -> None:
     files = [SourceFile(f"/{number}.png", f"{number}.png", (), "", frozenset(), 0, 0) for number in range(3)]
-    gathered, seen = Gathered(files, None), (Seen(Grid(8, 8), 4, 0.0, 0.0),)
+    gathered, seen = Gathered(files, None), (SheetCandidate(Grid(8, 8), 4, 0.0, 0.0),)
     for number, width, several in ((2, 64, seen), (0, 16, ()), (1, 32, seen)):
         shape = DecodedSprite("", (), "", (width, 16), (width, 16), None, ())
-        gathered.put(number, Reading([shape], seen=several))
+        gathered.put(number, Reading([shape], candidates=several))
     gathered._file_of = _Unsearched("I", gathered._file_of)
     assert (gathered.size_of(2), gathered.size_of(1)) == ((64, 16), (32, 16))
     assert importing._asked_for(gathered, {}, 32) == {2: seen[0]}

@@ -27,9 +27,10 @@ from studio.engine.control import Control
 from studio.engine.generate import checkpoint_names, find_checkpoint, load_model
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo, find, look_over
-from studio.engine.runs.folder import RunDir, sweep_starts
-from studio.engine.runs.history import RunsListed, RunSummary, list_runs, read_history, read_samples
-from studio.engine.runs.known import known_runs, remember
+from studio.engine.runs.creating import new_run, sweep_starts
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.history import read_history, read_samples
+from studio.engine.runs.listing import RunsListed, RunSummary, known_runs, list_runs, remember
 from studio.engine.streamed import StreamedSprites
 from studio.engine.train import train_resumed
 from tests.conftest import make_sprites
@@ -189,14 +190,6 @@ def test_fault_19_a_bit_of_a_checkpoints_record_is_missed_by_nobody(tmp_path: Pa
 
 def _without_seal(info: CheckpointInfo) -> tuple[Any, ...]:
     return info.step, info.number, info.elapsed_s, info.metrics, info.sha256
-
-
-def test_a_checkpoint_of_an_older_version_has_no_seal(run: Path) -> None:
-    for path, _ in find(run / "checkpoints"):
-        record = json.loads((path / "checkpoint.json").read_text())
-        del record["seal"]
-        (path / "checkpoint.json").write_text(json.dumps(record))
-    assert steps(run)[-1] == 9 and load_model(run, "last", CPU).step == 9
 
 
 @pytest.mark.parametrize("part", ["average.safetensors", "checkpoint.json"])
@@ -386,7 +379,7 @@ def _tree(folder: Path) -> list[str]:
 def _make_start(folder: Path) -> None:
     """What a start leaves that is killed when it has written all but run.json."""
     kept = folder.with_name("kept")
-    with contextlib.suppress(KeyboardInterrupt), RunDir(folder).being_made():
+    with contextlib.suppress(KeyboardInterrupt), new_run(RunDir(folder)):
         (folder / "data.safetensors").write_bytes(b"half")
         (folder / "state.json").write_bytes(b"half")
         shutil.copytree(folder, kept)
@@ -411,20 +404,20 @@ def test_starts_that_were_killed_are_swept_and_nobodys_files_with_them(tmp_path:
     before = [_tree(folder) for folder in (*others, elsewhere)]
     sweep_starts()
     for folder in (killed, tmp_path / "work" / "new"):
-        with RunDir(folder).being_made():
+        with new_run(RunDir(folder)):
             pass
     assert [_tree(folder) for folder in (*others, elsewhere)] == before
     assert set(_tree(killed)) <= {".lock"}  # where nothing of the killed start is in the way
     assert set(_tree(used)) - {".lock"} == {".tmp-mine", "samples/kick.wav"}
     for folder in (used, *others):
-        with pytest.raises(RunError, match="not empty"), RunDir(folder).being_made():
+        with pytest.raises(RunError, match="not empty"), new_run(RunDir(folder)):
             pass
     assert [_tree(folder) for folder in (*others, elsewhere)] == before and (used / "samples" / "kick.wav").exists()
 
 
 def test_a_start_that_was_killed_at_its_first_write_is_in_nobodys_way(tmp_path: Path) -> None:
     (tmp_path / ".tmp-0123456789ab").write_bytes(b"Sprite")
-    with RunDir(tmp_path).being_made():
+    with new_run(RunDir(tmp_path)):
         assert not list(tmp_path.glob(".tmp-*"))
 
 
@@ -432,7 +425,7 @@ def test_a_start_into_the_folder_of_one_that_was_killed_spares_a_users_file(tmp_
     folder = tmp_path / "run"
     _make_start(folder)
     (folder / "samples" / "kick.wav").write_bytes(b"mine")
-    with pytest.raises(RunError, match="not empty"), RunDir(folder).being_made():
+    with pytest.raises(RunError, match="not empty"), new_run(RunDir(folder)):
         pass
     assert (folder / "samples" / "kick.wav").read_bytes() == b"mine"
 
@@ -443,15 +436,6 @@ def test_a_folder_of_runs_that_can_not_be_looked_at_stops_no_start(monkeypatch: 
 
     monkeypatch.setattr(Path, "glob", refused)
     sweep_starts()
-
-
-def test_the_ghost_of_a_start_by_an_older_version_is_listed_as_damaged(trained: Path) -> None:
-    ghost = places.runs() / "ghost"
-    ghost.mkdir(parents=True)
-    shutil.copy(trained / "run.json", ghost)
-    assert listed()["ghost"].standing == "damaged" and "start has failed" in listed()["ghost"].problem
-    shutil.copy(trained / "state.json", ghost)  # its sprites were removed to make room: its model is there
-    assert listed()["ghost"].standing == "finished"
 
 
 def test_checkpoints_and_samples_are_in_the_order_of_their_steps(run: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,7 @@ from studio.data.store import packed
 from studio.engine.generate import load_model
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
 from studio.engine.runs.folder import RunDir, RunRecord
-from studio.engine.runs.split import Split, halves, shuffled_by_group, split_by_group, split_of, split_one_by_one
+from studio.engine.runs.split import Split, halves, shuffled_by_group, split_by_group, split_of
 from studio.recipes.classifier import ClassifierConfig
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, train_classifier
@@ -96,31 +95,12 @@ def test_real_sprites_are_halved_by_group() -> None:
     assert [len(half) for half in one] == [5, 4]  # a single group: every second sprite
 
 
-def test_a_run_made_before_groups_were_known_keeps_its_split(run_path: Path) -> None:
-    list(train_classifier(run_path, make_sprites(30), steps=1))
-    run = RunDir(run_path)
-    record = json.loads((run_path / "run.json").read_text(encoding="utf-8"))
-    assert record.pop("split") == "group"
-    (run_path / "run.json").write_text(json.dumps({**record, "singles_kept": True}), encoding="utf-8")
-    sprites, config = packed.load(run.data), ClassifierConfig(holdout=0.2)
-    found, old = split_of(run.record(), config, sprites), split_one_by_one(sprites, 0.2, 0, singles_kept=True)
-    assert np.array_equal(found.validation, old.validation) and len(old.validation) == 12
-
-
 def test_a_rule_that_is_not_known_is_that_of_a_newer_version() -> None:
     record = RunRecord(
         "late", "classifier", {}, 8, ("a",), "discs", 4, "", "cpu", "CPU", "fp32", 9, "2030-01-01", {}, split="by moon"
     )
     with pytest.raises(RunError, match=r"late was made by a newer version"):
         split_of(record, ClassifierConfig(), make_sprites(4))
-
-
-def test_the_old_rule_keeps_the_only_sprite_of_a_class_if_the_record_says_so() -> None:
-    labels = np.array([0] * 8 + [1] + [2] * 11, dtype=np.int64)
-    sprites = dataclasses.replace(make_sprites(per_class=5, classes=4), labels=labels)
-    split = split_one_by_one(sprites, 0.3, seed=0, singles_kept=True)
-    assert 8 in split.training and _parts(split) == list(range(20)) and len(split.validation) == int(19 * 0.3)
-    assert 8 in split_one_by_one(sprites, 0.3, seed=0, singles_kept=False).validation
 
 
 def test_fault_37_frames_of_an_animation_are_held_out_together(tmp_path: Path) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.app.widgets.sprites.cell_view import Cells
+from studio.app.widgets.sprites.cell_view import CellLayout
 
 ROOMS = {3: 1, 7: 1, 20: 2, 21: 3, 50: 7}  # pixels, and how many cells of 7 are side by side in them
 COUNTS = (0, 1, 2, 3, 7, 8, 20)
-LAYOUTS = [Cells.within(room, count, 7, 5) for room in ROOMS for count in COUNTS]
+LAYOUTS = [CellLayout.within(room, count, 7, 5) for room in ROOMS for count in COUNTS]
 
 
-def drawn(cells: Cells) -> NDArray[np.int64]:
+def drawn(cells: CellLayout) -> NDArray[np.int64]:
     """The cell of each pixel, or -1: drawn one after the other until a line is full. int64 [height, width]."""
     field = np.full((cells.height * max(1, cells.count), cells.width * cells.across), -1)
     column = line = 0
@@ -64,6 +64,6 @@ def test_below_is_the_next_cell_that_can_be_reached() -> None:
 
 
 def test_a_million_cells_are_one_run() -> None:
-    cells = Cells.within(1900, 1_000_000, 40, 56)
+    cells = CellLayout.within(1900, 1_000_000, 40, 56)
     assert cells.runs(0, 0, 1900, cells.lines * 56) == [(0, 999_999)]
     assert cells.at(*cells.place(999_999)) == 999_999

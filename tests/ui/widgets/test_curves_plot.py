@@ -14,7 +14,6 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.widgets.plot.curves_plot import CurvesPlot
-from studio.app.widgets.plot.time_plot import TimePlot
 from studio.engine.runs.history import Curve
 
 
@@ -37,21 +36,15 @@ def plot(qtbot: QtBot) -> CurvesPlot:
     return made
 
 
-def inner(plot: CurvesPlot) -> TimePlot:
-    found = plot.findChild(TimePlot)
-    assert found is not None
-    return found
-
-
 def test_each_run_is_in_the_legend_with_its_last_value(plot: CurvesPlot) -> None:
     slider = plot.findChild(QSlider)
     assert slider is not None
     slider.setValue(0)
-    assert inner(plot).legend.values() == {"Step": "3", "swords": "1", "a, b": "0.25"}
-    inner(plot).crosshair.hover(3.0)
-    assert inner(plot).legend.values() == {"Step": "3", "swords": "1", "a, b": "–"}
-    inner(plot).crosshair.hover(1.2)
-    assert inner(plot).legend.values() == {"Step": "1", "swords": "3", "a, b": "0.5"}
+    assert plot.legend.values() == {"Step": "3", "swords": "1", "a, b": "0.25"}
+    plot.crosshair.hover(3.0)
+    assert plot.legend.values() == {"Step": "3", "swords": "1", "a, b": "–"}
+    plot.crosshair.hover(1.2)
+    assert plot.legend.values() == {"Step": "1", "swords": "3", "a, b": "0.5"}
 
 
 def test_the_table_has_two_columns_for_each_run(plot: CurvesPlot, tmp_path: Path) -> None:
@@ -71,13 +64,13 @@ def test_curves_have_the_colours_of_the_theme_in_order(plot: CurvesPlot, tmp_pat
 
 
 def test_other_runs_replace_the_first(plot: CurvesPlot, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(inner(plot).redrawn):
+    with qtbot.waitSignal(plot.redrawn):
         plot.set_curves([loss("one", np.arange(2000), np.ones(2000))])
-    assert set(inner(plot).legend.values()) == {"Step", "one"}
-    assert inner(plot).area.ranges()[0][1] >= 1999
-    with qtbot.waitSignal(inner(plot).redrawn):
+    assert set(plot.legend.values()) == {"Step", "one"}
+    assert plot.canvas.ranges()[0][1] >= 1999
+    with qtbot.waitSignal(plot.redrawn):
         plot.set_curves([])
-    assert inner(plot).legend.values() == {"Step": "–"}
+    assert plot.legend.values() == {"Step": "–"}
 
 
 def test_each_figure_has_a_tab_and_each_run_keeps_its_colour(plot: CurvesPlot) -> None:
@@ -88,7 +81,7 @@ def test_each_figure_has_a_tab_and_each_run_keeps_its_colour(plot: CurvesPlot) -
     plot.set_curves([(label, curves), second])
     assert [bar.tabText(i) for i in range(bar.count())] == ["Loss", "Quality (KID)"]
     bar.setCurrentIndex(1)
-    assert inner(plot).legend.values() == {"Step": "1", "two": "0.25"}
+    assert plot.legend.values() == {"Step": "1", "two": "0.25"}
     plot.set_curves([second])
     assert bar.currentIndex() == 1
     plot.set_curves([(label, curves)])

@@ -16,7 +16,6 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.widgets.plot.loss_plot import LossPlot
-from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.errors import UsageError
 
 COUNT = 5000
@@ -34,42 +33,36 @@ def plot(qtbot: QtBot) -> LossPlot:
         made.append_validation(step, step / 10_000)
     with qtbot.waitExposed(made):
         made.show()
-    inner(made).refresh()
+    made.refresh()
     return made
-
-
-def inner(plot: LossPlot) -> TimePlot:
-    found = plot.findChild(TimePlot)
-    assert found is not None
-    return found
 
 
 def point_at(plot: LossPlot, step: float) -> QPoint:
     """Where a step is on the canvas."""
-    area = inner(plot).area
-    (left, right), _ = area.ranges()
-    box = area.canvas.getPlotItem().getViewBox().sceneBoundingRect()
+    canvas = plot.canvas
+    (left, right), _ = canvas.ranges()
+    box = canvas.widget.getPlotItem().getViewBox().sceneBoundingRect()
     scene = QPointF(box.left() + (step - left) / (right - left) * box.width(), box.center().y())
-    return QPoint(area.canvas.mapFromScene(scene))
+    return QPoint(canvas.widget.mapFromScene(scene))
 
 
 def hover(plot: LossPlot, step: float) -> None:
-    QTest.mouseMove(inner(plot).area.canvas.viewport(), point_at(plot, step))
+    QTest.mouseMove(plot.canvas.widget.viewport(), point_at(plot, step))
 
 
 def turn_wheel(plot: LossPlot, step: float, notches: int) -> None:
-    viewport = inner(plot).area.canvas.viewport()
+    viewport = plot.canvas.widget.viewport()
     place = QPointF(point_at(plot, step))
     event = QWheelEvent(
         place, QPointF(viewport.mapToGlobal(place.toPoint())), QPoint(), QPoint(0, 120 * notches),
         Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
     )  # fmt: skip
     QApplication.sendEvent(viewport, event)
-    inner(plot).refresh()
+    plot.refresh()
 
 
 def values_of(plot: LossPlot) -> dict[str, str]:
-    return inner(plot).legend.values()
+    return plot.legend.values()
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -88,12 +81,12 @@ def test_the_crosshair_reads_all_curves_at_a_step(plot: LossPlot, qtbot: QtBot) 
     assert float(values["Loss"]) == pytest.approx(LOSSES[step], rel=1e-3)
     assert values["Held out"] == "0.2"  # the newest that was known at that step
     with qtbot.waitSignal(plot.hover_ended):
-        QApplication.sendEvent(inner(plot).area.canvas.viewport(), QEvent(QEvent.Type.Leave))
+        QApplication.sendEvent(plot.canvas.widget.viewport(), QEvent(QEvent.Type.Leave))
     assert values_of(plot)["Step"] == f"{COUNT - 1:,}" and values_of(plot)["Held out"] == "0.4"
 
 
 def test_the_crosshair_walks_with_the_arrow_keys(plot: LossPlot, qtbot: QtBot) -> None:
-    canvas = inner(plot).area.canvas
+    canvas = plot.canvas.widget
     seen: list[int] = []
     plot.step_hovered.connect(seen.append)
     for key in (Qt.Key.Key_Left, Qt.Key.Key_Left, Qt.Key.Key_Right):
@@ -110,7 +103,7 @@ def test_before_the_first_validation_there_is_a_dash(plot: LossPlot) -> None:
 
 
 def test_new_data_are_redrawn_once_an_interval_and_only_when_visible(plot: LossPlot, qtbot: QtBot) -> None:
-    times = inner(plot)
+    times = plot
     plot.set_redraw_interval_ms(60)
     drawn: list[int] = []
     times.redrawn.connect(lambda: drawn.append(1))
@@ -130,7 +123,7 @@ def test_new_data_are_redrawn_once_an_interval_and_only_when_visible(plot: LossP
 
 
 def test_other_tabs_do_not_redraw_this_one(plot: LossPlot, qtbot: QtBot) -> None:
-    with qtbot.assertNotEmitted(inner(plot).redrawn, wait=100):
+    with qtbot.assertNotEmitted(plot.redrawn, wait=100):
         plot.append_series("Memory", [1, 2], [1.0, 1.1], "GB")
 
 
@@ -142,7 +135,7 @@ def test_tabs_show_other_series_with_their_units(plot: LossPlot) -> None:
     assert values_of(plot)["Memory"] == "1.5 GB"
     plot.clear()
     assert bar.count() == 1 and values_of(plot).keys() >= {"Loss", "Held out"}
-    inner(plot).refresh()
+    plot.refresh()
     assert set(values_of(plot).values()) == {"–"}
 
 
@@ -164,50 +157,50 @@ def test_a_resumed_run_replaces_what_came_after(plot: LossPlot, tmp_path: Path) 
 
 
 def test_the_view_follows_until_it_is_moved_and_again_when_asked(plot: LossPlot, qtbot: QtBot) -> None:
-    area = inner(plot).area
-    assert area.ranges()[0][1] >= COUNT
+    canvas = plot.canvas
+    assert canvas.ranges()[0][1] >= COUNT
     turn_wheel(plot, 2500, 3)
-    (left, right), _ = area.ranges()
+    (left, right), _ = canvas.ranges()
     assert left > 500 and right < COUNT - 500 and left < 2500 < right
     plot.append(range(COUNT, 2 * COUNT), np.full(COUNT, 0.1))
-    inner(plot).refresh()
-    assert area.ranges()[0] == (left, right)
-    with qtbot.waitSignal(inner(plot).redrawn):
+    plot.refresh()
+    assert canvas.ranges()[0] == (left, right)
+    with qtbot.waitSignal(plot.redrawn):
         plot.auto_range()
-    assert area.ranges()[0][0] <= 0 and area.ranges()[0][1] >= 2 * COUNT - 1
+    assert canvas.ranges()[0][0] <= 0 and canvas.ranges()[0][1] >= 2 * COUNT - 1
     turn_wheel(plot, 5000, 1)
     turn_wheel(plot, 5000, -2)  # out beyond the data: follow again
     plot.append(range(2 * COUNT, 3 * COUNT), np.full(COUNT, 0.1))
-    inner(plot).refresh()
-    assert area.ranges()[0][1] >= 3 * COUNT - 1
+    plot.refresh()
+    assert canvas.ranges()[0][1] >= 3 * COUNT - 1
 
 
 def test_dragging_moves_the_view(plot: LossPlot) -> None:
-    viewport = inner(plot).area.canvas.viewport()
-    before = inner(plot).area.ranges()[0]
+    viewport = plot.canvas.widget.viewport()
+    before = plot.canvas.ranges()[0]
     start, end = point_at(plot, 3000), point_at(plot, 2000)
     QTest.mousePress(viewport, Qt.MouseButton.LeftButton, pos=start)
     QTest.mouseMove(viewport, (start + end) / 2)
     QTest.mouseMove(viewport, end)
     QTest.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
-    inner(plot).refresh()
-    assert inner(plot).area.ranges()[0][0] > before[0] + 300
+    plot.refresh()
+    assert plot.canvas.ranges()[0][0] > before[0] + 300
 
 
 def test_the_values_fit_what_is_visible_and_outliers_leave_the_picture(plot: LossPlot) -> None:
     plot.append([COUNT], [1e6])
     plot.append(range(COUNT + 1, 2 * COUNT), np.full(COUNT - 1, 0.1))
-    inner(plot).refresh()
-    low, high = inner(plot).area.ranges()[1]
+    plot.refresh()
+    low, high = plot.canvas.ranges()[1]
     assert low < 0.11 and 0.4 < high < 2
 
 
 def test_log_and_smoothing_by_their_controls(plot: LossPlot, qtbot: QtBot) -> None:
     box, slider = plot.findChild(QCheckBox), plot.findChild(QSlider)
     assert box is not None and slider is not None
-    with qtbot.waitSignal(inner(plot).redrawn):
+    with qtbot.waitSignal(plot.redrawn):
         box.setChecked(True)
-    low, high = inner(plot).area.ranges()[1]
+    low, high = plot.canvas.ranges()[1]
     assert -1.3 < low < -0.9 and -0.1 < high < 0.3  # logarithms of about 0.1 and 1.1
     plot.set_log(False)
     assert not box.isChecked()
@@ -220,9 +213,9 @@ def test_log_and_smoothing_by_their_controls(plot: LossPlot, qtbot: QtBot) -> No
 def test_losses_that_are_no_numbers_break_nothing(plot: LossPlot) -> None:
     plot.append(range(COUNT, COUNT + 3), [np.nan, np.inf, -1.0])
     plot.set_log(True)
-    inner(plot).refresh()
+    plot.refresh()
     plot.grab()
-    assert all(np.isfinite(inner(plot).area.ranges()).ravel())
+    assert all(np.isfinite(plot.canvas.ranges()).ravel())
 
 
 def test_the_table_holds_the_numbers(plot: LossPlot, tmp_path: Path) -> None:
@@ -278,11 +271,11 @@ def test_marks_are_named_under_the_crosshair_and_the_best_is_one(plot: LossPlot)
     plot.add_mark(3000, "best")
     plot.add_mark(3000, "checkpoint")
     plot.add_mark(3000, "checkpoint")
-    inner(plot).refresh()
-    marks = plot._data.marks
+    plot.refresh()
+    marks = plot.marks
     assert [(mark.step, mark.kind) for mark in marks] == [(3000, "best"), (3000, "checkpoint")]
     hover(plot, 3000)
-    note = inner(plot).area._note
+    note = plot.canvas._note
     assert note.isVisible() and note.toPlainText() == "Best so far, step 3,000"
     hover(plot, 1000)
     assert not note.isVisible()
@@ -299,4 +292,4 @@ def test_every_control_says_what_it_is(plot: LossPlot) -> None:
     for kind in (QToolButton, QCheckBox, QSlider):
         for control in plot.findChildren(kind):
             assert control.toolTip() and control.accessibleName(), control
-    assert isinstance(inner(plot).area.canvas, QWidget) and inner(plot).area.canvas.accessibleName()
+    assert isinstance(plot.canvas.widget, QWidget) and plot.canvas.widget.accessibleName()

@@ -29,15 +29,15 @@ def scatter(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Scatter:
 
 def _place(scatter: Scatter, true: float, said: float) -> QPointF:
     """Where a dot is on the canvas."""
-    box = scatter.dots.canvas.getPlotItem().getViewBox()
+    box = scatter.dots.widget.getPlotItem().getViewBox()
     found: QPointF = box.mapViewToScene(QPointF(true, said))
-    return QPointF(scatter.dots.canvas.mapFromScene(found))
+    return QPointF(scatter.dots.widget.mapFromScene(found))
 
 
 def _tip_at(scatter: Scatter, place: QPointF) -> str:
     """What the tool tip says when the mouse comes to a place."""
-    box = scatter.dots.canvas.getPlotItem().getViewBox()
-    viewport = scatter.dots.canvas.viewport()
+    box = scatter.dots.widget.getPlotItem().getViewBox()
+    viewport = scatter.dots.widget.viewport()
     seen = viewport.mapToGlobal(place)
     move = QMouseEvent(QEvent.Type.MouseMove, place, seen, _NO_BUTTON, _NO_BUTTON, Qt.KeyboardModifier.NoModifier)
     QApplication.sendEvent(viewport, move)
@@ -52,7 +52,7 @@ def test_right_ones_lie_on_the_diagonal_and_are_told(scatter: Scatter) -> None:
     assert right.x() - left.x() == pytest.approx(left.y() - right.y(), abs=2)  # both axes have one scale
     assert _tip_at(scatter, middle) == "5, true 5"
     assert _tip_at(scatter, QPointF(left.x(), right.y())) == ""
-    picture = scatter.dots.canvas.grab().toImage()
+    picture = scatter.dots.widget.grab().toImage()
     pixel = QColor(picture.pixel((middle * picture.devicePixelRatio()).toPoint()))
     assert pixel.name() not in (theme.colours().surface, theme.colours().border, theme.colours().muted)
 
@@ -84,5 +84,5 @@ def test_it_follows_the_theme(scatter: Scatter, qapp: QApplication) -> None:
     grounds = []
     for scheme in ("dark", "light"):
         theme.apply(qapp, "dark" if scheme == "dark" else "light")
-        grounds.append(scatter.dots.canvas.grab().toImage().pixelColor(2, 2).name())
+        grounds.append(scatter.dots.widget.grab().toImage().pixelColor(2, 2).name())
     assert grounds == [theme.DARK.surface, theme.LIGHT.surface]

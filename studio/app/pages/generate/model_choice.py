@@ -18,7 +18,7 @@ from studio.engine.types import Device
 if TYPE_CHECKING:
     from studio.engine.control import Control
     from studio.engine.runs.folder import RunRecord
-    from studio.engine.runs.history import RunSummary
+    from studio.engine.runs.listing import RunSummary
     from studio.engine.types import Device
 
 _LIVE = "live"

@@ -74,7 +74,7 @@ class GeneratePage(Page):
         self.results.save_files.clicked.connect(self._save_files)
         self.results.save_sheet.clicked.connect(self.save_samples)
         self.choice.changed.connect(self._refresh)
-        self.request.colours.changed.connect(self._recolour)
+        self.request.recoloured.connect(self._recolour)
         self.session.catalog.ready.connect(self._refresh)
         self.session.catalog.devices_found.connect(self._refresh)
         models.busy_changed.connect(self._refresh_busy)
@@ -153,11 +153,11 @@ class GeneratePage(Page):
         source, device, record = self.choice.source(), self.choice.device(), self.choice.record()
         if not self._problem() and source is not None and device is not None and record is not None:
             self._class_names = record.class_names
-            self.session.inference.generate(source, device, self.request.next_settings(), self.request.colours.choice())
+            self.session.inference.generate(source, device, self.request.next_settings(), self.request.colour_choice())
 
     @Slot()
     def _recolour(self) -> None:
-        self.session.inference.recolour(self.request.colours.choice())
+        self.session.inference.recolour(self.request.colour_choice())
 
     @Slot()
     def _save_files(self) -> None:

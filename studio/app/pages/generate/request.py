@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QSpinBox, QWidget
 
 from studio.app.pages.generate.colour_panel import ColourPanel
@@ -13,13 +13,19 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.core.errors import UsageError
+from studio.data.colour.recolouring import ColourChoice
 from studio.engine.types import GenerateSettings
 
 _LARGEST_SEED = 2**31 - 1
 
 
 class RequestPanel(QWidget):
-    """The settings of one request; its form is made when the engine is there."""
+    """The settings of one request; its form is made when the engine is there.
+
+    recoloured: the same sprites are wanted in other colours.
+    """
+
+    recoloured = Signal()
 
     def __init__(self, session: Session, models: ModelChoice) -> None:
         super().__init__()
@@ -46,6 +52,7 @@ class RequestPanel(QWidget):
                 self.colours,
             )
         )
+        self.colours.changed.connect(self.recoloured)
         session.catalog.ready.connect(self._make_form)
 
     def show_classes(self, names: tuple[str, ...]) -> None:
@@ -63,6 +70,10 @@ class RequestPanel(QWidget):
             self.seed.setValue(random.randint(0, _LARGEST_SEED))
         settings = self._settings()
         return settings.replace(seed=self.seed.value(), class_name=self.classes.currentData() or "")
+
+    def colour_choice(self) -> ColourChoice:
+        """In which colours the sprites are to come."""
+        return self.colours.choice()
 
     def problem(self) -> str:
         """What is wrong with the settings; empty when nothing is."""

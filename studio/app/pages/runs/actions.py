@@ -16,7 +16,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 
 if TYPE_CHECKING:
-    from studio.engine.runs.history import RunSummary
+    from studio.engine.runs.listing import RunSummary
 
 _TIPS = {
     "resume": "Go on with this run where it ended.",

@@ -13,12 +13,11 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import Filmstrip
-from studio.engine.runs import compare
-from studio.engine.runs.history import HistoryRead
+from studio.engine.runs.history import HistoryRead, compared_curves
 
 if TYPE_CHECKING:
     from studio.app.widgets.plot.curves_plot import CurvesPlot
-    from studio.engine.runs.history import RunSummary
+    from studio.engine.runs.listing import RunSummary
 
 _MOST = 8
 _CALM_MS = 150  # while the arrow keys run through the table, nothing is read
@@ -54,6 +53,10 @@ class Comparison(QWidget):
         self._calm.timeout.connect(self._ask)
         session.runs.read.connect(self._take)
         session.catalog.plots_ready.connect(self._make_plot)
+
+    def keep(self) -> None:
+        """Remember the splitter."""
+        self._session.settings.keep_layout("comparison", self.splitter.saveState())
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         """Show these runs, the first one's samples too; those that have changed are read anew."""
@@ -107,7 +110,7 @@ class Comparison(QWidget):
         known = [self._read[run.path] for run in self._runs if run.path in self._read]
         before, self._drawn = self._drawn, [read.path for read in known]
         if self.plot is not None:
-            curves = [(read.path.name, compare.curves(read.history)) for read in known]
+            curves = [(read.path.name, compared_curves(read.history)) for read in known]
             self.plot.set_curves(curves, keep_view=self._drawn == before)
         first = known[0] if known and known[0].path == self._runs[0].path else None
         path = first.path if first is not None else None

@@ -15,10 +15,9 @@ from studio.app.pages.runs.compare import Comparison
 from studio.app.pages.runs.table import SORT_ROLE, RunTable
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.core.events import Notice
 
 if TYPE_CHECKING:
-    from studio.engine.runs.history import RunSummary
+    from studio.engine.runs.listing import RunSummary
 
 _EMPTY = "Nothing has been trained yet. Every run that you start on the Train page is kept here."
 
@@ -50,7 +49,7 @@ class RunsPage(Page):
     def keep(self) -> None:
         """Remember the splitters."""
         self.session.settings.keep_layout("runs", self._splitter.saveState())
-        self.session.settings.keep_layout("comparison", self.comparison.splitter.saveState())
+        self.comparison.keep()
 
     def selected(self) -> list[RunSummary]:
         """The chosen runs, from top to bottom."""
@@ -150,8 +149,7 @@ class RunsPage(Page):
 
     @Slot(object)
     def _say_trashed(self, path: Path) -> None:
-        notice = Notice("info", f"'{path.name}' is in the trash.", "The system's trash gives it back if you miss it.")
-        self.session.job_queue.noticed.emit(notice)
+        self.session.notify(f"'{path.name}' is in the trash.", "The system's trash gives it back if you miss it.")
 
     @Slot()
     def _save_plot(self) -> None:

@@ -14,7 +14,7 @@ from studio.core import wording
 if TYPE_CHECKING:
     from PySide6.QtCore import QObject
 
-    from studio.engine.runs.history import RunSummary
+    from studio.engine.runs.listing import RunSummary
     from studio.recipes.base import Recipe
 
 HEADERS = ("Name", "Recipe", "Sprites", "Device", "Steps", "Held out", "Time", "State", "Begun")

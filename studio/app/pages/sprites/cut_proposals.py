@@ -12,7 +12,7 @@ from studio.app import theme
 from studio.app.background.job_events import OnlySheets
 from studio.app.pages.sprites.cut_view import CutView
 from studio.app.pages.sprites.cut_words import Sheets, proposal
-from studio.app.state.sprites import Importing
+from studio.app.state.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core import wording
@@ -32,7 +32,7 @@ class WaysToCut(QObject):
     opened = Signal()
 
     def __init__(
-        self, importing: Importing, view: CutView, grid: SpriteGrid, button: QPushButton, parent: QObject
+        self, importing: OpenSprites, view: CutView, grid: SpriteGrid, button: QPushButton, parent: QObject
     ) -> None:
         super().__init__(parent)
         self._importing, self._view, self._grid, self._button = importing, view, grid, button
@@ -101,7 +101,7 @@ class SheetProposal(QFrame):
 
     cells_wanted = Signal(str)
 
-    def __init__(self, importing: Importing) -> None:
+    def __init__(self, importing: OpenSprites) -> None:
         super().__init__()
         self._importing = importing
         self._first = ""  # name of the first sheet

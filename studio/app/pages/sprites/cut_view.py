@@ -18,7 +18,7 @@ from studio.app.pages.sprites.cut_words import (
     with_canvas,
 )
 from studio.app.state.sheets import SheetReader
-from studio.app.state.sprites import Importing
+from studio.app.state.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.sheet.area import ZoomBar, fitting_zoom
 from studio.app.widgets.sheet.canvas import SheetCanvas
@@ -38,7 +38,7 @@ class CutView(QWidget):
 
     closed = Signal()
 
-    def __init__(self, importing: Importing, job_queue: JobQueue) -> None:
+    def __init__(self, importing: OpenSprites, job_queue: JobQueue) -> None:
         super().__init__()
         self._importing = importing
         self._reader = SheetReader(job_queue, self)
@@ -186,7 +186,7 @@ class CutView(QWidget):
             self.canvas.show_boxes(boxes)
         else:
             grid = given_grid(options) if options.tile else sheet.proposed
-            cells = cells_of(grid, sheet.filling) if grid else None
+            cells = cells_of(grid, sheet.foreground) if grid else None
             unsure = options.cuts_each_by_its_own and self._sheets.grids and sheet.name not in self._sheets.grids
             self._outcome = Outcome(0, _UNSURE) if cells and unsure else outcome_of_cells(cells)
             self.canvas.show_cells(cells)

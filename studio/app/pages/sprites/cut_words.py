@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from studio.core import wording
 from studio.data.images.canvas import COMMON_SIZES
 from studio.data.options import LARGEST_CANVAS, FoundSheet, ImportOptions
-from studio.data.sheets.cells import Cells
+from studio.data.sheets.cells import GridCells
 from studio.data.sheets.grids import Grid
 from studio.data.sheets.preview import Sheet
 from studio.data.sheets.slicing import check_count, fits_canvas
@@ -48,7 +48,7 @@ class Outcome:
     side: int = 0
 
 
-def outcome_of_cells(cells: Cells | None) -> Outcome:
+def outcome_of_cells(cells: GridCells | None) -> Outcome:
     """What cutting along a grid gives."""
     if cells is None:
         return Outcome(0, "No grid is seen in this sheet: it would stay whole.")

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.app.state.sprites import Doctor, Importing
+from studio.app.state.sprites import OpenSprites, SpriteDoctor
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
@@ -42,9 +42,14 @@ _THRESHOLD = "alpha_threshold"
 
 
 class DoctorView(QWidget):
-    """Groups at the left; beside them the chosen one: a sentence, its fixes, and its sprites or files."""
+    """Groups at the left; beside them the chosen one: a sentence, its fixes, and its sprites or files.
 
-    def __init__(self, importing: Importing, doctor: Doctor) -> None:
+    cut_wanted: the name of a sheet whose cells the user wants to see.
+    """
+
+    cut_wanted = Signal(str)
+
+    def __init__(self, importing: OpenSprites, doctor: SpriteDoctor) -> None:
         super().__init__()
         self._importing, self._doctor = importing, doctor
         self._finding: Finding | None = None
@@ -71,6 +76,7 @@ class DoctorView(QWidget):
         self.fixes[1].clicked.connect(self._mend_second)
         self.leave_out.clicked.connect(self._leave_out_selected)
         self.see_cells.clicked.connect(self._see_cells)
+        self.files.cut_wanted.connect(self.cut_wanted)
         self.undo.clicked.connect(importing.undo)
         self.threshold.changed.connect(self._preview)
         self.grid.selection_changed.connect(self._refresh_buttons)
@@ -216,7 +222,7 @@ class DoctorView(QWidget):
     def _see_cells(self) -> None:
         """Of the sheet that is chosen, or of the first one."""
         if self._pages.currentWidget() is self.grid:
-            self.files.cut_wanted.emit(self._names[next(iter(self.grid.selected()), 0)])
+            self.cut_wanted.emit(self._names[next(iter(self.grid.selected()), 0)])
         else:
             self.files.open_chosen()
 

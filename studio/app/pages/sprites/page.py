@@ -17,7 +17,7 @@ from studio.app.pages.sprites.cut_view import CutView
 from studio.app.pages.sprites.doctor import DoctorView
 from studio.app.pages.sprites.summary import Summary
 from studio.app.state.session import Session
-from studio.app.state.sprites import Doctor, Importing
+from studio.app.state.sprites import OpenSprites, SpriteDoctor
 from studio.app.widgets import factory
 from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.sprites.grid import SpriteGrid
@@ -59,7 +59,7 @@ class SpritesPage(Page):
         """Remember where the splitter is, and the zoom."""
         self.session.settings.keep_layout("sprites", self._splitter.saveState())
         self.session.settings.keep_text("sprites_zoom", str(self.grid.zoom()))
-        self.summary.palette_view.keep()
+        self.summary.keep()
 
     def _lay_out(self) -> None:
         side = factory.scrolling(self.summary)
@@ -92,8 +92,8 @@ class SpritesPage(Page):
         self.summary.filtered.connect(self._filter)
         escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self._splitter)
         escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        escape.activated.connect(self.summary.palette_view.clear)
-        self.doctor.files.cut_wanted.connect(self._ways.cut)
+        escape.activated.connect(self.summary.show_all_colours)
+        self.doctor.cut_wanted.connect(self._ways.cut)
         self.proposal.cells_wanted.connect(self._ways.cut)
         self._ways.opened.connect(self._show_cutting)
         self.cutting.closed.connect(self._stop_cutting)
@@ -178,7 +178,7 @@ class Opener(QObject):
 class Waiting(QWidget):
     """How far the import is, and a way out."""
 
-    def __init__(self, importing: Importing) -> None:
+    def __init__(self, importing: OpenSprites) -> None:
         super().__init__()
         self.cancel = factory.button("Cancel", "Stop reading; what was open before stays.")
         self._words = factory.RunningLabel("heading")
@@ -209,7 +209,7 @@ class Waiting(QWidget):
 class SelectionBar(QWidget):
     """A line under a grid of all open sprites: how many are selected, or that they can be."""
 
-    def __init__(self, grid: SpriteGrid, importing: Importing, doctor: Doctor) -> None:
+    def __init__(self, grid: SpriteGrid, importing: OpenSprites, doctor: SpriteDoctor) -> None:
         super().__init__()
         self._grid, self._importing, self._doctor = grid, importing, doctor
         self._words = factory.text("", "muted", wrap=False)

@@ -75,6 +75,15 @@ class Summary(QWidget):
         self.form.set_config(self._importing.options)
         self.apply.setEnabled(False)
 
+    def keep(self) -> None:
+        """Remember how the colours are laid out."""
+        self.palette_view.keep()
+
+    @Slot()
+    def show_all_colours(self) -> None:
+        """Show the sprites of every colour again."""
+        self.palette_view.clear()
+
     @Slot()
     def _options_changed(self) -> None:
         factory.enable(self.apply, self.form.problem(), _APPLY)

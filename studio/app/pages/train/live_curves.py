@@ -1,29 +1,35 @@
-"""What a training says, as curves and marks in its plot."""
+"""The events of a training as curves and marks in its plot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from PySide6.QtCore import QObject, Slot
+
 from studio.app.background.worker import JobEnded, JobPaused
 from studio.app.pages import run_words
+from studio.app.state.training import CurrentTraining
 from studio.core import wording
 from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, SteppedBack, Validated
 from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:
-    from studio.app.widgets.plot.loss_plot import LossPlot, Numbers
+    from studio.app.widgets.plot.loss_plot import LossPlot
+    from studio.app.widgets.plot.series import Numbers
 
 _SERIES = {"lr": "Learning rate", "grad_norm": "Gradient norm", "sprites_per_s": "Speed", "memory_bytes": "Memory"}
 _GB = 2**30
 
 
-class LiveCurves:
-    """Keeps what it hears until it is given a plot, which is made when its library is there."""
+class LiveCurves(QObject):
+    """Keeps events until it is given a plot, which is made when its library is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, training: CurrentTraining, parent: QObject) -> None:
+        super().__init__(parent)
         self.plot: LossPlot | None = None
         self._heard: list[Event] = []
+        training.event_received.connect(self.hear)
 
     def set_plot(self, plot: LossPlot) -> None:
         """Draw into this plot, first what was heard before it came."""
@@ -38,6 +44,7 @@ class LiveCurves:
         if self.plot is not None:
             self.plot.clear()
 
+    @Slot(object)
     def hear(self, event: Event) -> None:
         """Draw what an event says, if it says anything of curves."""
         draw = _DRAWN.get(type(event))
@@ -61,7 +68,7 @@ def _recall(plot: LossPlot, event: HistoryRead) -> None:
         _add_quality(plot, name, curve.steps, curve.values)
     for step in event.history.checkpoints:
         plot.add_mark(step, "checkpoint")
-    for setback in event.history.setbacks:
+    for setback in event.history.rollbacks:
         _mark_setback(plot, setback)
 
 
@@ -104,7 +111,7 @@ def _mark_best(plot: LossPlot, event: Advised) -> None:
 
 def _catch_up(plot: LossPlot, event: JobPaused | JobEnded) -> None:
     """Nothing more will come: the curves end where the readings say."""
-    plot.catch_up()
+    plot.refresh()
 
 
 def _add_heldout(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:

@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QSizePolicy, QSplitter, QTabWidget, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QSplitter, QTabWidget, QWidget
 
+from studio.app import theme
 from studio.app.background.job_events import RunDescribed
 from studio.app.pages import run_words
 from studio.app.pages.train.live_curves import LiveCurves
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.confusion import ConfusionView
+from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.filmstrip import Filmstrip
 from studio.app.widgets.sprites.predictions import PredictionsView
 from studio.core.events import (
@@ -31,12 +33,6 @@ if TYPE_CHECKING:
     from studio.app.widgets.plot.scatter import Scatter
 
 
-from PySide6.QtWidgets import QLabel
-
-from studio.app import theme
-from studio.app.widgets.layout import Flow
-
-
 class Monitor(QWidget):
     """Readings, curves, live samples with their history, and what is taken for what or how far off numbers are."""
 
@@ -45,7 +41,7 @@ class Monitor(QWidget):
         self._session = session
         self._class_names: tuple[str, ...] = ()
         self._target_names: tuple[str, ...] = ()
-        self.curves = LiveCurves()
+        self.curves = LiveCurves(session.training, self)
         self.readings = Readings()
         self.filmstrip = Filmstrip()
         self.confusion = ConfusionView()
@@ -92,6 +88,10 @@ class Monitor(QWidget):
         box.setStretch(1, 1)
         self.setLayout(box)
 
+    def keep(self) -> None:
+        """Remember the splitter."""
+        self._session.settings.keep_layout("monitor", self.splitter.saveState())
+
     @property
     def plot(self) -> LossPlot | None:
         """The plot, once it is made."""
@@ -107,7 +107,6 @@ class Monitor(QWidget):
 
     @Slot(object)
     def _hear(self, event: Event) -> None:
-        self.curves.hear(event)
         hearer = self._hearers.get(type(event))
         if hearer is not None:
             hearer(event)

@@ -61,10 +61,10 @@ class TrainPage(Page):
             self.controls.pause.setFocus()
 
     def keep(self) -> None:
-        """Remember the settings and the splitters."""
+        """Remember what is chosen, and the splitters."""
         self.session.setup.keep()
         self.session.settings.keep_layout("train", self._splitter.saveState())
-        self.session.settings.keep_layout("monitor", self.monitor.splitter.saveState())
+        self.monitor.keep()
 
     @Slot()
     def save_samples(self) -> bool:

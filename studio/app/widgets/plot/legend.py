@@ -1,16 +1,18 @@
-"""The legend of a plot, which is also where the crosshair's values are read."""
+"""The legend of a plot, and the crosshair whose values are read in it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.app import theme
-from studio.app.widgets.plot.area import Look
+from studio.app.widgets.plot.canvas import PlotCanvas
+from studio.app.widgets.plot.series import Line, LineStyle, Mark
+from studio.core import wording
 
 _SWATCH = 18
 _GAP = 6
@@ -18,18 +20,19 @@ _BETWEEN = 16
 _LONGEST_LABEL = 150
 _WIDEST_VALUE = "0.08888"  # "1.234e-05" reaches into the gap to the next part
 _WIDEST_STEP = "8,888,888"
+_NEAR = 5  # pixels between the crosshair and a mark that it names
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One part of the legend: a curve, its look and the unit of its values. Without a look it shows the step."""
+class LegendEntry:
+    """One part of the legend: a curve, its style and the unit of its values. Without a style it shows the step."""
 
     label: str
-    look: Look | None = None
+    style: LineStyle | None = None
     unit: str = ""
 
 
-STEP = Entry("Step")
+STEP = LegendEntry("Step")
 
 
 class PlotLegend(QWidget):
@@ -37,14 +40,14 @@ class PlotLegend(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._entries: tuple[Entry, ...] = ()
+        self._entries: tuple[LegendEntry, ...] = ()
         self._values: tuple[str, ...] = ()
         policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         self.setAccessibleName("Values under the crosshair")
 
-    def set_entries(self, entries: Sequence[Entry]) -> None:
+    def set_entries(self, entries: Sequence[LegendEntry]) -> None:
         """Show these parts, their values not known yet."""
         if tuple(entries) != self._entries:
             self._entries = tuple(entries)
@@ -89,11 +92,11 @@ class PlotLegend(QWidget):
         for entry, value, place in zip(self._entries, self._values, self._places(self.width()), strict=True):
             self._paint_entry(painter, entry, value, place)
 
-    def _paint_entry(self, painter: QPainter, entry: Entry, value: str, place: QRect) -> None:
+    def _paint_entry(self, painter: QPainter, entry: LegendEntry, value: str, place: QRect) -> None:
         colours, metrics = theme.colours(), self.fontMetrics()
         left = place.left()
-        if entry.look is not None:
-            _paint_swatch(painter, entry.look, QRectF(left, place.top(), _SWATCH, place.height()))
+        if entry.style is not None:
+            _paint_swatch(painter, entry.style, QRectF(left, place.top(), _SWATCH, place.height()))
             left += _SWATCH + _GAP
         label = metrics.elidedText(entry.label, Qt.TextElideMode.ElideMiddle, _LONGEST_LABEL)
         width = metrics.horizontalAdvance(label)
@@ -114,22 +117,103 @@ class PlotLegend(QWidget):
             left += needed + _BETWEEN
         return places
 
-    def _width(self, entry: Entry) -> int:
+    def _width(self, entry: LegendEntry) -> int:
         metrics = self.fontMetrics()
         label = min(metrics.horizontalAdvance(entry.label), _LONGEST_LABEL)
-        swatch = _SWATCH + _GAP if entry.look is not None else 0
-        widest = _WIDEST_VALUE if entry.look is not None else _WIDEST_STEP
+        swatch = _SWATCH + _GAP if entry.style is not None else 0
+        widest = _WIDEST_VALUE if entry.style is not None else _WIDEST_STEP
         return swatch + label + _GAP + metrics.horizontalAdvance(f"{widest} {entry.unit}".rstrip())
 
     def _row(self) -> int:
         return self.fontMetrics().height() + 4
 
 
-def _paint_swatch(painter: QPainter, look: Look, place: QRectF) -> None:
+class Crosshair(QObject):
+    """Shows the values at a step in the legend, the newest without a step, and names the mark near it."""
+
+    step_hovered = Signal(int)
+    hover_ended = Signal()
+
+    def __init__(self, canvas: PlotCanvas, legend: PlotLegend, marks: Sequence[Mark]) -> None:
+        super().__init__(canvas)
+        self._canvas = canvas
+        self._legend = legend
+        self._lines: tuple[Line, ...] = ()
+        self._marks = marks
+        self._step: float | None = None
+
+    def set_lines(self, lines: Sequence[Line]) -> None:
+        """Read these curves; their steps are those of the longest."""
+        self._lines = tuple(lines)
+        self._legend.set_entries([STEP, *(LegendEntry(line.label, line.style, line.unit) for line in lines)])
+        self.refresh()
+
+    def step(self) -> float | None:
+        """The step under the crosshair."""
+        return self._step
+
+    @Slot(float)
+    def hover(self, near: float) -> None:
+        """Go to the nearest step that has a value."""
+        longest = max(self._lines, key=_length, default=None)
+        step = longest.nearest_step(near) if longest else None
+        if step is None or step == self._step:
+            return
+        self._step = step
+        self.refresh()
+        self.step_hovered.emit(int(step))
+
+    @Slot()
+    def leave(self) -> None:
+        """Hide; the legend shows the newest values."""
+        if self._step is not None:
+            self._step = None
+            self.refresh()
+            self.hover_ended.emit()
+
+    @Slot(int)
+    def walk(self, columns: int) -> None:
+        """Go on by some pixels, but at least to the next step."""
+        (left, right), _ = self._canvas.ranges()
+        steps = max((line.curve.steps for line in self._lines), key=len, default=None)
+        if steps is None or not len(steps):
+            return
+        here = self._step if self._step is not None else float(min(right, steps[-1]))
+        ahead = columns * (right - left) / self._canvas.columns()
+        index = int(steps.searchsorted(here)) + (1 if columns > 0 else -1)
+        next_step = float(steps[max(0, min(index, len(steps) - 1))])
+        self.hover(max(here + ahead, next_step) if columns > 0 else min(here + ahead, next_step))
+
+    def refresh(self) -> None:
+        """Read the values anew: the data or the view have changed."""
+        newest = max((float(line.curve.steps[-1]) for line in self._lines if len(line.curve.steps)), default=None)
+        shown = self._step if self._step is not None else newest
+        words = [wording.number(int(shown)) if shown is not None else "–"]
+        words += [line.reading(self._step) for line in self._lines]
+        self._legend.set_values(words)
+        self._canvas.set_cross(self._step, self._note())
+
+    def _note(self) -> str:
+        if self._step is None or not self._marks:
+            return ""
+        (left, right), _ = self._canvas.ranges()
+        near = _NEAR * (right - left) / self._canvas.columns()
+        nearest = min(self._marks, key=self._distance)
+        return nearest.text if self._distance(nearest) <= near else ""
+
+    def _distance(self, mark: Mark) -> float:
+        return abs(mark.step - (self._step or 0.0))
+
+
+def _paint_swatch(painter: QPainter, style: LineStyle, place: QRectF) -> None:
     """A piece of the curve."""
     middle = place.center().y()
-    painter.setPen(QPen(QColor(look.colour()), 2.5 if look.style == "bold" else 1.5))
+    painter.setPen(QPen(QColor(style.colour()), 2.5 if style.kind == "bold" else 1.5))
     painter.drawLine(QPointF(place.left(), middle), QPointF(place.right(), middle))
-    if look.style == "dots":
-        painter.setBrush(QColor(look.colour()))
+    if style.kind == "dots":
+        painter.setBrush(QColor(style.colour()))
         painter.drawEllipse(place.center(), 2.5, 2.5)
+
+
+def _length(line: Line) -> int:
+    return len(line.curve.steps)

@@ -8,35 +8,34 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QPoint, QRect, QSize
+from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QColor, QImage, QPainter, QRegion
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
 
 from studio.app import theme
+from studio.app.widgets.plot.canvas import PlotCanvas
 from studio.app.widgets.plot.series import Curve
-from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.errors import UsageError
 from studio.core.files import atomic_path, write_atomic
 
 Column = tuple[str, Curve]
 
+SCALE = 2  # pixels of a PNG to one on the screen
+
 _MARGIN = 12
-_SCALE = 2  # pixels of a PNG to one on the screen
 
 
-def save(plot: TimePlot, columns: Sequence[Column], path: Path) -> None:
-    """Write the plot as it is on show, or `columns` as a table. Raises OSError, or UsageError for another suffix."""
+def save(legend: QWidget, canvas: PlotCanvas, columns: Sequence[Column], path: Path) -> None:
+    """Write a plot as it is on show, or `columns` as a table. Raises OSError, or UsageError for another suffix."""
     suffix = path.suffix.lower()
     if suffix == ".csv":
         write_atomic(path, table(columns).encode())
         return
     if suffix not in (".png", ".svg"):
         raise UsageError(f"A plot can't be saved as '{suffix}'.", "Choose a name that ends in .png, .svg or .csv.")
-    plot.refresh(_SCALE)
     with atomic_path(path) as temporary:
-        (_write_png if suffix == ".png" else _write_svg)(plot, temporary)
-    plot.refresh()
+        (_write_png if suffix == ".png" else _write_svg)(legend, canvas, temporary)
 
 
 def table(columns: Sequence[Column]) -> str:
@@ -54,39 +53,41 @@ def table(columns: Sequence[Column]) -> str:
     return head.getvalue() + "".join(",".join(line) + "\n" for line in zip(*fields, strict=True))
 
 
-def _size(plot: TimePlot) -> QSize:
-    return plot.size() + QSize(2 * _MARGIN, 2 * _MARGIN)
-
-
-def _write_png(plot: TimePlot, path: Path) -> None:
-    image = QImage(_size(plot) * _SCALE, QImage.Format.Format_RGB32)
-    image.setDevicePixelRatio(_SCALE)
+def _write_png(legend: QWidget, canvas: PlotCanvas, path: Path) -> None:
+    image = QImage(_place(legend, canvas).size() * SCALE, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(SCALE)
     painter = QPainter(image)
-    plot.area.restyle(_SCALE / plot.devicePixelRatioF())
-    _paint(painter, plot)
-    plot.area.restyle()
+    canvas.restyle(SCALE / canvas.devicePixelRatioF())
+    _paint(painter, legend, canvas)
+    canvas.restyle()
     painter.end()
     if not image.save(str(path), "PNG"):  # type: ignore[call-overload]  # the stubs ask for bytes, Qt for text
         raise OSError(f"Can't write {path}.")
 
 
-def _write_svg(plot: TimePlot, path: Path) -> None:
+def _write_svg(legend: QWidget, canvas: PlotCanvas, path: Path) -> None:
     """pyqtgraph's own exporter fails with current versions of Qt."""
+    size = _place(legend, canvas).size()
     generator = QSvgGenerator()
     generator.setFileName(str(path))
-    generator.setSize(_size(plot))
-    generator.setViewBox(QRect(QPoint(), _size(plot)))
-    generator.setTitle(plot.area.canvas.accessibleName())
+    generator.setSize(size)
+    generator.setViewBox(QRect(QPoint(), size))
+    generator.setTitle(canvas.widget.accessibleName())
     painter = QPainter()
     if not painter.begin(generator):
         raise OSError(f"Can't write {path}.")
-    _paint(painter, plot)
+    _paint(painter, legend, canvas)
     painter.end()
 
 
-def _paint(painter: QPainter, plot: TimePlot) -> None:
-    """Legend and curves on the ground of the curves, without the page around them."""
-    painter.fillRect(QRect(QPoint(), _size(plot)), QColor(theme.colours().surface))
-    for part in (plot.legend, plot.area):
-        place = part.mapTo(plot, QPoint()) + QPoint(_MARGIN, _MARGIN)
-        part.render(painter, place, QRegion(), QWidget.RenderFlag.DrawChildren)
+def _paint(painter: QPainter, legend: QWidget, canvas: PlotCanvas) -> None:
+    """Legend and curves on the background of the curves, without the page around them."""
+    place = _place(legend, canvas)
+    painter.fillRect(QRect(QPoint(), place.size()), QColor(theme.colours().surface))
+    for part in (legend, canvas):
+        part.render(painter, part.pos() - place.topLeft(), QRegion(), QWidget.RenderFlag.DrawChildren)
+
+
+def _place(legend: QWidget, canvas: PlotCanvas) -> QRect:
+    """Where the two are in their parent, with a margin."""
+    return legend.geometry().united(canvas.geometry()).adjusted(-_MARGIN, -_MARGIN, _MARGIN, _MARGIN)

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt, Slot
 from PySide6.QtGui import QColor
-from PySide6.QtWidgets import QComboBox, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QSizePolicy, QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.plot.area import pen, small_font
-from studio.app.widgets.plot.axes import ValueAxis
+from studio.app.widgets.plot.canvas import ValueAxis, bare_plot, pen, restyle_plot
 from studio.core import wording
 
 _DOT, _DOT_SEEN = 7, 10  # pixels across: a dot, and the one that is pointed at
@@ -28,13 +27,11 @@ class Dots(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.canvas = pg.PlotWidget(axisItems={"bottom": ValueAxis("bottom"), "left": ValueAxis("left")})
+        self.widget = bare_plot({"bottom": ValueAxis("bottom"), "left": ValueAxis("left")})
         self.points: Any = pg.ScatterPlotItem(pxMode=True, antialias=True, hoverable=True, tip=_tip, pen=None)
         self._diagonal: Any = pg.InfiniteLine(pos=(0, 0), angle=45, movable=False)
-        self._item: Any = self.canvas.getPlotItem()
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.canvas)
+        self._item: Any = self.widget.getPlotItem()
+        self.setLayout(factory.column(self.widget))
         self._prepare()
         self.restyle()
 
@@ -57,14 +54,7 @@ class Dots(QWidget):
     def restyle(self) -> None:
         """Take the colours of the theme."""
         colours = theme.colours()
-        self.canvas.setBackground(colours.surface)
-        points = f"{small_font().pointSizeF():.1f}pt"
-        for name, words in (("bottom", "True"), ("left", "Predicted")):
-            axis = self._item.getAxis(name)
-            axis.setPen(pen(colours.border))
-            axis.setTickPen(pen(colours.text))
-            axis.setTextPen(pen(colours.muted))
-            axis.setLabel(words, **{"color": colours.muted, "font-size": points})
+        restyle_plot(self.widget, {"bottom": "True", "left": "Predicted"})
         self._diagonal.setPen(pen(colours.muted, self.devicePixelRatioF()))
         dots = QColor(colours.accent)
         self.points.opts.update(hoverBrush=pg.mkBrush(dots), hoverPen=pen(colours.text), hoverSize=_DOT_SEEN)
@@ -81,23 +71,15 @@ class Dots(QWidget):
     def _prepare(self) -> None:
         """A picture to look at and to point at: nothing is dragged or zoomed, and both axes have one scale."""
         item = self._item
-        item.setMenuEnabled(False)
-        item.hideButtons()
         item.setMouseEnabled(x=False, y=False)
         item.setAspectLocked(True)
-        item.setContentsMargins(0, 6, 12, 0)
         for name in ("bottom", "left"):
-            axis = item.getAxis(name)
-            axis.setTickFont(small_font())
-            axis.enableAutoSIPrefix(False)
-            axis.setStyle(tickLength=0, tickTextOffset=6, maxTickLevel=1)
-            axis.setGrid(30)
+            item.getAxis(name).setGrid(30)
         self.points.setSize(_DOT)
         self._diagonal.setZValue(-1)
         for part in (self._diagonal, self.points):
             item.addItem(part, ignoreBounds=True)
-        self.canvas.setFrameShape(pg.PlotWidget.Shape.NoFrame)
-        self.canvas.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName("Predicted and true")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
@@ -122,10 +104,9 @@ class Scatter(QWidget):
         """Show float32 [2, N, T], what is predicted and what is true of N sprites, of T numbers with these names."""
         self._pairs = pairs
         if [self.choice.itemText(place) for place in range(self.choice.count())] != list(names):
-            self.choice.blockSignals(True)
-            self.choice.clear()
-            self.choice.addItems(list(names))
-            self.choice.blockSignals(False)
+            with QSignalBlocker(self.choice):
+                self.choice.clear()
+                self.choice.addItems(list(names))
             self.choice.setVisible(len(names) > 1)
         self._show_chosen()
 

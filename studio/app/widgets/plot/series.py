@@ -1,18 +1,23 @@
-"""Numbers over steps that grow at the end, and the smoothed curve that grows with them."""
+"""Values over steps that grow at the end, smoothed as they grow, and the lines that are drawn of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core import curves
+from studio.app import theme
+from studio.core import curves, wording
 from studio.core.curves import Values
 
 Numbers = NDArray[np.generic] | Sequence[float] | Sequence[int]
-Steps = NDArray[np.int64]
+LineKind = Literal["raw", "bold", "thin", "dots"]
+MarkKind = Literal["checkpoint", "incident", "best"]
+
+_DASH = "–"
 
 
 class Buffer:
@@ -137,3 +142,72 @@ class Smoothed:
         self._values.keep(self._source.take_first_changed())
         self._values.extend(curves.smooth(self.steps, self._source.values, self._constant, self._values.view()))
         return self._values.view()
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """How a line is drawn: its kind, and which of the theme's curve colours it has."""
+
+    kind: LineKind
+    tint: int = 0
+
+    def colour(self) -> str:
+        """Its colour in the current theme."""
+        colours = theme.colours()
+        full = colours.curves[self.tint % len(colours.curves)]
+        return theme.mix(colours.surface, full, 0.42) if self.kind == "raw" else full
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A curve with its label, its style and the unit of its values."""
+
+    label: str
+    curve: Curve
+    style: LineStyle
+    unit: str = ""
+
+    def points(self, low: float, high: float, columns: int, *, log: bool) -> tuple[Values, Values]:
+        """What to draw between two steps: all peaks of a rough curve, some points of a smooth one."""
+        thin = curves.sampled if self.style.kind == "bold" else curves.envelope
+        steps, values = thin(self.curve.steps, self.curve.values, low, high, columns)
+        if log:
+            values = np.log10(values, where=values > 0, out=np.full(len(values), np.nan))
+        return steps, values
+
+    def value_at(self, step: float) -> float | None:
+        """The newest value at `step`; None before the curve begins and, dots aside, after it has ended."""
+        steps = self.curve.steps
+        index = int(np.searchsorted(steps, step, side="right")) - 1
+        if index < 0 or (self.style.kind != "dots" and step > steps[-1]):
+            return None
+        return float(self.curve.values[index])
+
+    def reading(self, step: float | None) -> str:
+        """That value in words; without a step, the newest."""
+        value = self.value_at(step if step is not None else self._last())
+        if value is None:
+            return _DASH
+        return f"{wording.decimal(value)} {self.unit}".rstrip()
+
+    def nearest_step(self, step: float) -> float | None:
+        """The step of the curve's own that is nearest; None while it is empty."""
+        steps = self.curve.steps
+        if not len(steps):
+            return None
+        index = min(int(np.searchsorted(steps, step)), len(steps) - 1)
+        if index and step - steps[index - 1] <= steps[index] - step:
+            index -= 1
+        return float(steps[index])
+
+    def _last(self) -> float:
+        return float(self.curve.steps[-1]) if len(self.curve.steps) else 0.0
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A mark at a step, with words for whoever points at it."""
+
+    step: int
+    kind: MarkKind
+    text: str

@@ -1,85 +1,120 @@
-"""A plot over steps that redraws only what has changed and is visible."""
+"""A plot over steps, in tabs, that redraws only what has changed and is visible."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QSizePolicy, QSlider, QTabBar, QToolButton, QWidget
 
 from studio.app.widgets import factory
-from studio.app.widgets.plot.area import PlotArea
-from studio.app.widgets.plot.crosshair import Crosshair
-from studio.app.widgets.plot.legend import PlotLegend
-from studio.app.widgets.plot.lines import Line, PlacedMark
+from studio.app.widgets.plot import saving
+from studio.app.widgets.plot.canvas import PlotCanvas
+from studio.app.widgets.plot.legend import Crosshair, PlotLegend
+from studio.app.widgets.plot.series import Curve, Line, Mark, Smoothed
 from studio.app.widgets.plot.view import PlotInput, PlotView
+from studio.core import wording
 
 _PROMPT_MS = 15  # after what the user does; new data wait for the interval
 _TIP = "Drag to move, turn the wheel to zoom (with Ctrl: the values), double-click or press 0 to show all."
+_PER_DECADE = 10
+_LAST = 4 * _PER_DECADE  # 10,000 steps
+_SLIDER_WIDTH = 88
+
+
+class PlotTab(ABC):
+    """What one tab shows, and how. smoothing: the time constant of its smoothed curves in steps, or 0 for none."""
+
+    def __init__(self, smoothing: float = 0.0) -> None:
+        self.log = False
+        self.smoothing = smoothing
+        self.smoothed: list[Smoothed] = []
+
+    def set_smoothing(self, steps: float) -> None:
+        """Smooth all its curves with this time constant."""
+        self.smoothing = steps
+        for curve in self.smoothed:
+            curve.constant = steps
+
+    @abstractmethod
+    def lines(self) -> list[Line]:
+        """What to draw."""
+
+    @abstractmethod
+    def columns(self) -> list[tuple[str, Curve]]:
+        """The same as columns of a table."""
 
 
 class TimePlot(QWidget):
-    """Legend and curves. The owner appends to the lines' data and calls `data_changed`.
+    """Tabs, legend, curves and controls. A subclass appends to the data of the tabs and calls `data_changed`.
 
-    redrawn: it has been drawn anew.
+    step_hovered: the step under the crosshair. hover_ended: the mouse has left. redrawn: it has been drawn anew.
+    save_requested: the Save button; the owner asks for a path and calls `save`.
     """
 
     step_hovered = Signal(int)
     hover_ended = Signal()
     redrawn = Signal()
+    save_requested = Signal()
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, tabs: Mapping[str, PlotTab], *, long_legend: bool = False) -> None:
+        """long_legend: the smoothing has its place beside the tabs, not beside the legend."""
+        super().__init__()
+        self.marks: list[Mark] = []
+        self.bar = _tab_bar(tabs)
         self.legend = PlotLegend()
-        self.area = PlotArea()
-        self.crosshair = Crosshair(self.area, self.legend)
-        self._input = PlotInput(self.area)
-        self._view = PlotView(self.area, self.crosshair)
-        self._lines: tuple[Line, ...] = ()
-        self._marks: Sequence[PlacedMark] = ()
-        self._log = False
+        self.canvas = PlotCanvas()
+        self.crosshair = Crosshair(self.canvas, self.legend, self.marks)
+        self._tabs = tabs
+        self._input = PlotInput(self.canvas)
+        self._view = PlotView(self.canvas, self.crosshair)
+        self._log = QCheckBox("Log")
+        self._smoothing = SmoothingSlider()
         self._dirty = False
         self._interval_ms = 33
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(factory.GRID // 2)
-        self._top = factory.row(self.legend, spacing=2 * factory.GRID)
-        self._top.setStretch(0, 1)
-        layout.addLayout(self._top)
-        layout.addWidget(self.area, 1)
-        factory.describe(self.area.canvas, name, _TIP)
+        factory.describe(self.canvas.widget, name, _TIP)
+        self._lay_out(long_legend=long_legend)
         self._connect()
+        self.show_lines()
 
-    def add_control(self, control: QWidget) -> None:
-        """Put a control beside the legend."""
-        self._top.addWidget(control, alignment=Qt.AlignmentFlag.AlignTop)
+    def tab(self) -> PlotTab:
+        """The tab on show."""
+        return self._tabs[self.bar.tabText(self.bar.currentIndex())]
 
-    def set_lines(self, lines: Sequence[Line], *, keep_values: bool = False) -> None:
-        """Show these curves; the visible steps stay, the values are fitted unless they are to stay too."""
-        self._lines = tuple(lines)
-        self.area.set_looks([line.look for line in lines])
+    @Slot()
+    def show_lines(self, *, keep_values: bool = False) -> None:
+        """Show the lines of the tab; the visible steps stay, the values are fitted unless they are to stay too."""
+        tab = self.tab()
+        with QSignalBlocker(self._log):
+            self._log.setChecked(tab.log)
+        self._smoothing.set_steps(tab.smoothing)
+        self.canvas.set_log(tab.log)
+        lines = tab.lines()
+        self.canvas.set_lines(lines)
         self.crosshair.set_lines(lines)
         self._view.set_lines(lines, keep_values=keep_values)
 
-    def set_marks(self, marks: Sequence[PlacedMark]) -> None:
-        """Show these marks; the sequence may grow afterwards."""
-        self._marks = marks
-        self.crosshair.set_marks(marks)
-        self.data_changed()
-
+    @Slot(bool)
     def set_log(self, log: bool) -> None:
-        """Logarithmic or linear axis of values."""
-        if log != self._log:
-            self._log = log
-            self.area.set_log(log)
-            self._view.fit_values()
+        """Logarithmic or linear axis of values for the tab on show."""
+        self.tab().log = log
+        self.show_lines()
+
+    @Slot(float)
+    def set_smoothing(self, steps: float) -> None:
+        """Time constant of the smoothed curves of the tab on show, in steps; 0 switches them off."""
+        self.tab().set_smoothing(steps)
+        self.show_lines()
 
     def set_redraw_interval_ms(self, interval_ms: int) -> None:
-        """Shortest time between redraws for new data."""
+        """Shortest time between redraws for new data: every redraw slows a training beside it."""
         self._interval_ms = interval_ms
 
     @Slot()
@@ -95,18 +130,22 @@ class TimePlot(QWidget):
     @Slot()
     def refresh(self, detail: int = 1) -> None:
         """Redraw now, with so many points for each pixel."""
-        steps = self._view.steps()
-        columns = self.area.columns() * detail
-        drawn = [line.points(*steps, columns, log=self._log) for line in self._lines]
-        self.area.set_ranges(steps, self._view.values(drawn, log=self._log))
-        for index, points in enumerate(drawn):
-            self.area.draw(index, *points)
+        self.canvas.draw(self._view.steps(), fit_values=self._view.fits, detail=detail)
         for kind in ("checkpoint", "incident", "best"):
-            self.area.draw_marks(kind, np.array([mark.step for mark in self._marks if mark.kind == kind], dtype=float))
+            steps = np.array([mark.step for mark in self.marks if mark.kind == kind], dtype=float)
+            self.canvas.draw_marks(kind, steps)
         self.crosshair.refresh()
         self._dirty = False  # with that, also for our own change of the ranges
         self._timer.stop()
         self.redrawn.emit()
+
+    def save(self, path: Path) -> None:
+        """Write the tab on show as .png, .svg or .csv. Raises OSError, or UsageError for another suffix."""
+        self.refresh(saving.SCALE)
+        try:
+            saving.save(self.legend, self.canvas, self.tab().columns(), path)
+        finally:
+            self.refresh()
 
     def showEvent(self, event: QShowEvent) -> None:
         """Catch up with what came while hidden."""
@@ -114,9 +153,32 @@ class TimePlot(QWidget):
         if self._dirty:
             self._wake(0)
 
+    def _lay_out(self, *, long_legend: bool) -> None:
+        factory.describe(
+            self._log, "Logarithmic axis", "Show the values on a logarithmic axis, where small ones stay apart."
+        )
+        fit = factory.tool("fit", "Show all", "Fit the axes to the data and follow it again, as a double-click does.")
+        save = factory.tool("save", "Save plot", "Save this plot as a picture (PNG, SVG) or as a table (CSV).")
+        fit.clicked.connect(self.auto_range)
+        save.clicked.connect(self.save_requested)
+        head = factory.row(self.bar, self._log, fit, save)
+        top = factory.row(self.legend, spacing=2 * factory.GRID)
+        if long_legend:
+            head.insertWidget(1, self._smoothing)
+        else:
+            top.addWidget(self._smoothing, alignment=Qt.AlignmentFlag.AlignTop)
+        head.setStretch(0, 1)
+        top.setStretch(0, 1)
+        layout = factory.column(head, top, self.canvas, spacing=factory.GRID // 2)
+        layout.setStretch(2, 1)
+        self.setLayout(layout)
+
     def _connect(self) -> None:
+        self.bar.currentChanged.connect(self._change_tab)
+        self._log.toggled.connect(self.set_log)
+        self._smoothing.changed.connect(self.set_smoothing)
         self._timer.timeout.connect(self.refresh)
-        self._view.changed.connect(self._soon)
+        self._view.changed.connect(self._redraw_soon)
         self._input.hovered.connect(self.crosshair.hover)
         self._input.left.connect(self.crosshair.leave)
         self._input.walked.connect(self.crosshair.walk)
@@ -132,5 +194,60 @@ class TimePlot(QWidget):
             self._timer.start(within_ms)
 
     @Slot()
-    def _soon(self) -> None:
+    def _change_tab(self) -> None:
+        self.show_lines()
+
+    @Slot()
+    def _redraw_soon(self) -> None:
         self._wake(_PROMPT_MS)
+
+
+class SmoothingSlider(QWidget):
+    """A time constant from 1 to 10,000 steps, or none. changed: by the user."""
+
+    changed = Signal(float)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setRange(0, _LAST)
+        self.slider.setPageStep(_PER_DECADE // 2)
+        self.slider.setFixedWidth(_SLIDER_WIDTH)
+        factory.describe(self.slider, "Smoothing", "Over how many steps the bold curve is averaged; at the left, none.")
+        self._words = QLabel()
+        self._words.setToolTip(self.slider.toolTip())
+        self._words.setMinimumWidth(self._words.fontMetrics().horizontalAdvance("10,000 steps") + 4)
+        self.setLayout(factory.row(self.slider, self._words))
+        self._say(0)
+        self.slider.valueChanged.connect(self._moved)
+
+    def set_steps(self, steps: float) -> None:
+        """Show this time constant."""
+        with QSignalBlocker(self.slider):
+            self.slider.setValue(0 if steps < 1 else round(_PER_DECADE * math.log10(steps)))
+        self._say(steps)
+
+    @Slot(int)
+    def _moved(self, place: int) -> None:
+        # Two digits are enough: 1259 -> 1300.
+        steps = float(f"{10 ** (place / _PER_DECADE):.2g}") if place else 0.0
+        self._say(steps)
+        self.changed.emit(steps)
+
+    def _say(self, steps: float) -> None:
+        self._words.setText(wording.count(round(steps), "step") if steps else "Not smoothed")
+
+
+def _tab_bar(names: Mapping[str, PlotTab]) -> QTabBar:
+    """A bar that chooses what a plot shows; it shrinks where there is little room."""
+    bar = QTabBar()
+    bar.setAccessibleName("Curves")
+    bar.setDrawBase(False)
+    bar.setExpanding(False)
+    bar.setUsesScrollButtons(True)
+    bar.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+    for name in names:
+        bar.addTab(name)
+    for arrow in bar.findChildren(QToolButton):
+        arrow.setToolTip("Show the tabs further on.")
+    return bar

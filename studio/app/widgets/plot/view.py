@@ -8,108 +8,96 @@ from collections.abc import Sequence
 from PySide6.QtCore import QEvent, QObject, QPointF, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QWheelEvent
 
-from studio.app.widgets.plot.area import PlotArea
-from studio.app.widgets.plot.crosshair import Crosshair
-from studio.app.widgets.plot.lines import Line
+from studio.app.widgets.plot.canvas import PlotCanvas
+from studio.app.widgets.plot.legend import Crosshair
+from studio.app.widgets.plot.series import Line
 from studio.core import curves
-from studio.core.curves import Range, Values
+from studio.core.curves import Range
 
 _EMPTY = (0.0, 100.0)  # steps, before there are any
+_NOTCH = 120  # eighths of a degree
+_FACTOR = 0.8  # of a notch
+_WALKS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageUp: -20, Qt.Key.Key_PageDown: 20}
+_ZOOMS = {Qt.Key.Key_Plus: _FACTOR, Qt.Key.Key_Equal: _FACTOR, Qt.Key.Key_Minus: 1 / _FACTOR}
+_FITS = (Qt.Key.Key_0, Qt.Key.Key_Home)
 
 
 class PlotView(QObject):
     """Follows the data until the user moves the view. The values fit what is visible until the user moves those.
 
-    changed: something else is to be drawn, and soon, since the user waits for it.
+    changed: another part is to be drawn, and soon, since the user waits for it.
     """
 
     changed = Signal()
 
-    def __init__(self, area: PlotArea, crosshair: Crosshair) -> None:
-        super().__init__(area)
-        self._area = area
+    def __init__(self, canvas: PlotCanvas, crosshair: Crosshair) -> None:
+        super().__init__(canvas)
+        self.fits = True  # the values, what is visible
+        self._canvas = canvas
         self._crosshair = crosshair
         self._lines: tuple[Line, ...] = ()
         self._follows = True
-        self._fits = True
-        area.moved_by_user.connect(self._moved)
-        area.view_changed.connect(self.changed)
+        canvas.moved_by_user.connect(self._moved)
+        canvas.view_changed.connect(self.changed)
 
     def set_lines(self, lines: Sequence[Line], *, keep_values: bool) -> None:
         """Show these; the visible steps stay, the values are fitted unless they are to stay too."""
         self._lines = tuple(lines)
-        self._fits = self._fits or not keep_values
+        self.fits = self.fits or not keep_values
         self.changed.emit()
 
     def steps(self) -> Range:
         """The steps to draw now."""
-        return self._all_steps() if self._follows else self._area.ranges()[0]
-
-    def values(self, drawn: Sequence[tuple[Values, Values]], *, log: bool) -> Range:
-        """The values to show when the lines are drawn like this."""
-        steps, shown = self.steps(), self._area.ranges()[1]
-        if not self._fits:
-            return shown
-        # A smoothed curve lies within its raw one, and would drag one outlier along for many steps.
-        rough = [points for line, points in zip(self._lines, drawn, strict=True) if line.look.style != "bold"]
-        few = all(line.look.style == "dots" for line in self._lines)
-        return curves.values_range(rough or drawn, steps, shown, whole=log or few)
+        return self._all_steps() if self._follows else self._canvas.ranges()[0]
 
     def fit_values(self) -> None:
         """Fit the values to what is visible, and keep them fitting."""
-        self._fits = True
+        self.fits = True
         self.changed.emit()
 
     @Slot()
     def fit(self) -> None:
         """Show everything, and follow new data again."""
-        self._follows = self._fits = True
+        self._follows = self.fits = True
         self.changed.emit()
 
     @Slot(float, float, bool)
     def zoom(self, factor: float, about: float, values: bool) -> None:
         """Zoom steps or values about a point that stays; not a number stands for the crosshair or the middle."""
-        steps, shown = self._area.ranges()
+        steps, shown = self._canvas.ranges()
         low, high = shown if values else steps
         if math.isnan(about):
             step = self._crosshair.step()
             about = (low + high) / 2 if step is None else step
         zoomed = (about + (low - about) * factor, about + (high - about) * factor)
         if values:
-            self._fits = False
-            self._area.set_ranges(steps, zoomed)
+            self.fits = False
+            self._canvas.set_ranges(steps, zoomed)
         else:
             whole = self._all_steps()
             self._follows = zoomed[0] <= whole[0] and zoomed[1] >= whole[1]  # nothing more to see
-            self._area.set_ranges(zoomed, shown)
+            self._canvas.set_ranges(zoomed, shown)
         self.changed.emit()
 
     @Slot(float)
     def pan(self, share: float) -> None:
         """Move sideways by a share of the width."""
-        (left, right), values = self._area.ranges()
+        (left, right), values = self._canvas.ranges()
         self._follows = False
-        self._area.set_ranges((left + share * (right - left), right + share * (right - left)), values)
+        self._canvas.set_ranges((left + share * (right - left), right + share * (right - left)), values)
         self.changed.emit()
 
     @Slot(bool, bool)
     def _moved(self, steps: bool, values: bool) -> None:
         self._follows = self._follows and not steps
-        self._fits = self._fits and not values
+        self.fits = self.fits and not values
 
     def _all_steps(self) -> Range:
         filled = [line.curve.steps for line in self._lines if len(line.curve.steps)]
         if not filled:
             return _EMPTY
         first, last = min(float(steps[0]) for steps in filled), max(float(steps[-1]) for steps in filled)
-        return curves.steps_range(first, last, self._area.ranges()[0])
-
-
-_NOTCH = 120  # eighths of a degree
-_FACTOR = 0.8  # of a notch
-_WALKS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageUp: -20, Qt.Key.Key_PageDown: 20}
-_ZOOMS = {Qt.Key.Key_Plus: _FACTOR, Qt.Key.Key_Equal: _FACTOR, Qt.Key.Key_Minus: 1 / _FACTOR}
-_FITS = (Qt.Key.Key_0, Qt.Key.Key_Home)
+        return curves.steps_range(first, last, self._canvas.ranges()[0])
 
 
 class PlotInput(QObject):
@@ -126,11 +114,11 @@ class PlotInput(QObject):
     walked = Signal(int)
     fitted = Signal()
 
-    def __init__(self, area: PlotArea) -> None:
-        super().__init__(area)
-        self._area = area
-        area.canvas.installEventFilter(self)
-        area.canvas.viewport().installEventFilter(self)
+    def __init__(self, canvas: PlotCanvas) -> None:
+        super().__init__(canvas)
+        self._canvas = canvas
+        canvas.widget.installEventFilter(self)
+        canvas.widget.viewport().installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Take wheel and keys, look at the rest."""
@@ -148,7 +136,7 @@ class PlotInput(QObject):
         return super().eventFilter(watched, event)
 
     def _move(self, position: QPointF) -> None:
-        step, _ = self._area.at(position)
+        step, _ = self._canvas.at(position)
         if step is None:
             self.left.emit()
         else:
@@ -160,7 +148,7 @@ class PlotInput(QObject):
         if abs(turn.x()) > abs(turn.y()):
             self.panned.emit(-0.1 * turn.x() / _NOTCH)
             return
-        step, value = self._area.at(event.position())
+        step, value = self._canvas.at(event.position())
         on_values = step is None or bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         about = value if on_values or step is None else step
         self.zoomed.emit(_FACTOR ** (turn.y() / _NOTCH), about, on_values)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QAbstractScrollArea, QScrollBar, QWidget
 
 from studio.app.widgets import factory
-from studio.app.widgets.sheet.overlay import Look
+from studio.app.widgets.sheet.overlay import SheetPart
 from studio.app.widgets.sprites.painting import checkerboard
 from studio.core.events import Rgba
 
@@ -19,6 +19,15 @@ ZOOMS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 _ROOM = 24  # logical pixels around the sheet, in which handles at its edges can be seen
 _EASY = 32  # logical pixels: cells that are smaller are hard to take at a corner
 _STEP = 48  # device pixels that a third of a notch of the wheel scrolls by
+_NOTCH = 120  # what one click of a wheel turns; touchpads send many smaller turns
+_ARROW_STEP = 32  # logical pixels
+_ZOOMS = {Qt.Key.Key_Plus: 1, Qt.Key.Key_Equal: 1, Qt.Key.Key_Minus: -1, Qt.Key.Key_Underscore: -1}
+_SCROLLS = {
+    Qt.Key.Key_Left: QPoint(-_ARROW_STEP, 0),
+    Qt.Key.Key_Right: QPoint(_ARROW_STEP, 0),
+    Qt.Key.Key_Up: QPoint(0, -_ARROW_STEP),
+    Qt.Key.Key_Down: QPoint(0, _ARROW_STEP),
+}
 
 
 class SheetArea(QAbstractScrollArea):
@@ -82,7 +91,7 @@ class SheetArea(QAbstractScrollArea):
         for bar, by in ((self.horizontalScrollBar(), distance.x()), (self.verticalScrollBar(), distance.y())):
             bar.setValue(bar.value() + round(by * ratio))
 
-    def paint_over(self, painter: QPainter, place: QRect, look: Look) -> None:
+    def paint_over(self, painter: QPainter, place: QRect, part: SheetPart) -> None:
         """Draw on top of the sheet, in device pixels."""
 
     def refresh(self) -> None:
@@ -108,7 +117,7 @@ class SheetArea(QAbstractScrollArea):
         painter.fillRect(target, checkerboard(ratio))
         image = QImage(self._rgba.data, width, height, 4 * width, QImage.Format.Format_RGBA8888)
         painter.drawImage(target, image, source)
-        self.paint_over(painter, part.translated(origin), Look(part, zoom, line))
+        self.paint_over(painter, part.translated(origin), SheetPart(part, zoom, line))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Keep the scroll bars right."""
@@ -151,17 +160,6 @@ def fitting_zoom(area: SheetArea, width: int, height: int, cell: int) -> int:
     most = min((room.width() - 2 * _ROOM) * ratio / width, (room.height() - 2 * _ROOM) * ratio / height)
     easy = next((zoom for zoom in ZOOMS if zoom * cell >= _EASY * ratio), ZOOMS[-1])
     return max([easy, *(zoom for zoom in ZOOMS if zoom <= most)])
-
-
-_NOTCH = 120  # what one click of a wheel turns; touchpads send many smaller turns
-_ARROW_STEP = 32  # logical pixels
-_ZOOMS = {Qt.Key.Key_Plus: 1, Qt.Key.Key_Equal: 1, Qt.Key.Key_Minus: -1, Qt.Key.Key_Underscore: -1}
-_SCROLLS = {
-    Qt.Key.Key_Left: QPoint(-_ARROW_STEP, 0),
-    Qt.Key.Key_Right: QPoint(_ARROW_STEP, 0),
-    Qt.Key.Key_Up: QPoint(0, -_ARROW_STEP),
-    Qt.Key.Key_Down: QPoint(0, _ARROW_STEP),
-}
 
 
 class SheetInput(QObject):

@@ -14,12 +14,33 @@ from PySide6.QtWidgets import QWidget
 from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.sheet.area import SheetArea
-from studio.app.widgets.sheet.overlay import Look, draw_boxes, draw_cells
+from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
 from studio.data.options import LARGEST_CANVAS
-from studio.data.sheets.cells import Cells
+from studio.data.sheets.cells import GridCells
 from studio.data.sheets.grids import Grid
 
 _IN_SIGHT = 12  # logical pixels between a handle that is used and the edges
+Kind = Literal["margin", "tile", "spacing"]
+KINDS: tuple[Kind, ...] = ("margin", "spacing", "tile")  # the order in which Tab goes through them
+
+_SIDE = 19  # logical pixels that take the mouse
+_MARK = 11  # of them are drawn
+_TEXTS = {
+    "margin": ("Margin: where the grid begins", "Drag it, or use the arrow keys, to change the margins."),
+    "spacing": ("Spacing: the second cell's near edge", "Drag it, or use the arrow keys, to change the spacing."),
+    "tile": ("Tile size: the first cell's corner", "Drag it, or use the arrow keys, to change the size of the tiles."),
+}
+_CURSORS = {
+    "margin": Qt.CursorShape.SizeAllCursor,
+    "spacing": Qt.CursorShape.SizeHorCursor,
+    "tile": Qt.CursorShape.SizeFDiagCursor,
+}
+_STEPS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
 
 
 class SheetCanvas(SheetArea):
@@ -29,7 +50,7 @@ class SheetCanvas(SheetArea):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._cells: Cells | None = None
+        self._cells: GridCells | None = None
         self._boxes: NDArray[np.int64] | None = None
         self._start: Grid | None = None  # when the drag of a handle began
         self.handles = {kind: Handle(kind, self.viewport()) for kind in KINDS}
@@ -39,7 +60,7 @@ class SheetCanvas(SheetArea):
             handle.nudged.connect(self._nudge)
             handle.focused.connect(self._show_handle)
 
-    def show_cells(self, cells: Cells | None) -> None:
+    def show_cells(self, cells: GridCells | None) -> None:
         """Draw the cells of a grid, with its handles; None draws none."""
         self._cells, self._boxes = cells, None
         self.refresh()
@@ -49,12 +70,12 @@ class SheetCanvas(SheetArea):
         self._cells, self._boxes = None, boxes
         self.refresh()
 
-    def paint_over(self, painter: QPainter, place: QRect, look: Look) -> None:
+    def paint_over(self, painter: QPainter, place: QRect, part: SheetPart) -> None:
         """Draw the cells or boxes."""
         if self._cells is not None:
-            draw_cells(painter, place, look, self._cells)
+            draw_cells(painter, place, part, self._cells)
         elif self._boxes is not None:
-            draw_boxes(painter, place, look, self._boxes)
+            draw_boxes(painter, place, part, self._boxes)
 
     def refresh(self) -> None:
         """Put the handles where they belong, and draw anew."""
@@ -90,29 +111,6 @@ class SheetCanvas(SheetArea):
         across = min(max(middle.x(), seen.left()), seen.right())
         down = min(max(middle.y(), seen.top()), seen.bottom())
         self.scroll_by(middle - QPoint(across, down))
-
-
-Kind = Literal["margin", "tile", "spacing"]
-KINDS: tuple[Kind, ...] = ("margin", "spacing", "tile")  # the order in which Tab goes through them
-
-_SIDE = 19  # logical pixels that take the mouse
-_MARK = 11  # of them are drawn
-_TEXTS = {
-    "margin": ("Margin: where the grid begins", "Drag it, or use the arrow keys, to change the margins."),
-    "spacing": ("Spacing: the second cell's near edge", "Drag it, or use the arrow keys, to change the spacing."),
-    "tile": ("Tile size: the first cell's corner", "Drag it, or use the arrow keys, to change the size of the tiles."),
-}
-_CURSORS = {
-    "margin": Qt.CursorShape.SizeAllCursor,
-    "spacing": Qt.CursorShape.SizeHorCursor,
-    "tile": Qt.CursorShape.SizeFDiagCursor,
-}
-_STEPS = {
-    Qt.Key.Key_Left: (-1, 0),
-    Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
-}
 
 
 def place_of(kind: Kind, grid: Grid) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QImage, QPainter
 
 from studio.app import theme
-from studio.data.sheets.cells import Cells
+from studio.data.sheets.cells import GridCells
 
 _CLEAR, _VEIL, _HATCH, _DARK, _LIGHT = range(5)
 _DASH = 4  # lines wide: of two lightnesses by turns, they are seen on all colours
@@ -28,43 +28,42 @@ S = TypeVar("S", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """How a sheet is seen.
+class SheetPart:
+    """The part of an enlarged sheet that is drawn.
 
-    part: what of the enlarged sheet is drawn, counted from its top left corner. zoom: device pixels a pixel.
-    line: width of a line.
+    box: where it is on the enlarged sheet. zoom: device pixels a pixel. line: width of a line.
     """
 
-    part: QRect
+    box: QRect
     zoom: int
     line: int
 
 
-def draw_cells(painter: QPainter, place: QRect, look: Look, cells: Cells) -> None:
+def draw_cells(painter: QPainter, place: QRect, part: SheetPart, cells: GridCells) -> None:
     """The cells of a grid, the empty ones hatched, at `place`."""
-    codes = _veiled(look, cells)
-    if min(cells.grid.tile_width, cells.grid.tile_height) * look.zoom >= _NARROWEST * look.line and cells.filled.size:
-        dashes = _dashes(look)
+    codes = _veiled(part, cells)
+    if min(cells.grid.tile_width, cells.grid.tile_height) * part.zoom >= _NARROWEST * part.line and cells.filled.size:
+        dashes = _dashes(part)
         right, bottom = cells.lefts + cells.grid.tile_width, cells.tops + cells.grid.tile_height
-        across = _range(look.part.x(), look.part.width(), cells.lefts[0] * look.zoom, right[-1] * look.zoom + look.line)
-        down = _range(look.part.y(), look.part.height(), cells.tops[0] * look.zoom, bottom[-1] * look.zoom + look.line)
+        across = _range(part.box.x(), part.box.width(), cells.lefts[0] * part.zoom, right[-1] * part.zoom + part.line)
+        down = _range(part.box.y(), part.box.height(), cells.tops[0] * part.zoom, bottom[-1] * part.zoom + part.line)
         for edges in (cells.lefts, right):
-            places = _line_places(edges, look.part.x(), look.part.width(), look)
+            places = _line_places(edges, part.box.x(), part.box.width(), part)
             codes[down, places] = dashes[down, places]
         for edges in (cells.tops, bottom):
-            places = _line_places(edges, look.part.y(), look.part.height(), look)
+            places = _line_places(edges, part.box.y(), part.box.height(), part)
             codes[places, across] = dashes[places, across]
     _draw(painter, place, codes)
 
 
-def draw_boxes(painter: QPainter, place: QRect, look: Look, boxes: Ints) -> None:
+def draw_boxes(painter: QPainter, place: QRect, part: SheetPart, boxes: Ints) -> None:
     """Boxes: int [n, 4], left, top, right and bottom, the last two excluded. The rest is veiled."""
-    part, line = look.part, look.line
-    codes = np.full((part.height(), part.width()), _VEIL, np.uint8)
-    places = boxes * look.zoom - np.array([part.x(), part.y()] * 2)
+    box, line = part.box, part.line
+    codes = np.full((box.height(), box.width()), _VEIL, np.uint8)
+    places = boxes * part.zoom - np.array([box.x(), box.y()] * 2)
     places[:, 2:] += line
-    seen = (places[:, :2] < (part.width(), part.height())).all(axis=1) & (places[:, 2:] > 0).all(axis=1)
-    dashes = _dashes(look)
+    seen = (places[:, :2] < (box.width(), box.height())).all(axis=1) & (places[:, 2:] > 0).all(axis=1)
+    dashes = _dashes(part)
     shown = places[seen].tolist()
     for left, top, right, bottom in shown:
         codes[max(top, 0) : max(bottom - line, 0), max(left, 0) : max(right - line, 0)] = _CLEAR
@@ -79,16 +78,16 @@ def draw_boxes(painter: QPainter, place: QRect, look: Look, boxes: Ints) -> None
     _draw(painter, place, codes)
 
 
-def _veiled(look: Look, cells: Cells) -> Codes:
+def _veiled(part: SheetPart, cells: GridCells) -> Codes:
     """uint8 [h, w]: clear over sprites, hatched over empty cells, veiled between cells and outside of them."""
     kind = np.full((cells.filled.shape[0] + 1, cells.filled.shape[1] + 1), _VEIL, np.uint8)  # the last: outside
     kind[:-1, :-1] = np.where(cells.filled, _CLEAR, _HATCH)
-    part = look.part
-    columns = _which(cells.lefts, cells.grid.tile_width, part.x(), part.width(), look.zoom)
-    rows = _which(cells.tops, cells.grid.tile_height, part.y(), part.height(), look.zoom)
+    box = part.box
+    columns = _which(cells.lefts, cells.grid.tile_width, box.x(), box.width(), part.zoom)
+    rows = _which(cells.tops, cells.grid.tile_height, box.y(), box.height(), part.zoom)
     codes = kind[:, columns][rows]
     if cells.empty:
-        between = _across(look, _diagonals(look) % (_HATCHING * look.line) >= look.line)
+        between = _across(part, _diagonals(part) % (_HATCHING * part.line) >= part.line)
         codes[(codes == _HATCH) & between] = _VEIL
     return codes
 
@@ -102,8 +101,8 @@ def _which(starts: Ints, size: int, first: int, count: int, zoom: int) -> Ints:
     return cell
 
 
-def _line_places(edges: Ints, first: int, count: int, look: Look) -> Ints:
-    places = (edges[:, None] * look.zoom + np.arange(look.line)).reshape(-1) - first
+def _line_places(edges: Ints, first: int, count: int, part: SheetPart) -> Ints:
+    places = (edges[:, None] * part.zoom + np.arange(part.line)).reshape(-1) - first
     return places[(places >= 0) & (places < count)]
 
 
@@ -111,21 +110,21 @@ def _range(first: int, count: int, start: int, end: int) -> slice:
     return slice(max(0, int(start) - first), max(0, min(count, int(end) - first)))
 
 
-def _dashes(look: Look) -> Codes:
+def _dashes(part: SheetPart) -> Codes:
     """uint8 [h, w]: dark and light by turns, fixed to the sheet, so that scrolling does not let them crawl."""
-    turns = _diagonals(look) // (_DASH * look.line) % 2
-    return _across(look, np.where(turns, _LIGHT, _DARK).astype(np.uint8))
+    turns = _diagonals(part) // (_DASH * part.line) % 2
+    return _across(part, np.where(turns, _LIGHT, _DARK).astype(np.uint8))
 
 
-def _diagonals(look: Look) -> Ints:
+def _diagonals(part: SheetPart) -> Ints:
     """int [h + w - 1]: the sums of both coordinates that there are."""
-    first = look.part.x() + look.part.y()
-    return np.arange(first, first + look.part.width() + look.part.height() - 1)
+    first = part.box.x() + part.box.y()
+    return np.arange(first, first + part.box.width() + part.box.height() - 1)
 
 
-def _across(look: Look, by_diagonal: NDArray[S]) -> NDArray[S]:
+def _across(part: SheetPart, by_diagonal: NDArray[S]) -> NDArray[S]:
     """What each diagonal has, for all pixels: [h, w], a view that takes no memory."""
-    return sliding_window_view(by_diagonal, look.part.width())
+    return sliding_window_view(by_diagonal, part.box.width())
 
 
 def _draw(painter: QPainter, place: QRect, codes: Codes) -> None:

@@ -41,9 +41,11 @@ class CellView(QListView):
         self._top = (row, 0.0)
         self.updateGeometries()
 
-    def cells(self) -> Cells:
+    def cells(self) -> CellLayout:
         """The layout of this moment."""
-        return Cells.within(self.viewport().width(), self.model().rowCount(), self.cell.width(), self.cell.height())
+        return CellLayout.within(
+            self.viewport().width(), self.model().rowCount(), self.cell.width(), self.cell.height()
+        )
 
     def reset(self) -> None:
         """Other items: from the first one."""
@@ -132,7 +134,7 @@ class CellView(QListView):
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellLayout:
     """`count` cells of `width` x `height` pixels in lines of `across`, numbered in reading order from 0."""
 
     count: int
@@ -141,7 +143,7 @@ class Cells:
     across: int
 
     @classmethod
-    def within(cls, room: int, count: int, width: int, height: int) -> Cells:
+    def within(cls, room: int, count: int, width: int, height: int) -> CellLayout:
         """As many cells side by side as `room` pixels hold, one at least."""
         return cls(count, width, height, max(1, room // width))
 

@@ -7,16 +7,18 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QRect, QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSizePolicy, QSlider, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QSlider, QToolTip, QWidget
 
 from studio.app import theme
+from studio.app.widgets import factory
 from studio.app.widgets.sprites.painting import draw_sprite, factor_for
 from studio.core.events import Rgba, SamplesReady
 
 _Frame = tuple[int, Rgba, tuple[str, ...]]
 _ROOM_BYTES = 96 << 20  # a night's samples would be a gigabyte: a long film loses every other of its frames
+_GAP = 6  # logical pixels between sprites
 
 
 class Filmstrip(QWidget):
@@ -34,22 +36,15 @@ class Filmstrip(QWidget):
         self._live = True
         self._held: int | None = None  # the step on show before a hover, -1 for the newest
         self._slider = QSlider(Qt.Orientation.Horizontal)
-        self._slider.setToolTip("Drag to see the same seed at earlier steps.")
-        self._slider.setAccessibleName("Step of the samples")
-        self._step = QLabel("–")
-        theme.set_role(self._step, "muted")
+        factory.describe(self._slider, "Step of the samples", "Drag to see the same seed at earlier steps.")
+        self._step = factory.text("–", "muted", wrap=False)
         self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
-        self._latest = QPushButton("Latest")
-        self._latest.setToolTip("Show the newest samples and follow new ones.")
-        theme.set_role(self._latest, "flat")
-        below = QHBoxLayout()
-        below.addWidget(self._step)
-        below.addWidget(self._slider, 1)
-        below.addWidget(self._latest)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.view, 1)
-        layout.addLayout(below)
+        self._latest = factory.button("Latest", "Show the newest samples and follow new ones.", role="flat")
+        below = factory.row(self._step, self._slider, self._latest)
+        below.setStretch(1, 1)
+        layout = factory.column(self.view, below)
+        layout.setStretch(0, 1)
+        self.setLayout(layout)
         self._slider.valueChanged.connect(self._scrub)
         self._latest.clicked.connect(self.go_live)
         self._refresh()
@@ -60,9 +55,7 @@ class Filmstrip(QWidget):
         del self._film[bisect.bisect_left(self.steps(), step) :]  # a resumed run draws them anew
         self._film.append((step, sprites, tuple(captions)))
         self._film = thinned(self._film, _ROOM_BYTES)
-        self._slider.blockSignals(True)
-        self._slider.setRange(0, len(self._film) - 1)
-        self._slider.blockSignals(False)
+        self._fit_slider()
         if self._live:
             self._show(len(self._film) - 1)
         elif self.shown_step() != shown:  # what was on show is gone, or in another place
@@ -74,9 +67,7 @@ class Filmstrip(QWidget):
         """Show the samples of a run, or newer ones of the same run: the step on show stays."""
         shown = self.shown_step()
         self._film = thinned([(frame.step, frame.sprites, frame.captions) for frame in film], _ROOM_BYTES)
-        self._slider.blockSignals(True)
-        self._slider.setRange(0, max(0, len(self._film) - 1))
-        self._slider.blockSignals(False)
+        self._fit_slider()
         if not self._film:
             self.clear()
         elif self._live:
@@ -87,9 +78,7 @@ class Filmstrip(QWidget):
     def clear(self) -> None:
         """Forget everything: a new run begins."""
         self._film, self._live, self._held = [], True, None
-        self._slider.blockSignals(True)
-        self._slider.setRange(0, 0)
-        self._slider.blockSignals(False)
+        self._fit_slider()
         self.view.set_sprites(np.zeros((0, 1, 1, 4), np.uint8))
         self._refresh()
 
@@ -147,12 +136,15 @@ class Filmstrip(QWidget):
 
     def _show(self, place: int) -> None:
         step, sprites, captions = self._film[place]
-        self._slider.blockSignals(True)
-        self._slider.setValue(place)
-        self._slider.blockSignals(False)
+        with QSignalBlocker(self._slider):
+            self._slider.setValue(place)
         self.view.set_sprites(sprites, captions)
         self._refresh()
         self.step_shown.emit(step)
+
+    def _fit_slider(self) -> None:
+        with QSignalBlocker(self._slider):
+            self._slider.setRange(0, max(0, len(self._film) - 1))
 
     def _refresh(self) -> None:
         step = self.shown_step()
@@ -166,9 +158,6 @@ def thinned(film: list[_Frame], room_bytes: int) -> list[_Frame]:
     while len(film) > 2 and sum(sprites.nbytes for _, sprites, _ in film) > room_bytes:
         film = [*film[:-1:2], film[-1]] if len(film) > 3 else [film[0], film[-1]]
     return film
-
-
-_GAP = 6
 
 
 class SpriteSheetView(QWidget):

@@ -1,4 +1,4 @@
-"""What is learnt of the open sprites ahead, so that a training finds it done."""
+"""The features of the open sprites, trained ahead, so that a training finds them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from studio.app.background import jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.engine import EngineCatalog
-from studio.app.state.sprites import Doctor, Importing
+from studio.app.state.sprites import OpenSprites, SpriteDoctor
 from studio.app.state.training import CurrentTraining, TrainingSetup
 from studio.core.events import Event
 from studio.data.doctor.findings import Examined
@@ -17,22 +17,22 @@ from studio.data.sprites import Sprites
 _TITLE = "Getting to know the sprites"
 
 
-class Preparing(QObject):
-    """Learns to see the open sprites while the engine has nothing else to do: it takes seconds, once for each set.
+class FeatureTraining(QObject):
+    """Trains the network by whose features sprites are compared, while the engine has nothing else to do.
 
-    What turns out to be odd among them goes to the doctor. A training does without, or learns it in between, which
-    takes it minutes; so this begins at once, and gives way.
+    That takes seconds, once for each set of sprites; the outliers that it finds go to the doctor. A training would do
+    it in between, where it takes minutes; so this begins at once, and ends when a training begins.
     """
 
     def __init__(
-        self, job_queue: JobQueue, importing: Importing, doctor: Doctor, catalog: EngineCatalog, setup: TrainingSetup,
-        training: CurrentTraining, parent: QObject,
+        self, job_queue: JobQueue, importing: OpenSprites, doctor: SpriteDoctor, catalog: EngineCatalog,
+        setup: TrainingSetup, training: CurrentTraining, parent: QObject,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._job_queue, self._importing, self._doctor = job_queue, importing, doctor
         self._catalog, self._setup, self._training = catalog, setup, training
         self._job: Job | None = None
-        self._seen: Sprites | None = None  # those that were learnt last
+        self._seen: Sprites | None = None  # whose features were trained last
         importing.imported.connect(self._refresh)
         catalog.ready.connect(self._refresh)
         catalog.devices_found.connect(self._refresh)
@@ -48,7 +48,7 @@ class Preparing(QObject):
             return
         elif sprites is not self._seen and not self._training.is_busy():
             self._seen = sprites
-            events = jobs.get_to_know(sprites, recipe.Config(), device)
+            events = jobs.find_outliers(sprites, recipe.Config(), device)
             self._job = self._job_queue.start("engine", _TITLE, events, self._receive, background=True)
 
     def _receive(self, event: Event) -> None:

@@ -32,13 +32,13 @@ from studio.core.events import (
 from studio.data.colour.true_pixels import style_of
 from studio.data.sprites import Sprites
 from studio.engine import catalogue, devices, pace, train
+from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import DeviceSprites
 from studio.engine.control import Control
-from studio.engine.fitting import AtOnce
 from studio.engine.generate import load_model, predict
 from studio.engine.model import TrainedModel
 from studio.engine.quality import copies, features, meter
-from studio.engine.quality.evaluate import heldout_figures, heldout_fit
+from studio.engine.quality.evaluate import heldout_batch_size, heldout_figures
 from studio.engine.quality.features import FeatureNetwork
 from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_new
@@ -80,7 +80,7 @@ def _limited(recipe: type[Recipe], room: _Room, monkeypatch: pytest.MonkeyPatch)
     build = recipe.build
 
     def limited(self: Recipe, config: TrainingConfig, spec: Spec) -> nn.Module:
-        network = build(self, config, spec)
+        network: nn.Module = build(self, config, spec)
         inner = network.body if recipe is Regression else network
         assert isinstance(inner, nn.Module)
         inner.register_forward_pre_hook(room.check)
@@ -252,13 +252,13 @@ def test_fault_33_measuring_that_finds_no_room_rests_and_is_tried_again(
 
 
 def test_few_large_sprites_are_as_much_at_once_as_many_small_ones() -> None:
-    assert [AtOnce(DEVICE, 256, size).count for size in (8, 32, 64, 256, 2048)] == [256, 256, 64, 4, 1]
+    assert [AutoBatchSize(DEVICE, 256, size).count for size in (8, 32, 64, 256, 2048)] == [256, 256, 64, 4, 1]
 
 
 def test_a_part_without_room_comes_again_and_the_others_stay_small() -> None:
-    fit, done = AtOnce(DEVICE, 8), list[tuple[int, int]]()
-    for part in fit.parts(10):
-        with fit.room():
+    batch_size, done = AutoBatchSize(DEVICE, 8), list[tuple[int, int]]()
+    for part in batch_size.slices(10):
+        with batch_size.room():
             if part.stop - part.start > 3:
                 raise MemoryError
             done.append((part.start, part.stop))
@@ -266,8 +266,8 @@ def test_a_part_without_room_comes_again_and_the_others_stay_small() -> None:
 
 
 def test_a_small_last_part_says_nothing_of_the_room_there_is() -> None:
-    fit = AtOnce(DEVICE, 4)
-    assert [*fit.parts(9)] == [slice(0, 4), slice(4, 8), slice(8, 9)] and fit.count == 4
+    batch_size = AutoBatchSize(DEVICE, 4)
+    assert [*batch_size.slices(9)] == [slice(0, 4), slice(4, 8), slice(8, 9)] and batch_size.count == 4
 
 
 def test_fewer_sprites_than_are_worked_on_at_once_are_not_tried_again_in_the_same_number(
@@ -277,7 +277,7 @@ def test_fewer_sprites_than_are_worked_on_at_once_are_not_tried_again_in_the_sam
     network = _limited(Classifier, room, monkeypatch).build(config, spec).eval()
     model = TrainedModel(Classifier(), config, spec, network, DEVICE, "fp32", 0, "some", style_of(sprites))
     heldout = DeviceSprites(sprites.take(range(5)), DEVICE)
-    heldout_figures(model, heldout, heldout_fit(heldout))
+    heldout_figures(model, heldout, heldout_batch_size(heldout))
     assert room.refused == 1  # of five; then two at a time
     list(predict(model, sprites.rgba[:5]))
     assert room.refused == 2
@@ -313,16 +313,16 @@ def test_what_did_not_fit_is_free_before_it_is_tried_again(monkeypatch: pytest.M
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     def tried(part: slice) -> None:
-        with fit.room():
-            work(fit.count)
+        with batch_size.room():
+            work(batch_size.count)
 
     monkeypatch.setattr(devices, "give_back_memory", lambda _: free.append(not any(one() for one in made)))
     gc.collect()
     gc.disable()
     try:
-        fit = AtOnce(DEVICE, 4)
+        batch_size = AutoBatchSize(DEVICE, 4)
         with pytest.raises(DeviceFullError):
-            list(map(tried, fit.parts(4)))
+            list(map(tried, batch_size.slices(4)))
     finally:
         gc.enable()
     assert len(made) == 3 and free == [True, True]

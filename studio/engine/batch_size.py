@@ -1,4 +1,4 @@
-"""Work that is no training step, in portions that fit the device: drawing, predicting, validating, measuring."""
+"""Batches of work that is no training step, as large as the device has room for: drawing, predicting, measuring."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import torch
 from studio.core.errors import DeviceFullError
 from studio.engine import devices
 
-_PIXELS = 256 * 32 * 32  # at once: they fill a device whether they are of few sprites or of many
+_PIXELS = 256 * 32 * 32  # a batch: they keep a device busy, whether they are of few sprites or of many
 
 
-class AtOnce:
-    """How many sprites are worked on at once: a bounded number of pixels, and half of it whenever the device is full.
+class AutoBatchSize:
+    """A batch size: bounded by a number of pixels, and halved whenever the device is full.
 
-    What comes of the work must not depend on it.
+    Results must not depend on it.
     """
 
     def __init__(self, device: torch.device, most: int, size: int = 1) -> None:
-        """most: sprites at once, at most; size: their side in pixels, where large ones take more room."""
+        """most: sprites a batch, at most; size: their side in pixels, where large ones take more room."""
         self.count = max(1, min(most, _PIXELS // size**2))
         self._device = device
         self._was_full = False
 
-    def parts(self, total: int) -> Iterator[slice]:
-        """Slices of `total` sprites, one after the other. One for which there was no `room` comes again, smaller."""
+    def slices(self, total: int) -> Iterator[slice]:
+        """Slices of `total` sprites in order; one for which there was no `room` comes again, smaller."""
         start, self.count = 0, max(1, min(self.count, total))  # half of more than there are would be no fewer
         while start < total:
             part = slice(start, min(start + self.count, total))
@@ -36,7 +36,7 @@ class AtOnce:
 
     @contextlib.contextmanager
     def room(self) -> Iterator[None]:
-        """Around work with `count` sprites: ends it where the device is full, and halves `count`.
+        """Around work on `count` sprites: where the device is full, the work ends without error and `count` is halved.
 
         Raises DeviceFullError when one sprite is too many.
         """

@@ -9,9 +9,9 @@ import pytest
 from studio.core.errors import RunError
 from studio.data.colour.true_pixels import PixelStyle
 from studio.engine.generate import generate, load_model
+from studio.engine.model import load_style
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_by_group
-from studio.engine.runs.style import load_style
 from studio.engine.types import GenerateSettings
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, kept_run, train_generator
@@ -34,7 +34,7 @@ def _alike(first: PixelStyle, second: PixelStyle) -> bool:
 def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
     kept = load_style(run, run.record())
     (run.path / "style.json").unlink()
-    assert _alike(load_style(run, run.record()), kept)  # of a run that is older than the file
+    assert _alike(load_style(run, run.record()), kept)
 
 
 def test_a_colour_that_is_held_out_is_none_of_the_styles(run_path: Path) -> None:

@@ -1,0 +1,274 @@
+"""What pyqtgraph draws of a plot: axes, lines, marks and the crosshair, in the colours of the theme."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QPointF, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFont, QPen
+from PySide6.QtWidgets import QWidget
+
+from studio.app import theme
+from studio.app.widgets import factory
+from studio.app.widgets.plot.series import Line, LineKind
+from studio.core import curves
+from studio.core.curves import Range, Values
+
+Ticks = list[tuple[float, Sequence[float]]]
+
+_ORDER: dict[LineKind, int] = {"raw": 1, "thin": 2, "bold": 3, "dots": 4}
+_WIDTHS: dict[LineKind, float] = {"raw": 0, "thin": 1, "bold": 2, "dots": 1}  # 0 is one pixel, on every screen
+_AXIS_WIDTH = 52
+_DOT_ROOM = 7  # pixels; dots that lie closer are left out
+_WIDE = 8.0  # a logarithmic axis over a smaller ratio has its ticks at round numbers, not at powers of ten
+
+
+class PlotCanvas(QWidget):
+    """Draws lines between two steps, thinned to its width.
+
+    view_changed: another part is visible, through the user or a resize. moved_by_user: whether the steps and whether
+    the values have been moved.
+    """
+
+    view_changed = Signal()
+    moved_by_user = Signal(bool, bool)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.widget = bare_plot({"bottom": StepAxis("bottom"), "left": ValueAxis("left")})
+        self._item: Any = self.widget.getPlotItem()
+        self._box: Any = self._item.getViewBox()
+        self._lines: list[tuple[Line, Any, Any]] = []  # with pyqtgraph's items: the curve, and its dots
+        self._marks: dict[str, Any] = {}
+        self._cross: Any = pg.InfiniteLine(angle=90, movable=False)
+        self._note: Any = pg.TextItem(anchor=(0, 0))
+        self._set: tuple[Range, Range] = ((0.0, 1.0), (0.0, 1.0))
+        self._log = False
+        self.setLayout(factory.column(self.widget))
+        self._prepare()
+        self.restyle()
+
+    def columns(self) -> int:
+        """How many pixels wide the curves are."""
+        return max(16, int(self._box.width() * self.devicePixelRatioF()))
+
+    def ranges(self) -> tuple[Range, Range]:
+        """The visible steps and values."""
+        (left, right), (low, high) = self._box.viewRange()
+        return (left, right), (low, high)
+
+    def set_ranges(self, steps: Range, values: Range) -> None:
+        """Show this part."""
+        self._set = (steps, values)
+        if self._set != self.ranges():
+            self._box.setRange(xRange=steps, yRange=values, padding=0, disableAutoRange=True)
+            self._set = self.ranges()
+
+    def set_lines(self, lines: Sequence[Line]) -> None:
+        """Draw these from now on."""
+        for _, curve, dots in self._lines:
+            self._item.removeItem(curve)
+            self._item.removeItem(dots)
+        self._lines = []
+        for line in lines:
+            curve = pg.PlotCurveItem(antialias=False)
+            dots = pg.ScatterPlotItem(size=5 if line.style.kind == "dots" else 0, pxMode=True, antialias=True)
+            for item in (curve, dots):
+                item.setZValue(_ORDER[line.style.kind])
+                self._item.addItem(item, ignoreBounds=True)
+            self._lines.append((line, curve, dots))
+        self.restyle()
+
+    def set_log(self, log: bool) -> None:
+        """Draw logarithms of the values."""
+        self._log = log
+        self._item.getAxis("left").setLogMode(y=log)
+
+    def draw(self, steps: Range, *, fit_values: bool, detail: int = 1) -> None:
+        """Draw the lines between two steps, with `detail` points for each pixel.
+
+        fit_values: make all of their values visible there, else the visible values stay.
+        """
+        drawn = [line.points(*steps, self.columns() * detail, log=self._log) for line, _, _ in self._lines]
+        self.set_ranges(steps, self._fitting(drawn, steps) if fit_values else self.ranges()[1])
+        for (line, curve, dots), (places, values) in zip(self._lines, drawn, strict=True):
+            whole = bool(np.isfinite(values).all())
+            curve.setData(places, values, connect="all" if whole else "finite", skipFiniteCheck=whole)
+            if line.style.kind == "dots":
+                few = len(places) * _DOT_ROOM <= self._box.width()
+                dots.setData(places if few else [], values if few else [])
+
+    def draw_marks(self, kind: str, steps: Values) -> None:
+        """Draw vertical lines over the visible height; short ones where they are dense."""
+        curve = self._marks.get(kind)
+        if curve is None:
+            curve = self._marks[kind] = pg.PlotCurveItem(connect="pairs", skipFiniteCheck=True)
+            curve.setZValue(0 if kind == "checkpoint" else 2.5)  # what matters more lies over the raw curve
+            self._item.addItem(curve, ignoreBounds=True)
+            self.restyle()
+        (left, right), (low, high) = self.ranges()
+        seen = steps[(steps >= left) & (steps <= right)]
+        top = high if len(seen) * 24 <= self._box.width() else low + 0.04 * (high - low)
+        curve.setData(np.repeat(seen, 2), np.tile([low, top], len(seen)), connect="pairs", skipFiniteCheck=True)
+
+    def set_cross(self, step: float | None, note: str = "") -> None:
+        """Move the crosshair with a short text beside it, or hide both."""
+        self._cross.setVisible(step is not None)
+        self._note.setVisible(bool(note) and step is not None)
+        if step is None:
+            return
+        self._cross.setPos(step)
+        if note:
+            (left, right), (_, high) = self.ranges()
+            self._note.setText(note, color=theme.colours().text)
+            self._note.setAnchor((1.0 if step > left + 0.7 * (right - left) else 0.0, 0.0))
+            self._note.setPos(step, high)
+
+    def at(self, place: QPointF) -> tuple[float | None, float]:
+        """The step (None beside the curves) and the value, in log mode its logarithm, at a place on the canvas."""
+        scene = self.widget.mapToScene(place.toPoint())
+        point = self._box.mapSceneToView(scene)
+        inside = self._box.sceneBoundingRect().contains(scene)
+        return (float(point.x()) if inside else None), float(point.y())
+
+    def restyle(self, scale: float = 1.0) -> None:
+        """Take the colours of the theme, and lines `scale` times as wide: pens know only the pixels of the device."""
+        colours, scale = theme.colours(), scale * self.devicePixelRatioF()
+        restyle_plot(self.widget, {"bottom": "Step"})
+        self._item.getAxis("bottom").setTickPen(pen(colours.border))
+        self._item.getAxis("left").setGrid(30)  # none for the steps: marks are vertical, and a grid costs a millisecond
+        for line, curve, dots in self._lines:
+            curve.setPen(pen(line.style.colour(), scale * _WIDTHS[line.style.kind]))
+            dots.setPen(None)
+            dots.setBrush(line.style.colour())
+        tints = {"checkpoint": theme.mix(colours.surface, colours.text, 0.25), "incident": colours.error}
+        for kind, curve in self._marks.items():
+            curve.setPen(pen(tints.get(kind, colours.good)))
+        self._cross.setPen(pen(colours.muted))
+        self._note.fill.setColor(QColor(colours.surface))
+
+    def event(self, event: QEvent) -> bool:
+        """pyqtgraph follows neither the theme nor the screen by itself."""
+        done = super().event(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.DevicePixelRatioChange):
+            self.restyle()
+        return done
+
+    def _fitting(self, drawn: Sequence[tuple[Values, Values]], steps: Range) -> Range:
+        # A smoothed curve lies within its raw one, and would drag one outlier along for many steps.
+        kinds = [line.style.kind for line, _, _ in self._lines]
+        rough = [points for kind, points in zip(kinds, drawn, strict=True) if kind != "bold"]
+        few = all(kind == "dots" for kind in kinds)
+        return curves.values_range(rough or drawn, steps, self.ranges()[1], whole=self._log or few)
+
+    def _prepare(self) -> None:
+        """Thinning and ranges are ours: pyqtgraph's own cost several times as much on a million points."""
+        item, box = self._item, self._box
+        item.setDownsampling(auto=False)
+        item.setClipToView(False)
+        box.disableAutoRange()
+        box.setLimits(minXRange=2)
+        item.getAxis("left").setWidth(_AXIS_WIDTH)
+        for extra in (self._cross, self._note):
+            extra.setZValue(9)
+            extra.setVisible(False)
+            item.addItem(extra, ignoreBounds=True)
+        self.widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        box.sigRangeChanged.connect(self._note_change)
+        box.sigResized.connect(self._note_change)
+        box.sigRangeChangedManually.connect(self._note_moved)
+
+    @Slot()
+    def _note_change(self, *_: object) -> None:
+        self.view_changed.emit()
+
+    @Slot()
+    def _note_moved(self, *_: object) -> None:
+        steps, values = self.ranges()
+        self.moved_by_user.emit(steps != self._set[0], values != self._set[1])
+
+
+class StepAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
+    """Steps are whole numbers with thousands separators."""
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        """10000.0 -> '10,000', 0.5 -> ''."""
+        return [f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else "" for value in values]
+
+
+class ValueAxis(pg.AxisItem):  # type: ignore[misc]  # pyqtgraph has no types
+    """Values, or in log mode their logarithms: then labelled at 1, 2 and 5, so that labels don't overlap."""
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> Ticks:  # noqa: N803
+        """Where ticks are, as logarithms in log mode."""
+        if not self.logMode or maxVal - minVal > 12:  # decades; pyqtgraph thins out so many by itself
+            ticks: Ticks = super().tickValues(minVal, maxVal, size)
+            return ticks
+        low, high = 10.0**minVal, 10.0**maxVal
+        if high < _WIDE * low:
+            return [(1.0, np.log10(_round_numbers(low, high)).tolist())]
+        decades = range(math.floor(minVal), math.ceil(maxVal) + 1)
+        places = [(digit, decade + math.log10(digit)) for decade in decades for digit in range(1, 10)]
+        seen = [(digit, place) for digit, place in places if minVal <= place <= maxVal]
+        labelled = [place for digit, place in seen if digit in (1, 2, 5)]
+        return [(1.0, labelled), (0.1, [place for digit, place in seen if digit not in (1, 2, 5)])]
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        """0.05 -> '0.05'; the ticks between 1, 2 and 5 have no label."""
+        if not self.logMode:
+            texts: list[str] = super().tickStrings(values, scale, spacing)
+            return texts
+        return [f"{10.0**value:.4g}" if spacing >= 1 else "" for value in values]
+
+
+def bare_plot(axes: Mapping[str, pg.AxisItem]) -> pg.PlotWidget:
+    """A pyqtgraph widget with these axes ('bottom', 'left'), and without menu, buttons and frame."""
+    widget = pg.PlotWidget(axisItems=axes)
+    widget.setFrameShape(pg.PlotWidget.Shape.NoFrame)
+    item = widget.getPlotItem()
+    item.setMenuEnabled(False)
+    item.hideButtons()
+    item.setContentsMargins(0, 6, 12, 0)
+    for axis in axes.values():
+        axis.setTickFont(_small_font())
+        axis.enableAutoSIPrefix(False)
+        axis.setStyle(tickLength=0, tickTextOffset=6, maxTickLevel=1)
+    return widget
+
+
+def restyle_plot(widget: pg.PlotWidget, labels: Mapping[str, str]) -> None:
+    """Give background and axes the colours of the theme, and axes their labels."""
+    colours = theme.colours()
+    widget.setBackground(colours.surface)
+    points = f"{_small_font().pointSizeF():.1f}pt"
+    for name in ("bottom", "left"):
+        axis = widget.getPlotItem().getAxis(name)
+        axis.setPen(pen(colours.border))
+        axis.setTickPen(pen(colours.text))
+        axis.setTextPen(pen(colours.muted))
+        if name in labels:
+            axis.setLabel(labels[name], **{"color": colours.muted, "font-size": points})
+
+
+def pen(colour: str, width: float = 1) -> QPen:
+    """A pen of whole pixels of the device."""
+    pen: QPen = pg.mkPen(colour, width=max(1, round(width)))
+    return pen
+
+
+def _small_font() -> QFont:
+    font = QFont()
+    font.setPointSizeF(font.pointSizeF() * 0.88)
+    return font
+
+
+def _round_numbers(low: float, high: float) -> list[float]:
+    """Some four to nine multiples of 1, 2 or 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10((high - low) / 4))
+    step = max(factor for factor in (1, 2, 5) if factor * power * 4 <= high - low or factor == 1) * power
+    first = math.ceil(low / step)
+    return [number * step for number in range(first, math.floor(high / step) + 1)]

@@ -1,0 +1,108 @@
+"""Sprites with the same pixels, of which one is kept: where that one is not wanted, another takes its place."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from studio.data.arranging import Duplicate, ImportResult, same_as, too_few
+from studio.data.options import Quarantined
+from studio.data.sprites import Sprites
+
+BY_NAME = "left out by name, as asked for"
+_OF_PIXELS = ("soft alpha", "upscaled", "smooth", "odd shape")  # notes that hold for every duplicate
+
+
+def in_place_of_named(arranged: ImportResult, is_out: Callable[[str], bool]) -> ImportResult:
+    """The same with the first duplicate that is not out by its name in the place of each sprite that is."""
+
+    def why_not(name: str, class_name: str) -> Quarantined | None:
+        return Quarantined(name, BY_NAME, "chosen") if is_out(name) else None
+
+    return _with_duplicates(arranged, why_not)
+
+
+def in_place_of_few(arranged: ImportResult, minimum: int, is_out: Callable[[str], bool]) -> ImportResult:
+    """The same with a duplicate of a larger class, not out by its name, for each sprite of a class of fewer."""
+    classes, labels = arranged.sprites.class_names, arranged.sprites.labels.tolist()
+    pairs = zip(arranged.sprites.names, labels, strict=True)
+    counts = Counter(classes[label] for name, label in pairs if not is_out(name))
+
+    def why_not(name: str, class_name: str) -> Quarantined | None:
+        if is_out(name) or counts[class_name] < minimum:
+            return Quarantined(name, too_few(class_name, counts[class_name]), "small class")
+        return None
+
+    return _with_duplicates(arranged, why_not)
+
+
+def _with_duplicates(arranged: ImportResult, why_not: Callable[[str, str], Quarantined | None]) -> ImportResult:
+    """The same with the first duplicate that is wanted in the place of each sprite that is not.
+
+    why_not: of a sprite's name and class; None for one that is wanted.
+    """
+    names, classes = arranged.sprites.names, arranged.sprites.class_names
+    labels = arranged.sprites.labels.tolist()
+    instead: dict[int, Duplicate] = {}
+    left_out: list[Quarantined] = []
+    for duplicate in arranged.duplicates:
+        reason = why_not(names[duplicate.first], classes[labels[duplicate.first]])
+        if reason and duplicate.first not in instead and not why_not(duplicate.item.name, duplicate.class_name):
+            instead[duplicate.first] = duplicate
+            left_out.append(reason)
+    if not instead:
+        return arranged
+    quarantine = [*_quarantine(arranged, instead), *left_out]
+    notes = _notes(arranged, {names[index]: duplicate for index, duplicate in instead.items()})
+    return dataclasses.replace(
+        arranged,
+        sprites=_exchanged(arranged.sprites, instead),
+        quarantine=tuple(sorted(quarantine, key=lambda item: item.name)),
+        notes=tuple(sorted(notes, key=lambda item: item.name)),
+    )
+
+
+def _exchanged(sprites: Sprites, instead: Mapping[int, Duplicate]) -> Sprites:
+    """The same pixels under the duplicates' names, with their classes and numbers; no class is without a sprite."""
+    names, labels, targets = list(sprites.names), sprites.labels.copy(), sprites.targets.copy()
+    label_of = {name: label for label, name in enumerate(sprites.class_names)}
+    for index, duplicate in instead.items():
+        names[index], targets[index] = duplicate.item.name, duplicate.numbers
+        labels[index] = label_of.setdefault(duplicate.class_name, len(label_of))
+    known = list(label_of)
+    used = sorted(np.unique(labels).tolist(), key=known.__getitem__)
+    rank = np.zeros(len(known), np.int64)
+    rank[used] = np.arange(len(used))
+    class_names = tuple(known[label] for label in used)
+    return dataclasses.replace(
+        sprites, labels=rank[labels], class_names=class_names, names=tuple(names), targets=targets
+    )
+
+
+def _quarantine(arranged: ImportResult, instead: Mapping[int, Duplicate]) -> Iterator[Quarantined]:
+    """What stays left out: the duplicates of one that takes a place are now its own."""
+    replaced = [one for one in arranged.duplicates if one.first in instead]
+    duplicates = {(one.item.name, one.item.group): one for one in replaced}
+    for item in arranged.quarantine:
+        duplicate = duplicates.get((item.name, item.group))
+        if duplicate is None:
+            yield item
+            continue
+        kept = instead[duplicate.first]
+        if duplicate is not kept:
+            differ = not np.array_equal(kept.numbers, duplicate.numbers, equal_nan=True)
+            reason = same_as(kept.item.name, (kept.class_name, duplicate.class_name), numbers_differ=differ)
+            yield dataclasses.replace(item, reason=reason)
+
+
+def _notes(arranged: ImportResult, instead: Mapping[str, Duplicate]) -> Iterator[Quarantined]:
+    """What is said of the pixels is said of the duplicate, and nothing any more of a file that is left out."""
+    for note in arranged.notes:
+        duplicate = instead.get(note.name)
+        if duplicate is None:
+            yield note
+        elif note.group in _OF_PIXELS:
+            yield dataclasses.replace(note, name=duplicate.item.name, path=duplicate.item.path)

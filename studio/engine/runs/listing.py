@@ -1,0 +1,118 @@
+"""The list of runs: those in the studio's own folder, and others that are remembered. No torch here."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from studio.core import file_systems, files, places, records
+from studio.core.errors import RunError
+from studio.core.events import Event, Events
+from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, reading
+
+_MOST_REMEMBERED = 1000
+
+Standing = Literal["training", "interrupted", "finished", "stopped", "failed", "damaged"]
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One row of the list of runs. `problem` says why a damaged run can't be read."""
+
+    path: Path
+    record: RunRecord | None
+    progress: RunProgress | None
+    standing: Standing
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class RunsListed(Event):
+    runs: tuple[RunSummary, ...]
+
+
+def list_runs(extra: Iterable[Path] = ()) -> Events:
+    """Every run in the studio's folder and at the `extra` paths, the newest first; yields one RunsListed.
+
+    Raises RunError when the studio's folder can't be read.
+    """
+    try:
+        with reading(places.runs()):
+            inside = list(places.runs().iterdir())
+    except FileNotFoundError:
+        inside = []
+    paths = {path.resolve(): path for path in [*extra, *inside] if _may_be_run(path)}
+    runs = [summarise(path) for path in paths.values()]
+    runs.sort(key=lambda run: run.record.created if run.record else "", reverse=True)
+    yield RunsListed(tuple(runs))
+
+
+def _may_be_run(path: Path) -> bool:
+    """Whether there is a run.json, or something that keeps one from knowing."""
+    try:
+        (path / "run.json").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def summarise(path: Path) -> RunSummary:
+    """What the list of runs says of one; a damaged run is listed as such."""
+    run = RunDir(path)
+    try:
+        record, progress = run.record(), run.progress()
+    except RunError as error:
+        return RunSummary(path, None, None, "damaged", str(error))
+    standing: Standing = progress.state
+    if run.is_busy():
+        standing = "training"
+    elif progress.state == "training":
+        standing = "interrupted"
+    return RunSummary(path, record, progress, standing)
+
+
+def known_runs() -> list[Path]:
+    """The remembered run folders, the newest first; some may be gone or on a drive that is unplugged."""
+    try:
+        return _read()
+    except OSError:
+        return []
+
+
+def remember(run: Path) -> None:
+    """Add a run folder to the list, unless it lies in the studio's own.
+
+    A list that can't be written stops nothing, and one that can't be read is not written anew: all others are in it.
+    """
+    path = run.resolve()
+    if path.parent == places.runs().resolve():
+        return
+    with contextlib.suppress(OSError):
+        places.home().mkdir(parents=True, exist_ok=True)
+        lock = file_systems.take_lock(places.home() / ".known_runs.lock", wait_s=2.0)
+        if lock is None:
+            return
+        try:
+            entries = [str(path), *(str(other) for other in _read() if other != path)]
+            files.write_atomic(_file(), json.dumps(entries[:_MOST_REMEMBERED], indent=2).encode())
+        finally:
+            lock.release()
+
+
+def _read() -> list[Path]:
+    """What is remembered; nothing where the list is missing or damaged. Raises OSError when it can't be read."""
+    try:
+        found = records.parse(_file().read_bytes(), list[Any])
+    except (FileNotFoundError, ValueError):
+        return []
+    return [Path(entry) for entry in found if isinstance(entry, str) and "\0" not in entry]
+
+
+def _file() -> Path:
+    return places.home() / "known_runs.json"
