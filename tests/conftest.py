@@ -24,6 +24,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # holds for the processes that tests start as well.
 THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", "1"))
 
+# A package of plug-ins outside the studio is installed in all tests, and in the processes that they start: what holds
+# for the studio's own recipes, exports and sources holds for a stranger's.
+PLUGINS = Path(__file__).parent / "plugin_package"
+sys.path.append(str(PLUGINS))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(PLUGINS))))
+
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes, and links for administrators alone")
 

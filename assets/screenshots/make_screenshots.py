@@ -90,7 +90,7 @@ def train_and_draw(studio: Studio, app: QApplication, minutes: float) -> None:
     recipe = session.catalog.recipes["generator"]
     device = session.catalog.device(session.catalog.fastest)
     assert session.importing.sprites is not None and device is not None
-    config = recipe.Config(minutes=minutes, width=48)  # type: ignore[call-arg]
+    config = recipe.Config(minutes=minutes, width=48)
     session.training.start(session.importing.sprites, recipe, config, device)
     wait(session.training.is_live)
     wait(lambda: session.training.chunk and session.training.chunk.elapsed_s > 0.95 * 60 * minutes, 120 * minutes + 60)

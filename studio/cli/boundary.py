@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from studio.cli.interrupts import ending
 from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.core import logs
-from studio.core.errors import StudioError, UsageError, in_words
+from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
 from studio.core.process import prepare_for_training
+from studio.core.wording import error_words
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +69,7 @@ def _guarded(words: list[str]) -> int:
         where = f" ({os.fsdecode(error.filename)})" if error.filename else ""
         return _failed(f"The system says: {error.strerror or error}{where}.", "", args, FAILED)
     except Exception as error:  # noqa: BLE001 - the boundary: what gets here is a bug, the studio's or a plug-in's
-        title, what = in_words(error, otherwise="This is a bug in the studio.")
+        title, what = error_words(error, otherwise="This is a bug in the studio.")
         hint = "" if getattr(args, "debug", False) else "The same command with --debug shows where it happened."
         return _failed(f"{title.removesuffix('.')}: {what}", hint, args, FAILED)
 

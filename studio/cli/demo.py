@@ -70,7 +70,7 @@ def _train(
     from studio.engine.control import Control
     from studio.engine.train import train_new
 
-    recipe = catalogue.recipe("generator")
+    recipe = catalogue.recipe()
     config = recipe.Config(minutes=minutes)
     control = Control()
     return to_the_end(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
@@ -89,13 +89,12 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     sheet, _ = save_sprites(made, model, settings, folder / "new sprites.png", COLUMNS)
     enlarged = save_enlarged(folder / "new sprites enlarged.png", made.sprites, COLUMNS, ENLARGED)
     reporter.say("4  Exporting the model, reading it back and comparing")
-    exported: list[Path] = []
+    exported: dict[Path, str] = {}
     worst = 0.0
-    for name in catalogue.model_exports():
-        done = follow(
-            export(model, name, folder / f"model{catalogue.model_exports()[name].suffix}"), reporter, Exported
-        )
-        exported += done.paths
+    for name, form in catalogue.model_exports().items():
+        done = follow(export(model, name, folder / f"model{form.suffix}"), reporter, Exported)
+        exported |= dict.fromkeys(done.paths, f"goes with {done.paths[0].name}")
+        exported[done.paths[0]] = form.help
         worst = max(worst, done.difference)
     plot = _plot(folder, model)
     reporter.record({"type": "FilesSaved", "paths": [sheet, enlarged, plot, *exported]})
@@ -104,7 +103,7 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
         (enlarged.name, f"{COUNT} new sprites, large enough to look at"),
         (sheet.name, "the same, pixel for pixel, with JSON beside it"),
         (plot.name, "how the loss fell"),
-        *((path.name, _what(path)) for path in exported),
+        *((path.name, about) for path, about in exported.items()),
         (RUN, f"the run: studio generate {argument(folder / RUN)}"),
     ]
     reporter.table(("file", "what it is"), rows)
@@ -118,11 +117,3 @@ def _plot(folder: Path, model: TrainedModel) -> Path:
     title = f"Demo: {model.recipe.title.lower()}, {count(model.step, 'step')}"
     lines = [line] if line is not None else []
     return save_plot(folder / "loss.png", lines, title, LOSS.title, smoothing_steps=LOSS.smoothing_steps)
-
-
-def _what(path: Path) -> str:
-    return {
-        ".safetensors": "the model's weights, with its settings and classes",
-        ".pt": "the model's weights for PyTorch",
-        ".py": "loads the .pt and draws with it; needs torch alone",
-    }.get(path.suffix, "the model")

@@ -28,7 +28,6 @@ from studio.engine.types import GenerateSettings
 if TYPE_CHECKING:
     from studio.engine.model import TrainedModel
 
-DEFAULT_FORMAT = "safetensors"
 _MOST_ROWS = 200
 
 
@@ -173,7 +172,7 @@ def _format_of(out: Path | None) -> str:
     from studio.engine import catalogue
 
     if out is None or not out.suffix or out.is_dir():
-        return DEFAULT_FORMAT
+        return next(iter(catalogue.model_exports()))
     for name, form in catalogue.model_exports().items():
         if form.suffix == out.suffix.lower():
             return name

@@ -47,7 +47,7 @@ def _learnt(found: SpritesImported, reporter: Reporter) -> Examined:
     from studio.engine import catalogue, devices
     from studio.engine.quality.outliers import find_outliers
 
-    device, config = devices.find(devices.AUTO), catalogue.recipe("generator").Config()
+    device, config = devices.find(devices.AUTO), catalogue.recipe().Config()
     return follow(find_outliers(found.sprites, config, device), reporter, Examined)
 
 

@@ -118,7 +118,7 @@ def _demo(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
 def _devices(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     parser = _command(commands, "devices", "list the devices that can train here", "runs")
     parser.add_argument("--measure", action="store_true", help="time real training steps on each")
-    parser.add_argument("--recipe", default="generator", metavar="NAME", help="what to measure (default: generator)")
+    parser.add_argument("--recipe", default="", metavar="NAME", help="what to measure, as for 'studio train'")
     parser.add_argument(
         "--size", type=int, default=32, metavar="N", help="canvas to measure at, in pixels (default: 32)"
     )
@@ -141,9 +141,9 @@ def _inspect(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
 def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     parser = _command(commands, "train", "train a model on sprites", "train", "PATH... ")
     _add_sources(parser)
-    parser.add_argument("--recipe", default="generator", metavar="NAME", help="kind of model (default: generator)")
+    parser.add_argument("--recipe", default="", metavar="NAME", help="kind of model (default: the first below)")
     parser.add_argument(
-        "--preset", metavar="NAME", help="settings that belong together: quick, standard, best; flags win over it"
+        "--preset", metavar="NAME", help="settings that belong together, as listed below; flags win over it"
     )
     _add_device(parser)
     place = parser.add_mutually_exclusive_group()
@@ -213,7 +213,7 @@ def _evaluate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
 def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     parser = _command(commands, "export", "write a trained model for other programs, and check it", "generate", "RUN ")
     _add_run(parser, checkpoint=True)
-    parser.add_argument("--format", metavar="NAME", help="safetensors or state_dict (default: what --out ends in)")
+    parser.add_argument("--format", metavar="NAME", help="kind of file (default: what --out ends in)")
     parser.add_argument("--out", type=Path, metavar="PATH", help="file or folder (default: the run's exports folder)")
 
 

@@ -32,8 +32,8 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     from studio.recipes.base import TrainingBudget
 
     first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    first_look.add_argument("--recipe", default="generator", nargs="?")
-    recipe = catalogue.recipe(first_look.parse_known_args(words)[0].recipe or "generator")
+    first_look.add_argument("--recipe", default="", nargs="?")
+    recipe = catalogue.recipe(first_look.parse_known_args(words)[0].recipe or "")
     add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
     presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets(TrainingBudget()))
     recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalogue.recipes().values())
@@ -110,7 +110,8 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
 def chosen_config(recipe: Recipe, args: argparse.Namespace, means: TrainingBudget) -> TrainingConfig:
     """The recipe's defaults, changed by the preset as it suits the means, changed by the flags. Raises UsageError."""
     changes = dict(_preset(recipe, args.preset, means).changes) if args.preset else {}
-    return recipe.Config().replace(**{**changes, **given(args, recipe.Config)})
+    config: TrainingConfig = recipe.Config().replace(**{**changes, **given(args, recipe.Config)})
+    return config
 
 
 def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Path:

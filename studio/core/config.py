@@ -33,6 +33,7 @@ class Setting:
     high: float | None
     choices: tuple[str, ...]
     advanced: bool
+    absent: Value | None  # what it was where it is not given: before there was this setting; None: it always is given
 
     def check(self, value: object) -> Value:
         """Return `value` as this setting's type. Raises UsageError when it has another type or is out of bounds."""
@@ -93,9 +94,13 @@ def setting(
     high: float | None = None,
     choices: tuple[str, ...] = (),
     advanced: bool = False,
+    absent: Value | None = None,
 ) -> Any:
-    """Declare a config field: its default, one sentence of help, and what values it takes."""
-    extra = {"help": help, "label": label, "unit": unit, "low": low, "high": high}
+    """Declare a config field: its default, one sentence of help, and what values it takes.
+
+    A setting that is added later says with `absent` what runs did before: their run.json does not hold it.
+    """
+    extra = {"help": help, "label": label, "unit": unit, "low": low, "high": high, "absent": absent}
     return dataclasses.field(default=default, metadata={**extra, "choices": choices, "advanced": advanced})
 
 
@@ -125,14 +130,23 @@ class Config:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """Make a config from what `to_json` gave. Raises UsageError for an unknown name or a bad value."""
+        """Make a config from what `to_json` gave, also before a setting was added.
+
+        Raises UsageError for an unknown name, a missing one or a bad value.
+        """
+        given = {item.name: item.absent for item in settings_of(cls) if item.absent is not None} | dict(values)
         unknown = sorted(set(values) - {item.name for item in settings_of(cls)})
         if unknown:
             raise UsageError(
                 f"There is no setting named {', '.join(unknown)}.",
                 "A file made by a newer version of the studio may hold settings that this one does not know.",
             )
-        return cls(**values)
+        missing = [item.name for item in settings_of(cls) if item.name not in given]
+        if missing:
+            raise UsageError(
+                f"There is no value for {', '.join(missing)}.", "The file was changed since it was written."
+            )
+        return cls(**given)
 
     def replace(self, **changes: Value) -> Self:
         """A copy with some settings changed, checked anew."""
@@ -177,6 +191,7 @@ class TrainingConfig(Config):
         "What moves the weights: muon, with adamw for all but convolutions, learns more from a step than adamw alone.",
         choices=("muon", "adamw"),
         advanced=True,
+        absent="adamw",
     )
     precision: str = setting(
         "auto",
@@ -251,6 +266,7 @@ class TrainingConfig(Config):
         "would not leave the device enough room. Either way the same is learnt.",
         choices=("auto", "yes", "no"),
         advanced=True,
+        absent="auto",
         label="Data on the device",
     )
     sample_every_s: float = setting(

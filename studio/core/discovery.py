@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import traceback
 from importlib.metadata import entry_points
 from types import ModuleType
 from typing import Protocol, TypeVar
@@ -13,26 +14,31 @@ from studio.core.errors import StudioError, UsageError
 
 
 class Plugin(Protocol):
-    """A plug-in class: made without arguments, known by `name`."""
+    """A plug-in class: made without arguments, known by `name`. Those of a lower `order` come first."""
 
     name: str
+
+    @property
+    def order(self) -> int: ...
 
 
 P = TypeVar("P", bound=Plugin)
 
+_names: dict[str, str] = {}  # of the plug-ins that were looked for, by module
+
 
 def discover(package: ModuleType, base: type[P]) -> dict[str, P]:
-    """One instance of every concrete subclass of `base` by its name, sorted.
+    """One instance of every concrete subclass of `base` by its name, sorted by `order` and name.
 
     Looks in every module of `package` and in the entry-point group of the package's name ('studio.recipes'), where
     third parties name a module of theirs. Raises StudioError when two plug-ins share a name.
     """
-    modules = [
-        importlib.import_module(f"{package.__name__}.{info.name}") for info in pkgutil.iter_modules(package.__path__)
-    ]
-    modules += [entry.load() for entry in entry_points(group=package.__name__)]
+    own = {f"{package.__name__}.{info.name}": info.name for info in pkgutil.iter_modules(package.__path__)}
+    own.pop(f"{package.__name__}.base", None)
+    names = own | {entry.module: entry.name for entry in entry_points(group=package.__name__)}
+    _names.update(names)
     found: dict[str, P] = {}
-    for module in modules:
+    for module in map(importlib.import_module, names):
         for _, kind in inspect.getmembers(module, inspect.isclass):
             if not issubclass(kind, base) or inspect.isabstract(kind) or kind.__module__ != module.__name__:
                 continue
@@ -42,7 +48,7 @@ def discover(package: ModuleType, base: type[P]) -> dict[str, P]:
                     f"Two plug-ins are named {plugin.name!r}.", f"Remove or rename the one in {module.__name__}."
                 )
             found[plugin.name] = plugin
-    return dict(sorted(found.items()))
+    return {plugin.name: plugin for plugin in sorted(found.values(), key=lambda plugin: (plugin.order, plugin.name))}
 
 
 def pick(plugins: dict[str, P], name: str, what: str) -> P:
@@ -50,3 +56,9 @@ def pick(plugins: dict[str, P], name: str, what: str) -> P:
     if name not in plugins:
         raise UsageError(f"There is no {what} named {name!r}.", f"Choose one of: {', '.join(plugins)}.")
     return plugins[name]
+
+
+def plugin_of(error: Exception) -> str:
+    """The name of the first plug-in on the way to the error; empty when there was none."""
+    modules = (str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__))
+    return next((_names[module] for module in modules if module in _names), "")

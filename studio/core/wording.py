@@ -1,8 +1,11 @@
-"""Numbers for people: the same words in the window and on a terminal."""
+"""Numbers and errors for people: the same words in the window and on a terminal."""
 
 from __future__ import annotations
 
 import math
+
+from studio.core.discovery import plugin_of
+from studio.core.errors import StudioError
 
 VERDICTS = {"improving": "Still improving", "good enough": "Good enough", "copying": "Starting to copy"}
 
@@ -110,3 +113,13 @@ def _memory_unit(size_bytes: int) -> tuple[str, int]:
 def _short(value: float) -> str:
     """One decimal below ten, none above: '1.2', '8', '1,234'."""
     return f"{value:,.0f}" if abs(value) >= 9.95 else f"{value:.1f}".removesuffix(".0")
+
+
+def error_words(error: Exception, *, otherwise: str) -> tuple[str, str]:
+    """Title and hint of an error; `otherwise` is the title of one that is the studio's own fault."""
+    if isinstance(error, StudioError):
+        return error.title, error.hint
+    if isinstance(error, OSError) and error.filename:
+        return f"Can't use {error.filename}.", f"{error.strerror or error}."
+    plugin = plugin_of(error)
+    return f"The plug-in '{plugin}' failed." if plugin else otherwise, f"{type(error).__name__}: {error}"

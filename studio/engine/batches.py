@@ -88,14 +88,14 @@ class TrainSet(ABC):
     def batch(self, step: int, size: int, *, flip: bool, shift_px: int, rng: torch.Generator) -> Batch:
         """The batch of that step: every sprite comes once an epoch. Augmentation is drawn from `rng`, on the device."""
         rgba, y, targets = self.chosen(step, size)
-        changes = torch.zeros(len(y), 3, device=self.device)
+        augment_labels = torch.zeros(len(y), 3, device=self.device)
         if shift_px:
-            rgba, changes[:, 1:] = _shifted(rgba, shift_px, rng)
+            rgba, augment_labels[:, 1:] = _shifted(rgba, shift_px, rng)
         if flip:
             flipped = torch.rand(len(y), device=self.device, generator=rng) < 0.5
             rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
-            changes[:, 0] = flipped
-        return Batch(to_input(rgba), y, changes, targets)
+            augment_labels[:, 0] = flipped
+        return Batch(to_input(rgba), y, augment_labels, targets)
 
     @abstractmethod
     def chosen(self, step: int, size: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -157,7 +157,7 @@ def _sent(values: Tensor, device: torch.device) -> Tensor:
 def _shifted(rgba: Tensor, most: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     """Move each sprite by up to `most` whole pixels in x and y; what comes in is transparent.
 
-    Also returns how far each was moved right and down, [B, 2] as in `Batch.changes`.
+    Also returns how far each was moved right and down, [B, 2] as in `Batch.augment_labels`.
     """
     count, _, height, width = rgba.shape
     offset = torch.randint(0, 2 * most + 1, (2, count, 1), device=rgba.device, generator=rng)

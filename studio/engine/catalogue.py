@@ -13,7 +13,7 @@ from studio.recipes.base import Recipe
 
 @cache
 def recipes() -> dict[str, Recipe]:
-    """Every recipe by its name."""
+    """Every recipe by its name, in their order: the first draws sprites, and is proposed."""
     return discover(studio.recipes, Recipe)  # type: ignore[type-abstract]
 
 
@@ -23,6 +23,6 @@ def model_exports() -> dict[str, ModelExport]:
     return discover(studio.exports, ModelExport)  # type: ignore[type-abstract]
 
 
-def recipe(name: str) -> Recipe:
-    """The recipe of that name. Raises UsageError."""
-    return pick(recipes(), name, "recipe")
+def recipe(name: str = "") -> Recipe:
+    """The recipe of that name; without one, the first. Raises UsageError."""
+    return pick(recipes(), name or next(iter(recipes())), "recipe")

@@ -18,7 +18,6 @@ from studio.engine import catalogue, devices
 from studio.engine.batches import to_input, to_rgba
 from studio.engine.model import TrainedModel
 from studio.exports.base import PROBE, ExportableModel, ModelExport
-from studio.recipes.base import SampleSettings
 
 LARGEST_DIFFERENCE = 1e-4  # a share of the largest output: see `compare`
 
@@ -39,7 +38,8 @@ def export(model: TrainedModel, format_name: str, target: Path) -> Events:
     chosen = _free(form, wanted)
     with contextlib.ExitStack() as unless_good:
         unless_good.callback(_discard, (chosen, *form.companions(chosen)))
-        paths = _write(form, exportable, chosen)
+        with files.exporting(chosen):
+            paths = form.write(exportable, chosen)
         if chosen != wanted:
             yield Notice("info", f"{wanted.name} is in the way: saved as {chosen.name}.", "")
         yield Progress(1, 3, "reading the file back")
@@ -61,8 +61,7 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
             if recipe.makes != "sprites":
                 return recipe.predict(candidate, PROBE.sprites(spec.size)).float()
             labels = PROBE.labels(len(spec.class_names))
-            *_, last = recipe.sample(candidate, spec, SampleSettings(labels, PROBE.guidance, PROBE.steps, PROBE.seed))
-        assert last is not None
+            *_, last = recipe.draw(candidate, labels, PROBE.guidance, PROBE.steps, PROBE.seed)
         return last.float()
 
     return ExportableModel(
@@ -73,10 +72,10 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         size=spec.size,
         class_names=spec.class_names,
         target_names=spec.target_names,
-        architecture=recipe.architecture(config, spec),
+        architecture={"class": recipe.Network.__name__, "arguments": recipe.arguments(config, spec)},
         step=model.step,
         network=network.eval().requires_grad_(False),
-        portable=(*recipe.portable, to_rgba if recipe.makes == "sprites" else to_input),
+        portable=(recipe.Network, *((recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,))),
         fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
         outputs=outputs,
     )
@@ -105,16 +104,6 @@ def _named(form: ModelExport, model: ExportableModel, target: Path) -> Path:
     if target.is_dir():
         return target / f"{files.safe_name(model.title, 'model')}{form.suffix}"
     return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)
-
-
-def _write(form: ModelExport, model: ExportableModel, target: Path) -> list[Path]:
-    """Write to a name that is free. Raises ExportError also for what the disk says."""
-    try:
-        return form.write(model, target)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        title = f"Can't write {target.name}: {reason}."
-        raise ExportError(title, "Choose another folder or free some space.") from error
 
 
 def _discard(paths: Iterable[Path]) -> None:

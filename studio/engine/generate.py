@@ -22,7 +22,7 @@ from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.folder import RunDir, reading
 from studio.engine.types import Device, GenerateSettings
-from studio.recipes.base import Recipe, SampleSettings, Spec
+from studio.recipes.base import Recipe, Spec
 
 Labels = NDArray[np.int64]
 
@@ -107,20 +107,19 @@ def draw(model: TrainedModel, labels: Labels, how: SolverSettings) -> Generator[
     for part in batch_size.slices(len(labels)):
         with batch_size.room():
             chosen = torch.from_numpy(labels[part]).to(model.device)
-            request = SampleSettings(chosen, how.guidance, how.steps, how.seed, first=part.start)
-            for step, x in enumerate(sample_steps(model, request), 1):
-                if x is not None:
-                    drawn = to_rgba(x).numpy()
-                    made.append(true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn)
-                else:
-                    share = min(step, how.steps) / how.steps
-                    yield Progress(round(part.start + share * len(chosen)), len(labels), "sprites drawn")
+            for step, x in enumerate(drawing_steps(model, chosen, how, part.start), 1):  # noqa: B007 - the last counts
+                share = min(step, how.steps) / how.steps
+                yield Progress(round(part.start + share * len(chosen)), len(labels), "sprites drawn")
+            if step < how.steps:  # the recipe takes fewer
+                yield Progress(part.stop, len(labels), "sprites drawn")
+            drawn = to_rgba(x).numpy()
+            made.append(true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn)
     return np.concatenate(made)
 
 
-def sample_steps(model: TrainedModel, request: SampleSettings) -> Iterator[Tensor | None]:
-    """The recipe's sampling in the model's precision: None after each solver step, then the sprites as in `Batch`."""
-    steps = model.recipe.sample(model.network, model.spec, request)
+def drawing_steps(model: TrainedModel, labels: Tensor, how: SolverSettings, first: int) -> Iterator[Tensor]:
+    """The recipe's `draw` in the model's precision: x after each of its steps, the sprites last."""
+    steps = model.recipe.draw(model.network, labels, how.guidance, how.steps, how.seed, first)
     while True:
         # Grad mode and autocast belong to the thread, not to this generator: enter them anew at each step.
         with torch.no_grad(), devices.autocast(model.device.type, model.precision):

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import NotFiniteError, StepTooLargeError, UnwritableError, in_words
+from studio.core.errors import NotFiniteError, StepTooLargeError, UnwritableError
 from studio.core.events import (
     CheckpointSaved,
     Classified,
@@ -156,10 +156,10 @@ def _forward_backward(training: Training, rng: torch.Generator) -> Tensor:
         training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng
     )
     total = torch.zeros((), device=training.device)
-    for micro_batch in batch.micro_batches(training.recovery.micro_batches.count):
+    for micro_batch, numbers in batch.micro_batches(training.recovery.micro_batches.count, rng):
         with devices.autocast(training.device.type, training.precision):
             share = recipe.weight(micro_batch) / recipe.weight(batch)
-            loss = recipe.loss(training.network, micro_batch, config, rng) * share
+            loss = recipe.loss(training.network, micro_batch, config, numbers) * share
         training.scaler.scale(loss).backward()
         total += loss.detach()
     return total
@@ -323,7 +323,7 @@ def _record_failure(
 ) -> None:
     """Write down what has ended a training: any error, not that it was closed or interrupted."""
     if isinstance(error, Exception):
-        words = in_words(error, otherwise="Something went wrong inside the studio.")
+        words = wording.error_words(error, otherwise="Something went wrong inside the studio.")
         with contextlib.suppress(UnwritableError):  # to be said is what has ended the run
             training.write_state("failed", " ".join(words).strip())
 

@@ -49,7 +49,8 @@ class ExportableModel:
 
     network: float32 on the CPU, in eval mode, a copy of its own that nobody trains.
     architecture: the network's class name under 'class' and its plain keyword arguments under 'arguments'.
-    portable: classes, functions and texts, in order, whose sources rebuild and run the network from torch alone.
+    portable: classes and functions whose sources, with what they need, rebuild and run the network with torch alone:
+        its class, and for makes='sprites' `draw` (as in Recipe) and `to_rgba`, else `to_input`.
     fresh: makes an untrained network of the same architecture.
     outputs: what a network of this architecture gives at `PROBE`: float32 on the CPU.
     """
@@ -80,6 +81,7 @@ class ModelExport(ABC):
     title: ClassVar[str] = ""
     suffix: ClassVar[str] = ""
     help: ClassVar[str] = ""  # one sentence: what it is good for
+    order: ClassVar[int] = 100  # formats with a lower one come first; the first is the one that is proposed
 
     def companions(self, target: Path) -> tuple[Path, ...]:
         """The files that are written beside `target`."""

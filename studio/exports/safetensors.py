@@ -22,6 +22,7 @@ class Safetensors(ModelExport):
     name = "safetensors"
     title = "safetensors"
     suffix = ".safetensors"
+    order = 1
     help = "Weights with settings and class names inside; safe to share and to open."
 
     def write(self, model: ExportableModel, target: Path) -> list[Path]:

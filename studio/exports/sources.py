@@ -1,4 +1,4 @@
-"""The source text of classes and functions, with the imports that they need, for a file that stands on its own."""
+"""The source text of classes and functions, with all that they need, for a file that stands on its own."""
 
 from __future__ import annotations
 
@@ -14,42 +14,56 @@ from typing import Any
 
 from studio.core.errors import ExportError
 
-_ALLOWED = frozenset({"torch", *sys.stdlib_module_names})
+_IMPORTED = frozenset({"torch", *sys.stdlib_module_names})
+_HINT = "Export as safetensors instead."
 
 
-def definitions(portable: Sequence[Any]) -> str:
-    """The sources of classes and functions, in order; texts are taken as they are. Raises ExportError."""
-    return "\n\n\n".join(_source(item).rstrip() for item in portable) + "\n"
+def standalone(items: Sequence[Any]) -> tuple[list[str], str]:
+    """Import lines, and the sources of classes and functions, each after those of its own package that it needs.
 
-
-def imports_for(portable: Sequence[Any], code: str) -> list[str]:
-    """The import lines that `code` needs, sorted: from the modules that its parts were defined in.
-
-    Raises ExportError when a name is defined nowhere, or comes from anything but torch and the standard library.
+    Raises ExportError for a name that comes from anything but torch, the standard library and their own packages.
     """
-    needed = _free_names(code)
-    lines: dict[str, str] = {}
-    for item in portable:
-        module = None if isinstance(item, str) else sys.modules.get(item.__module__)
-        for name, line in _module_imports(module).items() if module else ():
-            if name in needed:
-                lines.setdefault(name, line)
-    missing = sorted(needed - set(lines))
+    imports: dict[str, str] = {}
+    sources: dict[str, str] = {}
+    missing: set[str] = set()
+    for item in items:
+        _gather(item, imports, sources, missing)
     if missing:
-        title = f"This model can't be saved with a loader: its code also needs {', '.join(missing)}."
-        raise ExportError(title, "Add that to the recipe's `portable`, or export as safetensors.")
-    return sorted(set(lines.values()), key=lambda line: (line.split()[1].startswith("torch"), line.split()[1], line))
+        title = f"This model can't be saved with a loader: its code also needs {', '.join(sorted(missing))}."
+        raise ExportError(title, _HINT)
+    lines = sorted(set(imports.values()), key=lambda line: (line.split()[1].startswith("torch"), line.split()[1], line))
+    return lines, "\n\n\n".join(source for source in sources.values()) + "\n"
+
+
+def _gather(item: Any, imports: dict[str, str], sources: dict[str, str], missing: set[str]) -> None:
+    """Add the source of a class or function to `sources` by its name, after all that it needs."""
+    source, module = _source(item), sys.modules[item.__module__]
+    importable = _module_imports(module)
+    for name in sorted(_free_names(source) - {item.__name__} - sources.keys()):
+        value = getattr(module, name, None)
+        if name in importable:
+            imports[name] = importable[name]
+        elif isinstance(value, int | float | str | tuple):
+            sources[name] = f"{name} = {value!r}"
+        elif getattr(value, "__name__", "") == name and _package(value) in {_package(item), "studio"}:
+            _gather(value, imports, sources, missing)
+        else:
+            missing.add(name)
+    sources[item.__name__] = source
+
+
+def _package(item: Any) -> str:
+    return str(getattr(item, "__module__", "")).partition(".")[0]
 
 
 def _source(item: Any) -> str:
-    if isinstance(item, str):
-        return item
+    """Without the decorator of a static method, and without what is said to linters."""
     try:
-        text = inspect.getsource(item)
+        text = textwrap.dedent(inspect.getsource(item)).removeprefix("@staticmethod\n").rstrip()
     except (OSError, TypeError) as error:
         name = getattr(item, "__name__", repr(item))
-        raise ExportError(f"The source of {name} is not at hand.", "Export as safetensors instead.") from error
-    return re.sub(r"  # (type: ignore|noqa|fmt: skip)\b.*$", "", textwrap.dedent(text), flags=re.MULTILINE)
+        raise ExportError(f"The source of {name} is not at hand.", _HINT) from error
+    return re.sub(r"  # (type: ignore|noqa|fmt: skip)\b.*$", "", text, flags=re.MULTILINE)
 
 
 def _free_names(code: str) -> set[str]:
@@ -80,9 +94,9 @@ def _module_imports(module: ModuleType) -> dict[str, str]:
     for node in tree.body:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name.partition(".")[0] in _ALLOWED:
+                if alias.name.partition(".")[0] in _IMPORTED:
                     found[alias.asname or alias.name.partition(".")[0]] = f"import {_spelt(alias)}"
-        elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] in _ALLOWED:
+        elif isinstance(node, ast.ImportFrom) and not node.level and (node.module or "").partition(".")[0] in _IMPORTED:
             for alias in node.names:
                 found[alias.asname or alias.name] = f"from {node.module} import {_spelt(alias)}"
     return found

@@ -18,10 +18,9 @@ from torch import Tensor
 from studio.core.errors import ExportError
 from studio.core.files import remove, write_atomic
 from studio.exports.base import PROBE, ExportableModel, ModelExport, fill
-from studio.exports.sources import definitions, imports_for
+from studio.exports.sources import standalone
 from studio.exports.templates import LOAD, NUMBERS, PROBABILITIES, READ_PICTURE, SAMPLE
 
-_NEEDED = {"sprites": ("draw_noise", "solve", "to_rgba"), "labels": ("to_input",), "numbers": ("to_input",)}
 _OWN_IMPORTS = {
     "sprites": ("import argparse", "import struct", "import zlib"),
     "labels": ("import argparse",),
@@ -45,6 +44,7 @@ class StateDict(ModelExport):
     name = "state_dict"
     title = "PyTorch state_dict (.pt) with a loader"
     suffix = ".pt"
+    order = 2
     help = "Weights for your own torch code, with a short Python file that loads and uses them."
 
     def companions(self, target: Path) -> tuple[Path, ...]:
@@ -72,7 +72,8 @@ class StateDict(ModelExport):
             fill(network, network.state_dict(), weights)  # are all numbers finite?
             if model.makes == "sprites":
                 labels = PROBE.labels(len(model.class_names))
-                outputs = module["draw"](network, labels, PROBE.seed, PROBE.guidance, PROBE.steps)
+                with torch.no_grad():
+                    *_, outputs = module["draw"](network, labels, PROBE.guidance, PROBE.steps, PROBE.seed)
             else:
                 outputs = module["look_at"](network, PROBE.sprites(model.size))
         except (
@@ -101,21 +102,15 @@ def loader_path(target: Path) -> Path:
 
 
 def compose_loader(model: ExportableModel, weights_name: str) -> str:
-    """The text of the loader file. Raises ExportError when the recipe does not say how to run without the studio."""
-    names = {getattr(item, "__name__", "") for item in model.portable}
-    network = str(model.architecture.get("class", ""))
-    missing = [name for name in (network, *_NEEDED[model.makes]) if name not in names]
-    if missing or not network.isidentifier():
-        title = f"The recipe {model.recipe!r} does not say how its models run without the studio."
-        raise ExportError(title, f"Its `portable` lacks {', '.join(missing) or 'a network'}. Export as safetensors.")
-    code = definitions(model.portable)
-    lines = {*imports_for(model.portable, code), *_OWN_IMPORTS[model.makes], *_TORCH_IMPORTS}
+    """The text of the loader file. Raises ExportError for code that needs more than torch."""
+    imports, code = standalone(model.portable)
+    lines = {*imports, *_OWN_IMPORTS[model.makes], *_TORCH_IMPORTS}
     parts = [
         _heading(model, weights_name),
         _sorted_imports(lines),
         _constants(model, weights_name),
         "\n" + code,
-        LOAD.format(network=network),
+        LOAD.format(network=model.architecture["class"]),
         _USAGE[model.makes],
     ]
     return "\n".join(parts).rstrip() + "\n"

@@ -17,16 +17,6 @@ def load(path: str | Path = WEIGHTS, device: str = "cpu") -> nn.Module:
 
 SAMPLE = '''
 @torch.no_grad()
-def draw(network: nn.Module, labels: Tensor, seed: int = 0, guidance: float = 1.5, steps: int = 10) -> Tensor:
-    """Sprites of the classes int64 [N] (-1: any): float32 [N, 4, SIZE, SIZE], premultiplied RGBA in [-1, 1]."""
-    device = next(network.parameters()).device
-    labels = torch.where(labels < 0, len(CLASS_NAMES), labels).to(device)
-    noise = draw_noise(len(labels), SIZE, seed).to(device)
-    for x in solve(network, noise, labels, guidance, steps):
-        pass
-    return x
-
-
 def sample(
     network: nn.Module, count: int = 16, class_name: str = "", seed: int = 0, guidance: float = 1.5, steps: int = 10
 ) -> Tensor:
@@ -34,7 +24,9 @@ def sample(
     labels = torch.arange(count) % len(CLASS_NAMES)
     if class_name:
         labels = torch.full((count,), CLASS_NAMES.index(class_name))
-    return to_rgba(draw(network, labels, seed, guidance, steps))
+    for x in draw(network, labels.to(next(network.parameters()).device), guidance, steps, seed):
+        pass  # the last are the sprites
+    return to_rgba(x)
 
 
 def save_png(path: str | Path, sprites: Tensor, columns: int = 8) -> None:

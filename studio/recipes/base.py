@@ -7,17 +7,22 @@ A new recipe is one new file in this folder (or in a package that names its modu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from itertools import pairwise
+from typing import Any, ClassVar, Generic, Literal
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import TypeVar
 
 from studio.core.config import TrainingConfig, Value
 from studio.data.sprites import Sprites
 
 Makes = Literal["sprites", "labels", "numbers"]
+Ability = Literal["start_from_sprite", "keep_pixels"]
+ConfigT = TypeVar("ConfigT", bound=TrainingConfig, default=Any)
+NetworkT = TypeVar("NetworkT", bound=nn.Module, default=Any)
 
 
 @dataclass(frozen=True)
@@ -26,21 +31,55 @@ class Batch:
 
     x: float32 [B, 4, S, S], premultiplied RGBA in [-1, 1].
     y: int64 [B], class indices.
-    changes: float32 [B, 3], what augmentation did: mirrored (0 or 1), and moved right and down before that, in
+    augment_labels: float32 [B, 3], what augmentation did: mirrored (0 or 1), and moved right and down before that, in
         units of 8 pixels.
     targets: float32 [B, T], the numbers that go with each sprite, NaN where one is missing.
     """
 
     x: Tensor
     y: Tensor
-    changes: Tensor
+    augment_labels: Tensor
     targets: Tensor
 
-    def micro_batches(self, count: int) -> list[Batch]:
-        """The same sprites in so many batches, at most one for each."""
-        columns = (self.x, self.y, self.changes, self.targets)
-        parts = [column.tensor_split(min(count, len(self.x))) for column in columns]
-        return [Batch(*part) for part in zip(*parts, strict=True)]
+    def micro_batches(self, count: int, generator: torch.Generator) -> Iterator[tuple[Batch, BatchRng]]:
+        """The same sprites in so many batches, at most one for each, each with its rows of the same random numbers."""
+        size, drawn = len(self.x), list[Tensor]()
+        count = min(count, size)
+        for start, stop in pairwise(size * number // count for number in range(count + 1)):
+            rows = slice(start, stop)
+            micro_batch = Batch(self.x[rows], self.y[rows], self.augment_labels[rows], self.targets[rows])
+            yield micro_batch, BatchRng(generator, size, rows, drawn)
+
+
+class BatchRng:
+    """Random numbers for the sprites of a micro-batch, on the device: rows of those of the whole batch.
+
+    What the first micro-batch asks for is drawn for the whole batch and kept for the others, which ask for the same in
+    the same order. So it makes no difference in how many parts a batch is taken.
+    """
+
+    def __init__(
+        self, generator: torch.Generator, batch_size: int, rows: slice = slice(None), drawn: list[Tensor] | None = None
+    ) -> None:
+        """rows: of the micro-batch in the whole batch. drawn: what was asked for, [batch_size, ...] each."""
+        self._generator, self._batch_size, self._rows = generator, batch_size, rows
+        self._drawn = [] if drawn is None else drawn
+        self._asked = 0
+
+    def randn(self, *shape: int) -> Tensor:
+        """Standard normal float32 [B, *shape]."""
+        return self._rows_of(torch.randn, shape)
+
+    def rand(self, *shape: int) -> Tensor:
+        """Uniform float32 [B, *shape] in [0, 1)."""
+        return self._rows_of(torch.rand, shape)
+
+    def _rows_of(self, draw: Callable[..., Tensor], shape: tuple[int, ...]) -> Tensor:
+        if self._asked == len(self._drawn):
+            size, rng = (self._batch_size, *shape), self._generator
+            self._drawn.append(draw(size, device=rng.device, generator=rng))
+        self._asked += 1
+        return self._drawn[self._asked - 1][self._rows]
 
 
 @dataclass(frozen=True)
@@ -92,75 +131,77 @@ class Evaluation:
     pairs: Tensor | None = None
 
 
-@dataclass(frozen=True)
-class SampleSettings:
-    """How to sample: classes int64 [N] (-1: any), guidance scale (1: none), solver steps, and the seed of the noise.
+class Recipe(ABC, Generic[ConfigT, NetworkT]):
+    """One kind of model, with the config and the network that it has. Stateless: what is learnt is in the network.
 
-    `first` is the place of the first of these sprites in a longer list of the same seed.
+    For makes='sprites' it has `draw`. For makes='labels' its network gives logits [B, K], for makes='numbers' numbers
+    [B, T] in their own units, of x as in `Batch`.
     """
-
-    labels: Tensor
-    guidance: float
-    steps: int
-    seed: int
-    first: int = 0
-
-
-class Recipe(ABC):
-    """One kind of model. Stateless: everything that is learnt lives in the network that `build` makes."""
 
     name: str = ""
     title: ClassVar[str] = ""
     summary: ClassVar[str] = ""  # one sentence, shown beside the title
     makes: ClassVar[Makes] = "sprites"
-    Config: ClassVar[type[TrainingConfig]] = TrainingConfig
-    probes: ClassVar[float] = 1.0  # how many sprites the devices' probe trains on in the time of one here, at 32 pixels
+    can: ClassVar[frozenset[Ability]] = frozenset()  # what `draw` can do beyond drawing from noise
+    Config: type[ConfigT]
+    Network: type[NetworkT]
+    small: ConfigT  # of a network that learns in seconds, for the tests
+    order: ClassVar[int] = 100  # recipes with a lower one come first; the first is the one that is proposed
+    # The time that a training step takes a sprite, in those of the devices' probe; 0 where that is not known: presets
+    # then heed no device's speed. 'studio devices --measure --recipe NAME' says it.
+    relative_cost: ClassVar[float] = 0.0
     headline: ClassVar[str] = "loss"  # the metric that tells a better checkpoint from a worse one
     headline_is_better: ClassVar[Literal["low", "high"]] = "low"
-    # Classes and functions, in order, whose sources rebuild the network from torch alone; see exports/state_dict.py.
-    portable: ClassVar[tuple[Any, ...]] = ()
 
-    def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:
+    def select(self, sprites: Sprites, config: ConfigT) -> tuple[Sprites, list[str]]:
         """The sprites that this recipe can learn from, and a sentence for each thing left out. Raises TrainingError."""
         return sprites, []
 
     def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
-        """A short, a usual and a long training, as suits these means. Each takes the time that it states."""
+        """Trainings as suit these means, the usual one in the middle. Each takes the time that it states."""
         return ()
 
     @abstractmethod
-    def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
+    def arguments(self, config: ConfigT, spec: Spec) -> dict[str, Value]:
+        """The keyword arguments of `Network` for these settings and sprites: plain values, which go into exports."""
+
+    def build(self, config: ConfigT, spec: Spec) -> NetworkT:
         """A new network on the CPU, its weights drawn from torch's global generator."""
+        return self.Network(**self.arguments(config, spec))
 
     def statistics(self, sprites: Sprites) -> Mapping[str, Tensor]:
         """What a network must know of the sprites that it will learn from: values of its buffers, by their names."""
         return {}
 
     @abstractmethod
-    def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
-        """Name of the network's class under 'class', and its plain keyword arguments under 'arguments'."""
-
-    @abstractmethod
-    def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
-        """The scalar to minimise, on the device. All randomness comes from `rng`, which lives on the device."""
+    def loss(self, network: NetworkT, batch: Batch, config: ConfigT, rng: BatchRng) -> Tensor:
+        """The scalar to minimise, on the device: a mean over the batch. All randomness comes from `rng`."""
 
     def weight(self, batch: Batch) -> float | Tensor:
         """How much a batch counts: of how many `loss` is the mean. A tensor is a scalar on the batch's device."""
         return len(batch.x)
 
     @abstractmethod
-    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
+    def evaluate(self, network: NetworkT, batches: Iterable[Batch], config: ConfigT, spec: Spec) -> Evaluation:
         """Figures over held-out batches, the same for the same network, however large the batches are.
 
         Called without gradients, in eval mode; anew, in smaller batches, where the device had no room for these.
         """
 
-    def sample(self, network: nn.Module, spec: Spec, settings: SampleSettings) -> Iterator[Tensor | None]:
-        """Yield None after each solver step, then x float32 [N, 4, S, S] as in `Batch`. For makes='sprites'."""
-        raise NotImplementedError(f"{self.name} makes no sprites")
+    @staticmethod
+    def draw(
+        network: NetworkT, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
+    ) -> Iterator[Tensor]:
+        """Draw a sprite of each class in int64 [N] (-1: any), on the network's device: yields x as in `Batch` after
+        each of its steps, the sprites last.
 
-    def predict(self, network: nn.Module, x: Tensor) -> Tensor:
-        """Of x [B, 4, S, S]: class probabilities float32 [B, K] for makes='labels', for makes='numbers' the numbers
-        float32 [B, T] in their own units.
+        guidance: 1 for the class as it was learnt, more for what sets it apart. A sprite depends on the seed and its
+        place, that of the first being `first`. Its source, and what that needs, is written into loaders of exported
+        models, as is the network's: of other packages than this one's it uses torch alone.
         """
-        raise NotImplementedError(f"{self.name} predicts nothing")
+        raise NotImplementedError("this recipe draws no sprites")
+
+    def predict(self, network: NetworkT, x: Tensor) -> Tensor:
+        """Of x as in `Batch`: class probabilities float32 [B, K], or numbers float32 [B, T] in their own units."""
+        outputs = network(x).float()
+        return outputs.softmax(1) if self.makes == "labels" else outputs  # type: ignore[no-any-return]

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from studio.core.config import TrainingConfig, setting, with_default
+from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.core.errors import TrainingError
 from studio.data.sprites import Sprites
-from studio.recipes.base import Batch, Evaluation, Preset, Recipe, Spec, TrainingBudget
-from studio.recipes.layers import ResidualBlock, group_norm
-from studio.recipes.resnet import PLANNER, PROBES, ResNet, ResNetConfig, feature_mask
+from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
+from studio.recipes.resnet import PLANNER, RELATIVE_COST, ResNet, ResNetConfig, feature_mask
 
 _SMALLEST = 3  # one sprite to check on, and more than one to learn from
 
@@ -35,22 +33,23 @@ class ClassifierConfig(ResNetConfig):
     )
 
 
-class Classifier(Recipe):
+class Classifier(Recipe[ClassifierConfig, ResNet]):
     """Names the class of a sprite."""
 
     name = "classifier"
     title = "Classifier"
     summary = "Learns to tell your classes apart and to name the class of any sprite."
     makes = "labels"
-    Config = ClassifierConfig
+    Config, Network = ClassifierConfig, ResNet
     headline = "accuracy"
     headline_is_better = "high"
-    probes = PROBES
-    portable = (group_norm, ResidualBlock, ResNet)
+    order = 2
+    relative_cost = RELATIVE_COST
+    small = ClassifierConfig(width=16)
 
-    def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:
+    def select(self, sprites: Sprites, config: ClassifierConfig) -> tuple[Sprites, list[str]]:
         counts = sprites.class_counts()
-        kept = np.flatnonzero(counts >= cast(ClassifierConfig, config).smallest_class)
+        kept = np.flatnonzero(counts >= config.smallest_class)
         if len(kept) < 2:
             raise TrainingError(
                 "A classifier needs at least two classes with enough sprites.",
@@ -75,20 +74,14 @@ class Classifier(Recipe):
             PLANNER.preset("Best", "The last few per cent.", 10.0, 220_000, means),
         )
 
-    def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
-        return ResNet(**self.architecture(config, spec)["arguments"])
+    def arguments(self, config: ClassifierConfig, spec: Spec) -> dict[str, Value]:
+        return {"outputs": len(spec.class_names), "width": config.width, "dropout": config.dropout}
 
-    def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
-        settings = cast(ClassifierConfig, config)
-        arguments = {"outputs": len(spec.class_names), "width": settings.width, "dropout": settings.dropout}
-        return {"class": "ResNet", "arguments": arguments}
+    def loss(self, network: ResNet, batch: Batch, config: ClassifierConfig, rng: BatchRng) -> Tensor:
+        logits = network(batch.x, feature_mask(network, rng))
+        return F.cross_entropy(logits.float(), batch.y, label_smoothing=config.label_smoothing)
 
-    def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
-        settings = cast(ClassifierConfig, config)
-        logits = network(batch.x, feature_mask(cast(ResNet, network), batch.x, rng))
-        return F.cross_entropy(logits.float(), batch.y, label_smoothing=settings.label_smoothing)
-
-    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
+    def evaluate(self, network: ResNet, batches: Iterable[Batch], config: ClassifierConfig, spec: Spec) -> Evaluation:
         """Cross entropy, accuracy, and how often each class was taken for each other one."""
         losses, labels, guesses = [], [], []
         for batch in batches:
@@ -97,10 +90,7 @@ class Classifier(Recipe):
             labels.append(batch.y)
             guesses.append(logits.argmax(1))
         y, guess = torch.cat(labels), torch.cat(guesses)
-        classes = cast(ResNet, network).leave.out_features
+        classes = network.leave.out_features
         confusion = torch.bincount(y * classes + guess, minlength=classes**2).view(classes, classes).cpu()
         metrics = {"loss": float(torch.cat(losses).mean()), "accuracy": float((y == guess).float().mean())}
         return Evaluation(metrics, confusion)
-
-    def predict(self, network: nn.Module, x: Tensor) -> Tensor:
-        return network(x).float().softmax(1)  # type: ignore[no-any-return]

@@ -11,14 +11,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from studio.core.config import TrainingConfig, setting, with_default
-from studio.recipes.base import Batch, Evaluation, Preset, Recipe, SampleSettings, Spec, TrainingBudget
+from studio.core.config import TrainingConfig, Value, setting, with_default
+from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
 from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
@@ -151,16 +150,17 @@ def solve(network: UNet, noise: Tensor, labels: Tensor, guidance: float, steps: 
         yield x
 
 
-class Generator(Recipe):
+class Generator(Recipe[GeneratorConfig, UNet]):
     """Draws new sprites of each class."""
 
     name = "generator"
     title = "Generator"
     summary = "Learns to draw new sprites like yours, class by class."
     makes = "sprites"
-    Config = GeneratorConfig
-    probes = 7.4
-    portable = (group_norm, TimeFeatures, ResidualBlock, Attention, UNet, draw_noise, solve)
+    Config, Network = GeneratorConfig, UNet
+    order = 1
+    relative_cost = 7.4
+    small = GeneratorConfig(width=16)
 
     def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
         return (
@@ -169,52 +169,41 @@ class Generator(Recipe):
             _PLANNER.preset("Best", "Finer detail, for a longer break.", 30.0, 370_000, means),
         )
 
-    def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
-        return UNet(**self.architecture(config, spec)["arguments"])
+    def arguments(self, config: GeneratorConfig, spec: Spec) -> dict[str, Value]:
+        return {"size": spec.size, "classes": len(spec.class_names), "width": config.width}
 
-    def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
-        arguments = {"size": spec.size, "classes": len(spec.class_names), "width": cast(GeneratorConfig, config).width}
-        return {"class": "UNet", "arguments": arguments}
-
-    def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
-        settings = cast(GeneratorConfig, config)
-        count, device = len(batch.x), batch.x.device
-        t = torch.sigmoid(torch.randn(count, device=device, generator=rng) + settings.time_mean)
-        dropped = torch.rand(count, device=device, generator=rng) < settings.label_drop
-        label = torch.where(dropped, cast(UNet, network).classes, batch.y)
-        noise = torch.randn(batch.x.shape, device=device, generator=rng)
+    def loss(self, network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
+        t = torch.sigmoid(rng.randn() + config.time_mean)
+        label = torch.where(rng.rand() < config.label_drop, network.classes, batch.y)
+        noise = rng.randn(*batch.x.shape[1:])
         return _flow_error(network, batch, noise, t, label)
 
-    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
+    def evaluate(self, network: UNet, batches: Iterable[Batch], config: GeneratorConfig, spec: Spec) -> Evaluation:
         """The training loss at evenly spread quantiles of the training times, with noise of a fixed seed.
 
         A sprite's time and noise follow from its place alone, so that the batches may be of any size.
         """
-        settings = cast(GeneratorConfig, config)
         total, seen = 0.0, 0
         for batch in batches:
             count = len(batch.x)
             noise = draw_noise(count, batch.x.shape[-1], seed=0, first=seen).to(batch.x.device)
             # However many they are, multiples of the golden ratio are spread evenly.
             quantiles = (0.5 + _GOLDEN * torch.arange(seen, seen + count, dtype=torch.float64)) % 1
-            normal = torch.special.ndtri(quantiles).float() + settings.time_mean  # on the CPU: MPS has no ndtri
+            normal = torch.special.ndtri(quantiles).float() + config.time_mean  # on the CPU: MPS has no ndtri
             times = torch.sigmoid(normal).to(batch.x.device)
             total += float(_flow_error(network, batch, noise, times, batch.y)) * count
             seen += count
         return Evaluation({"loss": total / seen})
 
-    def sample(self, network: nn.Module, spec: Spec, settings: SampleSettings) -> Iterator[Tensor | None]:
-        labels = torch.where(settings.labels < 0, len(spec.class_names), settings.labels)
-        noise = draw_noise(len(labels), spec.size, settings.seed, settings.first).to(labels.device)
-        x = noise
-        for x in solve(cast(UNet, network), noise, labels, settings.guidance, settings.steps):  # noqa: B007 - the last counts
-            yield None
-        yield x
+    @staticmethod
+    def draw(network: UNet, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0) -> Iterator[Tensor]:
+        noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
+        return solve(network, noise, torch.where(labels < 0, network.classes, labels), guidance, steps)
 
 
-def _flow_error(network: nn.Module, batch: Batch, noise: Tensor, t: Tensor, label: Tensor) -> Tensor:
+def _flow_error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor) -> Tensor:
     """Mean squared error of the velocity at times t [B] on the lines from `noise` to the batch's sprites."""
     t = t.clamp(max=_LATEST)
     mix = t[:, None, None, None]
-    velocity = network((1 - mix) * noise + mix * batch.x, t, label, batch.changes)
+    velocity = network((1 - mix) * noise + mix * batch.x, t, label, batch.augment_labels)
     return F.mse_loss(velocity.float(), batch.x - noise)

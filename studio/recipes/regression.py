@@ -6,20 +6,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from studio.core.config import TrainingConfig
+from studio.core.config import Value
 from studio.core.errors import TrainingError
 from studio.core.wording import count
 from studio.data.sprites import Sprites
-from studio.recipes.base import Batch, Evaluation, Preset, Recipe, Spec, TrainingBudget
-from studio.recipes.layers import ResidualBlock, group_norm
-from studio.recipes.resnet import PLANNER, PROBES, ResNet, ResNetConfig, feature_mask
+from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
+from studio.recipes.resnet import PLANNER, RELATIVE_COST, ResNet, ResNetConfig, feature_mask
 
 _FEWEST = 3  # sprites: one to check on, and more than one to learn from
 _EACH_SAID = 8  # with more numbers than that, their errors are said as one
@@ -56,20 +54,21 @@ class Regressor(nn.Module):
         return scores * self.deviation + self.mean
 
 
-class Regression(Recipe):
+class Regression(Recipe[RegressionConfig, Regressor]):
     """Says the numbers of a sprite."""
 
     name = "regression"
     title = "Regression"
     summary = "Learns to predict numbers, such as a price or a size, that a labels.csv beside your sprites gives."
     makes = "numbers"
-    Config = RegressionConfig
+    Config, Network = RegressionConfig, Regressor
     headline = "r2"
     headline_is_better = "high"
-    probes = PROBES
-    portable = (group_norm, ResidualBlock, ResNet, Regressor)
+    order = 3
+    relative_cost = RELATIVE_COST
+    small = RegressionConfig(width=16)
 
-    def select(self, sprites: Sprites, config: TrainingConfig) -> tuple[Sprites, list[str]]:
+    def select(self, sprites: Sprites, config: RegressionConfig) -> tuple[Sprites, list[str]]:
         kept = np.flatnonzero(~np.isnan(sprites.targets).all(1))
         if len(kept) < _FEWEST:
             raise TrainingError(
@@ -87,9 +86,6 @@ class Regression(Recipe):
             PLANNER.preset("Best", "The last bit of exactness.", 10.0, 220_000, means),
         )
 
-    def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
-        return Regressor(**self.architecture(config, spec)["arguments"])
-
     def statistics(self, sprites: Sprites) -> Mapping[str, Tensor]:
         """Mean and deviation of each number; the deviation of one that never varies is 1."""
         targets = sprites.targets.astype(np.float64)
@@ -101,35 +97,30 @@ class Regression(Recipe):
         deviation[deviation <= np.maximum(least, 1e-30)] = 1
         return {"mean": torch.from_numpy(mean), "deviation": torch.from_numpy(deviation)}
 
-    def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
-        settings = cast(RegressionConfig, config)
-        arguments = {"targets": len(spec.target_names), "width": settings.width, "dropout": settings.dropout}
-        return {"class": "Regressor", "arguments": arguments}
+    def arguments(self, config: RegressionConfig, spec: Spec) -> dict[str, Value]:
+        return {"targets": len(spec.target_names), "width": config.width, "dropout": config.dropout}
 
-    def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
-        regressor = cast(Regressor, network)
-        scores = regressor.body(batch.x, feature_mask(regressor.body, batch.x, rng))
-        return _loss(regressor, scores.float(), batch.targets)
+    def loss(self, network: Regressor, batch: Batch, config: RegressionConfig, rng: BatchRng) -> Tensor:
+        scores = network.body(batch.x, feature_mask(network.body, rng))
+        return _loss(network, scores.float(), batch.targets)
 
     def weight(self, batch: Batch) -> float | Tensor:
         return _known_count(batch.targets)
 
-    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
+    def evaluate(
+        self, network: Regressor, batches: Iterable[Batch], config: RegressionConfig, spec: Spec
+    ) -> Evaluation:
         """The loss, R2, and how far off the predictions are on average; the baseline always says the mean."""
-        regressor = cast(Regressor, network)
-        parts = [(regressor.body(batch.x).float(), batch.targets) for batch in batches]
+        parts = [(network.body(batch.x).float(), batch.targets) for batch in batches]
         scores, targets = torch.cat([part for part, _ in parts]), torch.cat([part for _, part in parts])
 
         def figures(some: Tensor) -> dict[str, float]:
-            loss = {"loss": float(_loss(regressor, some, targets))}
-            numbers = regressor.numbers(some).cpu().double()
+            loss = {"loss": float(_loss(network, some, targets))}
+            numbers = network.numbers(some).cpu().double()
             return {**loss, **accuracy_figures(numbers, targets.cpu().double(), spec.target_names)}
 
-        pairs = torch.stack([regressor.numbers(scores), targets])[:, :: math.ceil(len(scores) / _MOST_PAIRS) or 1].cpu()
+        pairs = torch.stack([network.numbers(scores), targets])[:, :: math.ceil(len(scores) / _MOST_PAIRS) or 1].cpu()
         return Evaluation(figures(scores), baseline=figures(torch.zeros_like(scores)), pairs=pairs)
-
-    def predict(self, network: nn.Module, x: Tensor) -> Tensor:
-        return network(x).float()  # type: ignore[no-any-return]
 
 
 def accuracy_figures(predicted: Tensor, true: Tensor, names: Sequence[str]) -> dict[str, float]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, setting, with_default
+from studio.recipes.base import BatchRng
 from studio.recipes.layers import ResidualBlock, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
@@ -35,7 +35,7 @@ class ResNetConfig(TrainingConfig):
 
 
 PLANNER = Planner(width=ResNetConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000)
-PROBES = 4.1  # see Recipe.probes
+RELATIVE_COST = 4.1  # see Recipe.relative_cost
 
 
 class ResNet(nn.Module):
@@ -65,6 +65,6 @@ class ResNet(nn.Module):
         return self.leave(features)  # type: ignore[no-any-return]
 
 
-def feature_mask(network: ResNet, x: Tensor, rng: torch.Generator) -> Tensor:
-    """Which features of x [B, 4, S, S] to keep in a training step: bool [B, features]."""
-    return torch.rand((len(x), network.leave.in_features), device=x.device, generator=rng) >= network.dropout
+def feature_mask(network: ResNet, rng: BatchRng) -> Tensor:
+    """Which features to keep in a training step: bool [B, features]."""
+    return rng.rand(network.leave.in_features) >= network.dropout

@@ -38,7 +38,7 @@ from studio.engine.control import Control
 from studio.engine.devices import choose, detect
 from studio.engine.train import train_new
 from studio.engine.types import Device
-from studio.recipes.base import Batch, Recipe, Spec
+from studio.recipes.base import Batch, BatchRng, Recipe, Spec
 
 WARM_UP_STEPS = 3
 
@@ -77,7 +77,7 @@ def tutorial_rate(folder: Path, recipe: Recipe, config: TrainingConfig, spec: Sp
         rgba, y = rgba.to(device), y.to(device)
         batch = Batch(to_input(rgba), y, torch.zeros(len(y), 3), torch.zeros(len(y), 0))
         optimizer.zero_grad()
-        loss = recipe.loss(network, batch, config, rng)
+        loss = recipe.loss(network, batch, config, BatchRng(rng, len(batch.x)))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
         optimizer.step()

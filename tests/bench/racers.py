@@ -63,7 +63,7 @@ def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, opt
     from torchvision.transforms.functional import pil_to_tensor
 
     from studio.engine.batches import to_input, to_rgba
-    from studio.recipes.base import Batch, SampleSettings, Spec
+    from studio.recipes.base import Batch, BatchRng, Spec
     from studio.recipes.generator import Generator, GeneratorConfig
     from tests.bench.bench_loop import forever, load_rgba
 
@@ -80,8 +80,7 @@ def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, opt
         with torch.no_grad():
             for start in range(0, count, 64):
                 part = torch.from_numpy(labels[start : start + 64])
-                *_, x = recipe.sample(network.eval(), spec, SampleSettings(part, 1.5, 20, 0, start))
-                assert x is not None  # the last that a recipe yields
+                *_, x = recipe.draw(network.eval(), part, 1.5, 20, 0, start)
                 drawn.append(to_rgba(x).numpy())
         network.train()
         return np.concatenate(drawn)
@@ -90,7 +89,7 @@ def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, opt
     for rgba, y in forever(loader):
         batch = Batch(to_input(rgba), y, torch.zeros(len(y), 3), torch.zeros(len(y), 0))
         optimizer.zero_grad()
-        loss = recipe.loss(network, batch, config, rng)
+        loss = recipe.loss(network, batch, config, BatchRng(rng, len(batch.x)))
         loss.backward()
         optimizer.step()
         loss.item()

@@ -18,7 +18,7 @@ import psutil
 import torch
 from torch import Tensor, nn
 
-from studio.core.config import TrainingConfig
+from studio.core.config import TrainingConfig, Value
 from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished, SamplesReady, Validated
 from studio.engine import catalogue, pace, train
 from studio.engine.control import Control
@@ -28,7 +28,7 @@ from studio.engine.runs.history import RunReader, read_history
 from studio.engine.runs.listing import list_runs
 from studio.engine.train import train_new
 from studio.engine.training import Training
-from studio.recipes.base import Batch, Evaluation, Recipe, SampleSettings, Spec
+from studio.recipes.base import Batch, BatchRng, Evaluation, Recipe, Spec
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU
 
@@ -82,36 +82,37 @@ class _Clock:
 class _Scalar(nn.Module):
     """One weight that is to become 1."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
+        self.size = size
         self.weight = nn.Parameter(torch.zeros(()))
 
 
-class _Scalars(Recipe):
+class _Scalars(Recipe[TrainingConfig, _Scalar]):
     name = "scalar"
     title = "One weight"
     makes = "sprites"
+    Config, Network = TrainingConfig, _Scalar
 
     def __init__(self, clock: _Clock) -> None:
         self._clock = clock
 
-    def build(self, config: TrainingConfig, spec: Spec) -> nn.Module:
-        return _Scalar()
+    def arguments(self, config: TrainingConfig, spec: Spec) -> dict[str, Value]:
+        return {"size": spec.size}
 
-    def architecture(self, config: TrainingConfig, spec: Spec) -> dict[str, Any]:
-        return {"class": "_Scalar", "arguments": {}}
+    def loss(self, network: _Scalar, batch: Batch, config: TrainingConfig, rng: BatchRng) -> Tensor:
+        return (network.weight - 1).square()
 
-    def loss(self, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator) -> Tensor:
-        return (network.weight - 1).square()  # type: ignore[operator,union-attr]
-
-    def evaluate(self, network: nn.Module, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
+    def evaluate(self, network: _Scalar, batches: Iterable[Batch], config: TrainingConfig, spec: Spec) -> Evaluation:
         self._clock.now_s += _VALIDATION_S
         return Evaluation({"loss": float(sum(batch.x.mean() for batch in batches))})
 
-    def sample(self, network: nn.Module, spec: Spec, settings: SampleSettings) -> Iterator[Tensor | None]:
-        for _ in range(settings.steps):
-            yield None
-        yield torch.zeros(len(settings.labels), 4, spec.size, spec.size)
+    @staticmethod
+    def draw(
+        network: _Scalar, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
+    ) -> Iterator[Tensor]:
+        for _ in range(steps):
+            yield torch.zeros(len(labels), 4, network.size, network.size)
 
 
 @dataclass

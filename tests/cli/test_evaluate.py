@@ -13,15 +13,18 @@ from studio.cli.messages import DONE, WRONG_USAGE
 from studio.engine.quality import features
 from tests.cli.tools import json_lines
 from tests.conftest import make_sprites
-from tests.engine.tools import train_generator
+from tests.engine.tools import kept_run
 
 
-@pytest.fixture
-def run(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A generator with enough sprites held out to be judged."""
+    return kept_run(tmp_path_factory, make_sprites(60), steps=1)
+
+
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 5)
-    list(train_generator(run_path, make_sprites(60), steps=1))
-    return run_path
 
 
 def test_a_generator_is_judged_beside_real_sprites_and_a_cheat(run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,19 +30,15 @@ def test_the_formats_that_are_due() -> None:
     assert {"godot", "json", "libgdx"} <= {form.name for form in atlas_formats()}
 
 
-def test_reads_its_example(form: AtlasFormat, example: Path) -> None:
+def test_reads_its_example_in_a_folder_and_in_an_archive(form: AtlasFormat, example: Path) -> None:
     file = found(example)
     assert form.descriptions(file)
     regions = form.regions(file)
     assert regions is not None and len({region.name for region in regions}) == len(regions) == 2
     event = imported(example.parent)
     assert len(event.sprites) == 2 and not event.quarantine and event.sprites.class_names == (example.stem,)
-
-
-def test_its_example_in_an_archive(example: Path) -> None:
-    archive = shutil.make_archive(str(example.parent), "zip", example.parent)
-    plain, packed = imported(example.parent), imported(Path(archive))
-    assert packed.sprites.names == plain.sprites.names and packed.sprites.fingerprint == plain.sprites.fingerprint
+    packed = imported(Path(shutil.make_archive(str(example.parent), "zip", example.parent)))
+    assert packed.sprites.names == event.sprites.names and packed.sprites.fingerprint == event.sprites.fingerprint
 
 
 def test_asks_names_alone(form: AtlasFormat) -> None:

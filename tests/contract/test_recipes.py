@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -17,7 +19,7 @@ from studio.engine.control import Control
 from studio.engine.generate import generate, load_model, predict
 from studio.engine.train import train_new
 from studio.engine.types import GenerateSettings
-from studio.recipes.base import Recipe, Spec, TrainingBudget
+from studio.recipes.base import Ability, BatchRng, Recipe, Spec, TrainingBudget
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, agreeing, of_kind
 
@@ -28,21 +30,24 @@ pytestmark = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recip
 
 
 def _config(recipe: Recipe, **changes: int | float | str) -> TrainingConfig:
-    small = {"width": 16} if any(item.name == "width" for item in settings_of(recipe.Config)) else {}
     defaults = {"batch_size": 8, "holdout": 0.0, "lr_warmup_steps": 5, "precision": "fp32", "shift_px": 0}
-    return recipe.Config(**{**defaults, **small, **changes})  # type: ignore[arg-type]
+    config: TrainingConfig = recipe.small.replace(**{**defaults, **changes})
+    return config
 
 
 def test_it_introduces_itself(recipe: Recipe) -> None:
     assert recipe.name.isidentifier() and recipe.title and recipe.summary.endswith(".")
+    assert recipe.can <= set(get_args(Ability)) and (recipe.makes == "sprites" or not recipe.can)
+    titles = [preset.title for preset in recipe.presets(TrainingBudget())]
+    assert len(set(titles)) == len(titles)
     for means in (TrainingBudget(), TrainingBudget(60, 100.0), TrainingBudget(100_000, 50_000.0)):
         presets = recipe.presets(means)
-        assert len(presets) == 3
         for preset in presets:
-            recipe.Config(**preset.changes)  # type: ignore[arg-type]
+            recipe.Config(**preset.changes)
             assert preset.help.endswith(".")
     for item in settings_of(recipe.Config):
         assert item.help.endswith(".") and item.label
+        assert item.absent is None or item.check(item.absent) == item.absent
 
 
 def test_it_learns_eight_sprites_by_heart(recipe: Recipe, run_path: Path) -> None:
@@ -102,10 +107,24 @@ def test_the_seed_decides_everything(recipe: Recipe) -> None:
         torch.rand(7)  # other uses of the global generator must not matter
         rng = torch.Generator().manual_seed(seed)
         batch = data.batch(0, 8, flip=True, shift_px=1, rng=rng)
-        return recipe.loss(network, batch, config, rng).item()
+        return recipe.loss(network, batch, config, BatchRng(rng, len(batch.x))).item()
 
     assert loss(1) == loss(1)
     assert loss(1) != loss(2)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_in_how_many_parts_a_batch_is_taken_changes_no_random_number(recipe: Recipe, count: int) -> None:
+    sprites, config = with_numbers(make_sprites()), _config(recipe)
+    network = recipe.build(config, Spec.of(sprites))
+    batch = next(DeviceSprites(sprites, torch.device("cpu")).plain_batches(9, 9))
+
+    def loss(count: int) -> float:
+        parts = batch.micro_batches(count, torch.Generator().manual_seed(3))
+        losses = [recipe.loss(network, part, config, rng).detach() * recipe.weight(part) for part, rng in parts]
+        return float(sum(losses) / recipe.weight(batch))
+
+    assert loss(count) == pytest.approx(loss(1), rel=1e-5)
 
 
 def test_evaluation_is_repeatable_and_leaves_nothing_behind(recipe: Recipe) -> None:
@@ -124,12 +143,10 @@ def test_evaluation_is_repeatable_and_leaves_nothing_behind(recipe: Recipe) -> N
     assert torch.equal(before, torch.random.get_rng_state())
 
 
-def test_its_architecture_rebuilds_the_network(recipe: Recipe) -> None:
+def test_its_arguments_rebuild_the_network(recipe: Recipe) -> None:
     config, spec = _config(recipe), Spec(8, ("a", "b", "c"), ("price", "weight"))
-    network, architecture = recipe.build(config, spec), recipe.architecture(config, spec)
-    kinds = {part.__name__: part for part in recipe.portable}
-    rebuilt = kinds[architecture["class"]](**architecture["arguments"])
-    rebuilt.load_state_dict(network.state_dict())
+    network, arguments = recipe.build(config, spec), recipe.arguments(config, spec)
+    recipe.Network(**json.loads(json.dumps(arguments))).load_state_dict(network.state_dict())
     for name, values in recipe.statistics(with_numbers(make_sprites())).items():
         assert network.get_buffer(name).shape == values.shape and torch.isfinite(values).all()
-    assert all(isinstance(value, int | float | str | bool) for value in architecture["arguments"].values())
+    assert all(isinstance(value, int | float | str | bool) for value in arguments.values())

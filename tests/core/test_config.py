@@ -50,7 +50,7 @@ def test_json_goes_there_and_back() -> None:
 )  # fmt: skip
 def test_bad_values_are_refused_in_words(values: dict[str, Any]) -> None:
     with pytest.raises(UsageError) as caught:
-        Example.from_json(values)
+        Example.from_json({**Example().to_json(), **values})
     assert caught.value.title.endswith(".") and "Traceback" not in caught.value.title
 
 
@@ -68,6 +68,22 @@ def test_what_is_written_can_be_parsed() -> None:
     for config_type in (Example, TrainingConfig):
         for item in settings_of(config_type):
             assert item.parse(str(item.default)) == item.default
+
+
+def test_a_setting_that_is_not_there_is_what_it_was_before_there_was_one() -> None:
+    @dataclass(frozen=True)
+    class Grown(Example):
+        speed: str = setting("fast", "How fast.", choices=("fast", "slow"), absent="slow")
+
+    assert Grown().speed == "fast" and Grown.from_json(Example().to_json()).speed == "slow"
+    assert Grown.from_json(Grown().to_json()) == Grown()
+    with pytest.raises(UsageError, match="no value for count, mode"):
+        Grown.from_json({"rate": 1.0, "on": False})
+
+
+def test_a_run_of_before_muon_goes_on_as_it_was() -> None:
+    kept = {name: value for name, value in TrainingConfig().to_json().items() if name != "optimizer"}
+    assert TrainingConfig().optimizer == "muon" and TrainingConfig.from_json(kept).optimizer == "adamw"
 
 
 def test_a_default_changes_and_nothing_else() -> None:

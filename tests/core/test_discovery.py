@@ -15,6 +15,7 @@ from studio.core.errors import StudioError, UsageError
 
 class Animal(ABC):
     name = ""
+    order = 0
 
     @abstractmethod
     def sound(self) -> str: ...

@@ -95,14 +95,9 @@ def test_a_free_path_is_free(tmp_path: Path) -> None:
     assert free_path(target) == target
     target.touch()
     assert free_path(target) == tmp_path / "sheet 2.png"
-
-
-@posix
-def test_the_name_of_a_dangling_link_is_not_free(tmp_path: Path) -> None:
-    target = tmp_path / "sheet.png"
-    target.touch()
-    (tmp_path / "sheet 2.png").symlink_to(tmp_path / "nowhere")
-    assert free_path(target) == tmp_path / "sheet 3.png"
+    if os.name != "nt":  # links are for administrators there
+        (tmp_path / "sheet 2.png").symlink_to(tmp_path / "nowhere")
+        assert free_path(target) == tmp_path / "sheet 3.png"
 
 
 @posix

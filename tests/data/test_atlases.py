@@ -42,24 +42,14 @@ def tres(picture: str, region: str, margin: str = "") -> str:
     return f"{text}margin = Rect2({margin})\n" if margin else text
 
 
-def test_a_turned_frame_of_texture_packer(tmp_path: Path) -> None:
-    turned = {**frame("art/tall.png", 3, 5, 6, 10), "rotated": True, "trimmed": False}
+@pytest.mark.parametrize(("source", "left", "top"), [({}, 5, 3), ({"x": 9, "y": 1, "w": 6, "h": 10}, 9, 1)])
+def test_a_turned_frame_of_texture_packer(tmp_path: Path, source: dict[str, int], left: int, top: int) -> None:
+    turned = {**frame("art/tall.png", 3, 5, 6, 10), "rotated": True, "trimmed": bool(source)}
+    turned |= {"sourceSize": {"w": 16, "h": 16}, "spriteSourceSize": source} if source else {}
     write_sheet(tmp_path / "set" / "s.png", packed((3, 5, clockwise(TALL)), (20, 0, sprite(2))), [turned])
     event = imported(tmp_path / "set", size=16)
     assert event.sprites.names == ("s.png#tall",)
-    assert (event.sprites.rgba[0] == on_canvas(TALL, 5, 3)).all()
-
-
-def test_a_turned_and_trimmed_frame_of_texture_packer(tmp_path: Path) -> None:
-    turned = {
-        **frame("tall.png", 3, 5, 6, 10),
-        "rotated": True,
-        "trimmed": True,
-        "sourceSize": {"w": 16, "h": 16},
-        "spriteSourceSize": {"x": 9, "y": 1, "w": 6, "h": 10},
-    }
-    write_sheet(tmp_path / "set" / "s.png", packed((3, 5, clockwise(TALL))), {"tall.png": turned})
-    assert (imported(tmp_path / "set").sprites.rgba[0] == on_canvas(TALL, 9, 1)).all()
+    assert (event.sprites.rgba[0] == on_canvas(TALL, left, top)).all()
 
 
 OLD = """
@@ -168,12 +158,6 @@ def test_too_many_godot_resources(tmp_path: Path) -> None:
     sheet = {"s.png": png_of(packed((0, 0, sprite(0)))), "plain.png": png_of(sprite(1))}
     event = imported(zipped(tmp_path / "set.zip", {**members, **sheet}))
     assert event.sprites.names == ("plain.png",) and "1,000 .tres files" in reasons(event)["s.png"]
-
-
-def test_an_atlas_dropped_by_itself(tmp_path: Path) -> None:
-    sheet = write(tmp_path / "set" / "s.png", packed((20, 0, sprite(2))))
-    sheet.with_suffix(".atlas").write_text("s.png\nsmall\nbounds:20,0,8,8\n")
-    assert imported(sheet).sprites.names == ("s.png#small",)
 
 
 def test_frames_that_grow_out_of_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,58 +19,46 @@ from studio.data.store import scratch
 from tests.conftest import posix
 from tests.data.making import events_of, imported, notes, png_of, reasons, sprite, write
 
-
-def test_one_folder_is_one_class(tmp_path: Path) -> None:
-    for number in range(3):
-        write(tmp_path / "gems" / f"{number}.png", sprite(number))
-    event = imported(tmp_path / "gems")
-    assert event.sprites.class_names == ("gems",) and event.sprites.title == "gems"
-    assert event.sprites.names == ("0.png", "1.png", "2.png")
-    assert event.sprites.rgba.shape == (3, 8, 8, 4) and (event.sprites.rgba[2] == sprite(2)).all()
-    assert event.sizes == {(8, 8): 3} and event.proposed_size == 8 and not event.from_cache
+SET = ("set/top.png", "set/item/a.png", "set/item/potion/b.png", "set/item/potion/old/c.png", "set/mon/d.png")
 
 
-def test_sub_folders_are_classes(tmp_path: Path) -> None:
-    root = tmp_path / "set"
-    for number, name in enumerate(["top.png", "item/a.png", "item/potion/b.png", "item/potion/old/c.png", "mon/d.png"]):
-        write(root / name, sprite(number))
-    event = imported(root)
-    assert event.sprites.class_names == ("item", "item/potion", "mon", "set")
-    assert [event.sprites.class_names[label] for label in event.sprites.labels] == [
-        "item",
-        "item/potion",
-        "item/potion",
-        "mon",
-        "set",
-    ]
-    assert event.sprites.names[2] == "item/potion/old/c.png"
-    assert imported(root, class_levels=1).sprites.class_names == ("item", "mon", "set")
-    assert "item/potion/old" in imported(root, class_levels=3).sprites.class_names
-
-
-def test_several_folders_and_loose_files(tmp_path: Path) -> None:
-    first = write(tmp_path / "a" / "x.png", sprite(0))
-    write(tmp_path / "b" / "sub" / "y.png", sprite(1))
-    loose = write(tmp_path / "other" / "z.png", sprite(2))
-    event = imported(tmp_path / "b", loose, tmp_path / "a")
-    assert event.sprites.class_names == ("a", "b/sub", "other")
-    assert event.sprites.names == ("a/x.png", "b/sub/y.png", "z.png")
-    assert event.sprites.title == "a + b + z.png"
-    assert imported(first).sprites.class_names == ("a",)
-
-
-def test_folders_of_the_same_name_stay_apart(tmp_path: Path) -> None:
-    write(tmp_path / "old" / "gems" / "x.png", sprite(0))
-    write(tmp_path / "new" / "gems" / "x.png", sprite(1))
-    event = imported(tmp_path / "old" / "gems", tmp_path / "new" / "gems")
-    assert event.sprites.class_names == ("new/gems", "old/gems")
-    assert len(set(event.sprites.names)) == 2
-
-
-def test_what_lies_inside_another_drop_comes_once(tmp_path: Path) -> None:
-    inner = write(tmp_path / "set" / "sub" / "x.png", sprite(0))
-    event = imported(inner, tmp_path / "set", tmp_path / "set" / "sub", tmp_path / "set")
-    assert event.sprites.names == ("sub/x.png",) and not event.quarantine
+@pytest.mark.parametrize(
+    ("files", "dropped", "options", "classes", "title"),
+    [
+        (["gems/0.png", "gems/1.png"], ["gems"], {}, {"0.png": "gems", "1.png": "gems"}, "gems"),
+        (["a/x.png"], ["a/x.png"], {}, {"x.png": "a"}, "x.png"),
+        (SET, ["set"], {}, {"item/a.png": "item", "item/potion/b.png": "item/potion",
+         "item/potion/old/c.png": "item/potion", "mon/d.png": "mon", "top.png": "set"}, "set"),
+        (SET, ["set"], {"class_levels": 1}, {"item/a.png": "item", "item/potion/b.png": "item",
+         "item/potion/old/c.png": "item", "mon/d.png": "mon", "top.png": "set"}, "set"),
+        (SET[:4], ["set"], {"class_levels": 3}, {"item/a.png": "item", "item/potion/b.png": "item/potion",
+         "item/potion/old/c.png": "item/potion/old", "top.png": "set"}, "set"),
+        (["a/x.png", "b/sub/y.png", "other/z.png"], ["b", "other/z.png", "a"], {},
+         {"a/x.png": "a", "b/sub/y.png": "b/sub", "z.png": "other"}, "a + b + z.png"),
+        (["old/gems/x.png", "new/gems/x.png"], ["old/gems", "new/gems"], {},
+         {"new/gems/x.png": "new/gems", "old/gems/x.png": "old/gems"}, "gems + gems"),
+        (["set/sub/x.png"], ["set/sub/x.png", "set", "set/sub", "set"], {}, {"sub/x.png": "sub"}, "set"),
+        (["set/a.png"], ["."], {}, {"a.png": "set"}, "set"),
+        pytest.param(["set/a.png"], ["linked"], {}, {"a.png": "linked"}, "linked", marks=posix),
+    ],
+)  # fmt: skip
+def test_folders_are_classes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: list[str], dropped: list[str], options: dict[str, Any],
+    classes: dict[str, str], title: str,
+) -> None:  # fmt: skip
+    pixels = {name: sprite(number) for number, name in enumerate(files)}
+    for name, rgba in pixels.items():
+        write(tmp_path / name, rgba)
+    if "linked" in dropped:
+        (tmp_path / "linked").symlink_to(tmp_path / "set")
+    monkeypatch.chdir(tmp_path / "set" if dropped == ["."] else tmp_path)
+    event = imported(*map(Path, dropped), **options)
+    sprites = event.sprites
+    assert sprites.names == tuple(classes) and sprites.title == title and not event.quarantine
+    assert [sprites.class_names[label] for label in sprites.labels] == list(classes.values())
+    assert sprites.class_names == tuple(sorted(set(classes.values())))
+    assert {rgba.tobytes() for rgba in sprites.rgba} == {rgba.tobytes() for rgba in pixels.values()}
+    assert event.sizes == {(8, 8): len(files)} and event.proposed_size == 8 and not event.from_cache
 
 
 def test_the_commonest_size_is_proposed_and_others_are_centred(tmp_path: Path) -> None:
@@ -284,17 +273,3 @@ def test_nothing_on_disk_is_changed(tmp_path: Path) -> None:
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "set").iterdir()}
     imported(tmp_path / "set")
     assert before == {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "set").iterdir()}
-
-
-def test_relative_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "set" / "a.png", sprite(0))
-    monkeypatch.chdir(tmp_path / "set")
-    assert imported(Path()).sprites.title == "set"
-
-
-@posix
-def test_linked_paths(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "a.png", sprite(0))
-    (tmp_path / "linked").symlink_to(tmp_path / "set")
-    event = imported(tmp_path / "linked")
-    assert event.sprites.title == "linked" and event.sprites.class_names == ("linked",)

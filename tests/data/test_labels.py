@@ -57,7 +57,7 @@ def test_classes_take_precedence_over_folders(folder: Path) -> None:
     event = with_labels(folder, "file,class\na.png,sword\nsub/c.png,gem stone\nsub\\d.png,\n")
     assert classes(event) == {"a.png": "sword", "b.png": "set", "sub/c.png": "gem stone", "sub/d.png": "sub"}
     assert event.sprites.targets.shape == (4, 0) and event.sprites.target_names == ()
-    assert said(event) == ["without a row in it: b.png"] and not event.quarantine
+    assert notes(event, "labels") == {"labels.csv": "without a row in it: b.png"} and not event.quarantine
 
 
 def test_numbers_become_targets(folder: Path) -> None:
@@ -246,11 +246,6 @@ def test_long_texts_and_junk_never_crash() -> None:
         except Refused:
             continue
         assert len(found.lines) == len(found.rows) == len(found.classes) == len(found.numbers)
-
-
-def test_notes_have_the_tables_name(folder: Path) -> None:
-    event = with_labels(folder, "a.png,1\nb.png,1\nsub/c.png,1\n")
-    assert notes(event, "labels") == {"labels.csv": "without a row in it: sub/d.png"}
 
 
 def test_looking_for_labels_among_many_files_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,13 +16,10 @@ def made() -> Sprites:
     return Sprites(rgba, np.array([0, 2, 2, 0]), ("a", "none", "b"), ("0", "1", "2", "3"), "set")
 
 
-def test_counts_and_size() -> None:
+def test_counts_size_and_taking_some() -> None:
     assert len(made()) == 4 and made().size == 8
     assert made().class_counts().tolist() == [2, 0, 2]
     assert made().take([]).class_counts().tolist() == [0, 0, 0]
-
-
-def test_taking_some() -> None:
     some = made().take([2, 0])
     assert some.names == ("2", "0") and some.labels.tolist() == [2, 0] and some.class_names == ("a", "none", "b")
     assert (some.rgba[1] == sprite(0)).all()

@@ -80,7 +80,7 @@ def _limited(recipe: type[Recipe], room: _Room, monkeypatch: pytest.MonkeyPatch)
     build = recipe.build
 
     def limited(self: Recipe, config: TrainingConfig, spec: Spec) -> nn.Module:
-        network = build(self, config, spec)
+        network: nn.Module = build(self, config, spec)
         inner = network.body if recipe is Regression else network
         assert isinstance(inner, nn.Module)
         inner.register_forward_pre_hook(room.check)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from studio.data.sprites import Sprites
 from studio.engine.batches import DeviceSprites, _shifted, at_most, to_input, to_rgba
 from tests.conftest import make_sprites
 
@@ -62,8 +63,8 @@ def test_mirrored_sprites_are_mirrored_and_told() -> None:
     data = DeviceSprites(sprites, CPU)
     batch = data.batch(0, 40, flip=True, shift_px=0, rng=torch.Generator().manual_seed(0))
     plain = to_input(data.rgba[data._indices(0, 40)])
-    flipped = batch.changes[:, 0] == 1
-    assert 5 < int(flipped.sum()) < 35 and not batch.changes[~flipped].any() and not batch.changes[:, 1:].any()
+    told, flipped = batch.augment_labels, batch.augment_labels[:, 0] == 1
+    assert 5 < int(flipped.sum()) < 35 and not told[~flipped].any() and not told[:, 1:].any()
     expected = torch.where(flipped[:, None, None, None], plain.flip(-1), plain)
     torch.testing.assert_close(batch.x, expected)
 
@@ -89,3 +90,16 @@ def test_of_many_rows_some_are_taken_from_all_over_and_never_more_than_asked_for
         assert len(found) == count if count <= 10 else 5 < len(found) <= 10
         assert len(set(gaps[:-1])) <= 1 and gaps[-1] <= gaps[0]
     assert len(at_most(np.arange(0), 10)) == 0
+
+
+def test_rows_of_random_numbers_are_those_of_the_whole_batch(sprites: Sprites) -> None:
+    batch = next(DeviceSprites(sprites, CPU).plain_batches(10, 10))
+    whole = torch.Generator().manual_seed(1)
+    times, noise = torch.randn(10, generator=whole), torch.rand(10, 4, 8, 8, generator=whole)
+    for count in (1, 2, 4, 20):
+        parts = list(batch.micro_batches(count, torch.Generator().manual_seed(1)))
+        assert len(parts) == min(count, 10)
+        drawn = [(rng.randn(), rng.rand(4, 8, 8)) for _, rng in parts]
+        assert torch.equal(torch.cat([one for one, _ in drawn]), times)
+        assert torch.equal(torch.cat([one for _, one in drawn]), noise)
+        assert torch.equal(torch.cat([part.x for part, _ in parts]), batch.x)

@@ -73,12 +73,6 @@ def test_auto_takes_the_fastest_that_works() -> None:
         choose((SLOW, FAST), "tpu")
 
 
-def test_precision_is_what_was_asked_for_or_the_faster() -> None:
-    assert resolve_precision(FAST, "auto") == "bf16"
-    assert resolve_precision(SLOW, "auto") == "fp32"
-    assert resolve_precision(FAST, "fp32") == "fp32"
-
-
 def stand_in(monkeypatch: pytest.MonkeyPatch, kind: str, **facts: Any) -> None:
     """Let torch tell of one card of a kind."""
     known = {
@@ -137,20 +131,30 @@ def test_a_device_that_was_not_probed_computes_in_the_same_precision(
         resolve_precision(device, "auto")
 
 
-def test_fp16_is_had_only_where_it_has_proved_faster_and_a_run_begun_in_it_goes_on_anywhere() -> None:
+def test_precision_is_what_was_asked_for_or_the_faster_and_a_run_begun_in_fp16_goes_on_anywhere() -> None:
     card = replace(FAST, precision="fp16", mixed="fp16")
-    assert resolve_precision(card, "fp16") == "fp16"
+    for device, asked, expected in (
+        (FAST, "auto", "bf16"), (SLOW, "auto", "fp32"), (FAST, "fp32", "fp32"), (card, "fp16", "fp16"),
+    ):  # fmt: skip
+        assert resolve_precision(device, asked) == expected
     with pytest.raises(DeviceError, match="no faster in fp16"):
         resolve_precision(FAST, "fp16")
     record: Any = SimpleNamespace(device="cuda:7", device_name="an old card", precision="fp16")
     assert devices.precision_of(record, FAST, "fp16") == "bf16"
 
 
-@pytest.mark.parametrize(("capability", "precision"), [((7, 5), "fp32"), ((8, 0), "bf16"), ((12, 0), "bf16")])
+@pytest.mark.parametrize(
+    ("capability", "hip", "precision"),
+    [
+        ((7, 5), None, "fp32"), ((8, 0), None, "bf16"), ((12, 0), None, "bf16"),
+        ((10, 3), "6.4", "fp32"),  # RDNA 2: what an AMD card calls its capability is none for bf16
+    ],
+)  # fmt: skip
 def test_a_card_made_for_bf16_takes_it_though_the_small_probe_is_slower(
-    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], precision: str
+    monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], hip: str | None, precision: str
 ) -> None:
     stand_in(monkeypatch, "cuda", get_device_capability=capability)
+    monkeypatch.setattr(torch.version, "hip", hip)
     monkeypatch.setattr(devices, "probe_step", lambda device, precision, *_: 1.0 if precision == "fp32" else 0.8)
     card, *_, cpu = detect()
     assert resolve_precision(card, "auto") == precision and resolve_precision(cpu, "auto") == "fp32"
@@ -207,13 +211,6 @@ def test_a_card_that_tells_no_name_is_called_after_its_maker(
     monkeypatch.setattr(torch.version, "hip", hip)
     monkeypatch.setattr(devices, "probe_step", lambda *_: 1.0)
     assert detect()[0].name == name
-
-
-def test_what_an_amd_card_calls_its_capability_does_not_make_it_one_for_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
-    stand_in(monkeypatch, "cuda", get_device_capability=(10, 3))  # RDNA 2
-    monkeypatch.setattr(torch.version, "hip", "6.4")
-    monkeypatch.setattr(devices, "probe_step", lambda device, precision, *_: 1.0 if precision == "fp32" else 0.5)
-    assert detect()[0].precision == "fp32"
 
 
 def test_an_intel_gpu_is_listed_and_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,14 +14,13 @@ from studio.engine.control import Control
 from studio.engine.generate import checkpoint_names, generate, load_model, predict
 from studio.engine.model import TrainedModel
 from studio.engine.types import GenerateSettings
-from studio.recipes.base import SampleSettings
-from tests.engine.tools import CPU, agreeing, of_kind, train_classifier, train_generator
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, agreeing, kept_run, of_kind, train_classifier, train_generator
 
 
-@pytest.fixture
-def model(run_path: Path, sprites: Sprites) -> TrainedModel:
-    list(train_generator(run_path, sprites, steps=20, learning_rate=0.01))
-    return load_model(run_path, "last", CPU)
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> TrainedModel:
+    return load_model(kept_run(tmp_path_factory, make_sprites(), steps=20, learning_rate=0.01), "last", CPU)
 
 
 def _made(model: TrainedModel, **settings: int | str) -> SpritesGenerated:
@@ -38,8 +37,7 @@ def test_a_sprite_depends_on_seed_and_place_alone(model: TrainedModel, monkeypat
 
     def drawn(first: int, count: int) -> torch.Tensor:
         labels = torch.arange(first, first + count) % 2
-        *_, x = module.sample_steps(model, SampleSettings(labels, 1.5, 4, 3, first=first))
-        assert x is not None
+        *_, x = module.drawing_steps(model, labels, GenerateSettings(steps=4, seed=3), first)
         return x
 
     torch.testing.assert_close(drawn(4, 3), drawn(0, 10)[4:7], rtol=1e-4, atol=1e-4)

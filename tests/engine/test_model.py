@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -7,20 +8,23 @@ import pytest
 
 from studio.core.errors import RunError
 from studio.data.colour.true_pixels import PixelStyle
-from studio.data.sprites import Sprites
 from studio.engine.generate import generate, load_model
 from studio.engine.model import load_style
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_by_group
 from studio.engine.types import GenerateSettings
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, train_generator
+from tests.engine.tools import CPU, kept_run, train_generator
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return kept_run(tmp_path_factory, make_sprites(), steps=1)
 
 
 @pytest.fixture
-def run(run_path: Path, sprites: Sprites) -> RunDir:
-    list(train_generator(run_path, sprites, steps=1))
-    return RunDir(run_path)
+def run(trained: Path, tmp_path: Path) -> RunDir:
+    return RunDir(shutil.copytree(trained, tmp_path / "run"))
 
 
 def _alike(first: PixelStyle, second: PixelStyle) -> bool:

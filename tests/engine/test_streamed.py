@@ -50,7 +50,7 @@ def no_thread_stays() -> Iterator[None]:
 def batch_of(data: TrainSet, step: int, size: int, **augmented: Any) -> list[torch.Tensor]:
     rng = torch.Generator().manual_seed(step)
     batch = data.batch(step, size, **{"flip": False, "shift_px": 0, **augmented}, rng=rng)
-    return [batch.x, batch.y, batch.changes]
+    return [batch.x, batch.y, batch.augment_labels]
 
 
 def alike(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
@@ -154,7 +154,7 @@ def test_a_file_that_can_not_be_read_ends_the_run_in_words(run_path: Path, mappe
 
 def test_a_drive_that_hangs_is_not_waited_for_for_ever(mapped: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streamed, "_PATIENCE_S", 0.02)
-    monkeypatch.setattr(streamed, "_FAREWELL_S", 0.02)
+    monkeypatch.setattr(streamed, "_JOIN_S", 0.02)
     woken = threading.Event()
     monkeypatch.setattr(streamed._Rows, "read", lambda *_: woken.wait(30))
     data = StreamedSprites(mapped, TORCH_CPU)

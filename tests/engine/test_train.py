@@ -14,10 +14,8 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from studio.core.config import TrainingConfig
 from studio.core.errors import RunError
 from studio.core.events import (
     CheckpointSaved,
@@ -36,8 +34,8 @@ from studio.engine.measure import measure
 from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_resumed
 from studio.engine.types import DeviceMeasured
-from studio.recipes.base import Batch, Spec
-from studio.recipes.generator import Generator
+from studio.recipes.base import Batch, BatchRng, Spec
+from studio.recipes.generator import Generator, GeneratorConfig, UNet
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, own_clock, small_generator, train_classifier, train_generator
 
@@ -275,15 +273,13 @@ def test_the_classifier_says_which_classes_it_leaves_out(run_path: Path) -> None
 def test_what_is_random_in_a_step_follows_from_seed_and_step(
     tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seeds, loss = [], Generator.loss
+    drawn, loss = [], Generator.loss
 
-    def watched(
-        recipe: Generator, network: nn.Module, batch: Batch, config: TrainingConfig, rng: torch.Generator
-    ) -> Any:
-        seeds.append(rng.initial_seed() % 2**32)  # what a generator on the CPU looks at
+    def watched(recipe: Generator, network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Any:
+        drawn.append(rng.rand()[0].item())
         return loss(recipe, network, batch, config, rng)
 
     monkeypatch.setattr(Generator, "loss", watched)
     for number, seed in enumerate((0, 1, 0)):
         list(train_generator(tmp_path / str(number), sprites, steps=3, seed=seed))
-    assert len(set(seeds)) == 6 and seeds[:3] == seeds[6:]
+    assert len(set(drawn)) == 6 and drawn[:3] == drawn[6:]

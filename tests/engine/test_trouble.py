@@ -34,6 +34,7 @@ from studio.recipes.base import Batch, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
 from studio.recipes.regression import Regression
+from studio.recipes.resnet import ResNet
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, HALF, of_kind, small_classifier, small_generator, small_regression
 
@@ -180,7 +181,7 @@ class _Hungry(Classifier):
         self.most = most
         monkeypatch.setitem(catalogue.recipes(), self.name, self)
 
-    def loss(self, network: torch.nn.Module, batch: Batch, *arguments: Any) -> torch.Tensor:
+    def loss(self, network: ResNet, batch: Batch, *arguments: Any) -> torch.Tensor:
         if len(batch.x) > self.most:
             raise torch.OutOfMemoryError("CUDA out of memory.")
         return super().loss(network, batch, *arguments)
@@ -224,7 +225,7 @@ def test_fault_23_what_did_not_fit_is_free_before_it_is_tried_again(
     made: list[weakref.ref[torch.Tensor]] = []
 
     class Watched(_Hungry):
-        def loss(self, network: torch.nn.Module, batch: Batch, *arguments: Any) -> torch.Tensor:
+        def loss(self, network: ResNet, batch: Batch, *arguments: Any) -> torch.Tensor:
             if len(batch.x) > self.most:
                 held = [batch.x, network(batch.x)]
                 made.extend(map(weakref.ref, held))
@@ -301,7 +302,7 @@ def test_a_trial_that_fails_in_the_optimizer_makes_the_next_ones_rarer_too(
     monkeypatch.setattr("studio.engine.train.TICK_S", 0.0)
     loss, step, sizes = Classifier.loss, torch.optim.AdamW.step, [0]
 
-    def watched(recipe: Classifier, network: torch.nn.Module, batch: Batch, *arguments: Any) -> torch.Tensor:
+    def watched(recipe: Classifier, network: ResNet, batch: Batch, *arguments: Any) -> torch.Tensor:
         sizes.append(len(batch.x))
         return loss(recipe, network, batch, *arguments)
 
@@ -372,14 +373,15 @@ def test_a_sprite_that_does_not_fit_the_device_ends_the_run(
 def test_fault_31_an_exception_in_a_plug_in_is_in_the_record_with_its_name(
     run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    module: dict[str, Any] = {"__name__": "studio.recipes.swirl"}
+    module: dict[str, Any] = {"__name__": "studio.recipes.generator"}
     exec("def odd(*arguments):\n    raise ValueError('an odd shape')", module)
     monkeypatch.setattr(Classifier, where, module["odd"])
+    assert catalogue.recipes()  # plug-ins have been looked for
     with pytest.raises(ValueError, match="an odd shape"):
         list(train_new(run_path, sprites, Classifier(), small_classifier(steps=2), CPU, Control()))
     run = RunDir(run_path)
     assert run.progress().state == "failed" and not run.is_busy()
-    assert run.progress().message == "The plug-in 'swirl' failed. ValueError: an odd shape"
+    assert run.progress().message == "The plug-in 'generator' failed. ValueError: an odd shape"
     assert len(checkpoints.find(run.checkpoints)) == (where == "evaluate")  # saved before anything is said of it
 
 

@@ -66,6 +66,15 @@ def train_regression(path: Path, sprites: Sprites, control: Control | None = Non
     return train_new(path, sprites, Regression(), small_regression(**changes), CPU, control or Control())
 
 
+def kept_run(factory: pytest.TempPathFactory, sprites: Sprites, **changes: Any) -> Path:
+    """The run of a small generator, trained once for tests that only read it."""
+    path = factory.mktemp("runs") / "trial"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STUDIO_HOME", str(factory.mktemp("home")))
+        list(train_generator(path, sprites, **changes))
+    return path
+
+
 def nearest_training_sprites(
     sprites: Rgba, training: Sprites, indices: Indices | None, device: torch.device
 ) -> Nearest:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from studio.core.config import settings_of
 from studio.data.colour.true_pixels import PixelStyle
 from studio.engine.model import TrainedModel
 from studio.recipes.base import Recipe, Spec
@@ -17,8 +16,7 @@ TARGET_NAMES = ("price", 'it\'s "quoted" \\ 剣')
 
 def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
     """A model of that recipe with weights of a fixed seed, none of them zero."""
-    small = {"width": 16} if any(item.name == "width" for item in settings_of(recipe.Config)) else {}
-    config, spec = recipe.Config(**small), Spec(size, CLASS_NAMES, TARGET_NAMES)  # type: ignore[arg-type]
+    config, spec = recipe.small, Spec(size, CLASS_NAMES, TARGET_NAMES)
     torch.manual_seed(0)
     network = recipe.build(config, spec).eval().requires_grad_(False).to(memory_format=torch.channels_last)
     for weight in network.parameters():

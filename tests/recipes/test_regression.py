@@ -17,7 +17,7 @@ from studio.engine.control import Control
 from studio.engine.generate import load_model, predict
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
 from studio.engine.train import train_resumed
-from studio.recipes.base import Spec
+from studio.recipes.base import BatchRng, Spec
 from studio.recipes.regression import Regression, RegressionConfig, Regressor, accuracy_figures
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, of_kind, train_regression
@@ -71,7 +71,7 @@ def test_missing_numbers_do_not_count_in_the_loss(told: Sprites) -> None:
     network, recipe = network_for(told), Regression()
     batch = next(DeviceSprites(told, torch.device("cpu")).plain_batches(24, 24))
     config = RegressionConfig(width=16, dropout=0.0)
-    loss = recipe.loss(network, batch, config, torch.Generator())
+    loss = recipe.loss(network, batch, config, BatchRng(torch.Generator(), len(batch.x)))
     scores = network.body(batch.x).detach().numpy()
     true = told.targets.astype(np.float64)  # near 1,000, and hardly apart
     wanted = (true - np.nanmean(true, 0)) / np.nanstd(true, 0)
@@ -112,7 +112,7 @@ def test_numbers_that_hardly_vary_make_no_infinities(column: list[float]) -> Non
     batch = next(DeviceSprites(told, torch.device("cpu")).plain_batches(6, 6))
     with torch.no_grad():
         found = Regression().evaluate(network, [batch], RegressionConfig(), Spec.of(told))
-        loss = Regression().loss(network, batch, RegressionConfig(width=16), torch.Generator())
+        loss = Regression().loss(network, batch, RegressionConfig(width=16), BatchRng(torch.Generator(), len(batch.x)))
     assert np.isfinite([*found.metrics.values(), *found.baseline.values(), loss.item()]).all()
 
 

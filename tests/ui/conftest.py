@@ -17,6 +17,7 @@ from pytestqt.qtbot import QtBot
 from studio.app import theme
 from studio.app.background import jobs
 from studio.app.background.job_queue import JobQueue
+from studio.app.pages.sprites.page import SpritesPage
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
@@ -133,6 +134,17 @@ def window(qtbot: QtBot, qapp: QApplication, session: Session) -> Iterator[Windo
 
 
 @pytest.fixture
+def page(qtbot: QtBot, qapp: QApplication, session: Session) -> SpritesPage:
+    """The Sprites page alone, shown."""
+    theme.apply(qapp, "light")
+    made = SpritesPage(session)
+    qtbot.addWidget(made)
+    made.resize(1100, 700)
+    made.show()
+    return made
+
+
+@pytest.fixture
 def sprite_folder(tmp_path: Path) -> Path:
     """24 sprites of 8x8 in two sub-folders, and a file that is no picture."""
     folder = tmp_path / "discs"
@@ -155,7 +167,7 @@ def opened(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
 
 def tiny(session: Session, recipe: str = "generator", **changes: float) -> TrainingConfig:
     """Settings that train in a second or two."""
-    config = session.catalog.recipes[recipe].Config()
+    config: TrainingConfig = session.catalog.recipes[recipe].Config()
     small = {"width": 16, "batch_size": 8, "steps": 12, "lr_warmup_steps": 0, "sample_every_s": 0.1, "holdout": 0.25}
     return config.replace(**{**small, **changes})
 

@@ -29,53 +29,49 @@ def answer(window: Window, words: str) -> None:
     click(next(button for button in box.findChildren(QPushButton) if button.text() == words))
 
 
+@pytest.fixture
+def training(qtbot: QtBot, opened: Window) -> CurrentTraining:
+    """A run without end that trains in the window."""
+    start_tiny(opened.session, steps=1_000_000)
+    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    return opened.session.training
+
+
 def test_an_idle_window_closes_at_once(qtbot: QtBot, window: Window) -> None:
     with qtbot.waitSignal(window.closed):
         window.close()
     assert not window.isVisible()
 
 
-def test_fault_28_keep_training_keeps_the_window(qtbot: QtBot, opened: Window) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+def test_fault_28_keep_training_keeps_the_window(opened: Window, training: CurrentTraining) -> None:
     opened.close()
     assert opened.isVisible()
     answer(opened, "Keep training")
-    assert opened.isVisible()
-    assert opened.session.training.state == "training"
+    assert opened.isVisible() and training.state == "training"
 
 
-def test_fault_28_stop_and_save_closes_and_leaves_a_run_to_resume(qtbot: QtBot, opened: Window) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+def test_fault_28_stop_and_save_closes_and_leaves_a_run_to_resume(
+    qtbot: QtBot, opened: Window, training: CurrentTraining
+) -> None:
     opened.close()
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         answer(opened, "Stop and save")
-    assert not opened.isVisible()
-    path = opened.session.training.path
-    assert path is not None
-    summary = summarise(path)
-    assert summary.standing == "stopped"
-    assert summary.progress is not None
-    assert summary.progress.step > 0
-    opened.session.resume_run(path)
+    assert not opened.isVisible() and training.path is not None
+    summary = summarise(training.path)
+    assert summary.standing == "stopped" and summary.progress is not None and summary.progress.step > 0
+    opened.session.resume_run(training.path)
     qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
 
 
-def test_fault_28_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+def test_fault_28_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window, training: CurrentTraining) -> None:
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         opened.close_guard.insist()
-    assert opened.session.training.path is not None
-    assert summarise(opened.session.training.path).standing == "stopped"
+    assert training.path is not None and summarise(training.path).standing == "stopped"
 
 
 def test_fault_28_leaving_does_not_wait_for_ever_for_a_device_that_hangs(
-    qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, opened: Window, training: CurrentTraining, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
     answers_again = threading.Event()
 
     def hang(*arguments: Any) -> Events:
@@ -86,28 +82,22 @@ def test_fault_28_leaving_does_not_wait_for_ever_for_a_device_that_hangs(
     opened.close_guard._deadline.setInterval(50)
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         opened.close_guard.insist()
-    assert opened.session.training.is_busy()
+    assert training.is_busy()
     answers_again.set()
-    qtbot.waitUntil(lambda: not opened.session.training.is_busy(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
 
 
 def no_space(*arguments: object) -> None:
     raise OSError(28, "No space left on device", "/runs/trial")
 
 
-def no_space_for_lines(*arguments: object) -> None:
-    raise OSError(28, "No space left on device")
-
-
 def test_a_window_whose_run_can_not_be_saved_stays_open_once(
-    qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, opened: Window, training: CurrentTraining, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
     monkeypatch.setattr("studio.engine.train.save", no_space)
     opened.close()
     answer(opened, "Stop and save")
-    qtbot.waitUntil(lambda: not opened.session.training.is_busy(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
     assert opened.isVisible()
     said = [card.words[0] for card in opened.notices.cards()][:2]
     assert said == ["Can't use /runs/trial.", "The window stays open: 'discs generator' ended with an error."]
@@ -115,11 +105,10 @@ def test_a_window_whose_run_can_not_be_saved_stays_open_once(
         opened.close()
 
 
+@pytest.mark.usefixtures("training")
 def test_ctrl_c_leaves_also_when_nothing_can_be_saved(
     qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
     monkeypatch.setattr("studio.engine.train.save", no_space)
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         opened.close_guard.insist()
@@ -133,6 +122,10 @@ def test_the_window_comes_back_as_it_was(qtbot: QtBot, qapp: QApplication, opene
     again = Window(opened.session, theme.apply(qapp))
     qtbot.addWidget(again)
     assert again.size() == size
+
+
+def no_space_for_lines(*arguments: object) -> None:
+    raise OSError(28, "No space left on device")
 
 
 class Disk:
@@ -152,14 +145,6 @@ class Disk:
 def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     with monkeypatch.context() as patch:
         yield Disk(patch)
-
-
-@pytest.fixture
-def training(qtbot: QtBot, opened: Window) -> CurrentTraining:
-    """A run without end that trains in the window."""
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
-    return opened.session.training
 
 
 def test_a_run_that_can_not_be_written_waits_and_loses_nothing(

@@ -14,10 +14,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from studio.app import theme
 from studio.app.pages.sprites.cut_view import CutView
 from studio.app.pages.sprites.page import SpritesPage
-from studio.app.state.session import Session
 from studio.app.widgets.sheet.canvas import Kind, moved
 from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
 from studio.data.options import ImportOptions
@@ -40,16 +38,6 @@ def sheet_of(seed: int, columns: int, rows: int, grid: Grid, empty: int = 0) -> 
         y, x = grid.top + number // columns * down, grid.left + number % columns * across
         rgba[y : y + grid.tile_height, x : x + grid.tile_width] = drawn(rng, grid.tile_width, grid.tile_height)
     return rgba
-
-
-@pytest.fixture
-def page(qtbot: QtBot, qapp: QApplication, session: Session) -> SpritesPage:
-    theme.apply(qapp, "light")
-    made = SpritesPage(session)
-    qtbot.addWidget(made)
-    made.resize(1100, 700)
-    made.show()
-    return made
 
 
 def load(qtbot: QtBot, page: SpritesPage, *paths: Path) -> None:

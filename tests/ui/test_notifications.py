@@ -11,8 +11,10 @@ from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from studio.app.notifications import NoticeBar, NoticeCard, UncaughtErrors
-from studio.core.events import JobFailed, Notice
-from tests.ui.conftest import click
+from studio.app.state.session import Session
+from studio.app.status_bar import StatusLine
+from studio.core.events import Event, JobFailed, Notice
+from tests.ui.conftest import LONG_MS, click, endless
 
 
 def button(card: NoticeCard, name: str) -> QPushButton:
@@ -40,20 +42,20 @@ def test_a_failure_is_a_sentence_and_a_hint_with_details_on_demand(qtbot: QtBot)
     assert QGuiApplication.clipboard().text() == "It broke.\nMend it.\nTraceback: line 7"
 
 
-def test_an_error_without_details_offers_none(qtbot: QtBot) -> None:
+def test_a_message_is_closed_by_its_cross_or_its_own_button_and_the_last_one_hides_the_bar(qtbot: QtBot) -> None:
     bar = shown(qtbot)
     bar.show_failure(JobFailed("No such class.", "Choose another."))
-    assert button(bar.cards()[0], "Details").isHidden()
-
-
-def test_closing_the_last_message_hides_the_bar(qtbot: QtBot) -> None:
-    bar = shown(qtbot)
-    bar.show_notice(Notice("warning", "Careful."))
+    assert button(bar.cards()[0], "Details").isHidden()  # there are none
     close = bar.cards()[0].findChild(QToolButton)
     assert isinstance(close, QToolButton)
     click(close)
+    assert bar.cards() == [] and bar.isHidden()
+    card = bar.add("info", "A run stopped.", button="Resume")
+    with qtbot.waitSignal(card.acted):
+        click(button(card, "Resume"))
     assert bar.cards() == []
-    assert bar.isHidden()
+    bar.show_notice(Notice("warning", "Careful."))
+    assert [card.words[0] for card in bar.cards()] == ["Careful."] and bar.isVisible()
 
 
 def test_the_same_message_comes_once_and_old_ones_make_room(qtbot: QtBot) -> None:
@@ -78,14 +80,6 @@ def test_what_passes_makes_room_before_what_stays(qtbot: QtBot) -> None:
     assert [card.words[0] for card in bar.cards()] == ["Fault 1.", "Fault 2.", "Fault 3."]
 
 
-def test_a_button_acts_and_closes(qtbot: QtBot) -> None:
-    bar = shown(qtbot)
-    card = bar.add("info", "A run stopped.", button="Resume")
-    with qtbot.waitSignal(card.acted):
-        click(button(card, "Resume"))
-    assert bar.cards() == []
-
-
 def test_what_nobody_caught_is_shown_from_every_thread(qtbot: QtBot, caplog: pytest.LogCaptureFixture) -> None:
     bar = shown(qtbot)
     errors, before = UncaughtErrors(), (sys.excepthook, threading.excepthook)
@@ -103,3 +97,14 @@ def test_what_nobody_caught_is_shown_from_every_thread(qtbot: QtBot, caplog: pyt
     assert [card.words[1].partition(":")[0] for card in bar.cards()] == ["ValueError", "ValueError"]
     assert (sys.excepthook, threading.excepthook) == before
     assert [line for line in caplog.messages if "Nothing caught" in line] == ["Nothing caught this."] * 2
+
+
+def test_the_status_bar_offers_to_cancel_what_the_window_can_do_without(qtbot: QtBot, session: Session) -> None:
+    line, got = StatusLine(session), list[Event]()
+    qtbot.addWidget(line)
+    for cancellable in (False, True):
+        job = session.job_queue.start("files", "Looking for things", endless(), got.append, cancellable=cancellable)
+        line._show_job()
+        assert line._cancel.isVisibleTo(line) == cancellable
+        session.job_queue.cancel(job)
+        qtbot.waitUntil(lambda: not session.job_queue.running(), timeout=LONG_MS)

@@ -115,15 +115,18 @@ def seen(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
     return plot.canvas.ranges(), page.comparison.filmstrip.shown_step()
 
 
-def test_a_checkpoint_of_another_run_changes_nothing(qtbot: QtBot, page: RunsPage, asked: list[str]) -> None:
+@pytest.mark.parametrize("newer", [[], [summary("newest", 4, 1)]], ids=["a checkpoint", "a new run"])
+def test_what_another_run_does_changes_nothing(
+    qtbot: QtBot, page: RunsPage, asked: list[str], newer: list[RunSummary]
+) -> None:
     plot = choose(qtbot, page, "old", "older")
     before, read = look_closer(page, plot), list(asked)
     assert before[1] == 50
-    tell(page, training(11), OLD, OLDER)
+    tell(page, *newer, training(11), OLD, OLDER)
     assert not page.comparison._calm.isActive() and asked == read  # nothing is read, now or later
     assert seen(page, plot) == before
     assert chosen(page) == ["old", "older"] and current(page) == "older"
-    assert page.table.model().index(0, 4).data() == "11"
+    assert page.table.model().index(len(newer), 4).data() == "11"
 
 
 def test_a_run_that_trains_grows_under_the_view(qtbot: QtBot, page: RunsPage, asked: list[str]) -> None:
@@ -140,17 +143,6 @@ def test_a_run_that_trains_grows_under_the_view(qtbot: QtBot, page: RunsPage, as
     plot.auto_range()
     plot.refresh()
     assert plot.canvas.ranges()[0][1] >= 299  # the third hundred of losses
-
-
-def test_a_new_run_leaves_the_choice_and_the_keyboard_where_they_are(
-    qtbot: QtBot, page: RunsPage, asked: list[str]
-) -> None:
-    plot = choose(qtbot, page, "old", "older")
-    before, read = look_closer(page, plot), list(asked)
-    tell(page, summary("newest", 4, 1), training(11), OLD, OLDER)
-    assert chosen(page) == ["old", "older"] and current(page) == "older"
-    assert not page.comparison._calm.isActive() and asked == read
-    assert seen(page, plot) == before
 
 
 def test_other_runs_are_shown_whole(qtbot: QtBot, page: RunsPage) -> None:

@@ -9,10 +9,8 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from studio.app import theme
 from studio.app.pages.sprites.cut_words import proposal
 from studio.app.pages.sprites.page import SpritesPage
-from studio.app.state.session import Session
 from studio.data.options import FoundSheet
 from studio.data.sheets.grids import Grid
 from tests.data.composing import animated, demo_sprites, laid, trimmed
@@ -32,16 +30,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(where / "whole.png", sprite(1, 24))
     write(where / "wide.png", sprite(2, 64, 24))
     return where
-
-
-@pytest.fixture
-def page(qtbot: QtBot, qapp: QApplication, session: Session) -> SpritesPage:
-    theme.apply(qapp, "light")
-    made = SpritesPage(session)
-    qtbot.addWidget(made)
-    made.resize(1100, 700)
-    made.show()
-    return made
 
 
 def load(qtbot: QtBot, page: SpritesPage, path: Path) -> None:

@@ -17,6 +17,7 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded, JobPaused, Mailbox
 from studio.core.errors import UsageError
 from studio.core.events import Event, Events, JobFailed, LossChunk, Notice, Progress
+from studio.data.reading.read import all_sources
 
 
 class Log(QObject):
@@ -275,11 +276,12 @@ def test_fault_31_a_bug_comes_with_its_traceback_and_the_worker_lives(
 
 
 def test_fault_31_a_plugin_that_fails_is_named() -> None:
-    module: dict[str, object] = {"__name__": "studio.recipes.swirl"}
+    assert all_sources()  # plug-ins have been looked for
+    module: dict[str, object] = {"__name__": "studio.data.sources.idx"}
     exec("def loss():\n    raise ValueError('odd')", module)
     with pytest.raises(ValueError, match="odd") as caught:
         module["loss"]()  # type: ignore[operator]
-    assert worker.failure(caught.value).title == "The plug-in 'swirl' failed."
+    assert worker.failure(caught.value).title == "The plug-in 'idx' failed."
 
 
 def test_a_failure_while_closing_is_told(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:

@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 from PySide6.QtCore import QObject, QThread, Signal
 
-from studio.core import logs
-from studio.core.errors import StudioError, in_words
+from studio.core import logs, wording
+from studio.core.errors import StudioError
 from studio.core.events import Event, Events, Halted, JobFailed, LossChunk, Progress
 
 Outcome = Literal["done", "failed", "cancelled"]
@@ -270,7 +270,7 @@ def _joined(events: list[Event]) -> Event:
 
 def failure(error: Exception) -> JobFailed:
     """The event for an error, with the traceback of one that neither the studio nor a plug-in foresaw."""
-    title, hint = in_words(error, otherwise="Something went wrong inside the studio.")
+    title, hint = wording.error_words(error, otherwise="Something went wrong inside the studio.")
     foreseen = isinstance(error, StudioError)
     return JobFailed(title, hint, "" if foreseen else "".join(traceback.format_exception(error)))
 

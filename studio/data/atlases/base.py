@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 from studio.data.images.decoding import read_bytes
 from studio.data.naming import shown
@@ -53,7 +54,7 @@ class AtlasFormat(ABC):
     """A way to describe a sheet in files beside it. Stateless: asked on several threads at once."""
 
     name: str = ""
-    priority: int = 0  # formats with a higher one are asked first
+    order: ClassVar[int] = 0  # formats with a lower one are asked first
 
     @abstractmethod
     def descriptions(self, file: SourceFile) -> Sequence[str]:

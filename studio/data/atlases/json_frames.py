@@ -24,7 +24,7 @@ class JsonFrames(AtlasFormat):
     """The JSON file that has the picture's name."""
 
     name = "json"
-    priority = 10
+    order = -10
 
     def descriptions(self, file: SourceFile) -> Sequence[str]:
         return named_like(file, ".json")

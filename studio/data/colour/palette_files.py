@@ -9,7 +9,7 @@ from pathlib import Path
 import studio.data.palettes
 from studio.core import files
 from studio.core.discovery import discover
-from studio.core.errors import BadInputError, ExportError, UsageError
+from studio.core.errors import BadInputError, UsageError
 from studio.data.images.decoding import read_bytes
 from studio.data.naming import shown
 from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
@@ -21,8 +21,7 @@ _LARGEST_FILE = 1 << 20  # bytes
 @cache
 def palette_formats() -> tuple[PaletteFormat, ...]:
     """Every kind of palette file there is, in the order in which they are asked."""
-    found = discover(studio.data.palettes, PaletteFormat)  # type: ignore[type-abstract]
-    return tuple(sorted(found.values(), key=lambda form: (-form.priority, form.name)))
+    return tuple(discover(studio.data.palettes, PaletteFormat).values())  # type: ignore[type-abstract]
 
 
 def load_palette(path: Path) -> Palette:
@@ -52,11 +51,8 @@ def save_palette(path: Path, palette: Palette) -> Path:
     """
     data = writer_for(path).write(palette)
     target = files.free_path(path)
-    try:
+    with files.exporting(target):
         files.write_atomic(target, data)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ExportError(f"Can't write {target}: {reason}.", "Choose another folder or free some space.") from error
     return target
 
 

@@ -23,7 +23,7 @@ class AdobeTable(PaletteFormat):
     name = "act"
     title = "Adobe colour table"
     suffixes = (".act",)
-    priority = -10
+    order = 10
 
     def recognises(self, data: bytes) -> bool:
         return len(data) in (_SHORT, _LONG)

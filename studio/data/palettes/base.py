@@ -84,7 +84,7 @@ class PaletteFormat(ABC):
     name: str = ""
     title: ClassVar[str] = ""
     suffixes: ClassVar[tuple[str, ...]] = ()
-    priority: ClassVar[int] = 0  # formats with a higher one are asked first, by content and by suffix
+    order: ClassVar[int] = 0  # formats with a lower one are asked first, by content and by suffix
 
     @abstractmethod
     def recognises(self, data: bytes) -> bool:

@@ -20,7 +20,7 @@ class RiffPalette(PaletteFormat):
     name = "riff"
     title = "Windows palette"
     suffixes = (".pal",)
-    priority = -1
+    order = 1
 
     def recognises(self, data: bytes) -> bool:
         return data.startswith(b"RIFF") and data[8:12] == b"PAL "

@@ -61,8 +61,7 @@ class Reading:
 
 def all_sources() -> list[Source]:
     """Every kind of input there is, in the order in which they are asked."""
-    found = discover(studio.data.sources, Source)  # type: ignore[type-abstract]
-    return sorted(found.values(), key=lambda source: (-source.priority, source.name))
+    return list(discover(studio.data.sources, Source).values())  # type: ignore[type-abstract]
 
 
 def kinds_of(sources: Sequence[Source]) -> list[str]:

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from studio.core.events import Rgba
 from studio.data.naming import shown
@@ -188,7 +188,7 @@ class Source(ABC):
     """A kind of input: one subclass in one file of this package, found by itself."""
 
     name: str
-    priority: int = 0  # sources with a higher one are asked first
+    order: ClassVar[int] = 0  # sources with a lower one are asked first
 
     @abstractmethod
     def claims(self, file: SourceFile) -> bool:

@@ -32,7 +32,7 @@ class PictureSource(Source):
     """The last one asked: it takes whatever might be a picture."""
 
     name = "picture"
-    priority = -100
+    order = 100
 
     def claims(self, file: SourceFile) -> bool:
         return True

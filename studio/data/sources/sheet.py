@@ -26,7 +26,7 @@ class SheetSource(Source):
     """Every frame is a sprite, and the sheet's name is a class."""
 
     name = "sheet"
-    priority = 10
+    order = -10
 
     def claims(self, file: SourceFile) -> bool:
         return file.suffix in PICTURE_SUFFIXES and any(form.descriptions(file) for form in atlas_formats())
@@ -49,8 +49,7 @@ class SheetSource(Source):
 @cache
 def atlas_formats() -> tuple[AtlasFormat, ...]:
     """Every way to describe a sheet, in the order in which they are asked."""
-    found = discover(studio.data.atlases, AtlasFormat)  # type: ignore[type-abstract]
-    return tuple(sorted(found.values(), key=lambda form: (-form.priority, form.name)))
+    return tuple(discover(studio.data.atlases, AtlasFormat).values())  # type: ignore[type-abstract]
 
 
 def _cut(sheet: Rgba, regions: list[Region], folders: tuple[str, ...]) -> Iterator[Picture | Remark]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import stat
 import struct
 import zlib
@@ -113,17 +112,3 @@ def test_an_archive_that_goes_or_changes_on_the_way(tmp_path: Path) -> None:
     archive.unlink()
     with pytest.raises(FileNotFoundError):
         read_bytes(file)
-
-
-def test_an_archive_that_can_not_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "set" / "a.png", sprite(0))
-    zipped(tmp_path / "set" / "locked.zip", {"b.png": GOOD})
-    real_open = os.open
-
-    def failing_open(path: str, flags: int) -> int:
-        if path.endswith("locked.zip"):
-            raise PermissionError(13, "Permission denied", path)
-        return real_open(path, flags)
-
-    monkeypatch.setattr("studio.data.images.decoding.os.open", failing_open)
-    assert reasons(imported(tmp_path / "set"), "no access") == {"locked.zip": "you are not allowed to read this file"}

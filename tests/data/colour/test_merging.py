@@ -12,6 +12,7 @@ def test_the_most_used_colours_stay_and_the_others_join_the_nearest() -> None:
     colours = np.array([[0, 0, 0], [1, 1, 1], [255, 0, 0], [254, 2, 1], [0, 0, 255]], np.uint8)
     counts = np.array([5, 50, 9, 3, 1])
     assert returned(merge(colours, counts, 0.05)).tolist() == [1, 1, 2, 2, 4]
+    assert returned(merge(colours[:0], counts[:0], 0.02)).tolist() == []
 
 
 def test_against_looking_at_all_pairs() -> None:
@@ -37,10 +38,6 @@ def test_blacks_are_as_near_as_they_look() -> None:
     black, white = places_of(np.array([[0, 0, 0], [1, 1, 1]], np.uint8)), places_of(np.array([[255] * 3, [254] * 3]))
     assert np.linalg.norm(black[0] - black[1]) < 0.02 and np.linalg.norm(white[0] - white[1]) < 0.02
     assert np.allclose(places_of(np.array([[255] * 3])), [1, 0, 0], atol=1e-6)
-
-
-def test_nothing() -> None:
-    assert returned(merge(np.zeros((0, 3), np.uint8), np.zeros(0, np.int64), 0.02)).tolist() == []
 
 
 def test_very_many_colours_are_merged_in_steps() -> None:

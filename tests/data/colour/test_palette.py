@@ -28,19 +28,12 @@ def test_most_used_first_and_only_opaque_ones() -> None:
     assert colours.tolist() == [[1, 2, 3, 255], [7, 0, 0, 255]] and counts.tolist() == [11, 9]
     assert colours.dtype == np.uint8 and counts.dtype == np.int64
     assert palette_of(rgba, 1)[0].tolist() == [[1, 2, 3, 255]]
-
-
-@pytest.mark.parametrize("rgba", [np.zeros((0, 8, 8, 4), np.uint8), np.zeros((3, 8, 8, 4), np.uint8)])
-def test_no_colours(rgba: Pixels) -> None:
-    colours, counts = palette_of(rgba, 4)
-    assert colours.shape == (0, 4) and counts.shape == (0,) and display_order(colours).shape == (0,)
-
-
-def test_ties_and_views_change_nothing() -> None:
     rgba = drawn(((3, 0, 0, 255), 4), ((1, 0, 0, 255), 4), ((2, 0, 0, 255), 4))
-    colours, _ = palette_of(rgba, 8)
-    assert colours[:, 0].tolist() == [1, 2, 3]
-    assert (palette_of(rgba[:, ::-1, ::-1], 8)[0] == colours).all()
+    for view in (rgba, rgba[:, ::-1, ::-1]):  # as many of each
+        assert palette_of(view, 8)[0][:, 0].tolist() == [1, 2, 3]
+    for nothing in (rgba[:0], np.zeros_like(rgba)):
+        colours, counts = palette_of(nothing, 4)
+        assert colours.shape == (0, 4) and counts.shape == (0,) and display_order(colours).shape == (0,)
 
 
 def test_large_sets_are_sampled_the_same_way_every_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,6 @@ from studio.core import files
 from studio.core.errors import BadInputError, ExportError, UsageError
 from studio.data.colour.palette_files import load_palette, save_palette
 from studio.data.palettes.base import Palette
-from tests.conftest import posix
 from tests.data.making import png_of
 
 GIMP = b"""GIMP Palette
@@ -41,6 +40,7 @@ Channels: RGBA
 254  91  89 255 Red
  87 185 242 128 Blue
 """
+FULL_OF_COLOURS = (np.arange(70 * 70, dtype="<u4") | 0xFF000000).view(np.uint8).reshape(70, 70, 4)
 WARM = np.array([[190, 74, 47, 255], [1, 2, 3, 255]], np.uint8)
 
 
@@ -138,6 +138,7 @@ def test_pictures_in_pixels_in_blocks_and_with_ground(tmp_path: Path) -> None:
 
 
 def test_adobe(tmp_path: Path) -> None:
+    assert len(loaded(tmp_path, b"010203\r\n" * 96, "text.act")) == 96  # as long as a table: 768 bytes
     table = (bytes([190, 74, 47, 1, 2, 3]) + bytes(762))[:768]
     assert len(loaded(tmp_path, table, "warm.act")) == 256
     assert rgb(loaded(tmp_path, table + b"\0\2\xff\xff", "warm.act")) == WARM[:, :3].tolist()
@@ -145,10 +146,6 @@ def test_adobe(tmp_path: Path) -> None:
     assert clear.colours.tolist() == [[190, 74, 47, 255], [1, 2, 3, 0]]
     assert save_palette(tmp_path / "new.act", clear).read_bytes() == table + b"\0\2\0\1"
     assert save_palette(tmp_path / "new.act", Palette(WARM)).read_bytes() == table + b"\0\2\xff\xff"
-
-
-def test_a_text_that_is_as_long_as_a_colour_table_is_a_text(tmp_path: Path) -> None:
-    assert len(loaded(tmp_path, b"010203\r\n" * 96, "warm.act")) == 96  # 768 bytes
 
 
 @pytest.mark.parametrize(
@@ -187,6 +184,7 @@ def test_a_text_that_is_as_long_as_a_colour_table_is_a_text(tmp_path: Path) -> N
         ("a.png", b"GIF89a", "a.png: it is not a PNG picture"),
         ("a.png", png_of(np.zeros((2, 2, 4), np.uint8)), "a.png: there are no colours in it"),
         ("a.png", png_of(np.zeros((1025, 1025, 4), np.uint8)), "a.png: a picture of 1,025 x 1,025 pixels is too"),
+        ("a.png", png_of(FULL_OF_COLOURS), "a.png: a picture of 4,900 colours, at most 4,096 are taken"),
         ("a.act", bytes(767), "a.act: it has 767 bytes, and a colour table has 768 or 772"),
         ("a.act", bytes(772), "a.act: there are no colours in it"),
         ("a.act", bytes(768) + b"\xff\xff\0\0", "a.act: 65,535 colours are announced"),
@@ -198,23 +196,14 @@ def test_lies(tmp_path: Path, name: str, data: bytes, said: str) -> None:
     assert f"Can't read {said}" in fault(tmp_path, data, name)
 
 
-def test_a_picture_of_too_many_colours(tmp_path: Path) -> None:
-    pixels = (np.arange(70 * 70, dtype="<u4") | 0xFF000000).view(np.uint8).reshape(70, 70, 4)
-    assert "a picture of 4,900 colours, at most 4,096 are taken" in fault(tmp_path, png_of(pixels), "a.png")
-
-
 def test_what_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="no palette"):
-        load_palette(tmp_path / "gone.gpl")
-    with pytest.raises(BadInputError, match="is a folder"):
-        load_palette(tmp_path)
-
-
-@posix
-def test_a_pipe_is_no_palette(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.gpl")
-    with pytest.raises(BadInputError, match="not a plain file"):
-        load_palette(tmp_path / "pipe.gpl")
+    for name, words in (("gone.gpl", "no palette"), ("", "is a folder")):
+        with pytest.raises(BadInputError, match=words):
+            load_palette(tmp_path / name)
+    if os.name != "nt":  # Windows has no pipes
+        os.mkfifo(tmp_path / "pipe.gpl")
+        with pytest.raises(BadInputError, match="not a plain file"):
+            load_palette(tmp_path / "pipe.gpl")
 
 
 def test_saving_says_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,12 +23,6 @@ def test_figures_are_counted_by_hand() -> None:
     assert found.colours == 2.0  # red and grey; blue and red
 
 
-def test_training_sprites_are_true_to_themselves() -> None:
-    reference = _sprites([RED, RED, BLUE, (9, 9, 9, 0)])
-    found = pixel_truth(reference, reference)
-    assert (found.half_transparent, found.off_palette) == (0, 0)
-
-
 def test_what_can_not_be_seen_is_not_counted() -> None:
     found = pixel_truth(np.zeros((2, 2, 2, 4), np.uint8), _sprites([RED, RED, BLUE, BLUE]))
     assert (found.half_transparent, found.off_palette, found.colours) == (0, 0, 0)

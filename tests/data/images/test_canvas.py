@@ -87,6 +87,12 @@ def block(side: int, size: int = 32) -> Pixels:
     return rgba
 
 
+def enlarged_but_for_a_pixel() -> Pixels:
+    large = sprite(1, 16).repeat(2, 0).repeat(2, 1)
+    large[10, 11] = (1, 2, 3, 255)
+    return large
+
+
 @pytest.mark.parametrize(
     "rgba",
     [
@@ -96,17 +102,12 @@ def block(side: int, size: int = 32) -> Pixels:
         block(16),
         block(8) + np.roll(block(8), 8, axis=1),
         sprite(3, 2).repeat(16, 0).repeat(16, 1),
+        enlarged_but_for_a_pixel(),
     ],
-    ids=["clear", "plain", "dot", "square", "two squares", "almost nothing"],
+    ids=["clear", "plain", "dot", "square", "two squares", "almost nothing", "a stray pixel"],
 )
 def test_no_evidence_no_scale(rgba: Pixels) -> None:
     assert native_scale(rgba) == 1
-
-
-def test_one_stray_pixel_is_no_enlargement() -> None:
-    large = sprite(1, 16).repeat(2, 0).repeat(2, 1)
-    large[10, 11] = (1, 2, 3, 255)
-    assert native_scale(large) == 1
 
 
 def test_smooth() -> None:

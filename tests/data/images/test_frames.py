@@ -129,14 +129,6 @@ def test_half_transparent_apng_frames_blend_exactly() -> None:
     assert np.array_equal(pictures[0].rgba, first) and np.array_equal(pictures[3].rgba[:5, :6], second)
 
 
-def test_a_frame_that_was_blended_is_taken_back() -> None:
-    first, second, third = noise(0, 8, 8), noise(1, 8, 8), noise(2, 3, 3)
-    pictures, _ = read(apng(8, 8, [Drawn(first), Drawn(second, disposal=2), Drawn(third, over=False)]))
-    expected = first.copy()
-    expected[:3, :3] = third
-    assert same(pictures, [first, blended(first, second), expected])
-
-
 def test_palette_apng_keeps_the_alpha_of_its_colours() -> None:
     alpha = np.array([255, 0, 100, 255], np.uint8)
     colours = np.column_stack([PALETTE, alpha])
@@ -188,18 +180,13 @@ def test_a_slow_change_is_not_lost_and_there_and_back_comes_once() -> None:
     assert same(pictures, NOISE) and "of 8 frames: 5 that differ" in remarks[0].reason
 
 
-def test_single_pictures_are_read_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_pictures_and_wrong_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [remark.group for remark in read(ANIMATIONS[".gif"], ".png")[1]] == ["misnamed", "animation"]
     monkeypatch.setattr(apng_reader, "frames_of", None)  # a plain PNG is not looked through twice
-    pictures, remarks = read(png_of(sprite(0)))
-    assert same(pictures, [sprite(0)]) and pictures[0].part == "" and not remarks
-    for kind, suffix in (("GIF", ".gif"), ("WEBP", ".webp")):
-        data = by_pillow(NOISE[:1], kind)
+    gif_and_webp = ((by_pillow(NOISE[:1], kind), f".{kind.lower()}") for kind in ("GIF", "WEBP"))
+    for data, suffix in ((png_of(sprite(0)), ".png"), *gif_and_webp):
         pictures, remarks = read(data, suffix)
         assert same(pictures, [decode(data, suffix).rgba]) and pictures[0].part == "" and not remarks
-
-
-def test_names_and_depths_are_told_of_animations_too() -> None:
-    assert [remark.group for remark in read(ANIMATIONS[".gif"], ".png")[1]] == ["misnamed", "animation"]
 
 
 def test_a_whole_import(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from studio.data import importing
 from studio.data.naming import shown
 from studio.data.reading import finding
 from tests.conftest import posix
-from tests.data.making import events_of, imported, reasons, sprite, write
+from tests.data.making import events_of, imported, png_of, reasons, sprite, write, zipped
 
 
 @posix
@@ -48,10 +48,11 @@ def test_what_goes_wrong_on_the_way_is_listed(tmp_path: Path, monkeypatch: pytes
     folder = tmp_path / "set"
     for seed, name in enumerate(("a.png", "b.png", "c.png", "sub/d.png")):
         write(folder / name, sprite(seed))
+    zipped(folder / "locked.zip", {"e.png": png_of(sprite(4))})
     real_open, real_scan = os.open, os.scandir
 
     def failing_open(path: str, flags: int) -> int:
-        if path.endswith("b.png"):
+        if path.endswith(("b.png", "locked.zip")):
             raise PermissionError(13, "Permission denied", path)
         if path.endswith("c.png"):
             raise OSError(5, "Input/output error", path)
@@ -69,11 +70,12 @@ def test_what_goes_wrong_on_the_way_is_listed(tmp_path: Path, monkeypatch: pytes
     assert reasons(event, "no access") == {
         "b.png": "you are not allowed to read this file",
         "c.png": "the file can't be read: Input/output error",
+        "locked.zip": "you are not allowed to read this file",
         "sub": "the folder has gone since it was found",
     }
     monkeypatch.undo()
     again = imported(folder, cache=tmp_path / "cache")
-    assert len(again.sprites) == 4 and not again.from_cache  # a failure is not kept
+    assert len(again.sprites) == 5 and not again.from_cache  # a failure is not kept
 
 
 def test_a_file_that_goes_between_listing_and_reading(tmp_path: Path) -> None:

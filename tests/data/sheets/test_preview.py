@@ -30,8 +30,10 @@ def test_a_sheet_is_found_by_the_name_that_its_import_gives_it(tmp_path: Path) -
     write(folder / "one.png", sprite(1, 16))
     zipped(folder / "pack.zip", {"inner/deep/gems.png": png_of(rgba), "inner/x.png": png_of(sprite(2, 16))})
     event = imported(folder, size=16)
-    names = sorted(reasons(event, "looks like a sheet"))
-    assert names == ["a/gems.png", "pack.zip/deep/gems.png"]
+    said = reasons(event, "looks like a sheet")
+    names = sorted(said)
+    assert names == ["a/gems.png", "pack.zip/deep/gems.png"] and "--sheets grid" in said["a/gems.png"]
+    assert event.sprites.names == ("one.png", "pack.zip/x.png")  # without being asked nothing is cut
     for name in [*names, "a/gems.png#r1 c2"]:
         sheet = looked_at(folder, name)
         assert (sheet.rgba == rgba).all() and sheet.name == name.partition("#")[0]

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.core.errors import BadInputError
 from studio.data import importing
 from studio.data.arranging import Gathered
 from studio.data.doctor.findings import findings_of
@@ -139,12 +138,6 @@ def test_pictures_that_are_too_plain_to_tell(tmp_path: Path) -> None:
     for side in (1, 5, 11, 64, 300):
         for rgba in (np.zeros((side, side, 4), np.uint8), np.full((side, 4 * side, 4), 255, np.uint8)):
             assert not elect_sheets({0: sheet_candidates(rgba)})
-
-
-def test_a_folder_without_pictures_says_so(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("none")
-    with pytest.raises(BadInputError, match="no pictures"):
-        imported(tmp_path, sheets="grid")
 
 
 def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, sprites: list[Pixels]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -104,14 +105,6 @@ def test_whole_tiles_that_hold_anything() -> None:
     assert (cut[0][2] == 50).all() and cut[1][2].shape == (6, 8, 4) and cut[1][2][5, 7, 0] == 60
 
 
-def test_without_being_asked_nothing_is_cut(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "s.png", assembled(np.random.default_rng(0), Grid(16, 16), 6, 4))
-    write(tmp_path / "set" / "one.png", sprite(1, 16))
-    event = imported(tmp_path / "set", size=16)
-    assert event.sprites.names == ("one.png",)
-    assert "--sheets grid" in reasons(event, "looks like a sheet")["s.png"]
-
-
 def test_a_proposed_grid(tmp_path: Path) -> None:
     rgba = assembled(np.random.default_rng(0), Grid(16, 16, 1, 1, 1), 6, 4)
     write(tmp_path / "set" / "gems.png", rgba)
@@ -134,19 +127,14 @@ def test_a_grid_that_is_given_and_a_class_per_row(tmp_path: Path) -> None:
 
 
 def test_a_sheet_that_is_cut_makes_classes_however_deep_it_lies(tmp_path: Path) -> None:
-    rows = [np.concatenate([sprite(2 * row), sprite(2 * row + 1)], 1) for row in range(2)]
-    write(tmp_path / "chars" / "heroes" / "young" / "s.png", np.concatenate(rows))
-    rows_of = imported(tmp_path, sheets="grid", tile=8, sheet_classes="row").sprites
-    assert rows_of.class_names == ("chars/heroes/s row 1", "chars/heroes/s row 2")
-    assert rows_of.labels.tolist() == [0, 0, 1, 1]
-    assert imported(tmp_path, sheets="grid", tile=8, class_levels=1).sprites.class_names == ("chars/s",)
-
-
-def test_margins_can_differ(tmp_path: Path) -> None:
-    tiles = np.concatenate([sprite(number, 8) for number in range(3)], 1)
-    write(tmp_path / "s.png", np.pad(tiles, ((5, 0), (2, 0), (0, 0))))
-    event = imported(tmp_path, sheets="grid", tile=8, margin=2, margin_top=5, size=8)
-    assert [np.array_equal(rgba, sprite(number, 8)) for number, rgba in enumerate(event.sprites.rgba)] == [True] * 3
+    rows = [np.concatenate([sprite(2 * row), sprite(2 * row + 1)], 1) for row in range(10)]
+    write(tmp_path / "chars" / "heroes" / "young" / "s.png", np.pad(np.concatenate(rows), ((5, 0), (2, 0), (0, 0))))
+    grid: dict[str, Any] = {"sheets": "grid", "tile": 8, "margin": 2, "margin_top": 5}
+    by_row = imported(tmp_path, sheet_classes="row", **grid).sprites
+    assert by_row.class_names == tuple(f"chars/heroes/s row {row:02}" for row in range(1, 11))  # as the rows lie
+    assert by_row.labels.tolist() == [row for row in range(10) for _ in range(2)]
+    assert all(np.array_equal(rgba, sprite(number)) for number, rgba in enumerate(by_row.rgba))
+    assert imported(tmp_path, class_levels=1, **grid).sprites.class_names == ("chars/s",)
 
 
 def test_packed_sprites(tmp_path: Path) -> None:
@@ -199,10 +187,3 @@ def test_cut_imports_are_kept_apart(tmp_path: Path) -> None:
     cut = imported(tmp_path / "set", cache=tmp_path / "cache", sheets="grid", tile=8)
     again = imported(tmp_path / "set", cache=tmp_path / "cache", sheets="grid", tile=8)
     assert (len(whole.sprites), len(cut.sprites), len(again.sprites)) == (1, 4, 4) and again.from_cache
-
-
-def test_classes_of_rows_sort_as_the_rows_lie(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "s.png", np.concatenate([sprite(number) for number in range(10)]))
-    event = imported(tmp_path / "set", sheets="grid", tile=8, sheet_classes="row")
-    assert event.sprites.class_names[:2] == ("s row 01", "s row 02") and event.sprites.class_names[-1] == "s row 10"
-    assert event.sprites.labels.tolist() == list(range(10))

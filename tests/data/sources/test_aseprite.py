@@ -38,19 +38,36 @@ COLOURS = [(9, 9, 9, 255), (200, 0, 0, 255), (0, 200, 0, 128), (0, 0, 200, 255)]
 INDICES = np.array([[0, 1, 2, 3], [3, 2, 1, 0], [1, 1, 4, 255]], np.uint8)
 
 
-def test_rgba(tmp_path: Path) -> None:
+def test_rgba_and_grey(tmp_path: Path) -> None:
     pixels = noise(0, 3, 4, 4)
     for raw in (True, False):
         rgba = drawn(ase(frame(layer(), cel(0, pixels, raw=raw))), tmp_path)
         assert (rgba[..., 3] == pixels[..., 3]).all()
         assert (rgba[rgba[..., 3] > 0] == pixels[rgba[..., 3] > 0]).all()
         assert rgba.flags.writeable and rgba.flags.c_contiguous and rgba.flags.owndata
+    grey = noise(1, 3, 4, 2, least=1)
+    assert (drawn(ase(frame(layer(), cel(0, grey)), depth=16), tmp_path) == grey[..., [0, 0, 0, 1]]).all()
 
 
-def test_grey(tmp_path: Path) -> None:
-    pixels = noise(1, 3, 4, 2, least=1)
-    rgba = drawn(ase(frame(layer(), cel(0, pixels)), depth=16), tmp_path)
-    assert (rgba == pixels[..., [0, 0, 0, 1]]).all()
+OF_NO_PIXELS = [part(kind, b"\xff" * 9) for kind in (0x2006, 0x2007, 0x2008, 0x2016, 0x2020, 0x2022, 0x7777)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ([layer(), layer(0), layer(VISIBLE | REFERENCE), cel(1, filled(BLUE)), cel(2, filled(BLUE))], []),
+        ([layer(VISIBLE | BACKGROUND, opacity=10, mode=1)], []),  # opaque whatever it says
+        ([*OF_NO_PIXELS, layer(), part(0x9999, b"")], []),
+        ([layer(mode=19), layer(0, mode=77)],
+         [("blend mode", "1 layer of a blend mode that is not known: drawn as normal")]),
+        ([tileset(0, noise(3, 2, 2, 3, 4), flags=5), layer(), layer(kind=2), tilemap(1, [[1]])],
+         [("incomplete", "1 layer left out: the tiles are in another file")]),
+    ],
+    ids=["hidden layers", "a background", "parts of no pixels", "an unknown blend mode", "tiles in another file"],
+)  # fmt: skip
+def test_only_the_first_layer_is_seen(tmp_path: Path, parts: list[bytes], said: list[tuple[str, str]]) -> None:
+    data = ase(frame(*parts, cel(0, filled(RED))))
+    assert (drawn(data, tmp_path) == RED).all() and remarks(data, tmp_path) == said
 
 
 def indexed(clear: int = 0) -> Pixels:
@@ -64,13 +81,14 @@ def indexed(clear: int = 0) -> Pixels:
 @pytest.mark.parametrize("names", [False, True])
 @pytest.mark.parametrize("clear", [0, 3])
 def test_indexed(tmp_path: Path, clear: int, names: bool) -> None:
-    data = ase(frame(palette(COLOURS, names=names), layer(), cel(0, INDICES)), depth=8, clear=clear)
+    colours = palette(COLOURS, names=names)
+    data = ase(frame(colours, layer(), cel(0, INDICES)), depth=8, clear=clear)
     assert (drawn(data, tmp_path) == indexed(clear)).all()
-
-
-def test_the_clear_index_is_a_colour_in_backgrounds(tmp_path: Path) -> None:
-    data = ase(frame(palette(COLOURS), layer(VISIBLE | BACKGROUND), cel(0, INDICES)), depth=8)
-    assert (drawn(data, tmp_path)[0, 0] == COLOURS[0]).all()
+    tiles = np.stack([np.zeros((3, 4), np.uint8), INDICES])[..., None]
+    data = ase(frame(colours, tileset(0, tiles), layer(kind=2), tilemap(0, [[1]])), depth=8, clear=clear)
+    assert (drawn(data, tmp_path) == indexed(clear)).all()
+    background = ase(frame(colours, layer(VISIBLE | BACKGROUND), cel(0, INDICES)), depth=8)
+    assert (drawn(background, tmp_path)[0, 0] == COLOURS[0]).all()  # there the clear index is a colour
 
 
 def test_palettes_of_old(tmp_path: Path) -> None:
@@ -102,12 +120,6 @@ def test_a_palette_changes_with_the_frames(tmp_path: Path) -> None:
     assert (shots[2] == shots[1]).all()
 
 
-def test_hidden_layers(tmp_path: Path) -> None:
-    layers = [layer(), layer(0), layer(VISIBLE | REFERENCE)]
-    cels = [cel(0, filled(RED)), cel(1, filled(BLUE)), cel(2, filled(BLUE))]
-    assert (drawn(ase(frame(*layers, *cels)), tmp_path) == RED).all()
-
-
 @pytest.mark.parametrize("flags", [1, 3])
 def test_a_hidden_group_hides_what_is_in_it(tmp_path: Path, flags: int) -> None:
     layers = [layer(), layer(0, kind=1), layer(kind=1, level=1), layer(level=2), layer(level=1), layer()]
@@ -123,11 +135,6 @@ def test_opacities_multiply(tmp_path: Path) -> None:
     assert np.abs(drawn(ase(half), tmp_path)[0, 0] - np.array(expected)).max() <= 1
     expected = [200 * (1 - 192 / 255), 0, 200 * 192 / 255, 255]
     assert np.abs(drawn(ase(half, flags=0), tmp_path)[0, 0] - np.array(expected)).max() <= 1
-
-
-def test_backgrounds_are_opaque_whatever_they_say(tmp_path: Path) -> None:
-    data = frame(layer(VISIBLE | BACKGROUND, opacity=10, mode=1), cel(0, filled(RED)))
-    assert (drawn(ase(data), tmp_path) == RED).all()
 
 
 def test_groups_are_drawn_apart_where_the_file_says_so(tmp_path: Path) -> None:
@@ -222,25 +229,6 @@ def test_empty_tiles_of_old(tmp_path: Path) -> None:
     assert not drawn(ase(no_tiles), tmp_path).any()
 
 
-def test_indexed_tiles(tmp_path: Path) -> None:
-    tiles = np.stack([np.zeros((3, 4), np.uint8), INDICES])[..., None]
-    data = ase(frame(palette(COLOURS), tileset(0, tiles), layer(kind=2), tilemap(0, [[1]])), depth=8)
-    assert (drawn(data, tmp_path) == indexed()).all()
-
-
-def test_tiles_in_another_file_are_noted(tmp_path: Path) -> None:
-    layers = [tileset(0, TILES, flags=5), layer(), layer(kind=2)]
-    data = ase(frame(*layers, cel(0, filled(RED)), tilemap(1, [[1]])))
-    assert (drawn(data, tmp_path) == RED).all()
-    assert remarks(data, tmp_path) == [("incomplete", "1 layer left out: the tiles are in another file")]
-
-
-def test_an_unknown_blend_mode_is_noted(tmp_path: Path) -> None:
-    data = ase(frame(layer(mode=19), layer(0, mode=77), cel(0, filled(RED))))
-    assert (drawn(data, tmp_path) == RED).all()
-    assert remarks(data, tmp_path) == [("blend mode", "1 layer of a blend mode that is not known: drawn as normal")]
-
-
 def test_names_of_frames(tmp_path: Path) -> None:
     run = tags((1, 2, "walk"), (0, 4, "all"), (3, 3, "\0bell"), (4, 9, "walk"), (3, 2, "never"), (5, 5, "  "))
     parts = [picture.part for picture in pictures(ase(frame(run), *[frame()] * 5), tmp_path)]
@@ -256,11 +244,6 @@ def test_very_many_frames_are_cut_short(tmp_path: Path) -> None:
     assert remarks(data, tmp_path) == [("animation", "holds 1,201 frames: only the first 1,000 were taken")]
     large = ase(frame(layer()), *[frame()] * 4, size=(4096, 4096))
     assert remarks(large, tmp_path) == [("animation", "holds 5 frames: only the first 4 were taken")]
-
-
-def test_what_has_nothing_to_do_with_pixels_is_skipped(tmp_path: Path) -> None:
-    strange = [part(kind, b"\xff" * 9) for kind in (0x2006, 0x2007, 0x2008, 0x2016, 0x2020, 0x2022, 0x7777)]
-    assert (drawn(ase(frame(*strange, layer(), cel(0, filled(RED)), part(0x9999, b""))), tmp_path) == RED).all()
 
 
 def test_a_whole_import(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studio.core.errors import BadInputError
 from tests.conftest import posix
 from tests.data.making import Pixels, frame, imported, notes, reasons, sprite, write, write_sheet
 
@@ -19,26 +18,16 @@ def strip(*seeds: int) -> Pixels:
     return np.concatenate([sprite(seed) for seed in seeds], axis=1)
 
 
-def test_frames_in_a_list(tmp_path: Path) -> None:
-    write_sheet(tmp_path / "set" / "gems.png", strip(0, 1), [frame("ruby", 0, 0, 8, 8), frame("opal.png", 8, 0, 8, 8)])
+def test_frames_in_a_list_and_by_name_and_the_sheet_is_the_last_level_of_the_class(tmp_path: Path) -> None:
+    listed = [frame("ruby", 0, 0, 8, 8), frame("opal.png", 8, 0, 8, 8)]
+    write_sheet(tmp_path / "set" / "gems.png", strip(0, 1), listed)
+    by_name = {name: {"frame": {"x": x, "y": 0, "w": 8, "h": 8}} for name, x in (("hero 0.aseprite", 0), ("hero 1", 8))}
+    write_sheet(tmp_path / "set" / "item" / "hero.png", strip(2, 3), by_name)
     event = imported(tmp_path / "set")
-    assert event.sprites.names == ("gems.png#ruby", "gems.png#opal")
-    assert event.sprites.class_names == ("gems",)
-    assert (event.sprites.rgba == [sprite(0), sprite(1)]).all()
-    assert not event.quarantine and not event.notes
-
-
-def test_frames_by_name(tmp_path: Path) -> None:
-    frames = {name: {"frame": {"x": x, "y": 0, "w": 8, "h": 8}} for name, x in (("hero 0.aseprite", 0), ("hero 1", 8))}
-    write_sheet(tmp_path / "set" / "hero.png", strip(0, 1), frames)
-    assert imported(tmp_path / "set").sprites.names == ("hero.png#hero 0", "hero.png#hero 1")
-
-
-def test_the_sheet_is_the_last_level_of_the_class(tmp_path: Path) -> None:
-    write_sheet(tmp_path / "set" / "item" / "gems.png", strip(0), [frame("a", 0, 0, 8, 8)])
-    write_sheet(tmp_path / "set" / "keys.png", strip(1), [frame("a", 0, 0, 8, 8)])
-    assert imported(tmp_path / "set").sprites.class_names == ("item/gems", "keys")
-    assert imported(tmp_path / "set", class_levels=1).sprites.class_names == ("item", "keys")
+    assert event.sprites.names == ("gems.png#ruby", "gems.png#opal", "item/hero.png#hero 0", "item/hero.png#hero 1")
+    assert event.sprites.class_names == ("gems", "item/hero") and not event.quarantine and not event.notes
+    assert (event.sprites.rgba == [sprite(number) for number in range(4)]).all()
+    assert imported(tmp_path / "set", class_levels=1).sprites.class_names == ("gems", "item")
 
 
 def test_a_sheet_dropped_by_itself(tmp_path: Path) -> None:
@@ -144,21 +133,6 @@ def test_absurd_counts_and_overlaps_are_refused(tmp_path: Path) -> None:
     assert event.sprites.names == ("good.png",)
     assert "30,001 frames" in reasons(event, "refused")["many.png"]
     assert "times over" in reasons(event, "refused")["over.png"]
-
-
-def test_large_json_is_refused(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "s.png", sprite(0))
-    (tmp_path / "set" / "s.json").write_bytes(b" " * ((8 << 20) + 1))
-    with pytest.raises(BadInputError, match="JSON is larger"):
-        imported(tmp_path / "set")
-
-
-def test_damaged_sheet_picture(tmp_path: Path) -> None:
-    sheet = write_sheet(tmp_path / "set" / "s.png", strip(0), [frame("a", 0, 0, 8, 8)])
-    sheet.write_bytes(sheet.read_bytes()[:-20])
-    write(tmp_path / "set" / "good.png", sprite(1))
-    event = imported(tmp_path / "set")
-    assert "cut off" in reasons(event)["s.png"] and len(event.sprites) == 1
 
 
 @posix

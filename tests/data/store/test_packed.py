@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
+from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
 from studio.core.generators import returned
@@ -145,20 +146,15 @@ def test_numbers_there_and_back(sprites: Sprites, path: Path) -> None:
     again = load(path)
     assert np.array_equal(again.targets, targets, equal_nan=True) and again.target_names == ("price", "größe")
     assert again.fingerprint == told.fingerprint != sprites.fingerprint and again.targets.flags.writeable
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length])
+    data, header = path.read_bytes(), header_of(path)
     about, texts = header["targets"], header["__metadata__"]
-    for lie in (
-        {**header, "targets": {**about, "shape": [5, 3]}},
-        {**header, "targets": {**about, "shape": [10, 1]}},
-        {**header, "targets": {**about, "dtype": "I64"}},
-        {**header, "targets": None},
-        {**header, "__metadata__": {**texts, "format": "sprites 2"}},
-        {**header, "__metadata__": {**texts, "format": "sprites 4"}},
-    ):
-        packed = json.dumps(lie).encode()
-        path.write_bytes(len(packed).to_bytes(8, "little") + packed + data[8 + length :])
+    lies: list[dict[str, Any]] = [
+        *({"targets": {**about, **change}} for change in ({"shape": [5, 3]}, {"shape": [10, 1]}, {"dtype": "I64"})),
+        *({"__metadata__": {**texts, "format": f"sprites {number}"}} for number in (2, 4)),
+        {"targets": None},
+    ]
+    for lie in lies:
+        with_header(path, {**header, **lie})
         with pytest.raises(BadInputError, match="damaged"):
             load(path)
     for before, after in ((b'"price", ', b""), (b'"price"', b"7"), (b'"price"', b'"prize"')):
@@ -194,19 +190,13 @@ def test_a_failed_save_leaves_the_old_file(sprites: Sprites, path: Path, monkeyp
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
 
 
-def test_cut_off_anywhere(sprites: Sprites, path: Path) -> None:
+def test_cut_off_anywhere_and_every_flipped_bit_is_noticed(sprites: Sprites, path: Path) -> None:
     save(sprites, path)
-    data = path.read_bytes()
+    data, rng = path.read_bytes(), np.random.default_rng(0)
     for length in [*range(0, len(data), 13), len(data) - 1]:
         path.write_bytes(data[:length])
         with pytest.raises(BadInputError):
             load(path)
-
-
-def test_every_flipped_bit_is_noticed(sprites: Sprites, path: Path) -> None:
-    save(sprites, path)
-    data = path.read_bytes()
-    rng = np.random.default_rng(0)
     for position in [*range(64), *rng.integers(64, 8 * len(data), 400)]:
         flipped = bytearray(data)
         flipped[position // 8] ^= 1 << int(position % 8)
@@ -218,60 +208,59 @@ def test_every_flipped_bit_is_noticed(sprites: Sprites, path: Path) -> None:
         assert (again.fingerprint, again.names) == (sprites.fingerprint, sprites.names)  # a blank that fills up a line
 
 
+def with_header(path: Path, header: Any) -> None:
+    """The same file with another header."""
+    data, packed = path.read_bytes(), json.dumps(header).encode()
+    rest = data[8 + int.from_bytes(data[:8], "little") :]
+    path.write_bytes(len(packed).to_bytes(8, "little") + packed + rest)
+
+
+def header_of(path: Path) -> dict[str, Any]:
+    data = path.read_bytes()
+    header: dict[str, Any] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    return header
+
+
 def test_headers_that_lie(sprites: Sprites, path: Path) -> None:
     save(sprites, path)
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length])
+    header, data = header_of(path), path.read_bytes()
     lies: list[Any] = [
-        [],
-        None,
-        {"__metadata__": 7},
-        {"__metadata__": {"format": "sprites 3"}},
-        {**header, "rgba": {**header["rgba"], "shape": [5, 8, 8, 400]}},
-        {**header, "rgba": {**header["rgba"], "data_offsets": [0, 10**15]}},
-        {**header, "rgba": {**header["rgba"], "dtype": "F64"}},
-        {**header, "rgba": {**header["rgba"], "shape": [5, 4, 16, 4]}},
-        {**header, "labels": {**header["labels"], "dtype": "F64"}},
-        {**header, "texts": {**header["texts"], "shape": [3]}},
-        {**header, "texts": None},
+        [], None, {"__metadata__": 7}, {"__metadata__": {"format": "sprites 3"}}, {**header, "texts": None},
         {**header, "groups": None},
         {**header, "groups": {**header["groups"], "shape": [0], "data_offsets": [0, 0]}},
+        *({**header, "rgba": {**header["rgba"], **change}} for change in (
+            {"shape": [5, 8, 8, 400]}, {"shape": [5, 4, 16, 4]}, {"data_offsets": [0, 10**15]}, {"dtype": "F64"},
+        )),
+        {**header, "labels": {**header["labels"], "dtype": "F64"}},
+        {**header, "texts": {**header["texts"], "shape": [3]}},
         {**header, "__metadata__": {**header["__metadata__"], "sha256": "0" * 64}},
-    ]
+    ]  # fmt: skip
     for lie in lies:
-        packed = json.dumps(lie).encode()
-        path.write_bytes(len(packed).to_bytes(8, "little") + packed + data[8 + length :])
+        with_header(path, lie)
         with pytest.raises(BadInputError, match="damaged"):
             load(path)
-    for start in (0, 2**62, 10**8 + 1, length + 1):
+        path.write_bytes(data)
+    for start in (0, 2**62, 10**8 + 1, int.from_bytes(data[:8], "little") + 1):
         path.write_bytes(start.to_bytes(8, "little") + data[8:])
         with pytest.raises(BadInputError):
             load(path)
 
 
-def test_texts_that_lie(sprites: Sprites, path: Path) -> None:
+def test_texts_and_labels_that_lie(sprites: Sprites, path: Path) -> None:
     save(sprites, path)
     arrays = safetensors.numpy.load_file(path)
     lines = arrays["texts"].tobytes().splitlines(keepends=True)
     with safetensors.safe_open(path, "numpy") as file:
         about = file.metadata()
+    lies: list[tuple[dict[str, NDArray[Any]], str]] = [
+        ({"labels": np.full(5, wrong, np.int64)}, "don't match each other") for wrong in (-1, 3)
+    ]
     for line in (b"[", b"7\n", b'["names", 7]\n', b'["title", 7]\n', b'["names", ["more"]]\n', b"[" * 100_000 + b"\n"):
         for texts in (b"".join([*lines, line]), b"".join([line, *lines[1:]])):
-            changed = {**arrays, "texts": np.frombuffer(texts, np.uint8)}
-            safetensors.numpy.save_file(changed, path, about)
-            with pytest.raises(BadInputError, match="damaged"):
-                load(path)
-
-
-def test_labels_out_of_range(sprites: Sprites, path: Path) -> None:
-    save(sprites, path)
-    arrays = safetensors.numpy.load_file(path)
-    with safetensors.safe_open(path, "numpy") as file:
-        about = file.metadata()
-    for wrong in (-1, 3):
-        safetensors.numpy.save_file({**arrays, "labels": np.full(5, wrong, np.int64)}, path, about)
-        with pytest.raises(BadInputError, match="don't match each other"):
+            lies.append(({"texts": np.frombuffer(texts, np.uint8)}, "damaged"))
+    for lie, said in lies:
+        safetensors.numpy.save_file({**arrays, **lie}, path, about)
+        with pytest.raises(BadInputError, match=said):
             load(path)
 
 

@@ -9,10 +9,11 @@ import pytest
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Validated
 from studio.engine.generate import load_model
+from studio.engine.model import TrainedModel
 from studio.engine.quality import features
 from studio.engine.quality.evaluate import FIGURES, EvaluateSettings, evaluate, evaluate_sprites
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, kept_run, of_kind, train_classifier, train_generator
 
 SPRITES = make_sprites(60)
 
@@ -22,10 +23,18 @@ def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 60)
 
 
-def test_a_young_generator_is_far_from_real(run_path: Path) -> None:
-    list(train_generator(run_path, SPRITES, steps=2))
-    model = load_model(run_path, "last", CPU)
-    (found,) = of_kind(list(evaluate(model, run_path, EvaluateSettings(count=24, steps=2))), Evaluated)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return kept_run(tmp_path_factory, SPRITES, steps=2)
+
+
+@pytest.fixture(scope="module")
+def model(run: Path) -> TrainedModel:
+    return load_model(run, "last", CPU)
+
+
+def test_a_young_generator_is_far_from_real(run: Path, model: TrainedModel) -> None:
+    (found,) = of_kind(list(evaluate(model, run, EvaluateSettings(count=24, steps=2))), Evaluated)
     assert (found.count, found.heldout_count, found.training_count) == (24, 24, 96)
     new, real, cheat = (found.figures[name] for name in ("new", "real", "cheat"))
     for figure in FIGURES:
@@ -36,10 +45,8 @@ def test_a_young_generator_is_far_from_real(run_path: Path) -> None:
     assert real["class_agreement"] > 0.9
 
 
-def test_other_real_sprites_pass_for_real(run_path: Path) -> None:
-    list(train_generator(run_path, SPRITES, steps=2))
-    model = load_model(run_path, "last", CPU)
-    real = evaluate_sprites(model, run_path, make_sprites(30, seed=5).rgba, "others", EvaluateSettings())
+def test_other_real_sprites_pass_for_real(run: Path, model: TrainedModel) -> None:
+    real = evaluate_sprites(model, run, make_sprites(30, seed=5).rgba, "others", EvaluateSettings())
     (found,) = of_kind(list(real), Evaluated)
     figures = found.figures["new"]
     assert found.title == "others" and "class_agreement" not in figures
@@ -47,11 +54,9 @@ def test_other_real_sprites_pass_for_real(run_path: Path) -> None:
     assert figures["copies"] < 0.7 * found.figures["cheat"]["copies"]
 
 
-def test_the_same_seed_gives_the_same_figures(run_path: Path) -> None:
-    list(train_generator(run_path, SPRITES, steps=2))
-    model = load_model(run_path, "last", CPU)
+def test_the_same_seed_gives_the_same_figures(run: Path, model: TrainedModel) -> None:
     settings = EvaluateSettings(count=20, steps=2)
-    first, again = (of_kind(list(evaluate(model, run_path, settings)), Evaluated)[0] for _ in range(2))
+    first, again = (of_kind(list(evaluate(model, run, settings)), Evaluated)[0] for _ in range(2))
     for name, figures in first.figures.items():  # the second time with the features of the first, read back
         assert again.figures[name] == pytest.approx(figures, rel=1e-3, abs=1e-5)
 
@@ -93,13 +98,12 @@ def test_a_run_that_held_out_too_little_says_how_much_it_takes(tmp_path: Path) -
     assert of_kind(list(evaluate(model, tmp_path / "enough", EvaluateSettings(count=20, steps=1))), Evaluated)
 
 
-def test_of_many_other_sprites_as_many_are_judged_as_asked_for(run_path: Path) -> None:
-    list(train_generator(run_path, SPRITES, steps=1))
-    model, others = load_model(run_path, "last", CPU), make_sprites(30, seed=5).rgba
+def test_of_many_other_sprites_as_many_are_judged_as_asked_for(run: Path, model: TrainedModel) -> None:
+    others = make_sprites(30, seed=5).rgba
 
     def judged(count: int, seed: int = 0) -> Evaluated:
         settings = EvaluateSettings(count=count, seed=seed)
-        (found,) = of_kind(list(evaluate_sprites(model, run_path, others, "others", settings)), Evaluated)
+        (found,) = of_kind(list(evaluate_sprites(model, run, others, "others", settings)), Evaluated)
         return found
 
     assert judged(count=25).count == 25 and judged(count=70).count == 60

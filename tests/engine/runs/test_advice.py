@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from studio.core.events import Advised, Event, QualityMeasured, RunFinished, Validated
 from studio.engine.runs.advice import Measurement, advice, advice_by_figure, advice_on, advised, best_step, measurements
 from studio.engine.runs.folder import RunDir
@@ -24,25 +26,32 @@ def measured(
     ]
 
 
-def said(kids: Iterable[float], copies: Iterable[float] = ()) -> Advised:
+@pytest.mark.parametrize(
+    ("kids", "copies", "verdict", "best"),
+    [
+        ([0.5, 0.4, 0.3], [], "improving", 300),
+        ([0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2], [], "improving", 700),
+        ([0.3, 0.1, 0.005], [], "improving", 300),
+        ([0.3, 0.005, 0.008], [], "good enough", 300),  # as near as real sprites, and that twice
+        ([0.3, 0.2, 0.21, 0.2, 0.22], [], "improving", 400),
+        ([0.3, 0.2, 0.21, 0.2, 0.22, 0.21], [], "good enough", 600),  # as good as the best, as far as can be told
+        ([0.3, 0.2, 0.1], [0.0, 0.1, 0.3], "improving", 200),
+        ([0.3, 0.2, 0.1, 0.001], [0.0, 0.1, 0.3, 0.4], "copying", 200),
+    ],
+)
+def test_what_is_said_of_a_training(kids: list[float], copies: list[float], verdict: str, best: int) -> None:
     found = advice(measured(kids, copies))
-    assert found is not None
-    return found
+    assert found is not None and (found.verdict, found.best_step) == (verdict, best)
+    words = {"copying": ("40 %", "5 %"), "good enough": ("step 200",) if len(kids) > 3 else ()}.get(verdict, ())
+    assert all(word in found.why for word in words)
 
 
-def test_nothing_is_said_of_two_measurements() -> None:
+def test_nothing_is_said_of_two_measurements_or_none() -> None:
     assert advice(measured([0.5, 0.4])) is None
-
-
-def test_a_falling_distance_is_improving() -> None:
-    assert said([0.5, 0.4, 0.3]).verdict == "improving"
-    assert said([0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2]).verdict == "improving"
-
-
-def test_the_distance_of_real_sprites_is_good_enough_when_it_was_seen_twice() -> None:
-    assert said([0.3, 0.1, 0.005]).verdict == "improving"
-    good = said([0.3, 0.005, 0.008])
-    assert good.verdict == "good enough" and good.best_step == 300
+    assert measurements(History()) == [] and advice_on(History()) is None
+    figures = {"kid": 0.3, "kid_error": 0.01, "kid_real": 0.0}  # of sprites that were not looked through for copies
+    found = advice([Measurement(step, figures) for step in (1, 2, 3)])
+    assert found is not None and found.verdict == "improving"
 
 
 def test_real_sprites_that_are_like_each_other_are_no_nearer_than_they_are() -> None:
@@ -55,34 +64,11 @@ def test_real_sprites_that_are_like_each_other_are_no_nearer_than_they_are() -> 
     assert there is not None and there.verdict == "good enough" and there.best_step == 700
 
 
-def test_no_gain_for_long_is_good_enough() -> None:
-    assert said([0.3, 0.2, 0.21, 0.2, 0.22]).verdict == "improving"
-    flat = said([0.3, 0.2, 0.21, 0.2, 0.22, 0.21])
-    assert flat.verdict == "good enough" and "step 200" in flat.why
-    assert flat.best_step == 600  # as good as the best, as far as can be told
-
-
-def test_copies_count_when_there_are_more_than_by_chance_twice() -> None:
-    assert said([0.3, 0.2, 0.1], [0.0, 0.1, 0.3]).verdict == "improving"
-    copying = said([0.3, 0.2, 0.1, 0.001], [0.0, 0.1, 0.3, 0.4])
-    assert copying.verdict == "copying" and copying.best_step == 200
-    assert "40 %" in copying.why and "5 %" in copying.why
-
-
 def test_where_all_but_mush_copy_the_one_that_copies_least_is_the_best() -> None:
     """Figures of 60 sprites that were learnt by heart before they were first measured."""
     kids, copies = [6.8, 0.42, 0.42, 0.46], [0.0, 0.23, 0.57, 0.58]
     assert [best_step(measured(kids[:count], copies[:count])) for count in (1, 2, 3, 4)] == [100, 200, 200, 200]
-
-
-def test_where_all_copy_alike_the_first_is_the_best() -> None:
-    assert best_step(measured([0.3, 0.2, 0.1], [0.9, 0.9, 0.9])) == 100
-
-
-def test_sprites_that_were_not_looked_through_copy_nothing() -> None:
-    figures = {"kid": 0.3, "kid_error": 0.01, "kid_real": 0.0}
-    found = advice([Measurement(step, figures) for step in (1, 2, 3)])
-    assert found is not None and found.verdict == "improving"
+    assert best_step(measured([0.3, 0.2, 0.1], [0.9, 0.9, 0.9])) == 100  # where all copy alike
 
 
 def test_news_is_told_once_and_events_are_handed_on() -> None:
@@ -106,10 +92,6 @@ def test_a_resumed_run_remembers_what_was_measured(tmp_path: Path) -> None:
     assert measurements(past) == before
     event = QualityMeasured(400, measured([0.2])[0].figures)
     assert list(advised((event for event in [event]), past)) == [event]  # improving was said before
-
-
-def test_a_run_without_measurements_is_told_nothing() -> None:
-    assert measurements(History()) == [] and advice_on(History()) is None
 
 
 def test_an_accuracy_that_has_not_risen_for_long_is_good_enough() -> None:

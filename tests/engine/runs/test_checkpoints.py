@@ -77,39 +77,24 @@ def test_rotation_keeps_the_last_two_the_best_and_ever_sparser_ones(tmp_path: Pa
     assert worst is not None and worst.name == "step-00000200"
 
 
-def test_without_figures_the_last_is_the_best(tmp_path: Path) -> None:
-    assert best_of([], "loss", low_is_better=True) is None
-    _save(tmp_path, 1, 1)
-    last = _save(tmp_path, 2, 2)
-    assert best_of(find(tmp_path), "loss", low_is_better=True) == last
-
-
 FIGURES = {"kid_error": 0.01, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.05}
 
 
-def _measured(folder: Path, number: int, kid: float, copies: float, **more: float) -> Path:
-    return _save(folder, 100 * number, number, **{**FIGURES, "kid": kid, "copies": copies}, **more)
-
-
-def test_where_sprites_were_measured_the_loss_does_not_say_which_is_best(tmp_path: Path) -> None:
-    _measured(tmp_path, 1, kid=0.3, copies=0.0, loss=0.1)
-    best = _measured(tmp_path, 2, kid=0.1, copies=0.0, loss=0.2)
-    _measured(tmp_path, 3, kid=0.2, copies=0.0, loss=0.3)
-    _save(tmp_path, 400, 4, loss=0.05)
-    assert best_of(find(tmp_path), "loss", low_is_better=True) == best
-
-
-def test_a_checkpoint_that_copies_is_not_the_best(tmp_path: Path) -> None:
-    best = _measured(tmp_path, 1, kid=0.3, copies=0.1)
-    _measured(tmp_path, 2, kid=0.1, copies=0.4)
-    assert best_of(find(tmp_path), "loss", low_is_better=True) == best
-
-
-def test_what_came_after_the_best_measured_one_is_better_still(tmp_path: Path) -> None:
-    _measured(tmp_path, 1, kid=0.3, copies=0.0)
-    _measured(tmp_path, 2, kid=0.1, copies=0.0)
-    newest = _save(tmp_path, 300, 3, loss=0.5)
-    assert best_of(find(tmp_path), "loss", low_is_better=True) == newest
+@pytest.mark.parametrize(
+    ("figures", "best"),
+    [
+        ([], None),
+        ([{}, {}], 2),  # without figures the last
+        ([{"kid": 0.3, "loss": 0.1}, {"kid": 0.1, "loss": 0.2}, {"kid": 0.2, "loss": 0.3}, {"loss": 0.05}], 2),
+        ([{"kid": 0.3, "copies": 0.1}, {"kid": 0.1, "copies": 0.4}], 1),  # the other copies
+        ([{"kid": 0.3}, {"kid": 0.1}, {"loss": 0.5}], 3),  # after the best that was measured: better still
+    ],
+)
+def test_which_checkpoint_is_the_best(tmp_path: Path, figures: list[dict[str, float]], best: int | None) -> None:
+    for number, one in enumerate(figures, 1):
+        _save(tmp_path, 100 * number, number, **{**(FIGURES if "kid" in one else {}), **one})
+    found = best_of(find(tmp_path), "loss", low_is_better=True)
+    assert (found and found.name) == (best and f"step-{100 * best:08d}")
 
 
 def _steps(folder: Path) -> list[int]:

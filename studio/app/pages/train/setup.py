@@ -62,8 +62,7 @@ class SetupPanel(QWidget):
     @Slot()
     def _show_recipes(self) -> None:
         blocked = QSignalBlocker(self.recipes)
-        recipes = self._session.catalog.recipes.values()
-        for recipe in sorted(recipes, key=lambda recipe: recipe.makes != "sprites"):  # those that draw come first
+        for recipe in self._session.catalog.recipes.values():
             self.recipes.addItem(recipe.title, recipe.name)
         blocked.unblock()
         self.setEnabled(True)
