@@ -18,6 +18,7 @@ from studio.core.events import Exported, RunFinished, SpritesGenerated
 from studio.core.wording import agreement, count
 from studio.data.options import ImportOptions
 from studio.data.sprites import Sprites
+from studio.engine.control import Control
 from studio.engine.runs.history import LOSS
 from studio.engine.types import Device, GenerateSettings
 
@@ -67,7 +68,6 @@ def _train(
     path: Path, minutes: float, device: Device, sprites: Sprites, reporter: Reporter
 ) -> tuple[RunFinished, bool]:
     from studio.engine import catalogue
-    from studio.engine.control import Control
     from studio.engine.train import train_new
 
     recipe = catalogue.recipe()

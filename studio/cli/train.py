@@ -18,11 +18,11 @@ from studio.core.config import TrainingConfig
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
 from studio.data.sprites import Sprites
+from studio.engine.control import Control
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
 
 if TYPE_CHECKING:
-    from studio.engine.control import Control
     from studio.recipes.base import Preset, Recipe, TrainingBudget
 
 
@@ -43,7 +43,6 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
 def train(args: argparse.Namespace) -> int:
     """Train a new run."""
     from studio.engine import catalogue
-    from studio.engine.control import Control
     from studio.engine.measure import training_budget
     from studio.engine.train import train_new
     from studio.recipes.base import TrainingBudget
@@ -63,7 +62,6 @@ def train(args: argparse.Namespace) -> int:
 
 def resume(args: argparse.Namespace) -> int:
     """Go on with a run."""
-    from studio.engine.control import Control
     from studio.engine.train import train_resumed
 
     reporter = reporter_for(args)

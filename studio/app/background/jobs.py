@@ -26,12 +26,11 @@ from studio.core.config import TrainingConfig
 from studio.core.errors import RunError, StudioError
 from studio.core.events import Event, Events, Notice, RunStarted
 from studio.data.sprites import Sprites
+from studio.engine.control import Control
 from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.control import Control
     from studio.engine.runs.history import RunReader
-    from studio.engine.types import Device
     from studio.recipes.base import Recipe
 
 

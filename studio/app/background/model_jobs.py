@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from studio.app.background.job_events import CheckpointsListed, FilesSaved, SpritesColoured
 from studio.core.errors import StudioError
 from studio.core.events import Events, Notice, Progress, Rgba, SpritesGenerated
+from studio.engine.control import Control
 
 if TYPE_CHECKING:
     from studio.data.colour.recolouring import ColourChoice
     from studio.data.colour.true_pixels import PixelStyle
-    from studio.engine.control import Control
     from studio.engine.model import TrainedModel
     from studio.engine.types import Device, GenerateSettings
 

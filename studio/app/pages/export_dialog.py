@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
@@ -24,12 +23,8 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import files, wording
 from studio.core.events import Exported
+from studio.engine.control import Control
 from studio.engine.types import Device
-
-if TYPE_CHECKING:
-    from studio.engine.control import Control
-    from studio.engine.types import Device
-
 
 _START = "Write the file, read it back and compare it."
 _CHOOSING, _WRITING, _DONE = range(3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -18,11 +17,8 @@ from studio.core.events import Classified, Event, Events, Exported, NumbersPredi
 from studio.data.colour.recolouring import ColourChoice
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
+from studio.engine.control import Control
 from studio.engine.types import Device, GenerateSettings
-
-if TYPE_CHECKING:
-    from studio.engine.control import Control
-    from studio.engine.types import Device, GenerateSettings
 
 
 class Inference(QObject):

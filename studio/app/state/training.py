@@ -19,14 +19,13 @@ from studio.core.config import TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Advised, Event, Events, Halted, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
 from studio.data.sprites import Sprites
+from studio.engine.control import Control
 from studio.engine.runs.advice import advice_on
 from studio.engine.runs.history import HistoryRead
 from studio.engine.types import Device, DeviceMeasured
 
 if TYPE_CHECKING:
-    from studio.engine.control import Control
     from studio.engine.runs.folder import RunRecord
-    from studio.engine.types import Device
     from studio.recipes.base import Preset, Recipe, TrainingBudget
 
 State = Literal["idle", "starting", "training", "paused", "stopping"]
@@ -120,8 +119,6 @@ class CurrentTraining(QObject):
             self.control.sample_now = True
 
     def _fresh(self, device: Device, title: str) -> Control:
-        from studio.engine.control import Control  # torch is there: the device came from it
-
         self.control, self.device, self.title = Control(), device, title
         self.path = self.record = self.chunk = self.samples = self.advice = None
         self.heldout = {}
@@ -208,9 +205,9 @@ class TrainingSetup(QObject):
 
     @property
     def recipe(self) -> Recipe | None:
-        """The chosen recipe, or the one that draws; None until the engine is there."""
+        """The chosen recipe, or the first; None until the engine is there."""
         recipes = self._catalog.recipes
-        return recipes.get(self._recipe_name) or self._catalog.drawing_recipe() or next(iter(recipes.values()), None)
+        return recipes.get(self._recipe_name) or next(iter(recipes.values()), None)
 
     @property
     def config(self) -> TrainingConfig | None:

@@ -13,13 +13,12 @@ from studio.app.background.model_jobs import SavedModel
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import wording
+from studio.engine.control import Control
 from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.control import Control
     from studio.engine.runs.folder import RunRecord
     from studio.engine.runs.listing import RunSummary
-    from studio.engine.types import Device
 
 _LIVE = "live"
 _WORDS = {"best": "Best", "last": "Last"}
