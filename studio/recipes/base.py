@@ -147,8 +147,8 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     Network: type[NetworkT]
     small: ConfigT  # of a network that learns in seconds, for the tests
     order: ClassVar[int] = 100  # recipes with a lower one come first; the first is the one that is proposed
-    # The time that a training step takes a sprite, in those of the devices' probe; 0 where that is not known: presets
-    # then heed no device's speed. 'studio devices --measure --recipe NAME' says it.
+    # How many sprites the devices' probe trains on in the time of one here, at 32 pixels, as 'studio devices --measure
+    # --recipe NAME' says; 0 where that is not known: presets are not told how fast the device is.
     relative_cost: ClassVar[float] = 0.0
     headline: ClassVar[str] = "loss"  # the metric that tells a better checkpoint from a worse one
     headline_is_better: ClassVar[Literal["low", "high"]] = "low"
