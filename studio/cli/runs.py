@@ -30,7 +30,7 @@ def runs(args: argparse.Namespace) -> int:
 
 def devices(args: argparse.Namespace) -> int:
     """List the devices, and time them on request."""
-    from studio.engine.devices import find_devices
+    from studio.engine.devices import PROBE_BATCH, PROBE_SIZE, find_devices
 
     reporter = reporter_for(args)
     found = follow(find_devices(), reporter, DevicesFound)
@@ -42,6 +42,11 @@ def devices(args: argparse.Namespace) -> int:
         reporter.say()
         headings = ("device", "precision", ">speed", "", ">transfer", ">compute")
         reporter.table(headings, [_measure_row(item, top) for item in figures])
+        if args.recipe:  # whoever writes one wants to know
+            speeds = {device.id: device.steps_per_s * PROBE_BATCH for device in found.devices}
+            best = max(figures, key=lambda item: item.sprites_per_s)
+            cost = speeds[best.device_id] * (PROBE_SIZE / args.size) ** 2 / best.sprites_per_s
+            reporter.say(f"relative_cost = {cost:.1f}, on {best.device_id} in {best.precision}")
     return 0
 
 

@@ -48,7 +48,7 @@ class Batch:
         for start, stop in pairwise(size * number // count for number in range(count + 1)):
             rows = slice(start, stop)
             micro_batch = Batch(self.x[rows], self.y[rows], self.augment_labels[rows], self.targets[rows])
-            yield micro_batch, BatchRng(generator, size, rows, drawn)
+            yield micro_batch, BatchRng(generator, self, rows, drawn)
 
 
 class BatchRng:
@@ -59,10 +59,10 @@ class BatchRng:
     """
 
     def __init__(
-        self, generator: torch.Generator, batch_size: int, rows: slice = slice(None), drawn: list[Tensor] | None = None
+        self, generator: torch.Generator, batch: Batch, rows: slice = slice(None), drawn: list[Tensor] | None = None
     ) -> None:
-        """rows: of the micro-batch in the whole batch. drawn: what was asked for, [batch_size, ...] each."""
-        self._generator, self._batch_size, self._rows = generator, batch_size, rows
+        """rows: of the micro-batch in the whole batch. drawn: what was asked for, of the whole batch."""
+        self._generator, self._x, self._rows = generator, batch.x, rows
         self._drawn = [] if drawn is None else drawn
         self._asked = 0
 
@@ -76,8 +76,8 @@ class BatchRng:
 
     def _rows_of(self, draw: Callable[..., Tensor], shape: tuple[int, ...]) -> Tensor:
         if self._asked == len(self._drawn):
-            size, rng = (self._batch_size, *shape), self._generator
-            self._drawn.append(draw(size, device=rng.device, generator=rng))
+            size = (len(self._x), *shape)
+            self._drawn.append(draw(size, device=self._x.device, generator=self._generator))
         self._asked += 1
         return self._drawn[self._asked - 1][self._rows]
 
@@ -147,8 +147,8 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     Network: type[NetworkT]
     small: ConfigT  # of a network that learns in seconds, for the tests
     order: ClassVar[int] = 100  # recipes with a lower one come first; the first is the one that is proposed
-    # The time that a training step takes a sprite, in those of the devices' probe; 0 where that is not known: presets
-    # then heed no device's speed. 'studio devices --measure --recipe NAME' says it.
+    # How many sprites the devices' probe trains on in the time of one here, at 32 pixels, as 'studio devices --measure
+    # --recipe NAME' says; 0 where that is not known: presets are not told how fast the device is.
     relative_cost: ClassVar[float] = 0.0
     headline: ClassVar[str] = "loss"  # the metric that tells a better checkpoint from a worse one
     headline_is_better: ClassVar[Literal["low", "high"]] = "low"

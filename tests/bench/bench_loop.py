@@ -77,7 +77,7 @@ def tutorial_rate(folder: Path, recipe: Recipe, config: TrainingConfig, spec: Sp
         rgba, y = rgba.to(device), y.to(device)
         batch = Batch(to_input(rgba), y, torch.zeros(len(y), 3), torch.zeros(len(y), 0))
         optimizer.zero_grad()
-        loss = recipe.loss(network, batch, config, BatchRng(rng, len(batch.x)))
+        loss = recipe.loss(network, batch, config, BatchRng(rng, batch))
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
         optimizer.step()

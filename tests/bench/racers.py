@@ -89,7 +89,7 @@ def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, opt
     for rgba, y in forever(loader):
         batch = Batch(to_input(rgba), y, torch.zeros(len(y), 3), torch.zeros(len(y), 0))
         optimizer.zero_grad()
-        loss = recipe.loss(network, batch, config, BatchRng(rng, len(batch.x)))
+        loss = recipe.loss(network, batch, config, BatchRng(rng, batch))
         loss.backward()
         optimizer.step()
         loss.item()

@@ -107,7 +107,7 @@ def test_the_seed_decides_everything(recipe: Recipe) -> None:
         torch.rand(7)  # other uses of the global generator must not matter
         rng = torch.Generator().manual_seed(seed)
         batch = data.batch(0, 8, flip=True, shift_px=1, rng=rng)
-        return recipe.loss(network, batch, config, BatchRng(rng, len(batch.x))).item()
+        return recipe.loss(network, batch, config, BatchRng(rng, batch)).item()
 
     assert loss(1) == loss(1)
     assert loss(1) != loss(2)

@@ -71,7 +71,7 @@ def test_missing_numbers_do_not_count_in_the_loss(told: Sprites) -> None:
     network, recipe = network_for(told), Regression()
     batch = next(DeviceSprites(told, torch.device("cpu")).plain_batches(24, 24))
     config = RegressionConfig(width=16, dropout=0.0)
-    loss = recipe.loss(network, batch, config, BatchRng(torch.Generator(), len(batch.x)))
+    loss = recipe.loss(network, batch, config, BatchRng(torch.Generator(), batch))
     scores = network.body(batch.x).detach().numpy()
     true = told.targets.astype(np.float64)  # near 1,000, and hardly apart
     wanted = (true - np.nanmean(true, 0)) / np.nanstd(true, 0)
@@ -112,7 +112,7 @@ def test_numbers_that_hardly_vary_make_no_infinities(column: list[float]) -> Non
     batch = next(DeviceSprites(told, torch.device("cpu")).plain_batches(6, 6))
     with torch.no_grad():
         found = Regression().evaluate(network, [batch], RegressionConfig(), Spec.of(told))
-        loss = Regression().loss(network, batch, RegressionConfig(width=16), BatchRng(torch.Generator(), len(batch.x)))
+        loss = Regression().loss(network, batch, RegressionConfig(width=16), BatchRng(torch.Generator(), batch))
     assert np.isfinite([*found.metrics.values(), *found.baseline.values(), loss.item()]).all()
 
 
