@@ -25,7 +25,7 @@ def palette_formats() -> tuple[PaletteFormat, ...]:
 
 
 def load_palette(path: Path) -> Palette:
-    """The palette in a file, told by its content and, where that says nothing, by its suffix.
+    """The palette in a file, whose format is recognised by content and, where that says nothing, by suffix.
 
     A palette without a name gets that of its file. Raises BadInputError, which names the line that is wrong.
     """
