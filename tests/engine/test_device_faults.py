@@ -43,7 +43,7 @@ class _Faulty(Generator):
     def loss(self, *arguments: Any) -> torch.Tensor:
         raise LOST
 
-    def sample(self, *arguments: Any) -> Any:
+    def draw(self, *arguments: Any) -> Any:
         raise LOST
 
 
