@@ -22,7 +22,7 @@ from rich.progress import BarColumn, TaskID, TextColumn
 
 from studio.cli import messages
 from studio.cli.as_json import line
-from studio.core import events, logs
+from studio.core import logs
 from studio.core.events import (
     Advised,
     Event,
@@ -41,6 +41,7 @@ from studio.core.wording import number
 E = TypeVar("E", bound=Event)
 PLAIN_EVERY_S = 10.0
 RETRY_S = 5.0
+_REDRAW_S = 0.2
 _WIDE = 160  # columns of a table that no terminal limits
 
 
@@ -73,45 +74,70 @@ class JsonReporter(Reporter):
         print(line(values), flush=True)  # noqa: T201
 
 
-class PlainReporter(Reporter):
-    """Lines, at most one each PLAIN_EVERY_S of how far a job is, held-out figures among them, and these at the end."""
+class TextReporter(Reporter):
+    """Sentences for a terminal or a file: the base of those with and without a bar."""
 
     def __init__(self) -> None:
         self._losses: deque[float] = deque(maxlen=100)
         self._validated: Validated | None = None
-        self._next_s = time.monotonic() + PLAIN_EVERY_S / 2
-        self._training = False
+        self._is_training = False
 
     def show(self, event: Event) -> None:
         match event:
             case RunStarted():
-                self._note(messages.started(event))
-                self._next_s, self._training = 0.0, True
+                self.clear()
+                self._is_training = True
+                self._print(messages.started(event))
             case LossChunk():
                 self._losses.extend(event.losses.tolist())
-                if self._is_time():
-                    self._note(messages.tick(event, float(np.mean(self._losses)), self._validated))
-            case Progress(done=done, total=total) if done and total and not self._training and self._is_time():
-                self._note(f"{number(done)} of {number(total)} {event.what}")
+                text = messages.tick(event, float(np.mean(self._losses)), self._validated)
+                total_s = event.elapsed_s + event.eta_s
+                self._show_progress(event.elapsed_s, total_s if math.isfinite(total_s) else 0.0, text)
+            case Progress() if not self._is_training:
+                of = f" of {number(event.total)}" if event.total else ""
+                self._show_progress(event.done, event.total, f"{number(event.done)}{of} {event.what}")
             case Validated():
                 self._validated = event
             case RunFinished() if self._validated is not None:
-                self._note(messages.validated(self._validated))
+                self._print(messages.validated(self._validated), "dim")
             case QualityMeasured():
-                self._note(messages.quality(event))
+                self._print(messages.quality(event), "dim")
             case Advised():
-                self._note(messages.advised(event))
+                self._print(messages.advised(event))
             case Notice():
-                self._note(messages.notice(event))
+                self._print(messages.notice(event), {"info": "", "warning": "yellow", "error": "red"}[event.level])
 
     def clear(self) -> None:
-        self._training = False
+        self._is_training = False
 
     def say(self, text: str = "") -> None:
         print(text, flush=True)  # noqa: T201
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print_table(columns, rows)
+
+    def _show_progress(self, done: float, total: float, text: str) -> None:
+        """How far a job is; `total` 0 means unknown."""
+
+    def _print(self, text: str, style: str = "") -> None:
+        """A line on stderr, in a style of rich's where colours are to be had."""
+
+
+class PlainReporter(TextReporter):
+    """Lines, at most one each PLAIN_EVERY_S of how far a job is, held-out figures among them, and these at the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._next_s = time.monotonic() + PLAIN_EVERY_S / 2
+
+    def show(self, event: Event) -> None:
+        super().show(event)
+        if isinstance(event, RunStarted):
+            self._next_s = 0.0  # its first step is shown at once
+
+    def _show_progress(self, done: float, total: float, text: str) -> None:
+        if (self._is_training or (done and total)) and self._is_time():
+            self._print(text)
 
     def _is_time(self) -> bool:
         now_s = time.monotonic()
@@ -120,15 +146,47 @@ class PlainReporter(Reporter):
         self._next_s = now_s + PLAIN_EVERY_S
         return True
 
-    def _note(self, text: str) -> None:
+    def _print(self, text: str, style: str = "") -> None:
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
+
+
+class BarReporter(TextReporter):
+    """One bar on stderr for the job at hand; notices and figures scroll by above it."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        super().__init__()
+        self._console = console or Console(stderr=True, markup=False, highlight=False, emoji=False)
+        self._bar: progress.Progress | None = None
+        self._task = TaskID(0)
+        self._drawn_s = 0.0
+
+    def clear(self) -> None:
+        super().clear()
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _print(self, text: str, style: str = "") -> None:
+        self._console.print(text, style=style, soft_wrap=True)
+
+    def _show_progress(self, done: float, total: float, text: str) -> None:
+        if self._bar is None:
+            columns = (BarColumn(bar_width=30), TextColumn("{task.description}", markup=False))
+            self._bar = progress.Progress(*columns, console=self._console, auto_refresh=False, transient=True)
+            self._task = self._bar.add_task(text, total=total or None)
+            self._bar.start()
+        now_s = time.monotonic()
+        if now_s - self._drawn_s < _REDRAW_S and done < total:
+            return
+        self._drawn_s = now_s
+        self._bar.update(self._task, completed=done, total=total or None, description=text)
+        self._bar.refresh()
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table to stdout, as wide as its terminal, or as wide as it likes where there is none."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
@@ -146,7 +204,6 @@ def reporter_for(args: argparse.Namespace) -> Reporter:
         return JsonReporter()
     if not sys.stderr.isatty():
         return PlainReporter()
-
     return BarReporter()
 
 
@@ -172,70 +229,3 @@ def follow(events: Events, reporter: Reporter, kind: type[E]) -> E:
             reporter.clear()
     assert found is not None, f"the job ended without {kind.__name__}"
     return found
-
-
-_REDRAW_S = 0.2
-
-
-class BarReporter(Reporter):
-    """One bar on stderr for the job at hand; notices and figures scroll by above it."""
-
-    def __init__(self, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True, markup=False, highlight=False, emoji=False)
-        self._bar: progress.Progress | None = None
-        self._task = TaskID(0)
-        self._training = False
-        self._losses: deque[float] = deque(maxlen=100)
-        self._validated: events.Validated | None = None
-        self._drawn_s = 0.0
-
-    def show(self, event: Event) -> None:
-        match event:
-            case events.RunStarted():
-                self.clear()
-                self._training = True
-                self._console.print(messages.started(event), soft_wrap=True)
-            case events.LossChunk():
-                self._losses.extend(event.losses.tolist())
-                text = messages.tick(event, float(np.mean(self._losses)), self._validated)
-                total = event.elapsed_s + event.eta_s
-                self._draw(event.elapsed_s, total if math.isfinite(total) else 0.0, text)
-            case events.Progress() if not self._training:
-                of = f" of {number(event.total)}" if event.total else ""
-                self._draw(event.done, event.total, f"{number(event.done)}{of} {event.what}")
-            case events.Validated():
-                self._validated = event
-            case events.RunFinished() if self._validated is not None:
-                self._console.print(messages.validated(self._validated), style="dim", soft_wrap=True)
-            case events.QualityMeasured():
-                self._console.print(messages.quality(event), style="dim", soft_wrap=True)
-            case events.Advised():
-                self._console.print(messages.advised(event), soft_wrap=True)
-            case events.Notice():
-                style = {"info": "", "warning": "yellow", "error": "red"}[event.level]
-                self._console.print(messages.notice(event), style=style, soft_wrap=True)
-
-    def clear(self) -> None:
-        self._training = False
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
-    def say(self, text: str = "") -> None:
-        print(text, flush=True)  # noqa: T201
-
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        print_table(columns, rows)
-
-    def _draw(self, done: float, total: float, text: str) -> None:
-        if self._bar is None:
-            columns = (BarColumn(bar_width=30), TextColumn("{task.description}", markup=False))
-            self._bar = progress.Progress(*columns, console=self._console, auto_refresh=False, transient=True)
-            self._task = self._bar.add_task(text, total=total or None)
-            self._bar.start()
-        now_s = time.monotonic()
-        if now_s - self._drawn_s < _REDRAW_S and done < total:
-            return
-        self._drawn_s = now_s
-        self._bar.update(self._task, completed=done, total=total or None, description=text)
-        self._bar.refresh()

@@ -41,7 +41,7 @@ from studio.engine.pace import Speedometer, Stopwatch, Throttle
 from studio.engine.quality.evaluate import heldout_figures
 from studio.engine.quality.meter import QualityMeter
 from studio.engine.recovery import Recovery
-from studio.engine.runs.advice import advised
+from studio.engine.runs.advice import Adviser
 from studio.engine.runs.folder import MOST_ROLLBACKS
 from studio.engine.runs.history import read_history
 from studio.engine.starting import begin, take_up
@@ -166,7 +166,7 @@ def _forward_backward(training: Training, rng: torch.Generator) -> Tensor:
 
 
 class _Maintenance:
-    """What is done between ticks, each at its own pace: validation, checkpoints, live samples, quality, notices."""
+    """What is done between ticks, each at its own pace: validation, checkpoints, samples, quality, advice, notices."""
 
     def __init__(self, training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> None:
         self._training, self._control, self._quality = training, control, quality
@@ -174,9 +174,25 @@ class _Maintenance:
         self._saving = Throttle(training.config.checkpoint_every_s, clock)
         self._validating = Throttle(0.0, clock)
         self._validated_epoch = int(training.epoch())
+        self._adviser = Adviser(read_history(training.run.path))
 
     def once_a_tick(self) -> Events:
         """What is due after a tick."""
+        yield from self._adviser.follow(self._what_is_due())
+
+    def sample(self) -> Events:
+        """Live samples now."""
+        yield from self._sampling.timed(live_samples(self._training, self._control))
+
+    def at_the_end(self) -> Events:
+        """What is due after the last tick; only the checkpoint where training was stopped."""
+        yield from self._adviser.follow(save(self._training, self._control))
+        if not self._control.stop:
+            yield from live_samples(self._training, self._control)
+            yield from self._adviser.follow(self._quality.finish())
+        yield from self._training.take_notices()
+
+    def _what_is_due(self) -> Events:
         training, control = self._training, self._control
         if self._validation_is_due():
             self._validated_epoch = int(training.epoch())
@@ -190,18 +206,6 @@ class _Maintenance:
         yield from self._quality.advance()
         training.side_work.give_back_memory()
         yield from training.take_notices()
-
-    def sample(self) -> Events:
-        """Live samples now."""
-        yield from self._sampling.timed(live_samples(self._training, self._control))
-
-    def at_the_end(self) -> Events:
-        """What is due after the last tick; only the checkpoint where training was stopped."""
-        yield from save(self._training, self._control)
-        if not self._control.stop:
-            yield from live_samples(self._training, self._control)
-            yield from self._quality.finish()
-        yield from self._training.take_notices()
 
     def _validation_is_due(self) -> bool:
         """After each epoch, unless that takes too much of the time; and at least once in LONGEST_UNVALIDATED_S."""
@@ -315,7 +319,7 @@ def _run_locked(training: Training, prepare: Callable[[Training], None], control
         at_the_end.push(functools.partial(_record_failure, training))
         prepare(training)
         with devices.faults(training.device):
-            yield from advised(clock.timed(train(training, control, clock, quality)), read_history(training.run.path))
+            yield from clock.timed(train(training, control, clock, quality))
 
 
 def _record_failure(

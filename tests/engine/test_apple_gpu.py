@@ -30,10 +30,15 @@ GPU = Device("mps", "mps", "Apple GPU", 1 << 30, 1 << 30)
 
 
 class AnyGenerator(torch.Generator):
-    """One of the CPU, whatever device it is asked for."""
+    """One of the CPU that says it is of the device it is asked for."""
+
+    asked: torch.device
+    device = property(lambda self: self.asked)
 
     def __new__(cls, device: torch.device | str = "cpu") -> AnyGenerator:
-        return super().__new__(cls)
+        made = super().__new__(cls)
+        made.asked = torch.device(device)
+        return made
 
 
 @pytest.fixture(autouse=True)

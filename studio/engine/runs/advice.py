@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from studio.core.events import Advised, Events, QualityMeasured, Validated
+from studio.core.events import Advised, Event, Events, QualityMeasured, Validated
 from studio.core.wording import figure, number, percent
 from studio.engine.runs.history import History
 
@@ -56,26 +56,33 @@ class Measurement:
         return self.kid <= self.figures["kid_real"] + self.figures["kid_error"]
 
 
-def advised(events: Events, past: History) -> Events:
-    """Forward a training's events; yields an Advised as well whenever a measurement changes the advice.
+class Adviser:
+    """Gives advice on a training while it goes on."""
 
-    past: what was measured before the run was resumed.
-    """
-    measured, said = measurements(past), advice_on(past)
-    curves = {name: figure_curve(past, name) for name in _FIGURES}
-    for event in events:
-        yield event
+    def __init__(self, past: History) -> None:
+        """past: what was measured before the run was resumed."""
+        self._measured, self._last = measurements(past), advice_on(past)
+        self._curves = {name: figure_curve(past, name) for name in _FIGURES}
+
+    def follow(self, events: Events) -> Events:
+        """Forward `events`; yields an Advised after each measurement that changes the advice."""
+        for event in events:
+            yield event
+            advised = self._advice_after(event)
+            if advised is not None and (self._last is None or _differ(advised, self._last)):
+                self._last = advised
+                yield advised
+
+    def _advice_after(self, event: Event) -> Advised | None:
         found = None
         if isinstance(event, QualityMeasured):
-            measured.append(Measurement(event.step, event.figures))
-            found = advice(measured)
+            self._measured.append(Measurement(event.step, event.figures))
+            found = advice(self._measured)
         elif isinstance(event, Validated):
             for name in _FIGURES.keys() & event.metrics.keys():
-                curves[name].append((event.step, event.metrics[name]))
-                found = advice_by_figure(name, curves[name])
-        if found is not None and (said is None or _differ(found, said)):
-            said = found
-            yield found
+                self._curves[name].append((event.step, event.metrics[name]))
+                found = advice_by_figure(name, self._curves[name])
+        return found
 
 
 def advice_on(history: History) -> Advised | None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from studio.core.events import Advised, Event, QualityMeasured, RunFinished, Validated
-from studio.engine.runs.advice import Measurement, advice, advice_by_figure, advice_on, advised, best_step, measurements
+from studio.engine.runs.advice import Adviser, Measurement, advice, advice_by_figure, advice_on, best_step, measurements
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import History, read_history
 
@@ -75,7 +75,7 @@ def test_news_is_told_once_and_events_are_handed_on() -> None:
     figures = [one.figures for one in measured([0.5, 0.4, 0.3, 0.2, 0.001, 0.002])]
     events: list[Event] = [QualityMeasured(100 * number, values) for number, values in enumerate(figures, 1)]
     events.append(RunFinished("finished", 600, 1.0, Path()))
-    told = list(advised((event for event in events), History()))
+    told = list(Adviser(History()).follow(event for event in events))
     assert [event for event in told if not isinstance(event, Advised)] == events
     assert [(event.step, event.verdict) for event in told if isinstance(event, Advised)] == [
         (300, "improving"),
@@ -91,7 +91,7 @@ def test_a_resumed_run_remembers_what_was_measured(tmp_path: Path) -> None:
     past = read_history(tmp_path)
     assert measurements(past) == before
     event = QualityMeasured(400, measured([0.2])[0].figures)
-    assert list(advised((event for event in [event]), past)) == [event]  # improving was said before
+    assert list(Adviser(past).follow(event for event in [event])) == [event]  # improving was said before
 
 
 def test_an_accuracy_that_has_not_risen_for_long_is_good_enough() -> None:
@@ -111,7 +111,7 @@ def test_a_regression_is_told_by_how_near_it_comes() -> None:
     events: list[Event] = [
         Validated(100 * n, {"loss": 1.0, "r2": r2}) for n, r2 in enumerate([0.1, 0.5, 0.8] + [0.7] * 6)
     ]
-    told = [event for event in advised((event for event in events), History()) if isinstance(event, Advised)]
+    told = [event for event in Adviser(History()).follow(event for event in events) if isinstance(event, Advised)]
     assert [(event.step, event.verdict, event.best_step) for event in told] == [
         (200, "improving", 200), (600, "good enough", 200),
     ]  # fmt: skip
@@ -120,7 +120,7 @@ def test_a_regression_is_told_by_how_near_it_comes() -> None:
 
 def test_a_classifier_is_told_by_its_accuracy(tmp_path: Path) -> None:
     events: list[Event] = [Validated(step, {"loss": 1.0, "accuracy": 0.5}) for step in range(100, 700, 100)]
-    told = [event for event in advised((event for event in events), History()) if isinstance(event, Advised)]
+    told = [event for event in Adviser(History()).follow(event for event in events) if isinstance(event, Advised)]
     assert [(event.step, event.verdict) for event in told] == [(300, "improving"), (500, "good enough")]
     run = RunDir(tmp_path)
     for event in events:
