@@ -10,7 +10,7 @@ import pytest
 from studio.core.errors import UsageError
 from studio.data.colour.palette import MOST_COLOURS
 from studio.data.colour.palette_files import load_palette, palette_formats, save_palette
-from studio.data.palettes.base import Palette, PaletteFormat
+from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
 
 RNG = np.random.default_rng(0)
 OPAQUE = np.array([[190, 74, 47, 255], [0, 0, 0, 255], [255, 255, 255, 255], [9, 10, 13, 255]], np.uint8)
@@ -44,6 +44,8 @@ def test_gives_back_what_it_was_given(form: PaletteFormat) -> None:
     data = form.write(given)
     found = form.read(data)
     assert form.recognises(data)
+    with pytest.raises(Unreadable):
+        form.read(b"")
     assert found.colours.dtype == np.uint8 and np.array_equal(found.colours, OPAQUE)
     assert found.name in ("", given.name) and found.colour_names in ((), given.colour_names)
 

@@ -165,7 +165,10 @@ def lying(kind: int, width: int, height: int, data: bytes) -> bytes:
 PIXELS, GROUP, TILES = layer(), layer(kind=1), layer(kind=2)
 TILE_SET, RED_CEL, GREY = tileset(0, noise(4, 2, 2, 2, 4)), cel(0, RED), [(7, 7, 7, 255)]
 MANY_TILES = struct.pack("<IIIHHh14x", 0, 6, 0xFFFFFFFF, 64, 64, 1) + text("") + b"\0" * 4
-SHORT_GRID = struct.pack("<HhhBHh5xHHHIIII10x", 0, 0, 0, 255, 3, 0, 9, 9, 32, *MASKS) + zlib.compress(b"\0" * 4)
+SHORT_GRID, HUGE_GRID = (
+    struct.pack("<HhhBHh5xHHHIIII10x", 0, 0, 0, 255, 3, 0, side, side, 32, *MASKS) + zlib.compress(b"\0" * 4)
+    for side in (9, 65535)
+)
 LIES: dict[str, list[list[bytes]]] = {  # what is said, and the parts of each frame
     "layer that is not there": [[PIXELS, GROUP, cel(number, RED)] for number in (2, 65535, 1)],  # 1: a group
     "two drawings": [[PIXELS, RED_CEL, RED_CEL]],
@@ -173,7 +176,10 @@ LIES: dict[str, list[list[bytes]]] = {  # what is said, and the parts of each fr
         [PIXELS, part(0x2005, struct.pack("<HhhBHh5x", 0, 0, 0, 255, 4, 0))], [layer(kind=3)],
         [PIXELS, tiles_cel(0, [[1]])],  # tiles on a layer of pixels
     ],
-    "65,535 x 65,535": [[PIXELS, lying(kind, 65535, 65535, zlib.compress(b""))] for kind in (0, 2)],
+    "65,535 x 65,535": [
+        *([PIXELS, lying(kind, 65535, 65535, zlib.compress(b""))] for kind in (0, 2)),
+        [TILES, TILE_SET, part(0x2005, HUGE_GRID)],
+    ],
     "more or fewer": [
         [PIXELS, lying(0, 4, 4, b"")], [PIXELS, lying(0, 4, 4, RED.tobytes())],
         [PIXELS, lying(2, 4, 4, zlib.compress(b""))], [PIXELS, lying(2, 4, 4, zlib.compress(RED.tobytes()))],
