@@ -1,4 +1,4 @@
-"""The menus, the shortcuts and the rail: what can be done now, with which words, and what is done."""
+"""Menus, shortcuts and the navigation rail, and the commands behind them that need no page."""
 
 from __future__ import annotations
 

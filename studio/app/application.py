@@ -1,4 +1,4 @@
-"""The application from its first picture to its last: signals of the system, uncaught errors, garbage."""
+"""The application: session and window, signals of the system, uncaught errors, garbage collection."""
 
 from __future__ import annotations
 

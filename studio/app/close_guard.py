@@ -1,4 +1,4 @@
-"""Leaving: asks while a run trains, saves it, and waits for that, but not for ever."""
+"""Closing the window while a run trains: asks, stops and saves the run, and waits for that up to a limit."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class CloseGuard(QObject):
         self.ready.emit()
 
     def _face_halt(self) -> None:
-        """The run can't be saved for now: a notice says so, and its work is in memory."""
+        """The run has halted, since it can't be saved for now: leave without saving if asked to, else stay open."""
         if self._insists:
             self.leave()
         else:
@@ -117,5 +117,5 @@ class CloseGuard(QObject):
 
     @Slot()
     def _give_up_waiting(self) -> None:
-        """The device hangs: what the last checkpoint holds is safe, and waiting longer helps nobody."""
+        """The device hangs: leave with what the last checkpoint holds."""
         self.ready.emit()

@@ -1,6 +1,6 @@
-"""Starting the window, and leaving it; or saying in words why no window can open here, before Qt ends the process.
+"""Starting the window; where none can open, it says why before Qt would end the process.
 
-Qt is imported once it is known that it will not.
+Qt is imported only after that check.
 """
 
 from __future__ import annotations

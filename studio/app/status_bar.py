@@ -1,4 +1,4 @@
-"""The line at the bottom: what runs, how far it is, and what it runs on."""
+"""The status bar: the running job with its progress, the device, and the memory in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a classifier takes for what."""
+"""A confusion matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which device to train on, and as bars how fast each was measured to be."""
+"""A list of devices to choose from, with bars for the speed that was measured."""
 
 from __future__ import annotations
 

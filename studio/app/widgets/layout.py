@@ -1,4 +1,4 @@
-"""A section that folds, and a layout that goes on in the next row where a row is full."""
+"""A section that can be collapsed, and a flow layout."""
 
 from __future__ import annotations
 

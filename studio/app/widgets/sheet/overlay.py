@@ -1,4 +1,4 @@
-"""What lies over a sheet that is to be cut: the lines of its cells, a veil over what is left out.
+"""Drawing over a sheet that is to be cut: the lines of its cells, and a veil over what is left out.
 
 All in device pixels, for the visible part alone and by whole arrays, so that a million cells cost no more than ten.
 """

@@ -1,1 +1,4 @@
-"""Sprites on the screen, by whole-number zoom: grids of up to a million, a filmstrip, predictions."""
+"""Sprites on the screen, at whole-number zoom: grids of up to a million, a filmstrip, predictions.
+
+In come uint8 arrays [N, S, S, 4], which must not change afterwards; they are not copied.
+"""

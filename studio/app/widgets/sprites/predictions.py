@@ -1,4 +1,4 @@
-"""What a model says of sprites: the probabilities of classes, or numbers."""
+"""Sprites with what a model predicts of each: probabilities of classes, or numbers."""
 
 from __future__ import annotations
 
