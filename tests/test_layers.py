@@ -142,7 +142,7 @@ def plugin_modules(modules: Mapping[str, str]) -> set[str]:
     for module, source in modules.items():
         base = PLUGIN_BASES.get(module.removeprefix("studio.").rpartition(".")[0])
         for node in _parsed(source).body:
-            if isinstance(node, ast.ClassDef) and base in {ast.unparse(kind) for kind in node.bases}:
+            if isinstance(node, ast.ClassDef) and base in {ast.unparse(kind).partition("[")[0] for kind in node.bases}:
                 found.add(module)
     return found
 

@@ -11,8 +11,10 @@ from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
 
 from studio.app.notifications import NoticeBar, NoticeCard, UncaughtErrors
-from studio.core.events import JobFailed, Notice
-from tests.ui.conftest import click
+from studio.app.state.session import Session
+from studio.app.status_bar import StatusLine
+from studio.core.events import Event, JobFailed, Notice
+from tests.ui.conftest import LONG_MS, click, endless
 
 
 def button(card: NoticeCard, name: str) -> QPushButton:
@@ -95,3 +97,14 @@ def test_what_nobody_caught_is_shown_from_every_thread(qtbot: QtBot, caplog: pyt
     assert [card.words[1].partition(":")[0] for card in bar.cards()] == ["ValueError", "ValueError"]
     assert (sys.excepthook, threading.excepthook) == before
     assert [line for line in caplog.messages if "Nothing caught" in line] == ["Nothing caught this."] * 2
+
+
+def test_the_status_bar_offers_to_cancel_what_the_window_can_do_without(qtbot: QtBot, session: Session) -> None:
+    line, got = StatusLine(session), list[Event]()
+    qtbot.addWidget(line)
+    for cancellable in (False, True):
+        job = session.job_queue.start("files", "Looking for things", endless(), got.append, cancellable=cancellable)
+        line._show_job()
+        assert line._cancel.isVisibleTo(line) == cancellable
+        session.job_queue.cancel(job)
+        qtbot.waitUntil(lambda: not session.job_queue.running(), timeout=LONG_MS)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, jobs
-from studio.app.background.job_queue import JobQueue
+from studio.app.background.job_queue import JobQueue, Place
 from studio.app.background.worker import Job, JobEnded
 from studio.core.config import TrainingConfig
-from studio.core.events import Event, Progress
+from studio.core.events import Event, Events, Progress
 from studio.engine.types import Device, DeviceMeasured, DevicesFound
 
 if TYPE_CHECKING:
@@ -46,13 +46,9 @@ class EngineCatalog(QObject):
 
     def open(self) -> None:
         """Begin; the window is on the screen by now."""
-        self._job_queue.start("engine", "Starting the engine", jobs.warm_up(), self._receive, cancellable=False)
-        self.find_devices()
-        self._job_queue.start("engine", "Looking for recipes", jobs.find_plugins(), self._receive, cancellable=False)
-
-    def find_devices(self) -> None:
-        """Look for devices, again if need be."""
-        self._job_queue.start("engine", "Looking for devices", jobs.find_devices(), self._receive, cancellable=False)
+        self._start("engine", "Starting the engine", jobs.warm_up())
+        self._start("engine", "Looking for devices", jobs.find_devices())
+        self._start("engine", "Looking for recipes", jobs.find_plugins())
 
     def device(self, device_id: str) -> Device | None:
         """The device of that id that works."""
@@ -79,11 +75,12 @@ class EngineCatalog(QObject):
         if self._measuring is not None:
             self._job_queue.cancel(self._measuring)
 
+    def _start(self, place: Place, title: str, events: Events) -> Job:
+        return self._job_queue.start(place, title, events, self._receive, cancellable=False)
+
     def _receive(self, event: Event) -> None:
         if isinstance(event, job_events.LibrariesLoaded):
-            plots = self._job_queue.start(
-                "files", "Preparing plots", jobs.import_plots(), self._receive, cancellable=False
-            )
+            plots = self._start("files", "Preparing plots", jobs.import_plots())
             self._job_queue.prioritize(plots)  # an import that is under way may take minutes
         elif isinstance(event, job_events.PlotsReady):
             self.plots_are_ready = True

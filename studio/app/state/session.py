@@ -14,6 +14,7 @@ from studio.app.state.inference import Inference
 from studio.app.state.palettes import PaletteTools
 from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
+from studio.app.state.sheets import SheetReader
 from studio.app.state.sprites import OpenSprites, SpriteDoctor
 from studio.app.state.training import CurrentTraining, TrainingSetup
 from studio.core import wording
@@ -42,6 +43,7 @@ class Session(QObject):
         self.job_queue = JobQueue(self)
         self.importing = OpenSprites(self.job_queue, self)
         self.doctor = SpriteDoctor(self.job_queue, self.importing, self)
+        self.sheets = SheetReader(self.job_queue, self)
         self.catalog = EngineCatalog(self.job_queue, self)
         self.training = CurrentTraining(self.job_queue, self)
         self.setup = TrainingSetup(settings, self.importing, self.catalog, self.training, self)

@@ -15,7 +15,7 @@ from studio.app.background.worker import Job, JobEnded
 from studio.app.state.engine import EngineCatalog
 from studio.app.state.settings import Settings
 from studio.app.state.sprites import OpenSprites
-from studio.core.config import TrainingConfig, Value
+from studio.core.config import TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Advised, Event, Events, Halted, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
 from studio.data.sprites import Sprites
@@ -173,10 +173,8 @@ class CurrentTraining(QObject):
             self.state_changed.emit()
 
 
-# The settings that all recipes have and that the time of a step does not depend on.
-_COST_NO_TIME = {"minutes", "steps", "learning_rate", "precision", "flip", "shift_px", "seed", "holdout"}
-_COST_NO_TIME |= {"lr_warmup_steps", "lr_decay_share", "weight_decay", "clip_grad_norm", "ema_halflife_sprites"}
-_COST_NO_TIME |= {"sample_every_s", "checkpoint_every_s"}
+# Of the settings that all recipes have, those that the time of a step depends on.
+_COST_TIME = {"batch_size", "optimizer", "threads", "data_on_device"}
 
 
 class TrainingSetup(QObject):
@@ -386,9 +384,9 @@ def _budget(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> T
 
 
 def _what_costs_time(recipe: Recipe, config: TrainingConfig) -> dict[str, Value]:
-    """The settings that a measurement depends on: all that a recipe adds may, of those that all have only some."""
-    costly = {name: value for name, value in config.to_json().items() if name not in _COST_NO_TIME}
-    return {**costly, "recipe": recipe.name}
+    """What a measurement depends on; of the settings that a recipe adds, each may."""
+    free = {item.name for item in settings_of(TrainingConfig)} - _COST_TIME
+    return {**{name: value for name, value in config.to_json().items() if name not in free}, "recipe": recipe.name}
 
 
 def _speed(measured: DeviceMeasured) -> float:

@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from studio.app.background.job_queue import JobQueue
 from studio.app.pages.sprites.cut_form import CutForm
 from studio.app.pages.sprites.cut_words import (
     CUT_TITLE,
@@ -38,10 +37,9 @@ class CutView(QWidget):
 
     closed = Signal()
 
-    def __init__(self, importing: OpenSprites, job_queue: JobQueue) -> None:
+    def __init__(self, importing: OpenSprites, reader: SheetReader) -> None:
         super().__init__()
-        self._importing = importing
-        self._reader = SheetReader(job_queue, self)
+        self._importing, self._reader = importing, reader
         self._sheets = Sheets((), (), ImportOptions())
         self._at = 0
         self._fresh = False  # no sheet has been shown since it was opened

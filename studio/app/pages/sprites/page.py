@@ -41,7 +41,7 @@ class SpritesPage(Page):
         self.grid = SpriteGrid()
         self.selection = SelectionBar(self.grid, session.importing, session.doctor)
         self.doctor = DoctorView(session.importing, session.doctor)
-        self.cutting = CutView(session.importing, session.job_queue)
+        self.cutting = CutView(session.importing, session.sheets)
         self.proposal = SheetProposal(session.importing)
         self.tabs = QTabWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
