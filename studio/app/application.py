@@ -22,7 +22,7 @@ from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import places
-from studio.core.process import end_signals, let_go_of_lost_terminal
+from studio.core.process import detach_lost_terminal, end_signals
 
 # The name of the desktop entry in assets/desktop: by it desktops know whose windows these are, and with which icon.
 DESKTOP_ENTRY = "studio.spritetraining.SpriteTrainingStudio"
@@ -165,7 +165,7 @@ class Interrupt(QObject):
         self._reading.recv(64)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        let_go_of_lost_terminal()
+        detach_lost_terminal()
         if not self._asked:
             self._asked = True
             signal.signal(signal.SIGINT, signal.SIG_DFL)

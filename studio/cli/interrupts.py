@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Protocol
 
-from studio.core.process import end_signals, let_go_of_lost_terminal
+from studio.core.process import detach_lost_terminal, end_signals
 
 _SAVING = b"\nStopping and saving the work. Ctrl+C again gives up at once.\n"
 
@@ -36,7 +36,7 @@ def stopping(control: Stoppable) -> Iterator[Interruption]:
     interruption = Interruption()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        let_go_of_lost_terminal()
+        detach_lost_terminal()
         if interruption.asked:
             if number == signal.SIGINT:
                 raise KeyboardInterrupt
@@ -59,7 +59,7 @@ def ending() -> Iterator[None]:
     interruption = Interruption()
 
     def end(number: int, frame: FrameType | None) -> None:
-        let_go_of_lost_terminal()
+        detach_lost_terminal()
         if not interruption.asked:
             interruption.asked = True
             raise KeyboardInterrupt

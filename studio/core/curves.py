@@ -1,4 +1,4 @@
-"""What becomes of a curve before it is drawn, in the window and in pictures: its mean, its thinning, its range."""
+"""Smoothing, downsampling and axis ranges of curves, for the window and for saved plots."""
 
 from __future__ import annotations
 

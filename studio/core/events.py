@@ -1,4 +1,4 @@
-"""What jobs say while they run: frozen dataclasses, yielded by generators and handed on unchanged.
+"""The events that jobs yield while they run: frozen dataclasses, forwarded unchanged.
 
 Arrays in an event are CPU copies that nobody changes afterwards. Sprites are uint8 [N, H, W, 4], RGBA, straight alpha.
 """
@@ -122,8 +122,8 @@ class Validated(Event):
     """Figures on the held-out sprites after `step` steps; 'loss' is always among them.
 
     `confusion` counts sprites as int64 [true class, predicted class]; None for recipes that predict no class.
-    baseline: the same figures of who says the same of every sprite; empty where there is no such thing.
-    pairs: float32 [2, N, T], predicted and true numbers of sprites, NaN where not known; None for other recipes.
+    baseline: the same figures of a constant prediction; empty for recipes without one.
+    pairs: float32 [2, N, T], predicted and true numbers of sprites, NaN where unknown; None for other recipes.
     """
 
     step: int
@@ -135,7 +135,7 @@ class Validated(Event):
 
 @dataclass(frozen=True)
 class QualityMeasured(Event):
-    """How good new sprites were after `step` steps, beside real ones.
+    """The quality of new sprites after `step` steps, beside that of real ones.
 
     figures: 'kid', its distance from the sprites that it is measured `against`, with 'kid_error', and 'kid_real', that
     of real sprites; and 'copies', the share of copies of training sprites, with 'copies_real', that among real ones.
@@ -148,7 +148,7 @@ class QualityMeasured(Event):
 
 @dataclass(frozen=True)
 class Advised(Event):
-    """What the figures say, after `step` steps, of going on: a verdict and, in a sentence, why.
+    """Whether to go on training, judged by the figures after `step` steps: a verdict and its reason in a sentence.
 
     best_step: the step whose model is the best to use, as far as that has been measured.
     """
@@ -215,10 +215,10 @@ class Exported(Event):
 
 @dataclass(frozen=True)
 class Evaluated(Event):
-    """How good sprites are: figures by name (see `engine.evaluate.FIGURES`) for each of several sets of sprites.
+    """The quality of sprites: figures by name (see `engine.quality.evaluate.FIGURES`) of several sets of sprites.
 
-    'new': those that were asked about. Beside them, so that nobody is fooled by one number: 'real', real sprites
-    against real ones, as good as it gets; 'cheat', training sprites handed back.
+    'new': the sprites to judge. For comparison: 'real', real sprites against other real ones, the best there is;
+    'cheat', the training sprites themselves.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""What not every file system has: flushing of folders, locks, links. The studio does without, and says so once."""
+"""What not every file system has: flushing of folders, locks, hard links. The studio does without, and says so once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LACKS = {
     "locks": "It has no locks: a file stands for them, so don't train one run from two computers at once.",
     "links": "It has no links: large sets of sprites are copied into every run.",
 }
-_told: set[int] = set()  # the file systems, by their numbers, of which it has been said
+_reported: set[int] = set()  # device numbers of the file systems whose lacks were reported
 
 warnings.filterwarnings("ignore", message="flock not supported")  # filelock's own words for what is said here
 
@@ -41,10 +41,10 @@ def flush(path: Path) -> None:
 
 
 def take_lock(path: Path, wait_s: float) -> BaseFileLock | None:
-    """The lock of that name, held, which the system frees when the process ends; None when another holds it so long.
+    """Acquire the lock of that name; None when another process holds it for `wait_s`. The system frees it at exit.
 
-    Where the file system has no locks a file beside it stands for one, which names its process, so that what a crash
-    leaves is noticed. Raises OSError.
+    On a file system without locks, a file beside it that holds the process id is the lock, so that one left by a crash
+    is recognised. Raises OSError.
     """
     try:
         return _taken(FileLock(path), wait_s)
@@ -57,7 +57,7 @@ def take_lock(path: Path, wait_s: float) -> BaseFileLock | None:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether some process holds the lock of that name. It is taken for a moment; where that can't be tried, no."""
+    """Whether some process holds the lock of that name, found by trying to take it; False where that can't be tried."""
     try:
         there = path.exists() or path.with_name(f"{path.name}-file").exists()
         if not there or not os.access(path.parent, os.W_OK):
@@ -70,20 +70,20 @@ def is_locked(path: Path) -> bool:
     return lock is None
 
 
-def news_of_lacks(folder: Path) -> str:
-    """What the file system of a folder lacks, in sentences; empty where it lacks nothing or that has been said.
+def unreported_lacks(folder: Path) -> str:
+    """What the file system of a folder lacks, in sentences; empty where it lacks nothing or that was reported before.
 
-    Of a folder that can't be looked at nothing is said: what writes to it will.
+    Empty as well for a folder that can't be read: whoever writes to it gets the error.
     """
     try:
         number = folder.stat().st_dev
     except OSError:
         return ""
-    if number in _told:
+    if number in _reported:
         return ""
     found = [_LACKS[name] for name in _lacks(folder)]
     if found:
-        _told.add(number)
+        _reported.add(number)
     return " ".join(found)
 
 

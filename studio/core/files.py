@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from studio.core.errors import ExportError
 from studio.core.file_systems import TEMPORARY, flush
 
 _OURS = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{12}}([.-].*)?")
@@ -45,6 +46,16 @@ def write_atomic(target: Path, data: bytes) -> None:
     """Write `data` to `target` through a temporary file. Raises OSError; `target` is then as it was."""
     with atomic_path(target) as temporary:
         temporary.write_bytes(data)
+
+
+@contextlib.contextmanager
+def exporting(target: Path) -> Iterator[None]:
+    """Around what writes a file that the user asked for: an OSError becomes an ExportError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ExportError(f"Can't write {target}: {reason}.", "Choose another folder or free some space.") from error
 
 
 def append_line(target: Path, line: str) -> None:

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def returned(generator: Generator[object, None, T]) -> T:
-    """Run a generator to its end; what it returns."""
+    """Run a generator to its end and return its return value."""
     while True:
         try:
             next(generator)

@@ -1,4 +1,4 @@
-"""The log of a process: what it began, what ended how, and where it crashed. It stays on this machine.
+"""The log file of a process: its jobs, its errors and where it crashed. It stays on this machine.
 
 Each process writes a file of its own in the studio's home: nobody renames what another one holds open. What kills
 Python itself (a fault in torch, Qt or a driver) leaves the stack of every thread in the same file. A log that can't be
@@ -29,7 +29,7 @@ LARGEST_BYTES = 1 << 20  # of a file; the one before it is kept as well
 KEPT_FILES = 20
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _SUFFIX = ".log"
-_TOLD = (Advised, Notice, RunFinished, RunStarted, SteppedBack)
+_LOGGED = (Advised, Notice, RunFinished, RunStarted, SteppedBack)
 _LIBRARIES = ("torch", "torchvision", "PySide6-Essentials", "pyqtgraph", "numpy", "pillow", "safetensors")
 
 _log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class ProcessLog(RotatingFileHandler):
         super().doRollover()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """The disk is full or the folder gone: nothing to say, and nobody to say it to."""
+        """Ignore a full disk or a missing folder: logging must not stop anything."""
 
     def _open(self) -> TextIOWrapper:
         path = Path(self.baseFilename)
@@ -68,7 +68,7 @@ class ProcessLog(RotatingFileHandler):
 
 
 def start() -> None:
-    """Log this process from now on, errors that nothing catches included. The file is made by the first line in it."""
+    """Log this process from now on, uncaught errors included. The file is created with its first line."""
     root = logging.getLogger()
     if any(isinstance(handler, ProcessLog) for handler in root.handlers):
         return
@@ -92,8 +92,8 @@ def about() -> str:
 
 
 def note(event: Event) -> None:
-    """Log an event that tells how a job goes; those that come by the thousand are passed over."""
-    if isinstance(event, _TOLD):
+    """Log an event if it is one of the few that tell how a job goes; frequent ones are skipped."""
+    if isinstance(event, _LOGGED):
         _log.info("%s", event)
 
 

@@ -1,4 +1,4 @@
-"""What concerns the whole process: fast training on a CPU, set before torch is imported, and being asked to end."""
+"""Settings of the process for fast training on a CPU, made before torch is imported, and the signals that end it."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def end_signals() -> tuple[signal.Signals, ...]:
     return tuple(asking)
 
 
-def let_go_of_lost_terminal() -> None:
-    """Write to nowhere what would go to a terminal that was closed: an error there must not end what is being saved."""
+def detach_lost_terminal() -> None:
+    """Redirect output for a closed terminal to the null device: an error there must not end what is being saved."""
     for handle in (1, 2):
         try:
             os.write(handle, b"")

@@ -37,7 +37,7 @@ from studio.data.reading.finding import FoundFiles, Root, files_under, roots_of,
 from studio.data.reading.read import all_sources
 from studio.data.reading.workers import ReaderPool, Worker, in_threads, run_in_thread, run_workers
 from studio.data.sheets.grids import Grid
-from studio.data.sheets.recognising import SheetCandidate, elect, likely
+from studio.data.sheets.recognising import SheetCandidate, elect_sheets, likely
 from studio.data.sources.base import Source
 from studio.data.store import caching
 from studio.data.store.scratch import IN_MEMORY, usable
@@ -153,7 +153,7 @@ def _read(
     labelling, unreadable = yield from read_labels(files)
     gathered = Gathered(files, folder)
     yield from _read_files(gathered, files, sources, options)
-    sheets = elect(gathered.candidates)
+    sheets = elect_sheets(gathered.candidates)
     if options.cuts_each_by_its_own:
         sheets |= _asked_for(gathered, sheets, options.size)
         gathered.forget(sheets.keys())
@@ -164,9 +164,9 @@ def _read(
 
 
 def _asked_for(gathered: Gathered, sheets: Mapping[int, SheetCandidate], size: int) -> dict[int, SheetCandidate]:
-    """Pictures that are no sheets beyond doubt, and are to be cut as somebody says that there are sheets.
+    """Pictures that may be sheets, to be cut because the user asked for cutting.
 
-    Those that are larger than the canvas that was asked for, or all of them where no other is one.
+    Those larger than the canvas that was asked for; without one, all of them if no picture is surely a sheet.
     """
     asked: dict[int, SheetCandidate] = {}
     if sheets and not size:

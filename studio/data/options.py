@@ -113,7 +113,7 @@ class ReadOptions(Config):
 
     @property
     def looks_for_sheets(self) -> bool:
-        """Whether it has to be told which pictures are sheets."""
+        """Whether pictures that are sheets have to be recognised."""
         return self.sheets == "as they are" or self.cuts_each_by_its_own
 
 

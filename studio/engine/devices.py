@@ -1,4 +1,4 @@
-"""The devices that can train here, each proven by a real training step, and how each is best used."""
+"""The devices that can train here: probing them by real training steps, their precisions, errors and memory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def detect() -> tuple[Device, ...]:
 
 
 def listed() -> tuple[Device, ...]:
-    """The same, none of them probed: that takes some seconds, most of them for what torch imports to train."""
+    """Every card, mps and the CPU, not probed: probing takes seconds, most of them for what torch imports to train."""
     found = [_card(kind, index) for kind in _CARDS for index in range(torch.get_device_module(kind).device_count())]
     if torch.backends.mps.is_available():
         total = torch.mps.recommended_max_memory()
@@ -73,7 +73,7 @@ def listed() -> tuple[Device, ...]:
 
 
 def find(wanted: str, *, probe: bool = False) -> Device:
-    """What `choose` says of the devices here. Where nothing is to be chosen none is probed, unless `probe` asks for it.
+    """`choose` among the devices of this computer; they are probed only for 'auto' among several, or if `probe`.
 
     Raises UsageError, DeviceError.
     """
@@ -81,7 +81,7 @@ def find(wanted: str, *, probe: bool = False) -> Device:
     if wanted == AUTO and sum(not device.problem for device in found) > 1:
         return choose(detect(), AUTO)
     chosen = choose(found, wanted)
-    return _sound(chosen) if probe else chosen
+    return _working(chosen) if probe else chosen
 
 
 def choose(devices: tuple[Device, ...], wanted: str) -> Device:
@@ -107,7 +107,7 @@ def resolve_precision(device: Device, wanted: str) -> str:
     """
     if wanted not in (AUTO, "fp16"):
         return wanted
-    suits = _sound(device).precision
+    suits = _working(device).precision
     if wanted == "fp16" != suits:
         raise DeviceError(f"{device.name} is no faster in fp16.", "Let the precision be auto.")
     return suits
@@ -146,7 +146,7 @@ def faults(device: torch.device, full: type[DeviceFullError] = DeviceFullError) 
 
 
 def synchronize(device: torch.device) -> None:
-    """Wait until the device has done what was asked of it, so that a clock tells the truth."""
+    """Wait until the device has finished its queued work, so that it can be timed."""
     if device.type in _CARDS:
         torch.get_device_module(device).synchronize(device)
     elif device.type == "mps":
@@ -174,7 +174,7 @@ def memory_free(device: torch.device) -> int:
 
 
 def give_back_memory(device: torch.device) -> None:
-    """Let other programs have the memory that torch keeps for what comes next."""
+    """Release the memory that torch caches on the device to other programs."""
     with contextlib.suppress(RuntimeError):  # a device that was lost has none to give, and was reported
         if device.type != "cpu":
             torch.get_device_module(device).empty_cache()
@@ -209,8 +209,8 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
     return 1 / min(durations_s[2:])  # the first steps pay for warming up
 
 
-def _sound(device: Device) -> Device:
-    """The device, probed if it was not. Raises DeviceError when it does not work."""
+def _working(device: Device) -> Device:
+    """The device, probed if it was not before. Raises DeviceError when it does not work."""
     if device.probed:
         return device
     probed = _probed(device)
@@ -219,7 +219,7 @@ def _sound(device: Device) -> Device:
 
 
 def _probed(device: Device) -> Device:
-    """Both precisions in turn, the best of a few tries each: other programs must not decide which is the faster."""
+    """Probe fp32 and bf16 in turn, best of _PROBES each: other programs must not decide which is faster."""
     device = replace(device, probed=True)
     if device.problem:
         return device
@@ -235,14 +235,14 @@ def _probed(device: Device) -> Device:
     if bf16 and _computes_in_bf16(torch_device):
         return replace(found, precision="bf16")
     if device.kind != "cpu":
-        return _raced(found)
+        return _with_fastest_precision(found)
     return replace(found, precision="bf16" if bf16 > _FASTER * fp32 else "fp32")
 
 
-def _raced(device: Device) -> Device:
-    """A GPU that may be made for bf16, for fp16 or for neither: steps that keep it busy tell.
+def _with_fastest_precision(device: Device) -> Device:
+    """A GPU with the precision of its fastest training steps, timed with batches that keep it busy.
 
-    bf16 goes before a faster fp16, as it needs no scaling of the loss.
+    bf16 is preferred to a faster fp16, as it needs no loss scaling.
     """
     speeds = dict.fromkeys(("fp32", "bf16", "fp16"), 0.0)
     for _ in range(_PROBES):
@@ -256,18 +256,18 @@ def _raced(device: Device) -> Device:
 
 
 def _speed(device: torch.device, precision: str, batch_size: int = PROBE_BATCH) -> float:
-    """Steps per second, 0 where it can't do it, or where what comes of it is no number."""
+    """Steps per second; 0 where the precision does not work or gives results that are not finite."""
     with contextlib.suppress(RuntimeError, NotImplementedError):
         return probe_step(device, precision, batch_size)
     return 0.0
 
 
 def _computes_in_bf16(device: torch.device) -> bool:
-    """Whether it is made for bf16, a card (Ampere and later) or a CPU, which then needs to win no race.
+    """Whether the hardware has bf16 (Ampere and later, some x86 CPUs), so that bf16 need not be timed.
 
-    The probe's steps are so small that such a card spends them on being told what to do, of which mixed precision
-    needs more; in real trainings its tensor cores and half the memory traffic count. On a CPU other programs would
-    decide it, and a seed give one run today and another tomorrow. What AMD's cards call their capability tells nothing.
+    The probe's steps are so small that launching kernels dominates on such a card, and mixed precision launches more;
+    in real trainings its tensor cores and the halved memory traffic count. On a CPU other programs would decide, and a
+    seed give different runs on different days. AMD's cards don't tell by their capability.
     """
     if device.type == "cuda":
         return not torch.version.hip and torch.cuda.get_device_capability(device) >= (8, 0)
@@ -275,7 +275,7 @@ def _computes_in_bf16(device: torch.device) -> bool:
 
 
 def _card(kind: str, index: int) -> Device:
-    """A card that was counted; with a driver too old or a card that hangs, the first question to it raises."""
+    """The card of that index. With a driver too old or a card that hangs, the first query raises."""
     device = torch.device(kind, index)
     maker = "Intel" if kind == "xpu" else "AMD" if torch.version.hip else "NVIDIA"
     name, free, total, problem = f"{maker} GPU {index}", 0, 0, ""
@@ -288,7 +288,7 @@ def _card(kind: str, index: int) -> Device:
 
 
 def _free_and_total(device: torch.device) -> tuple[int, int]:
-    """Bytes of a card's memory, without what torch keeps; some of Intel's drivers don't tell what others leave free."""
+    """Free bytes, without torch's cache, and total bytes of a card; some Intel drivers don't report the former."""
     torchs = torch.get_device_module(device)
     try:
         free, total = torchs.mem_get_info(device)

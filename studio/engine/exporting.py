@@ -38,7 +38,8 @@ def export(model: TrainedModel, format_name: str, target: Path) -> Events:
     chosen = _free(form, wanted)
     with contextlib.ExitStack() as unless_good:
         unless_good.callback(_discard, (chosen, *form.companions(chosen)))
-        paths = _write(form, exportable, chosen)
+        with files.exporting(chosen):
+            paths = form.write(exportable, chosen)
         if chosen != wanted:
             yield Notice("info", f"{wanted.name} is in the way: saved as {chosen.name}.", "")
         yield Progress(1, 3, "reading the file back")
@@ -103,16 +104,6 @@ def _named(form: ModelExport, model: ExportableModel, target: Path) -> Path:
     if target.is_dir():
         return target / f"{files.safe_name(model.title, 'model')}{form.suffix}"
     return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)
-
-
-def _write(form: ModelExport, model: ExportableModel, target: Path) -> list[Path]:
-    """Write to a name that is free. Raises ExportError also for what the disk says."""
-    try:
-        return form.write(model, target)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        title = f"Can't write {target.name}: {reason}."
-        raise ExportError(title, "Choose another folder or free some space.") from error
 
 
 def _discard(paths: Iterable[Path]) -> None:

@@ -26,7 +26,7 @@ LEAST_S = 1.0
 
 
 def training_budget(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
-    """What there is to train with, as far as it is known; the speed is roughly what the device's probe tells."""
+    """The number of sprites, and the speed that the device's probe suggests; 0 for what is not known."""
     size = sprites.size if sprites else devices.PROBE_SIZE
     probed = device.steps_per_s * devices.PROBE_BATCH if device else 0.0
     speed = probed / recipe.relative_cost * (devices.PROBE_SIZE / size) ** 2 if recipe.relative_cost else 0.0
@@ -71,7 +71,7 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
 def _steps(
     recipe: Recipe, config: TrainingConfig, network: nn.Module, sprites: Sprites, target: torch.device, precision: str
 ) -> Iterator[float]:
-    """Train on and on; yields the seconds of each step, the device having finished it."""
+    """Train without end; yields the seconds of each step, synchronised with the device."""
     data, rng = DeviceSprites(sprites, target), torch.Generator(target)
     optimizers, batch_size = make_optimizers(network, config, precision), AutoBatchSize(target, config.batch_size)
     scaler = LossScaler(network, optimizers, precision, target)

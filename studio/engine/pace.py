@@ -1,4 +1,4 @@
-"""Time in a training: how much was worked, how fast, and when something is due again."""
+"""Timing of a training: seconds without pauses, what is due again, speed, and Progress at a bearable rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROGRESS_EVERY_S = 0.05
 
 
 def with_progress(work: Generator[int, None, T], total: int, what: str) -> Generator[Event, None, T]:
-    """Run a generator of counts to its end and return what it does; yields Progress while that takes long."""
+    """Run a generator of counts and return its return value; yields a Progress every 50 ms at most."""
 
     def progress() -> Generator[Event, None, T]:
         while True:
@@ -29,20 +29,20 @@ def with_progress(work: Generator[int, None, T], total: int, what: str) -> Gener
 
 
 def sparse_progress(work: Generator[Event, None, T]) -> Generator[Event, None, T]:
-    """Run a generator of Progress to its end and return what it does; yields some of it while that takes long."""
-    said_s = time.perf_counter()
+    """Run a generator and return its return value; of its events, yields one every 50 ms at most."""
+    last_s = time.perf_counter()
     while True:
         try:
             event = next(work)
         except StopIteration as end:
             return end.value  # type: ignore[no-any-return]
-        if time.perf_counter() - said_s > _PROGRESS_EVERY_S:
-            said_s = time.perf_counter()
+        if time.perf_counter() - last_s > _PROGRESS_EVERY_S:
+            last_s = time.perf_counter()
             yield event
 
 
 class Stopwatch:
-    """Time spent working: it runs only while the generator that it times is being advanced."""
+    """Seconds spent inside a generator: it stands still while the generator is not advanced."""
 
     def __init__(self, start_s: float = 0.0) -> None:
         self._before_s = start_s
@@ -53,7 +53,7 @@ class Stopwatch:
         return self._before_s + (time.perf_counter() - self._since if self._since is not None else 0.0)
 
     def timed(self, events: Events) -> Events:
-        """Hand on `events`, counting the time that each takes to come."""
+        """Forward `events`, and run while waiting for each."""
         while True:
             self._since = time.perf_counter()
             event = next(events, None)
@@ -64,7 +64,7 @@ class Stopwatch:
 
 
 class Throttle:
-    """Something done now and then: not more often than `every_s`, and for at most SIDE_SHARE of the time."""
+    """When periodic work is due: at most every `every_s`, and at most SIDE_SHARE of the time."""
 
     def __init__(self, every_s: float, clock: Stopwatch) -> None:
         self._every_s, self._clock = every_s, clock
@@ -83,7 +83,7 @@ class Throttle:
         return self.affordable() and self.idle_s() >= self._every_s
 
     def timed(self, events: Events) -> Events:
-        """Hand on `events`, remembering what they cost."""
+        """Forward `events` and remember how long they took."""
         start_s = self._clock.now_s()
         yield from events
         self._done_s = self._clock.now_s()

@@ -16,7 +16,7 @@ from studio.core import places
 from studio.core.config import TrainingConfig
 from studio.core.errors import DamagedError, TrainingError
 from studio.core.events import Event, Notice
-from studio.core.file_systems import news_of_lacks
+from studio.core.file_systems import unreported_lacks
 from studio.data.groups import grouped
 from studio.data.sprites import Sprites
 from studio.data.store import packed
@@ -121,7 +121,7 @@ def _assemble(
         network.get_buffer(name).copy_(values)
     # Convolutions on the CPU and on tensor cores are faster with channels innermost.
     network = network.to(target).to(memory_format=torch.channels_last)
-    if lacks := news_of_lacks(run.path):
+    if lacks := unreported_lacks(run.path):
         notices = [*notices, Notice("info", f"The drive of {run.path} can't do all that others can.", lacks)]
     optimizers, on_device = make_optimizers(network, config, precision), DeviceSprites(heldout, target)
     return Training(

@@ -1,8 +1,7 @@
-"""Sprites that stay where they are, on the disk or in ordinary memory, and are brought to the device batch by batch.
+"""Training sets that do not fit the device: sprites on the disk or in ordinary memory, copied there batch by batch.
 
-`make_train_set` says which sprites those are: the ones that would not leave their device enough room. A thread gathers
-the next batches while the device works on this one. It runs numpy and reads files; what is torch's is done on the
-engine's thread.
+`make_train_set` decides which those are. A thread gathers the next batches while the device works on this one. It runs
+numpy and reads files; all torch calls are made on the engine's thread.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from studio.engine.batches import DeviceSprites, TrainSet, shuffled
 
 _AHEAD = 4  # batches that are gathered before they are asked for
 _PATIENCE_S = 30.0  # with a drive that does not answer: one that was asleep needs some seconds
-_FAREWELL_S = 0.5
+_JOIN_S = 0.5
 _HINT = "The last checkpoint is kept: see to the drive, then resume the run."
 
 
@@ -68,14 +67,14 @@ class StreamedSprites(TrainSet):
 
     def close(self) -> None:
         if self._reader is not None:
-            self._reader.dismiss()
+            self._reader.close()
         self._reader = None
         self._rows.close()
 
     def _begin(self, step: int, size: int) -> None:
-        """Gather from this step on; what was gathered for others is forgotten."""
+        """Gather batches from this step on, and drop those gathered before."""
         if self._reader is not None:
-            self._reader.dismiss()
+            self._reader.close()
         self._reader, self._last, self._next = _Reader(), None, (step, size)
         shape = (size, *self._rows.shape)
         numbers, pinned = self.targets_host.shape[1], self._stream is not None
@@ -123,7 +122,7 @@ class StreamedSprites(TrainSet):
 
 @dataclass(eq=False)
 class _Slot:
-    """Room for one batch, and numpy's views of the same memory.
+    """Buffers of one batch on the CPU, as tensors and as numpy views of the same memory.
 
     rgba: uint8 [B, S, S, 4]. labels: int64 [B]. targets: float32 [B, T].
     """
@@ -144,14 +143,14 @@ class _Slot:
         return cls(rgba, labels, targets, rgba.numpy(), labels.numpy(), targets.numpy())
 
     def wait(self) -> None:
-        """Until it may be filled again: a step after it was sent off, there is nothing left to wait for."""
+        """Wait until its copy to the device is done, so that it can be filled again."""
         if self.sent is not None:
             self.sent.synchronize()
 
 
 class _Rows:
-    """Sprites by their number. Those of a file are read and not looked up in its map, where a fault of the drive would
-    end the program instead of raising OSError.
+    """Random access to sprites by index. Those in a file are read with seek, not through its memory map: there, a fault
+    of the drive would end the program instead of raising OSError.
     """
 
     def __init__(self, sprites: Sprites, places: NDArray[np.int64]) -> None:
@@ -180,7 +179,7 @@ class _Rows:
 
 
 class _Reader:
-    """A thread that does what it is asked, in that order. It is a daemon: no drive that hangs holds the program up."""
+    """A daemon thread that runs tasks in order: a drive that hangs does not keep the program from ending."""
 
     def __init__(self) -> None:
         self._asked: queue.SimpleQueue[tuple[Future[_Slot], Callable[[], _Slot]] | None] = queue.SimpleQueue()
@@ -189,16 +188,16 @@ class _Reader:
         self._thread.start()
 
     def ask(self, work: Callable[[], _Slot]) -> Future[_Slot]:
-        """What will come of `work`; an error in it is raised where the result is asked for."""
+        """Queue `work`; its result, or its error."""
         future: Future[_Slot] = Future()
         self._asked.put((future, work))
         return future
 
-    def dismiss(self) -> None:
-        """End it after what it is doing; waits for half a second at most."""
+    def close(self) -> None:
+        """End the thread after its current task; waits for it for _JOIN_S at most."""
         self._stop.set()
         self._asked.put(None)
-        self._thread.join(_FAREWELL_S)
+        self._thread.join(_JOIN_S)
 
     def _run(self) -> None:
         while (asked := self._asked.get()) is not None and not self._stop.is_set():
@@ -208,7 +207,7 @@ class _Reader:
 
 
 class _Caught:
-    """Hands an error of the thread to whoever waits for the result."""
+    """Puts an error in the block into the future."""
 
     def __init__(self, future: Future[_Slot]) -> None:
         self._future = future
@@ -231,7 +230,7 @@ _MOST_ELSEWHERE = 0.5
 def make_train_set(
     sprites: Sprites, indices: NDArray[np.int64], device: torch.device, config: TrainingConfig
 ) -> tuple[TrainSet, list[Notice]]:
-    """The sprites at `indices` to be trained on, and what there is to say of it."""
+    """A train set of the sprites at `indices`, streamed where the device has too little room for them; and notices."""
     each, free = sprites.rgba[:1].nbytes, devices.memory_free(device)
     needed = each * len(indices)
     room = free * _MOST.get(device.type, _MOST_ELSEWHERE)

@@ -13,7 +13,6 @@ import numpy as np
 
 from studio.core import curves, files, wording
 from studio.core.curves import TINTS, Values
-from studio.core.errors import ExportError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,13 +66,9 @@ def save_plot(
     _Drawing(axes, named, smoothing_steps, log=log, dots=dots).draw()
     _dress(axes, title, axis)
     target = files.free_path(path)
-    try:
-        with files.atomic_path(target) as temporary, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph .* missing")  # a title in letters that the font does not have
-            figure.savefig(temporary, format=path.suffix.lower().removeprefix("."))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ExportError(f"Can't write {target}: {reason}.", "Choose another folder or free some space.") from error
+    with files.exporting(target), files.atomic_path(target) as temporary, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a title in letters that the font does not have
+        figure.savefig(temporary, format=path.suffix.lower().removeprefix("."))
     return target
 
 

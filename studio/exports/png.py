@@ -165,10 +165,10 @@ def _encoded(pixels: Rgba, chunks: PngInfo) -> bytes:
 
 def _write(target: Path, data: bytes) -> None:
     """Write to a name that is free. Raises ExportError, and the name is free again."""
-    try:
-        files.write_atomic(target, data)
-    except OSError as error:
-        with contextlib.suppress(OSError):  # the system may have refused after the file was in its place
-            files.remove(target)
-        reason = error.strerror or str(error)
-        raise ExportError(f"Can't write {target}: {reason}.", "Choose another folder or free some space.") from error
+    with files.exporting(target):
+        try:
+            files.write_atomic(target, data)
+        except OSError:
+            with contextlib.suppress(OSError):  # the system may have refused after the file was in its place
+                files.remove(target)
+            raise

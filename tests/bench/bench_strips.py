@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.sheets.recognising import elect, look
+from studio.data.sheets.recognising import elect_sheets, sheet_candidates
 from tests.data.composing import Composed, Composer, frames_of, trimmed
 
 _SMALLEST = 6  # pixels: sprites that are smaller are not taken into strips
@@ -51,7 +51,7 @@ def main() -> None:
     wrong = sum(total[kind] - right[kind] for kind in total if kind not in exact)
     lines.append(f"{sum(right[kind] for kind in exact) / strips:.1%} of {strips:,} strips and sheets are right")
     lines.append(f"{wrong} of {sum(total.values()) - strips:,} whole sprites beside them are taken for one")
-    alarms = elect({number: look(rgba) for number, rgba in enumerate(found.sprites.rgba)})
+    alarms = elect_sheets({number: sheet_candidates(rgba) for number, rgba in enumerate(found.sprites.rgba)})
     names = " ".join(found.sprites.names[number] for number in alarms)
     lines.append(
         f"{len(alarms)} of the {len(found.sprites):,} sprites in the folder are taken for one {names}".rstrip()
@@ -63,7 +63,7 @@ def main() -> None:
 def _judge(made: list[Composed], total: Counter[str], right: Counter[str], exact: Counter[str]) -> float:
     """Count what is recognised in one folder: how many seconds it took."""
     started = time.perf_counter()
-    sheets = elect({number: look(one.rgba) for number, one in enumerate(made)})
+    sheets = elect_sheets({number: sheet_candidates(one.rgba) for number, one in enumerate(made)})
     seconds = time.perf_counter() - started
     for number, one in enumerate(made):
         kind, sheet = one.name.split()[0], sheets.get(number)

@@ -60,7 +60,7 @@ def test_every_setting_of_a_recipe_is_a_flag(name: str, capsys: pytest.CaptureFi
         (["train"], "PATH"),
         (["train", "x", "--minutes", "-3"], "Minutes must be from 0.05 to 100,000, not -3."),
         (["train", "x", "--width", "many"], "'many' is not a whole number"),
-        (["train", "x", "--recipe", "painter"], "Choose one of: classifier, generator, regression."),
+        (["train", "x", "--recipe", "painter"], "Choose one of: generator, classifier, regression"),
         (["train", "x", "--preset", "superb"], "Choose one of: quick, standard, best."),
         (["train", "x", "--name", "a", "--out", "b"], "not allowed with"),
         (["generate", "no such run"], "There is no run 'no such run'."),

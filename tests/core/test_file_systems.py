@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from studio.core import file_systems
-from studio.core.file_systems import is_locked, news_of_lacks, take_lock
+from studio.core.file_systems import is_locked, take_lock, unreported_lacks
 from studio.core.files import atomic_path, write_atomic
 
 fcntl = pytest.importorskip("fcntl")  # locks that a file system may lack are those of POSIX
@@ -21,7 +21,7 @@ fcntl = pytest.importorskip("fcntl")  # locks that a file system may lack are th
 
 @pytest.fixture(autouse=True)
 def _nothing_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_systems, "_told", set())
+    monkeypatch.setattr(file_systems, "_reported", set())
 
 
 def refuse_folders(monkeypatch: pytest.MonkeyPatch, code: int) -> None:
@@ -73,18 +73,18 @@ def test_fault_35_without_locks_a_file_stands_for_one(
 
 
 def test_fault_35_what_is_lacking_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert news_of_lacks(tmp_path) == ""
+    assert unreported_lacks(tmp_path) == ""
     refuse_folders(monkeypatch, errno.EINVAL)
     refuse(monkeypatch, fcntl, "flock", errno.ENOTSUP)
     refuse(monkeypatch, os, "link", errno.EPERM)
-    said = news_of_lacks(tmp_path)
+    said = unreported_lacks(tmp_path)
     assert "power failure" in said and "no locks" in said and "no links" in said
-    assert news_of_lacks(tmp_path) == ""
+    assert unreported_lacks(tmp_path) == ""
     assert not list(tmp_path.iterdir())
 
 
 def test_of_a_folder_that_can_not_be_looked_at_nothing_is_lacking(tmp_path: Path) -> None:
-    assert news_of_lacks(tmp_path / "unplugged") == ""
+    assert unreported_lacks(tmp_path / "unplugged") == ""
 
 
 HOLDER = "import sys, filelock; lock = filelock.{kind}(sys.argv[1]); lock.acquire(); print(1, flush=True); input()"

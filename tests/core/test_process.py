@@ -65,9 +65,9 @@ def test_fault_36_libraries_start_as_many_threads_as_a_container_may_use(
 def test_what_is_written_to_a_closed_terminal_goes_nowhere() -> None:
     code = (
         "import os\n"
-        "from studio.core.process import let_go_of_lost_terminal\n"
+        "from studio.core.process import detach_lost_terminal\n"
         "os.close(1), os.close(2)\n"
-        "let_go_of_lost_terminal()\n"
+        "detach_lost_terminal()\n"
         "os._exit(40 + os.write(1, b'one') + os.write(2, b'two'))\n"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 46

@@ -154,7 +154,7 @@ def test_a_file_that_can_not_be_read_ends_the_run_in_words(run_path: Path, mappe
 
 def test_a_drive_that_hangs_is_not_waited_for_for_ever(mapped: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streamed, "_PATIENCE_S", 0.02)
-    monkeypatch.setattr(streamed, "_FAREWELL_S", 0.02)
+    monkeypatch.setattr(streamed, "_JOIN_S", 0.02)
     woken = threading.Event()
     monkeypatch.setattr(streamed._Rows, "read", lambda *_: woken.wait(30))
     data = StreamedSprites(mapped, TORCH_CPU)

@@ -72,7 +72,7 @@ def records(stream: BinaryIO, size: int) -> Iterator[Record]:
 
 
 def _directory(stream: BinaryIO, size: int) -> _Directory:
-    """Where the directory is, told from the last bytes. Raises Refused."""
+    """Where the directory is, from the file's last bytes. Raises Refused."""
     tail_start = max(0, size - _LONGEST_END)
     stream.seek(0)
     beginning = stream.read(4)

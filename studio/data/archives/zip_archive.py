@@ -146,7 +146,7 @@ def _wrong_kind(mode: int, name: str) -> tuple[str, str] | None:
 
 
 def _wrong_packing(record: Record) -> tuple[str, str] | None:
-    """Group and reason when a member can't or must not be unpacked, told from the directory alone."""
+    """Group and reason when a member can't or must not be unpacked, from the directory alone."""
     _, packed_size, size, method, _ = record.entry
     if record.flags & _ENCRYPTED:
         return "unsupported", "protected by a password: unpack the archive first"

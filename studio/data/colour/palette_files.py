@@ -9,7 +9,7 @@ from pathlib import Path
 import studio.data.palettes
 from studio.core import files
 from studio.core.discovery import discover
-from studio.core.errors import BadInputError, ExportError, UsageError
+from studio.core.errors import BadInputError, UsageError
 from studio.data.images.decoding import read_bytes
 from studio.data.naming import shown
 from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
@@ -25,7 +25,7 @@ def palette_formats() -> tuple[PaletteFormat, ...]:
 
 
 def load_palette(path: Path) -> Palette:
-    """The palette in a file, told by its content and, where that says nothing, by its suffix.
+    """The palette in a file, whose format is recognised by content and, where that says nothing, by suffix.
 
     A palette without a name gets that of its file. Raises BadInputError, which names the line that is wrong.
     """
@@ -51,11 +51,8 @@ def save_palette(path: Path, palette: Palette) -> Path:
     """
     data = writer_for(path).write(palette)
     target = files.free_path(path)
-    try:
+    with files.exporting(target):
         files.write_atomic(target, data)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ExportError(f"Can't write {target}: {reason}.", "Choose another folder or free some space.") from error
     return target
 
 

@@ -1,4 +1,4 @@
-"""The frames of a GIF, told apart without decoding any.
+"""Splits a GIF into its frames without decoding any.
 
 Pillow lays them over one another too, but gives a frame without a disposal that of the one before, and fills with the
 background colour what every viewer clears.

@@ -1,4 +1,4 @@
-"""The chunks of a PNG file, checked, and the frames of an animated PNG, told apart without decoding any.
+"""Checks the chunks of a PNG file, and splits an animated PNG into its frames without decoding any.
 
 Pillow skips the checksums of the pixels, and unpacks texts and colour profiles that a bomb may hide in. What is left
 here for it to read is the header, the palette and the pixels. It lays frames over one another too, but blends

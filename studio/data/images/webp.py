@@ -1,4 +1,4 @@
-"""The frames of an animated WebP, told apart without decoding any, so that those before a damage can be read."""
+"""Splits an animated WebP into its frames without decoding any, so that those before a damage can be read."""
 
 from __future__ import annotations
 

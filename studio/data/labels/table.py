@@ -158,7 +158,7 @@ class _Layout:
 def _layout(
     head: Sequence[tuple[int, list[str]]], delimiter: str, names_file: Callable[[str], bool], problems: Problems
 ) -> _Layout:
-    """Told from the first rows. Raises Refused when there are too many columns to be meant."""
+    """Guess it from the first rows. Raises Refused when there are too many columns to be meant."""
     comma, width = delimiter != ",", _width([cells for _, cells in head])
     first_line, first = head[0]
     has_headings = _are_headings(first, head, comma, names_file)

@@ -1,1 +1,1 @@
-"""Finding files under the dropped paths, reading them on all cores, and gathering what they held."""
+"""Finding the files under dropped paths, and reading them on all cores."""

@@ -1,6 +1,6 @@
 """A process that reads files for the studio: started by `workers`, it imports no more than reading needs.
 
-Both talk in pickles, through pipes that nobody else has: nothing of it is ever on the disk.
+Messages are pickles in pipes between the two: nothing of it is ever on the disk.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from studio.data.reading.read import Reading, all_sources, kinds_of, read_all
 from studio.data.sheets.grids import Grid
 
 BUFFER_BYTES = 256 << 10  # of a pipe as well: systems give only so many pages to one user
-CONNECTION_ERRORS = (OSError, EOFError, pickle.UnpicklingError)  # when the other one has died, in the middle of a word
+CONNECTION_ERRORS = (
+    OSError,
+    EOFError,
+    pickle.UnpicklingError,
+)  # when the other process has died
 _ENOUGH_BYTES = 256 << 10  # of pixels in one answer
 
 
@@ -54,8 +58,8 @@ def receive(stream: BinaryIO) -> Any:
 
 
 def main() -> None:
-    """Read what is asked for until nobody asks any more. Any error ends the process: its files are then read again."""
-    # On handles of their own: what a source prints or reads must not come in between.
+    """Serve tasks until the pipe is closed. Any error ends the process: the studio then reads its files itself."""
+    # On handles of their own: what a source prints or reads must not get in between.
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", BUFFER_BYTES)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
@@ -69,7 +73,7 @@ def main() -> None:
 
 
 def _listen(requests: BinaryIO, asked: queue.SimpleQueue[Any]) -> None:
-    """Take requests while others are worked on: whoever asks never waits for the reading, nor a hanging file's end."""
+    """Queue requests while others are served, so that the sender never blocks; exit when the pipe is closed."""
     try:
         while True:
             asked.put(receive(requests))
@@ -95,7 +99,7 @@ def _serve(asked: queue.SimpleQueue[Any], answers: BinaryIO) -> None:
 
 
 def _in_answers(readings: Iterator[Reading]) -> Iterator[list[Reading]]:
-    """Several at a time, but not all pixels of large files."""
+    """Lists of readings with about _ENOUGH_BYTES of pixels."""
     waiting: list[Reading] = []
     size = 0
     for reading in readings:

@@ -182,7 +182,7 @@ def _dropped_file(root: Root) -> Iterator[SourceFile | Quarantined]:
 
 
 def _companions(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """The files that may describe a dropped picture, told by its name: others of the folder were not dropped."""
+    """The files beside a dropped picture that have its name and may describe it: others were not dropped."""
     for suffix in (".json", ".atlas", ".tres"):
         companion = path.with_suffix(suffix)
         with contextlib.suppress(OSError):

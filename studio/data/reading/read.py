@@ -1,4 +1,4 @@
-"""One found file -> its pictures, cleaned and looked over, or the reason why there are none.
+"""One found file -> its decoded sprites with remarks, or the reason why there are none.
 
 Runs on reader threads, and in processes that read for the studio.
 """
@@ -20,7 +20,7 @@ from studio.data.naming import shown
 from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, ImportOptions
 from studio.data.reading.finding import no_access
 from studio.data.sheets.grids import Grid
-from studio.data.sheets.recognising import SheetCandidate, look
+from studio.data.sheets.recognising import SheetCandidate, sheet_candidates
 from studio.data.sheets.slicing import sliced
 from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
@@ -93,7 +93,7 @@ def _read(file: SourceFile, source: Source, options: ImportOptions, grid: Grid |
                     cut = sliced(picture, shown(file.stem), options, grid)
                 if grid is None and options.looks_for_sheets and picture.may_be_sheet:
                     clear_hidden(picture.rgba)
-                    candidates = look(picture.rgba)
+                    candidates = sheet_candidates(picture.rgba)
                 sprites = (_decoded(part, options.shrink) for part in cut)
                 if cut[0] is picture:
                     reading.sprites.extend(sprites)
@@ -131,12 +131,12 @@ def _decoded(picture: Picture, shrink: int) -> DecodedSprite:
         return DecodedSprite(picture.part, picture.folders, picture.label, size, visible, None, ())
     if max(size) > LARGEST_CANVAS:
         rgba = rgba[top:bottom, left:right].copy()
-    remarks = tuple(_looked_over(rgba, size, picture.part))
+    remarks = tuple(_remarks_on(rgba, size, picture.part))
     return DecodedSprite(picture.part, picture.folders, picture.label, size, visible, rgba, remarks)
 
 
-def _looked_over(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[Remark]:
-    """What a person should look at: nothing here is repaired."""
+def _remarks_on(rgba: Rgba, size: tuple[int, int], part: str) -> Iterator[Remark]:
+    """Remarks on what a person should look at; nothing is repaired."""
     width, height = size
     if min(size) == 1:
         yield Remark("odd shape", f"only {width} x {height} pixels", part)

@@ -1,4 +1,4 @@
-"""Who reads: threads, and for many files also processes on the other cores. A generator waits for them, never stuck.
+"""Threads that read, and for many files also processes on the other cores; the generator in charge never blocks long.
 
 Threads alone would take Python's lock from each other. Each process is driven by a thread that waits for it nearly
 always. They are started by `subprocess`: `multiprocessing` would run the program's main script once more in each, and
@@ -36,7 +36,7 @@ Worker = Callable[[Iterator[range]], Iterator[tuple[int, Reading]]]
 _BATCH_S = 0.02  # results are handed over in batches: a hand-over per file would cost more than reading it
 _WAIT_S = 0.025
 _FAREWELL_S = 0.1
-_MOST_WAITING = 16  # batches: whoever is slow to take them must not find the memory full
+_MOST_WAITING = 16  # batches: a slow consumer must not fill the memory
 _PATIENCE_S = 0.02  # of a thread whose batch can't be handed over yet
 _FEWEST = 2000  # files: fewer are read by the time that a process has started
 _SHARE = 500  # files for which one more process is worth its start
@@ -73,8 +73,7 @@ def run_workers(
     100 ms for it; the threads are daemons, so that neither closing nor leaving the program waits for a file on a drive
     that hangs.
     """
-    threads = _Threads[J, T](jobs)
-    threads.start(workers)
+    threads = _Threads(workers, jobs)
     try:
         while threads.running:
             yield threads.receive()
@@ -101,16 +100,14 @@ def run_in_thread(work: Generator[int, None, T], total: int, what: str) -> Gener
 
 
 class _Threads(Generic[J, T]):
-    def __init__(self, jobs: Sequence[J]) -> None:
+    """Threads that share a queue of jobs and one of results. running: how many have not ended."""
+
+    def __init__(self, workers: Sequence[Callable[[Iterator[J]], Iterator[T]]], jobs: Sequence[J]) -> None:
         self._jobs: queue.SimpleQueue[J] = queue.SimpleQueue()
         for job in jobs:
             self._jobs.put(job)
         self._results: queue.Queue[list[T] | _ThreadDone] = queue.Queue(_MOST_WAITING)
         self._stop = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self.running = 0
-
-    def start(self, workers: Sequence[Callable[[Iterator[J]], Iterator[T]]]) -> None:
         self._threads = [
             threading.Thread(target=self._run, args=[worker], name="reader", daemon=True) for worker in workers
         ]
@@ -132,13 +129,14 @@ class _Threads(Generic[J, T]):
         return []
 
     def dismiss(self) -> None:
+        """Stop them between two results, and wait a little."""
         self._stop.set()
         deadline = time.perf_counter() + _FAREWELL_S
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.perf_counter()))
 
     def hand_over(self, result: list[T] | _ThreadDone) -> None:
-        """Give a result to whoever waits for it, as soon as there is room; nobody does once the work was stopped."""
+        """Put a result into the queue as soon as there is room; drop it once the work was stopped."""
         while not self._stop.is_set():
             try:
                 self._results.put(result, timeout=_PATIENCE_S)

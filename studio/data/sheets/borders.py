@@ -1,4 +1,4 @@
-"""Where the tiles of a sheet may begin along one of its sides, told from its pixels.
+"""Where the tiles of a sheet may begin along one of its sides, from its pixels.
 
 A border between tiles is crossed by few pixels that touch, and by fewer of one colour: sprites end before it, and those
 on its two sides are different ones. Tiles of a size are likely where that holds at each of their borders and seldom

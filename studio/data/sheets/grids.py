@@ -1,4 +1,4 @@
-"""The grids that a picture may be cut along, told from its pixels; see borders.py for what tells."""
+"""The grids that a picture may be cut along, found in its pixels; the evidence is measured in borders.py."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def find_packed(sheet: Sheet, gap: int) -> Generator[Event, None, NDArray[np.int
 
 
 def _in_thread(work: Callable[[], T], what: str) -> Generator[Event, None, T]:
-    """Do it on a thread of its own: whoever waits can leave at any time."""
+    """Run it on a thread, so that closing the generator never blocks."""
 
     def alone() -> Generator[int, None, T]:
         yield 0

@@ -53,7 +53,7 @@ class SheetCandidate:
     strip: bool = False
 
 
-def look(rgba: Rgba) -> tuple[SheetCandidate, ...]:
+def sheet_candidates(rgba: Rgba) -> tuple[SheetCandidate, ...]:
     """The grids that a picture may have, the likeliest first; none for nearly every whole sprite.
 
     rgba: uint8 [H, W, 4] with colour zeroed under alpha 0.
@@ -171,7 +171,7 @@ class _Votes:
         self._sides["height", height] += by
 
 
-def elect(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, SheetCandidate]:
+def elect_sheets(seen: Mapping[int, Sequence[SheetCandidate]]) -> dict[int, SheetCandidate]:
     """Which pictures are sheets, and the grid of each. seen: what each may be, by the number of its file."""
     first = {number: one for number, several in seen.items() if (one := _likeliest(several)) is not None}
     votes = _Votes(first.values())
@@ -194,7 +194,7 @@ def _weight_of_borders(one: SheetCandidate) -> float:
 
 
 def likely(several: Sequence[SheetCandidate]) -> SheetCandidate | None:
-    """The best grid of a picture of which somebody says that it is a sheet, if one is seen in it."""
+    """The best grid of a picture that the user says is a sheet; None if no grid is likely."""
     best = next(iter(several), None)
     if best is None or best.grid.confidence < _ASKED or best.score < _LIKELY or best.sheet < 0:
         return None

@@ -20,7 +20,7 @@ from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFil
 
 
 class AsepriteSource(Source):
-    """Told by the suffix; Adobe's swatch files share it and are refused."""
+    """Claimed by suffix; Adobe's swatch files share it and are refused."""
 
     name = "aseprite"
 

@@ -192,7 +192,7 @@ class Source(ABC):
 
     @abstractmethod
     def claims(self, file: SourceFile) -> bool:
-        """Whether this source reads `file`. Told from the names alone: called for every file, so it opens nothing."""
+        """Whether this source reads `file`, from names alone: called for every file, so it must not open any."""
 
     @abstractmethod
     def read(self, file: SourceFile) -> Iterator[Picture | Remark]:

@@ -1,4 +1,4 @@
-"""A picture or an animation: PNG, GIF, BMP, WebP, JPEG, TGA or TIFF, told by what is in it and not by its name."""
+"""A picture or an animation: PNG, GIF, BMP, WebP, JPEG, TGA or TIFF, recognised by content and not by name."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What sprites look like, in numbers: the features of a small network that learnt to tell the training sprites apart.
+"""Feature vectors of sprites, from a small network trained on the training sprites, for KID and Fréchet distances.
 
 Features of photographs say little about pixel art, so each set of training sprites has its own. They are learnt from
-the training sprites alone, never from held-out ones, and kept by what they were learnt from: runs over the same data
-are measured with the same ruler.
+the training sprites alone, never from held-out ones, and kept in a file by the fingerprint of these: runs over the same
+data are measured with the same features.
 
-Classes alone make features that are blind to mush: noise of a tenth of the range moved no distance. So the network
-also learns to tell whether a sprite was spoilt, by specks, blotches or blur, and its features come from all levels.
+A network that is trained on classes alone ignores degraded sprites: noise of a tenth of the range changed no distance.
+So it also classifies how a sprite was corrupted (specks, blotches, blur), and its features come from all levels.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _STEPS, _WARM_UP, _BATCH, _RATE = 600, 60, 32, 4e-3
 _WIDTH = 16
 _SHIFT_PX = 2
 _SCALED_BY = 1024  # training sprites: training may be waiting
-_SPOILT_KINDS = 4  # not at all, specks, blotches, blur
+_CORRUPTIONS = 4  # not at all, specks, blotches, blur
 _TURNS = 4  # of the pretext task: which way up is it?
 _AT_ONCE = 256
 
@@ -47,8 +47,8 @@ class FeatureNetwork(nn.Module):
     """A small residual network (He et al. 2016) from x [B, 4, S, S] to features [B, 128].
 
     The features are the means over positions at each of four levels. `classify` goes from the last 64 of them to
-    classes, `judge` from all to how the sprite was spoilt. Large sprites are folded first, so that all are looked at in
-    about 32 positions a side.
+    classes, `judge` from all to the kind of corruption. Large sprites are folded first (pixel unshuffle), so that the
+    feature maps have about 32 positions a side.
     """
 
     mean: Tensor
@@ -65,7 +65,7 @@ class FeatureNetwork(nn.Module):
         self.coarse = nn.Sequential(ResidualBlock(2 * width, deep, stride=2), ResidualBlock(deep, deep))
         self.norm = group_norm(deep)
         self.classify = nn.Linear(deep, classes)
-        self.judge = nn.Sequential(nn.Linear(2 * deep, deep), nn.SiLU(), nn.Linear(deep, _SPOILT_KINDS))
+        self.judge = nn.Sequential(nn.Linear(2 * deep, deep), nn.SiLU(), nn.Linear(deep, _CORRUPTIONS))
         self.register_buffer("mean", torch.zeros(2 * deep))
         self.register_buffer("deviation", torch.ones(2 * deep))
 
@@ -93,17 +93,17 @@ class SpriteFeatures:
     def of(self, rgba: Rgba) -> NDArray[np.float64]:
         """Features float64 [N, 128] of sprites uint8 [N, S, S, 4].
 
-        Each in units of the training sprites' spread, and all brought to the same length, so that no outlier rules.
+        Standardised by the training sprites, then normalised to one length, so that no outlier dominates.
         """
         scaled = ((self._raw(rgba) - self.network.mean) / self.network.deviation).cpu().double()  # MPS has no float64
         return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).numpy())
 
     def classes_of(self, rgba: Rgba) -> NDArray[np.int64]:
-        """The class that each sprite looks like: int64 [N]. Only where `knows_classes`."""
+        """The predicted class of each sprite: int64 [N]. Only where `knows_classes`."""
         return self.network.class_scores(self._raw(rgba)).argmax(1).cpu().numpy()
 
     def fit_scale(self, rgba: Rgba) -> None:
-        """Take these sprites as what spread is measured in."""
+        """Standardise features by these sprites."""
         raw = self._raw(rgba)
         self.network.mean.copy_(raw.mean(0))
         self.network.deviation.copy_(raw.std(0).clamp(min=1e-6))
@@ -137,8 +137,8 @@ def features_of(training: Sprites, device: torch.device, precision: str) -> Gene
 
 
 def _learn(found: SpriteFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:
-    """Train the network to see how a sprite was spoilt and which class it is of or, where all are of one, which way up
-    it is (Gidaris et al. 2018).
+    """Train the network to classify the corruption of a sprite and its class or, where there is but one class, its
+    rotation (Gidaris et al. 2018).
     """
     precision = "fp32" if precision == "fp16" else precision  # its loss would have to be scaled
     network, data = found.network.train(), DeviceSprites(training, found.device)
@@ -149,7 +149,7 @@ def _learn(found: SpriteFeatures, training: Sprites, precision: str) -> Generato
         rng.manual_seed(step)
         batch = data.batch(step, _BATCH, flip=False, shift_px=_SHIFT_PX, rng=rng)
         x, y = (batch.x, batch.y) if found.knows_classes else _turned(batch.x)
-        x, kind = spoilt(x, rng)
+        x, kind = corrupted(x, rng)
         has_gradients = False
         while not has_gradients:
             network.zero_grad(set_to_none=True)
@@ -176,13 +176,13 @@ def _add_gradients(
         (loss * (len(x_part) / len(x))).backward()
 
 
-def spoilt(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+def corrupted(x: Tensor, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     """A quarter of the batch each: as it is (kind 0), with specks (1), with blotches of four pixels (2), blurred (3).
 
     x: float32 [B, 4, S, S] as in `Batch`; returns the same, and the kinds int64 [B].
     """
     count, _, size, _ = x.shape
-    kind = torch.arange(count, device=x.device) % _SPOILT_KINDS
+    kind = torch.arange(count, device=x.device) % _CORRUPTIONS
     kinds = kind[:, None, None, None]
     colour, alpha = (x[:, :3] + 1) / 2, (x[:, 3:] + 1) / 2
     strength = 0.05 + 0.2 * torch.rand(count, 1, 1, 1, device=x.device, generator=rng)

@@ -32,7 +32,7 @@ LEARNING_SHARE = 0.2  # at the beginning, so that there is something to measure 
 APART_SHARE = 0.01  # of the run's time, at least, between a checkpoint and one that is saved only to be measured
 REST_S = 300.0  # before measuring is tried again on a device that had no room for it
 _WHAT = "measurements of new sprites"
-_WARM_UP = 20  # slices of learning to see that take longer than all others
+_WARM_UP = 20  # slices of learning features that take longer than all others
 _FORESIGHT = 30  # slices after which it is known how long the others take
 
 
@@ -47,13 +47,13 @@ class QualityMeter:
         self._start_s = clock.now_s()
         self._spent_s = 0.0
         self._warm_up_s = 0.0  # of them, on the first slices
-        self._learnt_s = 0.0  # of them, learning to see
+        self._learnt_s = 0.0  # of them, learning features
         self._ready_s = 0.0  # when measuring began
         self._measured_step = -1
-        self._is_learning = True  # to see
+        self._is_learning = True  # features
         self._is_waiting = False  # for a checkpoint
         self._rest_until_s = 0.0  # after the device had no room for measuring
-        self._yardstick: _Yardstick | None = None
+        self._reference: _Reference | None = None
         self._slices: Events | None = None
         if training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST:
             self._slices = self._measure_on_and_on()
@@ -87,9 +87,9 @@ class QualityMeter:
 
         Gives way, without a measurement, as soon as `control.stop` is set.
         """
-        if self._yardstick is not None and self._measured_step != self._training.step:
+        if self._reference is not None and self._measured_step != self._training.step:
             with self._training.side_work.skip_if_full(_WHAT):
-                yield from until_stopped(self._measure(self._yardstick), self._control)
+                yield from until_stopped(self._measure(self._reference), self._control)
 
     def close(self) -> None:
         """Measure no more. The slices hold this meter as it holds them: the training would stay in memory."""
@@ -108,7 +108,7 @@ class QualityMeter:
         now_s, allowance_s = self._clock.now_s(), self._allowance_s()
         if now_s < self._rest_until_s:
             return False
-        if self._yardstick is None:
+        if self._reference is None:
             return self._spent_s <= min(allowance_s, LEARNING_SHARE * (now_s - self._start_s))
         left_s = max(1.0, self._training.planned_s() - self._ready_s)
         share = (allowance_s - self._learnt_s) / left_s
@@ -128,19 +128,19 @@ class QualityMeter:
 
     def _measure_each_checkpoint(self) -> Events:
         training = self._training
-        if self._yardstick is None:
+        if self._reference is None:
             features = yield from features_of(training.train_sample, training.device, training.precision)
             self._is_learning = False
-            self._yardstick = yield from _make_yardstick(training, features)
+            self._reference = yield from _make_reference(training, features)
             self._learnt_s, self._ready_s = self._spent_s, self._clock.now_s()
         while True:
             self._is_waiting = True
             while training.saved_step != training.step:
                 yield Progress(0, 2, "waiting for the checkpoint")
             self._is_waiting = False
-            yield from self._measure(self._yardstick)
+            yield from self._measure(self._reference)
 
-    def _measure(self, yardstick: _Yardstick) -> Events:
+    def _measure(self, reference: _Reference) -> Events:
         """Draw and judge: yields Progress after each slice, then QualityMeasured.
 
         Sprites are drawn as users get them, always of the same classes and noise, from the weights as they are now.
@@ -151,8 +151,8 @@ class QualityMeter:
         model = dataclasses.replace(model, network=copy.deepcopy(model.network))
         labels = classes_to_draw(training.train_sample, COUNT, seed=0)
         new = yield from draw(model, labels, GenerateSettings())
-        figures = yield from yardstick.judge(new)
-        measured = QualityMeasured(model.step, figures, yardstick.against)
+        figures = yield from reference.judge(new)
+        measured = QualityMeasured(model.step, figures, reference.against)
         yield from retry_until_writable(self._control, _keep, training, measured)
         training.measuring_step = None
         self._measured_step = model.step
@@ -160,8 +160,8 @@ class QualityMeter:
 
 
 @dataclass(frozen=True, eq=False)
-class _Yardstick:
-    """What new sprites are measured by: features, and those of the real sprites that they are to be like."""
+class _Reference:
+    """What new sprites are compared with: the features of real sprites, and the figures that real sprites get."""
 
     features: SpriteFeatures
     real: Features
@@ -186,7 +186,7 @@ def _keep(training: Training, measured: QualityMeasured) -> None:
     training.run.append(measured)
 
 
-def _make_yardstick(training: Training, features: SpriteFeatures) -> Generator[Event, None, _Yardstick]:
+def _make_reference(training: Training, features: SpriteFeatures) -> Generator[Event, None, _Reference]:
     """Measure real sprites; yields Progress after each slice.
 
     Where too few sprites are held out, new ones are to be like those learnt from, and of these every second one shows
@@ -208,7 +208,7 @@ def _make_yardstick(training: Training, features: SpriteFeatures) -> Generator[E
     floor["copies_real"] = yield from _copies(unseen, training.sprites, among, training.device)
     yield Progress(3, 3, "real sprites measured")
     against: Literal["held-out", "training"] = "held-out" if enough else "training"
-    return _Yardstick(features, real, training.sprites, learnt, against, floor)
+    return _Reference(features, real, training.sprites, learnt, against, floor)
 
 
 def _copies(sprites: Rgba, known: Sprites, learnt: Indices, device: torch.device) -> Generator[Event, None, float]:

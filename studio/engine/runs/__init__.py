@@ -1,1 +1,1 @@
-"""Run folders, the record of each training: written, read back, listed and compared. Torch only for checkpoints."""
+"""Run folders, the record of each training: created, written, read back and listed. Torch only for checkpoints."""

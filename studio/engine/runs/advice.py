@@ -1,4 +1,4 @@
-"""What the figures of a training say of going on: whether it still improves, is good enough, or starts to copy.
+"""Advice on when to stop: whether a training still improves, is good enough, or starts to copy its sprites.
 
 No torch here: a run that is read back gets the same advice.
 """
@@ -13,7 +13,7 @@ from studio.core.wording import figure, number, percent
 from studio.engine.runs.history import History
 
 COPY_MARGIN = 0.1  # of the new sprites: with so many more copies than real sprites have, it is no chance any more
-_MUSH = 1.0  # KID, of 8 at most, from which sprites are like none: noise of 24 grey levels on real ones has a half
+_UNLIKE_ANY_KID = 1.0  # above it sprites are unlike any real one: noise of 24 grey levels gives a half, the most is 8
 _FEWEST = 3  # measurements before a word is said
 _PATIENCE = 4  # measurements that bring no gain, before it is said that none comes
 _LONG = 1.5  # and, as figures on held-out sprites are found more often: until that many times the steps of the best
@@ -57,7 +57,7 @@ class Measurement:
 
 
 def advised(events: Events, past: History) -> Events:
-    """Hand on a training's events and, whenever a measurement changes what is to be said, say it.
+    """Forward a training's events; yields an Advised as well whenever a measurement changes the advice.
 
     past: what was measured before the run was resumed.
     """
@@ -79,7 +79,7 @@ def advised(events: Events, past: History) -> Events:
 
 
 def advice_on(history: History) -> Advised | None:
-    """What the curves of a run say."""
+    """The advice that follows from the curves of a run; None when there are too few measurements."""
     found = [advice_by_figure(name, figure_curve(history, name)) for name in _FIGURES]
     return next(filter(None, [advice(measurements(history)), *found]), None)
 
@@ -97,7 +97,7 @@ def measurements(history: History) -> list[Measurement]:
 
 
 def advice(measured: Sequence[Measurement]) -> Advised | None:
-    """What all measurements so far say; None when they are too few."""
+    """The advice that follows from all measurements so far; None when they are too few."""
     if len(measured) < _FEWEST:
         return None
     last, before, best = measured[-1], measured[:-_PATIENCE], best_step(measured)
@@ -122,7 +122,7 @@ def figure_curve(history: History, name: str) -> list[tuple[int, float]]:
 
 
 def advice_by_figure(name: str, curve: Sequence[tuple[int, float]]) -> Advised | None:
-    """What a figure on held-out sprites says that is the better the higher it is; None when it was found too seldom."""
+    """The advice by a figure on held-out sprites of which more is better; None when there are too few values."""
     if len(curve) < _FEWEST:
         return None
     step, _ = curve[-1]
@@ -149,8 +149,9 @@ def lowest_step(measured: Sequence[Measurement]) -> int:
 
 
 def _original(measured: Sequence[Measurement]) -> Sequence[Measurement]:
-    """Those that do not copy or, where all do, the one that copies least. Mush copies nothing, and is not asked for."""
-    alike = [one for one in measured if one.kid < _MUSH] or measured
+    """Those that do not copy or, where all do, the one that copies least. Sprites unlike any real one copy
+    nothing, but are no use either."""
+    alike = [one for one in measured if one.kid < _UNLIKE_ANY_KID] or measured
     return [one for one in alike if not one.copies_much] or [min(alike, key=_copies)]
 
 

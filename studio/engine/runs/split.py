@@ -1,4 +1,4 @@
-"""Which sprites of a run are learnt from, which judge it as it goes, and which are kept for its report."""
+"""The split of a run's sprites: for training, for validation as it trains, and for its report (the test set)."""
 
 from __future__ import annotations
 

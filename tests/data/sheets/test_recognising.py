@@ -16,7 +16,7 @@ from studio.data.doctor.findings import findings_of
 from studio.data.options import ImportOptions, SpritesImported
 from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.grids import Grid
-from studio.data.sheets.recognising import SheetCandidate, elect, look
+from studio.data.sheets.recognising import SheetCandidate, elect_sheets, sheet_candidates
 from studio.data.sources.base import SourceFile
 from tests.data.composing import Composed, Composer, animated, celled, demo_sprites, frames_of, laid, trimmed
 from tests.data.making import Pixels, imported, notes, reasons, sprite, write
@@ -102,42 +102,42 @@ def test_what_is_recognised_is_said_with_its_flag(uncut: SpritesImported, compos
 
 
 def test_whole_sprites_are_no_sheets(sprites: list[Pixels]) -> None:
-    seen = {number: look(rgba) for number, rgba in enumerate(sprites[::4])}
-    assert len(seen) == 840 and not elect(seen)
+    seen = {number: sheet_candidates(rgba) for number, rgba in enumerate(sprites[::4])}
+    assert len(seen) == 840 and not elect_sheets(seen)
 
 
 def test_what_looks_like_two_is_one_unless_the_folder_says_so(sprites: list[Pixels]) -> None:
     boot = celled(trimmed(sprites[1440]), 16, 18)
     two = np.concatenate([boot, boot], axis=1)
-    assert not elect({0: look(two)})
+    assert not elect_sheets({0: sheet_candidates(two)})
     others = {number: (SheetCandidate(Grid(16, 18), 6, 8.0, 15.0),) for number in range(1, 9)}
-    assert elect({0: look(two), **others})[0].grid.tile_width == 16
+    assert elect_sheets({0: sheet_candidates(two), **others})[0].grid.tile_width == 16
 
 
 def test_the_folder_decides_between_grids_that_are_as_likely() -> None:
     unclear = (SheetCandidate(Grid(24, 16), 8, 4.0, 12.0), SheetCandidate(Grid(12, 16), 16, 3.0, 12.0))
-    assert elect({0: unclear})[0].grid.tile_width == 24
+    assert elect_sheets({0: unclear})[0].grid.tile_width == 24
     others = {number: (SheetCandidate(Grid(12, 16), 6, 8.0, 15.0),) for number in range(1, 6)}
-    assert elect({0: unclear, **others})[0].grid.tile_width == 12
-    assert 0 not in elect({0: (SheetCandidate(Grid(12, 16), 16, -9.0, 12.0),), **others})
+    assert elect_sheets({0: unclear, **others})[0].grid.tile_width == 12
+    assert 0 not in elect_sheets({0: (SheetCandidate(Grid(12, 16), 16, -9.0, 12.0),), **others})
 
 
 def test_enlarged_strips_are_cut_at_their_true_borders(sprites: list[Pixels]) -> None:
     small = laid(animated(trimmed(sprites[3]), 8, 24, 24, np.random.default_rng(0)), Grid(24, 24), 8)
-    (grid,) = (one.grid for one in elect({0: look(small.repeat(3, 0).repeat(3, 1))}).values())
+    (grid,) = (one.grid for one in elect_sheets({0: sheet_candidates(small.repeat(3, 0).repeat(3, 1))}).values())
     assert replace(grid, confidence=1.0) == Grid(72, 72)
 
 
 def test_pictures_that_are_full_of_colours_are_no_sheets() -> None:
     for seed in range(30):
         height = 12 + seed
-        assert not elect({0: look(sprite(seed, height * (2 + seed % 5), height))})
+        assert not elect_sheets({0: sheet_candidates(sprite(seed, height * (2 + seed % 5), height))})
 
 
 def test_pictures_that_are_too_plain_to_tell(tmp_path: Path) -> None:
     for side in (1, 5, 11, 64, 300):
         for rgba in (np.zeros((side, side, 4), np.uint8), np.full((side, 4 * side, 4), 255, np.uint8)):
-            assert not elect({0: look(rgba)})
+            assert not elect_sheets({0: sheet_candidates(rgba)})
 
 
 def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, sprites: list[Pixels]) -> None:

@@ -11,7 +11,7 @@ from studio.core import places
 from studio.core.events import Event, Progress
 from studio.data.sprites import Sprites
 from studio.engine.quality import features as module
-from studio.engine.quality.features import SpriteFeatures, features_of, spoilt
+from studio.engine.quality.features import SpriteFeatures, corrupted, features_of
 from studio.engine.quality.scores import frechet_distance
 from tests.conftest import make_sprites
 
@@ -86,7 +86,7 @@ def test_spoiling_leaves_a_quarter_alone_and_stays_in_range() -> None:
     rng = torch.Generator().manual_seed(0)
     alpha = (torch.rand(16, 1, 10, 10, generator=rng) < 0.5).float()
     x = torch.cat([torch.rand(16, 3, 10, 10, generator=rng) * alpha, alpha], 1) * 2 - 1
-    found, kind = spoilt(x, rng)
+    found, kind = corrupted(x, rng)
     assert torch.bincount(kind).tolist() == [4, 4, 4, 4]
     changed = (found - x).abs().amax((1, 2, 3))
     assert bool((changed[kind == 0] < 1e-6).all()) and bool((changed[kind > 0] > 0.05).all())

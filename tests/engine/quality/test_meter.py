@@ -138,14 +138,14 @@ def test_where_few_are_held_out_those_learnt_from_are_the_measure(run_path: Path
 def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 100_000)
     monkeypatch.setattr(quality, "SHARE", 0.05)
-    with patch.object(features, "spoilt", wraps=features.spoilt) as looks:
+    with patch.object(features, "corrupted", wraps=features.corrupted) as looks:
         assert not of_kind(trained(run_path), QualityMeasured)
     assert 0 < looks.call_count <= 30
 
 
 def test_that_learning_to_see_begins_slowly_does_not_end_it(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten minutes leave 30 s for it: these forty slices take 6 s, of which the first five take 5."""
-    now_s, advance, spoilt = 0.0, QualityMeter.advance, features.spoilt
+    now_s, advance, corrupted = 0.0, QualityMeter.advance, features.corrupted
     slices = itertools.count()
 
     def step(meter: QualityMeter) -> Iterator[Event]:
@@ -156,11 +156,11 @@ def test_that_learning_to_see_begins_slowly_does_not_end_it(run_path: Path, monk
     def look(*args: Any) -> Any:
         nonlocal now_s
         now_s += 1 if next(slices) < 5 else 0.02
-        return spoilt(*args)
+        return corrupted(*args)
 
     monkeypatch.setattr(pace, "time", SimpleNamespace(perf_counter=lambda: now_s))
     monkeypatch.setattr(QualityMeter, "advance", step)
-    monkeypatch.setattr(features, "spoilt", look)
+    monkeypatch.setattr(features, "corrupted", look)
     monkeypatch.setattr(features, "_STEPS", 40)
     monkeypatch.setattr(quality, "SHARE", 0.05)
     monkeypatch.setattr(quality, "LEARNING_SHARE", 0.2)

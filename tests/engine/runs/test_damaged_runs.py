@@ -323,7 +323,7 @@ def test_a_start_that_fails_and_a_run_that_can_not_go_on_close_the_sprites_that_
 ) -> None:
     closed = list[bool]()
     monkeypatch.setattr(StreamedSprites, "close", lambda streamed: closed.append(run_path.exists()))
-    for failing in ("RunDir.create", "news_of_lacks"):
+    for failing in ("RunDir.create", "unreported_lacks"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(f"studio.engine.starting.{failing}", _no_room)
             with pytest.raises(OSError, match="No space"):
@@ -491,7 +491,7 @@ def test_fault_35_a_file_system_that_lacks_much_trains_and_says_so_once(
     def unknown(*arguments: object) -> None:
         raise OSError(errno.ENOTSUP, "Operation not supported")
 
-    monkeypatch.setattr("studio.core.file_systems._told", set[int]())
+    monkeypatch.setattr("studio.core.file_systems._reported", set[int]())
     monkeypatch.setattr(os, "fsync", files_alone)
     monkeypatch.setattr(os, "link", unknown)
     monkeypatch.setattr(fcntl, "flock", unknown)

@@ -15,11 +15,11 @@ from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spe
 
 @dataclass(frozen=True)
 class VAEConfig(TrainingConfig):
-    minutes: float = with_default(TrainingConfig, "minutes", 2.0)
     hidden: int = setting(512, "Features between a sprite and its code.", low=8, high=4096)
     code: int = setting(32, "Numbers that stand for a sprite.", low=2, high=1024)
     kl_weight: float = setting(1e-3, "Pull of the codes towards normal numbers.", low=0.0, high=1.0, advanced=True)
     label_drop: float = setting(0.1, "Share of sprites shown without their class.", low=0.0, high=1.0, advanced=True)
+    minutes: float = with_default(TrainingConfig, "minutes", 2.0)
 
 
 class VAE(nn.Module):
