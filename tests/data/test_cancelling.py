@@ -93,25 +93,22 @@ def test_a_file_that_hangs_holds_up_neither_progress_nor_closing(folder: Path, m
     assert not readers()
 
 
-def test_errors_of_a_thread_come_out_where_it_is_waited_for() -> None:
-    def work(job: int) -> Iterator[int]:
-        yield job
-        raise ZeroDivisionError(f"job {job}")
-
-    with pytest.raises(ZeroDivisionError, match="job"):
-        list(in_threads(work, [1, 2, 3], threads=2))
-    assert not readers()
-
-
-def test_every_job_is_done_once() -> None:
+def test_every_job_is_done_once_and_errors_come_out_where_it_is_waited_for() -> None:
     def work(job: int) -> Iterator[int]:
         yield from (job, job + 1000)
+
+    def failing(job: int) -> Iterator[int]:
+        yield job
+        raise ZeroDivisionError(f"job {job}")
 
     for threads in (1, 3, 20):
         results = [item for batch in in_threads(work, range(10), threads) for item in batch]
         assert sorted(results) == sorted([*range(10), *range(1000, 1010)])
         assert all(results.index(job) < results.index(job + 1000) for job in range(10))
     assert list(in_threads(work, [], threads=2)) == []
+    with pytest.raises(ZeroDivisionError, match="job"):
+        list(in_threads(failing, [1, 2, 3], threads=2))
+    assert not readers()
 
 
 def test_nobody_works_far_ahead_of_whoever_takes_the_results(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,9 @@ def test_the_order_of_an_epoch_goes_to_a_card_without_waiting_for_it(monkeypatch
     assert sent == [(True, card, True)]
 
 
-def test_pixels_survive_the_way_to_the_network_and_back() -> None:
+def test_pixels_are_premultiplied_and_survive_the_way_to_the_network_and_back() -> None:
+    x = to_input(torch.tensor([[200], [100], [50], [51]], dtype=torch.uint8).reshape(1, 4, 1, 1))
+    assert torch.allclose(x.flatten(), torch.tensor([200 / 255 * 0.2, 100 / 255 * 0.2, 50 / 255 * 0.2, 0.2]) * 2 - 1)
     rng = np.random.default_rng(0)
     rgba = rng.integers(0, 256, (20, 8, 8, 4), dtype=np.uint8)
     rgba[..., 3] = np.where(rng.random((20, 8, 8)) < 0.5, 255, 0)
@@ -51,11 +53,6 @@ def test_pixels_survive_the_way_to_the_network_and_back() -> None:
     x = to_input(torch.from_numpy(rgba).permute(0, 3, 1, 2))
     assert float(x.min()) == -1 and float(x.max()) == 1
     assert np.array_equal(to_rgba(x).numpy(), rgba)
-
-
-def test_premultiplied_by_hand() -> None:
-    x = to_input(torch.tensor([[200], [100], [50], [51]], dtype=torch.uint8).reshape(1, 4, 1, 1))
-    assert torch.allclose(x.flatten(), torch.tensor([200 / 255 * 0.2, 100 / 255 * 0.2, 50 / 255 * 0.2, 0.2]) * 2 - 1)
 
 
 def test_mirrored_sprites_are_mirrored_and_told() -> None:

@@ -162,18 +162,7 @@ def test_small_gradients_are_orthogonalised_in_fp16_too() -> None:
     assert torch.allclose(orthogonal(matrices, torch.float16).float(), orthogonal(matrices), atol=0.02)
 
 
-def test_the_average_has_its_half_life() -> None:
-    network = nn.Linear(1, 1, bias=False)
-    nn.init.zeros_(network.weight)
-    average = EMA(network, halflife_sprites=1000)
-    (weight,) = average.network.parameters()
-    weight.fill_(1.0)
-    for _ in range(10):  # 10 times 100 sprites, long after the start: one half-life
-        average.update(seen_sprites=10_000_000, batch_size=100)
-    assert float(weight) == pytest.approx(0.5, abs=1e-5)
-
-
-def test_the_average_follows_at_once_at_the_start() -> None:
+def test_the_average_follows_at_once_at_the_start_and_has_its_half_life() -> None:
     network = nn.Linear(1, 1, bias=False)
     average = EMA(network, halflife_sprites=1_000_000)
     nn.init.constant_(network.weight, 3.0)
@@ -181,3 +170,10 @@ def test_the_average_follows_at_once_at_the_start() -> None:
     average.update(seen_sprites=64, batch_size=64)
     assert float(weight) == pytest.approx(3.0, abs=1e-4)
     assert not average.network.training and not weight.requires_grad
+    nn.init.zeros_(network.weight)
+    average = EMA(network, halflife_sprites=1000)
+    (weight,) = average.network.parameters()
+    weight.fill_(1.0)
+    for _ in range(10):  # 10 times 100 sprites, long after the start: one half-life
+        average.update(seen_sprites=10_000_000, batch_size=100)
+    assert float(weight) == pytest.approx(0.5, abs=1e-5)

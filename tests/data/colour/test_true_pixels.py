@@ -69,10 +69,13 @@ def test_what_is_true_already_does_not_change() -> None:
 
 def test_soft_alpha_stays_where_the_data_has_it() -> None:
     sprite = np.zeros((1, 4, 4, 4), np.uint8)
+    assert np.array_equal(true_pixels(sprite, ANY, STYLE), sprite)  # there is nothing to see
     sprite[0, :, :, 3] = [[10, 100, 150, 250]] * 4
     hard = true_pixels(sprite, ANY, STYLE)[0, 0, :, 3]
     soft = true_pixels(sprite, ANY, PixelStyle((2,), PALETTE, soft_alpha=True))[0, 0, :, 3]
     assert hard.tolist() == [0, 0, 255, 255] and soft.tolist() == [0, 100, 150, 255]
+    plain, no_palette = np.full_like(sprite, 77), PixelStyle((2,), PALETTE[:0], soft_alpha=False)
+    assert np.array_equal(true_pixels(plain, ANY, no_palette), plain)
 
 
 @pytest.mark.parametrize(("colour", "expected"), [([112] * 3, [100] * 3), ([230] * 3, [255] * 3)])
@@ -84,11 +87,3 @@ def test_a_lone_pixel_stays_only_if_it_stands_out(colour: list[int], expected: l
     found = true_pixels(sprite, np.array([0]), PixelStyle((2,), palette, soft_alpha=False))
     assert found[0, 2, 2, :3].tolist() == expected
     assert (found[0, 0, :, :3] == 100).all()
-
-
-def test_nothing_to_see_and_no_palette_are_no_trouble() -> None:
-    empty = np.zeros((2, 4, 4, 4), np.uint8)
-    assert np.array_equal(true_pixels(empty, np.array([0, 1]), STYLE), empty)
-    sprite = np.full((1, 4, 4, 4), 77, np.uint8)
-    none = PixelStyle((2,), np.zeros((0, 3), np.uint8), soft_alpha=False)
-    assert np.array_equal(true_pixels(sprite, ANY, none), sprite)

@@ -85,37 +85,27 @@ def test_each_fault_is_found_and_mended(folder: Path, group: str, name: str, gon
     assert mended(folder, mended(folder, options, finding), taken) == options  # and one click takes it back
 
 
-def test_a_sound_set_has_no_findings(tmp_path: Path) -> None:
+def test_a_sound_set_has_no_findings_and_one_without_a_palette_no_strays(tmp_path: Path) -> None:
     for seed in range(20):
-        write(tmp_path / f"{seed}.png", in_palette(seed, PALETTE))
-    assert looked_at(tmp_path, ImportOptions()) == {}
+        write(tmp_path / "sound" / f"{seed}.png", in_palette(seed, PALETTE))
+        write(tmp_path / "noise" / f"{seed}.png", sprite(seed, 16))
+    assert looked_at(tmp_path / "sound", ImportOptions()) == {}
+    assert ("off palette", False) not in looked_at(tmp_path / "noise", ImportOptions())
 
 
-def test_a_set_without_a_palette_has_no_strays(tmp_path: Path) -> None:
-    for seed in range(20):
-        write(tmp_path / f"{seed}.png", sprite(seed, 16))
-    assert ("off palette", False) not in looked_at(tmp_path, ImportOptions())
-
-
-def test_enlarged_sprites_are_offered_their_true_size(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "size"), [(ImportOptions(), 0), (ImportOptions(sheets="grid", tile=16, size=64), 16)]
+)
+def test_enlarged_sprites_are_offered_their_true_size(tmp_path: Path, options: ImportOptions, size: int) -> None:
     for seed in range(5):
         write(tmp_path / f"{seed}.png", in_palette(seed, PALETTE).repeat(4, 0).repeat(4, 1))
-    finding = looked_at(tmp_path, ImportOptions())["upscaled", False]
-    assert finding.fixes[0].changes == {"shrink": 4, "size": 0}
-    options = mended(tmp_path, ImportOptions(), finding)
-    *_, found = import_sprites([tmp_path], options)
-    assert isinstance(found, SpritesImported) and found.sprites.size == 16
-    assert looked_at(tmp_path, options) == {}
-
-
-def test_the_true_size_of_sprites_beside_sheets_keeps_them_whole(tmp_path: Path) -> None:
-    for seed in range(5):
-        write(tmp_path / f"{seed}.png", in_palette(seed, PALETTE).repeat(4, 0).repeat(4, 1))
-    options = ImportOptions(sheets="grid", tile=16, size=64)
     finding = looked_at(tmp_path, options)["upscaled", False]
-    assert finding.fixes[0].changes == {"shrink": 4, "size": 16}
-    *_, found = import_sprites([tmp_path], mended(tmp_path, options, finding))
-    assert isinstance(found, SpritesImported) and len(found.sprites) == 5 and found.sprites.size == 16
+    assert finding.fixes[0].changes == {"shrink": 4, "size": size}
+    options = mended(tmp_path, options, finding)
+    *_, found = import_sprites([tmp_path], options)
+    assert isinstance(found, SpritesImported) and len(found.sprites) == 5  # beside sheets they are kept whole
+    assert found.sprites.size == 16
+    assert looked_at(tmp_path, options) == {}
 
 
 def test_no_true_size_is_offered_where_the_sprites_show_none(tmp_path: Path) -> None:

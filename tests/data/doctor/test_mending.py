@@ -56,6 +56,10 @@ def test_hard_alpha(folder: Path) -> None:
     assert [(item.name, item.group, item.reason) for item in found.notes if item.name == "a/soft.png"] == [
         ("a/soft.png", "mended", "2 pixels changed, as asked for")
     ]
+    rgba = np.random.default_rng(0).integers(0, 256, (3, 5, 5, 4), dtype=np.uint8)
+    hard, solid = harden(rgba, 100), rgba[..., 3] >= 100
+    assert (hard[solid, 3] == 255).all() and (hard[~solid] == 0).all()
+    assert (hard[solid][:, :3] == rgba[solid][:, :3]).all()
 
 
 def test_what_vanishes_or_becomes_the_same_is_left_out(tmp_path: Path) -> None:
@@ -97,10 +101,11 @@ def test_a_set_with_a_palette_keeps_it(tmp_path: Path) -> None:
 def test_merged_colours_are_those_that_were_used_most(tmp_path: Path) -> None:
     rgba = np.zeros((8, 8, 4), np.uint8)
     rgba[2:6, 2:6] = (100, 150, 200, 255)
-    rgba[3, 3], rgba[4, 4] = (101, 150, 200, 255), (250, 20, 20, 255)
+    rgba[3, 3], rgba[4, 4], rgba[5, 5] = (101, 150, 200, 255), (250, 20, 20, 255), (101, 150, 200, 90)
     write(tmp_path / "one.png", rgba)
     pixels = opened(tmp_path, merge_colours=0.02).sprites.rgba[0]
     assert pixels[3, 3].tolist() == [100, 150, 200, 255] and pixels[4, 4].tolist() == [250, 20, 20, 255]
+    assert pixels[5, 5].tolist() == [100, 150, 200, 90]
 
 
 def test_colours_that_are_only_half_transparent_count_too(tmp_path: Path) -> None:
@@ -112,10 +117,6 @@ def test_colours_that_are_only_half_transparent_count_too(tmp_path: Path) -> Non
     found = opened(tmp_path, colours_all=4).sprites.rgba
     seen = found[found[..., 3] > 0]
     assert len(np.unique(seen[:, :3], axis=0)) == 4 and set(seen[:, 3]) == {127}
-    solid = np.full((8, 8, 4), (100, 150, 200, 255), np.uint8)
-    solid[4, 4] = (101, 150, 200, 90)
-    write(tmp_path / "solid.png", solid)
-    assert named(opened(tmp_path, merge_colours=0.02), "solid.png")[4, 4].tolist() == [100, 150, 200, 90]
 
 
 def test_a_palette_file(folder: Path, tmp_path: Path) -> None:
@@ -258,14 +259,6 @@ def test_names_stand_for_themselves_alone(name: str) -> None:
     matches = is_left_out(f"other.png;{as_names([name])}")
     assert matches(name) and matches("other.png")
     assert not matches(name.replace("1", "2") + "x") and not matches("500.png") and not matches("what!.png")
-
-
-def test_hardening_against_the_definition() -> None:
-    rgba = np.random.default_rng(0).integers(0, 256, (3, 5, 5, 4), dtype=np.uint8)
-    hard = harden(rgba, 100)
-    solid = rgba[..., 3] >= 100
-    assert (hard[solid, 3] == 255).all() and (hard[~solid] == 0).all()
-    assert (hard[solid][:, :3] == rgba[solid][:, :3]).all()
 
 
 def test_enlarged_sprites_come_back(tmp_path: Path) -> None:

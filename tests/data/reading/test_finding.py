@@ -110,9 +110,11 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     assert event.from_cache
 
 
-def test_names_are_shown_plainly() -> None:
+def test_names_and_titles_are_shown_plainly(tmp_path: Path) -> None:
     assert shown("item/potion 2.png") == "item/potion 2.png" and shown("剣 🗡️ é") == "剣 🗡️ é"
     assert shown("a\x00\u202eb\u2028\udc80\ud800") == "a\\x00\\u202eb\\u2028\\x80\\ud800"
+    roots = [finding.Root(tmp_path / name, (name,), True) for name in "abcde"]
+    assert finding.title_of(roots) == "a + b + 3 more" and finding.title_of(roots[:3]) == "a + b + c"
 
 
 def test_deep_nesting(tmp_path: Path) -> None:
@@ -131,8 +133,3 @@ def test_too_many_files_are_cut_with_a_notice(tmp_path: Path, monkeypatch: pytes
     events = events_of(tmp_path / "set")
     assert any(isinstance(event, Notice) and "first 10 files" in event.title for event in events)
     assert isinstance(events[-1], importing.SpritesImported) and len(events[-1].sprites) == 10
-
-
-def test_titles_of_many(tmp_path: Path) -> None:
-    roots = [finding.Root(tmp_path / name, (name,), True) for name in "abcde"]
-    assert finding.title_of(roots) == "a + b + 3 more" and finding.title_of(roots[:3]) == "a + b + c"

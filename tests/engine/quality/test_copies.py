@@ -73,15 +73,13 @@ def test_working_through_them_in_parts_changes_nothing(monkeypatch: pytest.Monke
     assert max(sizes) == 7
 
 
-def test_no_sprites_have_no_copies() -> None:
-    assert len(_nearest(_art(0, 0), _art(5, 0)).index) == 0
-
-
-def test_hidden_colour_does_not_count() -> None:
+def test_hidden_colour_does_not_count_and_nothing_is_a_copy_of_its_own_group() -> None:
     training = _art(20, 0)
     tinted = training[:3].copy()
     tinted[tinted[..., 3] == 0] = [200, 10, 10, 0]
     assert _nearest(tinted, training).is_copy.all()
+    assert not _nearest(training, training, [0] * 20).is_copy.any()
+    assert len(_nearest(training[:0], training).index) == 0
 
 
 @pytest.mark.parametrize("number", [2, 20])
@@ -94,11 +92,6 @@ def test_a_copy_of_a_sprite_that_has_near_twins_is_one(number: int) -> None:
     assert not _nearest(new, both).is_copy.all()
     found = _nearest(new, both, [*range(20), *range(20)])
     assert found.is_copy.all() and (found.index % 20 == range(number)).all()
-
-
-def test_where_all_are_one_group_nothing_is_a_copy() -> None:
-    training = _art(6, 0)
-    assert not _nearest(training, training, [0] * 6).is_copy.any()
 
 
 def test_only_those_that_were_learnt_from_are_copied() -> None:
