@@ -143,13 +143,15 @@ class RunDir:
         return self._lock is not None or file_systems.is_locked(self.path / _LOCK)
 
     def record(self) -> RunRecord:
-        """Read run.json. Raises RunError when it is missing, damaged, from a newer version, or can't be read."""
+        """Read run.json. Raises RunError when it is missing, damaged, of another version, or can't be read."""
         try:
             values = self._read(RECORD, dict[str, Any])
         except FileNotFoundError:
             raise RunError(f"{self.path} is not a run.", f"A run is a folder with a {RECORD} in it.") from None
         if isinstance(made := values.get("format"), int) and made > FORMAT:
             raise made_by_newer(self.path.name)
+        if "split" not in values:  # version 0.1.0 wrote none
+            raise RunError(f"{self.path.name} was made by an older version of the studio.", "Train anew to use it here.")
         with self._naming(RECORD):
             return records.convert(values, RunRecord)
 

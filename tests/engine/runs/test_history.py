@@ -258,7 +258,9 @@ def test_a_record_goes_there_and_back(run_path: Path, sprites: Sprites) -> None:
     assert record.class_names == sprites.class_names and record.data_count == len(sprites)
     assert record == dataclasses.replace(record)
     newer = json.dumps({**kept, "format": 99})
-    for damage, said in (("", "."), ("[]", "."), ('{"format": 1}', "."), (newer, "newer version")):
+    older = json.dumps({name: value for name, value in kept.items() if name != "split"})
+    damages = (("", "."), ("[]", "."), ('{"format": 1}', "."), (newer, "newer version"), (older, "older version"))
+    for damage, said in damages:
         (run_path / "run.json").write_text(damage)
         with pytest.raises(RunError, match=said):
             RunDir(run_path).record()
