@@ -39,7 +39,7 @@ from studio.recipes.base import Recipe, Spec
 VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a steady figure
 
 
-def begin(
+def new_training(
     path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device
 ) -> Generator[Event, None, Training]:
     """A new run in the folder `path`, which must be empty or missing; yields Progress where there is much to copy.
@@ -68,7 +68,7 @@ def begin(
     return training
 
 
-def take_up(path: Path, device: Device) -> Generator[Event, None, Training]:
+def resumed_training(path: Path, device: Device) -> Generator[Event, None, Training]:
     """A run as its newest sound checkpoint left it; yields Progress where there is much to check.
 
     Raises RunError, BadInputError, UsageError.

@@ -44,7 +44,7 @@ from studio.engine.recovery import Recovery
 from studio.engine.runs.advice import Adviser
 from studio.engine.runs.folder import MOST_ROLLBACKS
 from studio.engine.runs.history import read_history
-from studio.engine.starting import begin, take_up
+from studio.engine.starting import new_training, resumed_training
 from studio.engine.threads import ThreadTuner, tuned
 from studio.engine.training import Training
 from studio.engine.types import Device, GenerateSettings
@@ -61,12 +61,12 @@ def train_new(
     path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control
 ) -> Events:
     """Train a new run in the folder `path`, from RunStarted to RunFinished. Raises StudioError."""
-    yield from _run_with_recovery(begin(path, sprites, recipe, config, device), path, device, control)
+    yield from _run_with_recovery(new_training(path, sprites, recipe, config, device), path, device, control)
 
 
 def train_resumed(path: Path, device: Device, control: Control) -> Events:
     """Go on with a run from its newest sound checkpoint. Raises StudioError."""
-    yield from _run_with_recovery(take_up(path, device), path, device, control)
+    yield from _run_with_recovery(resumed_training(path, device), path, device, control)
 
 
 def train(training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> Events:
@@ -306,7 +306,7 @@ def _run_with_recovery(start: Generator[Event, None, Training], path: Path, devi
             kept = training.recovery, training.heldout_batch_size
             del training
             devices.give_back_memory(target)
-        start = take_up(path, device)
+        start = resumed_training(path, device)
 
 
 def _run_locked(training: Training, prepare: Callable[[Training], None], control: Control) -> Events:
