@@ -43,7 +43,8 @@ class _Faulty(Generator):
     def loss(self, *arguments: Any) -> torch.Tensor:
         raise LOST
 
-    def sample(self, *arguments: Any) -> Any:
+    @staticmethod
+    def draw(*arguments: Any) -> Any:
         raise LOST
 
 
