@@ -151,7 +151,9 @@ class RunDir:
         if isinstance(made := values.get("format"), int) and made > FORMAT:
             raise made_by_newer(self.path.name)
         if "split" not in values:  # version 0.1.0 wrote none
-            raise RunError(f"{self.path.name} was made by an older version of the studio.", "Train anew to use it here.")
+            raise RunError(
+                f"{self.path.name} was made by an older version of the studio.", "Train anew to use it here."
+            )
         with self._naming(RECORD):
             return records.convert(values, RunRecord)
 
