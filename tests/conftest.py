@@ -9,8 +9,9 @@ import random
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,8 +81,16 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **named: object) -> None:
         raise OSError(errno.ENETUNREACH, "Network is unreachable")
 
+    def within_this_machine(ask: Callable[..., Any]) -> Callable[..., Any]:
+        """Sockets between processes are no network: a fork server of multiprocessing is asked over one."""
+
+        def asked(sock: socket.socket, *arguments: object) -> Any:
+            return ask(sock, *arguments) if sock.family == getattr(socket, "AF_UNIX", None) else refuse()
+
+        return asked
+
     for asking in ("connect", "connect_ex", "sendto"):
-        monkeypatch.setattr(socket.socket, asking, refuse)
+        monkeypatch.setattr(socket.socket, asking, within_this_machine(getattr(socket.socket, asking)))
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
