@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QGridLayout, QWidget
 from studio.app.state.settings import Settings
 from studio.app.widgets import factory
 from studio.core import files
-from studio.data.colour.palette_files import palette_formats
+from studio.data.palettes.files import palette_formats
 
 _LAST = "last_folder"
 _STEPS = (

@@ -18,10 +18,10 @@ from studio.core.errors import UsageError
 from studio.core.events import Classified, Event, Exported, NumbersPredicted, SpritesGenerated
 from studio.core.generators import returned
 from studio.core.wording import agreement, count, decimal, number, percent
-from studio.data.colour.palette_files import load_palette
 from studio.data.colour.recolouring import ColourChoice, recoloured
 from studio.data.colour.snapping import BAYER, NO_DITHER
 from studio.data.options import ImportOptions
+from studio.data.palettes.files import load_palette
 from studio.engine.runs.folder import RunDir
 from studio.engine.types import GenerateSettings
 

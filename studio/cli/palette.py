@@ -14,10 +14,9 @@ from studio.core import files
 from studio.core.errors import BadInputError, UsageError
 from studio.core.events import Progress, Rgba
 from studio.core.wording import count
-from studio.data.colour.palette import main_colours
-from studio.data.colour.palette_files import is_palette_name, load_palette, save_palette, writer_for
+from studio.data.colour.palette import Palette, main_colours
 from studio.data.colour.snapping import BAYER, NO_DITHER, snap
-from studio.data.palettes.base import Palette
+from studio.data.palettes.files import is_palette_name, load_palette, save_palette, writer_for
 from studio.data.palettes.text import hex_words
 from studio.data.sources.base import PICTURE_SUFFIXES
 from studio.data.sprites import Sprites

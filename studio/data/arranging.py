@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from studio.core import wording
 from studio.core.errors import BadInputError
 from studio.core.events import Rgba
+from studio.data import scratch
 from studio.data.groups import of_files
 from studio.data.images.canvas import LARGE_PICTURE, fit_into, looks_like_sheet, propose_size, visible_box
 from studio.data.labels.labelling import Labelling
-from studio.data.options import LARGEST_CANVAS, FoundSheet, ImportOptions, Quarantined
+from studio.data.options import LARGEST_CANVAS, FoundSheet, ImportOptions
 from studio.data.reading.read import DecodedSprite, Reading
+from studio.data.scratch import Scratch
 from studio.data.sheets.recognising import SheetCandidate
-from studio.data.sources.base import Remark, SourceFile
+from studio.data.source_files import Quarantined, Remark, SourceFile
 from studio.data.sprites import Sprites
-from studio.data.store import scratch
-from studio.data.store.scratch import Scratch
 
 MOST_SPRITES = 4_000_000
 _UNSEEN = -1  # instead of a place among the pixels

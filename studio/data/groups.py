@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from studio.core import files
 from studio.core.events import Event, Progress, Rgba
-from studio.data.doctor.similar import Similar, find_similar
 from studio.data.images.canvas import as_numbers
+from studio.data.similar import Similar, find_similar
 from studio.data.sprites import Sprites
 
 MOST_COMPARED = 100_000  # sprites: of more, only those of a file are kept together

@@ -19,28 +19,27 @@ from pathlib import Path
 from studio.core.errors import BadInputError, StudioError
 from studio.core.events import Event, Notice, Progress
 from studio.data.arranging import Gathered, ImportResult, arrange, commonest
-from studio.data.colour.palette_files import load_palette
 from studio.data.doctor.mending import mend
 from studio.data.groups import grouped
 from studio.data.labels.labelling import read_labels
 from studio.data.options import (
-    MOST_FILES,
     NOTE_GROUPS,
     QUARANTINE_GROUPS,
     SHEET_GROUPS,
     FoundSheet,
+    Grid,
     ImportOptions,
-    Quarantined,
     SpritesImported,
 )
+from studio.data.palettes.files import load_palette
 from studio.data.reading.finding import FoundFiles, Root, files_under, roots_of, title_of
 from studio.data.reading.read import all_sources
 from studio.data.reading.workers import ReaderPool, Worker, in_threads, run_in_thread, run_workers
-from studio.data.sheets.grids import Grid
+from studio.data.scratch import IN_MEMORY, usable
 from studio.data.sheets.recognising import SheetCandidate, elect_sheets, likely
+from studio.data.source_files import MOST_FILES, Quarantined
 from studio.data.sources.base import Source
 from studio.data.store import caching
-from studio.data.store.scratch import IN_MEMORY, usable
 
 __all__ = [
     "NOTE_GROUPS",

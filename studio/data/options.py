@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from studio.core.config import Config, setting, settings_of
 from studio.core.events import Event
-from studio.data.sheets.grids import Grid
+from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
 
 LARGEST_CANVAS = 256
-MOST_FILES = 1_000_000
 MOST_IN_SHEET = 30_000  # sprites
 MOST_COLOURS_ASKED = 256
 
@@ -185,24 +183,6 @@ class ImportOptions(ReadOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantined:
-    """A file (or a sprite of a sheet) that was left out, or that was kept and deserves a look.
-
-    name: as in `Sprites.names` ('item/potion/ruby.png', 'potions.png#ruby'), for people.
-    reason: one plain sentence without the name ('cut off: the file ends too early').
-    group: one of QUARANTINE_GROUPS or NOTE_GROUPS.
-    path: the file itself, so that it can be shown; None when there is none.
-    twin: the sprite that it is like, where that is the matter.
-    """
-
-    name: str
-    reason: str
-    group: str
-    path: Path | None = None
-    twin: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class FoundSheet:
     """A picture that looks like a strip or a sheet of many sprites. name: as in Quarantined. sprites: in its grid."""
 
@@ -286,3 +266,26 @@ class SpritesImported(Event):
     def __post_init__(self) -> None:
         object.__setattr__(self, "quarantine_groups", by_group(self.quarantine))
         object.__setattr__(self, "note_groups", by_group(self.notes))
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Tiles of one size in rows and columns, all in pixels.
+
+    left, top: of the first tile. spacing: between neighbours in both directions. confidence: from 0 to 1.
+    """
+
+    tile_width: int
+    tile_height: int
+    left: int = 0
+    top: int = 0
+    spacing: int = 0
+    confidence: float = 1.0
+
+    def columns(self, width: int) -> int:
+        """How many whole tiles fit into a picture that is this wide."""
+        return max(0, (width - self.left + self.spacing) // (self.tile_width + self.spacing))
+
+    def rows(self, height: int) -> int:
+        """How many whole tiles fit into a picture that is this high."""
+        return max(0, (height - self.top + self.spacing) // (self.tile_height + self.spacing))

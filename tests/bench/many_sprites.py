@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from studio.core.events import Rgba
+from studio.data.scratch import Scratch
 from studio.data.sprites import Sprites
 from studio.data.store import packed
-from studio.data.store.scratch import Scratch
 from tests.data.making import png_of
 
 _AT_ONCE = 5000

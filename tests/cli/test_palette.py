@@ -11,9 +11,9 @@ from PIL import Image
 
 from studio.cli import main, palette
 from studio.cli.messages import DONE, FAILED, WRONG_USAGE
-from studio.data.colour.palette_files import load_palette, save_palette
+from studio.data.colour.palette import Palette
 from studio.data.options import SpritesImported
-from studio.data.palettes.base import Palette
+from studio.data.palettes.files import load_palette, save_palette
 from studio.data.sprites import Sprites
 from tests.cli.tools import json_lines
 

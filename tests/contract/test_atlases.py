@@ -9,7 +9,7 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.data.atlases.base import AtlasFormat
-from studio.data.sources.base import SourceFile
+from studio.data.source_files import SourceFile
 from studio.data.sources.sheet import atlas_formats
 from tests.data.making import found, imported
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from studio.core.errors import UsageError
-from studio.data.colour.palette import MOST_COLOURS
-from studio.data.colour.palette_files import load_palette, palette_formats, save_palette
-from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
+from studio.data.colour.palette import MOST_COLOURS, Palette
+from studio.data.palettes.base import PaletteFormat, Unreadable
+from studio.data.palettes.files import load_palette, palette_formats, save_palette
 
 RNG = np.random.default_rng(0)
 OPAQUE = np.array([[190, 74, 47, 255], [0, 0, 0, 255], [255, 255, 255, 255], [9, 10, 13, 255]], np.uint8)

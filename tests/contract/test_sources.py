@@ -10,7 +10,8 @@ import pytest
 
 from studio.core.errors import BadInputError
 from studio.data.importing import all_sources
-from studio.data.sources.base import Picture, Refused, Source, SourceFile
+from studio.data.source_files import Picture, Refused, SourceFile
+from studio.data.sources.base import Source
 from tests.data.making import found, imported
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.data.source_files import Picture, Remark
 from studio.data.sources.aseprite import AsepriteSource
-from studio.data.sources.base import Picture, Remark
 from tests.data.making import Pixels, found
 
 VISIBLE, BACKGROUND, REFERENCE = 1, 8, 64

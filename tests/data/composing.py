@@ -12,7 +12,7 @@ from numpy.random import Generator
 from PIL import Image
 
 from studio.data.images.canvas import clear_hidden, visible_box
-from studio.data.sheets.grids import Grid
+from studio.data.options import Grid
 from studio.data.sheets.slicing import cut_grid
 from tests.data.making import Pixels
 

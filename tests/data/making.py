@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from studio.core.events import Event
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.sources.base import SourceFile
+from studio.data.source_files import SourceFile
 
 Pixels = NDArray[np.uint8]
 MAGIC = b"\x89PNG\r\n\x1a\n"

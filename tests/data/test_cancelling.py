@@ -15,7 +15,8 @@ from studio.data import importing
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.reading import workers
 from studio.data.reading.workers import in_threads, run_in_thread
-from studio.data.sources.base import Picture, Remark, Source, SourceFile
+from studio.data.source_files import Picture, Remark, SourceFile
+from studio.data.sources.base import Source
 from tests.data.making import sprite, write
 
 PATIENCE_S = 0.2

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from studio.data.images.decoding import decode, sniff
-from studio.data.sources.base import Refused
+from studio.data.source_files import Refused
 from tests.fuzz.specimens import SPECIMENS, check_text, damaged
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow's, about damaged TIFF tags

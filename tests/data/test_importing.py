@@ -13,9 +13,8 @@ from PIL import Image
 
 from studio.core.errors import BadInputError, UsageError
 from studio.core.events import Notice, Progress
-from studio.data import arranging, importing
+from studio.data import arranging, importing, scratch
 from studio.data.importing import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
-from studio.data.store import scratch
 from tests.conftest import posix
 from tests.data.making import events_of, imported, notes, png_of, reasons, sprite, write
 

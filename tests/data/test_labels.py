@@ -12,7 +12,7 @@ from studio.core.events import Progress
 from studio.data.importing import SpritesImported
 from studio.data.labels import labelling
 from studio.data.labels.table import MOST_NUMBERS, LabelsTable, read_table
-from studio.data.sources.base import Refused
+from studio.data.source_files import Refused
 from tests.data.making import events_of, frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
 
 FILES = ("a.png", "b.png", "sub/c.png", "sub/d.png")

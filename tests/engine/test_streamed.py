@@ -16,8 +16,9 @@ from safetensors.torch import load_file
 
 from studio.core.errors import TrainingError
 from studio.core.events import Evaluated, Event, LossChunk, Notice, Progress
+from studio.data import scratch
 from studio.data.sprites import Sprites
-from studio.data.store import packed, scratch
+from studio.data.store import packed
 from studio.engine import batches, devices, streamed
 from studio.engine.batches import DeviceSprites, TrainSet, sampled
 from studio.engine.control import Control

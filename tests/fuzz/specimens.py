@@ -18,14 +18,16 @@ from PIL import Image
 
 from studio.core.errors import BadInputError
 from studio.data.atlases.base import AtlasFormat
-from studio.data.colour.palette_files import load_palette, palette_formats
+from studio.data.colour.palette import Palette
 from studio.data.importing import all_sources, import_sprites
 from studio.data.naming import shown
 from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
-from studio.data.palettes.base import Palette, PaletteFormat
+from studio.data.palettes.base import PaletteFormat
+from studio.data.palettes.files import load_palette, palette_formats
 from studio.data.reading.finding import files_under, roots_of
 from studio.data.reading.read import read_all
-from studio.data.sources.base import Source, SourceFile
+from studio.data.source_files import SourceFile
+from studio.data.sources.base import Source
 from studio.data.sources.sheet import atlas_formats
 from tests.data import ase_making as ase
 from tests.data.animating import ANIMATIONS, Drawn, apng, gif, noise, numbers

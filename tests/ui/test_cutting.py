@@ -18,9 +18,8 @@ from studio.app.pages.sprites.cut_view import CutView
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.widgets.sheet.canvas import Kind, moved
 from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
-from studio.data.options import ImportOptions
+from studio.data.options import Grid, ImportOptions
 from studio.data.sheets.cells import GridCells
-from studio.data.sheets.grids import Grid
 from tests.data.making import Pixels, png_of, sprite, write, zipped
 from tests.data.sheets.test_grids import drawn
 from tests.ui.conftest import click, endless

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.window import Window
 from studio.data.doctor.findings import Examined
-from studio.data.options import Quarantined
+from studio.data.source_files import Quarantined
 from tests.ui.conftest import LONG_MS, click
 
 

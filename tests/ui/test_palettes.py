@@ -22,10 +22,10 @@ from studio.app.pages.sprites.page import SpritesPage
 from studio.app.pages.sprites.palette_view import PaletteView
 from studio.app.state.session import Session
 from studio.core.events import JobFailed, Rgba
-from studio.data.colour.palette_files import load_palette, save_palette
+from studio.data.colour.palette import Palette
 from studio.data.colour.true_pixels import style_of
 from studio.data.colour.usage import colour_use
-from studio.data.palettes.base import Palette
+from studio.data.palettes.files import load_palette, save_palette
 from studio.engine import catalogue
 from studio.engine.control import Control
 from studio.engine.runs.folder import RunDir, RunRecord

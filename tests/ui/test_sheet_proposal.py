@@ -11,8 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app.pages.sprites.cut_words import proposal
 from studio.app.pages.sprites.page import SpritesPage
-from studio.data.options import FoundSheet
-from studio.data.sheets.grids import Grid
+from studio.data.options import FoundSheet, Grid
 from tests.data.composing import animated, demo_sprites, laid, trimmed
 from tests.data.making import sprite, write
 from tests.ui.conftest import click

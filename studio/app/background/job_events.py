@@ -14,10 +14,11 @@ from studio.core.events import Event, Rgba, SpritesGenerated
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
+    from studio.data.colour.palette import Palette
     from studio.data.colour.usage import ColourUse
-    from studio.data.options import FoundSheet, Quarantined
-    from studio.data.palettes.base import Palette
-    from studio.data.sheets.preview import Sheet
+    from studio.data.options import FoundSheet
+    from studio.data.sheet_preview import Sheet
+    from studio.data.source_files import Quarantined
     from studio.engine.runs.folder import RunRecord
     from studio.exports.base import ModelExport
     from studio.recipes.base import Recipe

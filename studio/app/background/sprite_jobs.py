@@ -23,10 +23,10 @@ from studio.core.events import Events, Rgba
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
+    from studio.data.colour.palette import Palette
     from studio.data.importing import ImportOptions
-    from studio.data.palettes.base import Palette
-    from studio.data.sheets.grids import Grid
-    from studio.data.sheets.preview import Sheet
+    from studio.data.options import Grid
+    from studio.data.sheet_preview import Sheet
 
 
 def examine(sprites: Sprites, options: ImportOptions) -> Events:
@@ -51,7 +51,7 @@ def open_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:
 
 def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) -> Events:
     """The sheet that an import of `paths` calls `name`, or why it can't be seen."""
-    from studio.data.sheets.preview import look_at_sheet
+    from studio.data.sheet_preview import look_at_sheet
 
     try:
         yield SheetSeen((yield from look_at_sheet(paths, name, grid)))
@@ -61,7 +61,7 @@ def look_at_sheet(paths: Sequence[Path], name: str, grid: Grid | None = None) ->
 
 def find_packed(sheet: Sheet, gap: int) -> Events:
     """The sprites of a packed sheet, or why there are none."""
-    from studio.data.sheets.preview import find_packed
+    from studio.data.sheet_preview import find_packed
 
     try:
         yield PackedSeen((yield from find_packed(sheet, gap)))
@@ -85,7 +85,7 @@ def find_colour(sprites: Sprites, colour: Rgba) -> Events:
 
 def load_palette(path: Path) -> Events:
     """A palette from a file, of whatever kind; one in which nothing can be seen is refused."""
-    from studio.data.colour.palette_files import load_palette
+    from studio.data.palettes.files import load_palette
 
     palette = load_palette(path)
     palette.visible()
@@ -94,7 +94,7 @@ def load_palette(path: Path) -> Events:
 
 def save_palette(path: Path, palette: Palette) -> Events:
     """Write a palette as what the suffix of `path` says."""
-    from studio.data.colour.palette_files import save_palette
+    from studio.data.palettes.files import save_palette
 
     yield FilesSaved((save_palette(path, palette),))
 

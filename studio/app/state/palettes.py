@@ -13,7 +13,7 @@ from studio.app.background.worker import Job, JobEnded
 from studio.core.events import Event, Rgba
 
 if TYPE_CHECKING:
-    from studio.data.palettes.base import Palette
+    from studio.data.colour.palette import Palette
     from studio.data.sprites import Sprites
 
 

@@ -16,8 +16,8 @@ from studio.app.background.worker import Job, JobEnded
 from studio.core.events import Event, Events, JobFailed
 
 if TYPE_CHECKING:
-    from studio.data.sheets.grids import Grid
-    from studio.data.sheets.preview import Sheet
+    from studio.data.options import Grid
+    from studio.data.sheet_preview import Sheet
 
 
 class SheetReader(QObject):

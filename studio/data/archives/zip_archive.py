@@ -13,10 +13,8 @@ from typing import BinaryIO
 from studio.core import wording
 from studio.data.archives.directory import Record, records
 from studio.data.archives.unpacking import READ_METHODS
-from studio.data.images.decoding import opened
 from studio.data.naming import ignored, is_archive, shown
-from studio.data.options import Quarantined
-from studio.data.sources.base import ArchiveFolder, Member, Refused, SourceFile
+from studio.data.source_files import ArchiveFolder, Member, Quarantined, Refused, SourceFile, opened
 
 _MOST_UNPACKED = 4 << 30  # bytes of all members together
 _BOMB_RATIO = 1000  # times that a member may grow when it is unpacked, from

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from studio.data.images.decoding import read_bytes
 from studio.data.naming import shown
-from studio.data.sources.base import Refused, SourceFile
+from studio.data.source_files import Refused, SourceFile
 
 _LARGEST = 8 << 20  # bytes of one description; reading it holds up every other thread
 

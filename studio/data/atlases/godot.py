@@ -22,7 +22,7 @@ from PIL import Image
 
 from studio.data.atlases.base import AtlasFormat, Box, Region, all_named
 from studio.data.images.decoding import read_bytes
-from studio.data.sources.base import Refused, SourceFile
+from studio.data.source_files import Refused, SourceFile
 
 _SUFFIX = ".tres"
 _MOST_BYTES = 16 << 10  # of a .tres file that are looked at: one of this kind has some 300

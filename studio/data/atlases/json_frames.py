@@ -17,7 +17,7 @@ from PIL import Image
 
 from studio.data.atlases.base import AtlasFormat, Box, Region, description, named_like
 from studio.data.naming import shown
-from studio.data.sources.base import Refused, SourceFile
+from studio.data.source_files import Refused, SourceFile
 
 
 class JsonFrames(AtlasFormat):

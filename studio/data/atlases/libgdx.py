@@ -16,7 +16,7 @@ from PIL import Image
 
 from studio.data.atlases.base import AtlasFormat, Box, Region, all_named, description, too_large
 from studio.data.naming import shown
-from studio.data.sources.base import Refused, SourceFile
+from studio.data.source_files import Refused, SourceFile
 
 _TURNS = {"": 0, "false": 0, "0": 0, "true": 3, "90": 3, "180": 2, "270": 1}  # as written: degrees anticlockwise
 Values = dict[str, str]

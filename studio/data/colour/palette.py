@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from studio.core.errors import BadInputError
 from studio.core.events import Rgba
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba
+from studio.data.naming import shown
 
 MOST_COLOURS = 4096  # of a palette: what lies beyond is rare, and near one of these
 _MOST_PIXELS = 4_000_000  # looked at; larger sets are sampled evenly
@@ -107,3 +110,45 @@ def main_colours(rgba: Rgba, count: int) -> Rgba:
         _, most_used = np.unique(groups[weights.cumsum() - 1], return_index=True)
         colours = colours[most_used]
     return colours[display_order(colours)]
+
+
+@dataclass(frozen=True, eq=False)
+class Palette:
+    """Colours in the order of their file: at least one, at most MOST_COLOURS.
+
+    colours: uint8 [K, 4], straight alpha. name: may be empty. colour_names: one for each, or none at all.
+    Names are kept as one printable line each.
+    """
+
+    colours: Rgba
+    name: str = ""
+    colour_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        assert self.colours.dtype == np.uint8 and self.colours.shape[1:] == (4,), self.colours.shape
+        assert 0 < len(self.colours) <= MOST_COLOURS
+        assert len(self.colour_names) in (0, len(self.colours))
+        object.__setattr__(self, "name", _one_line(self.name))
+        object.__setattr__(self, "colour_names", tuple(map(_one_line, self.colour_names)))
+
+    def __len__(self) -> int:
+        return len(self.colours)
+
+    @property
+    def has_alpha(self) -> bool:
+        """Whether any colour can be seen through."""
+        return bool((self.colours[:, 3] < 255).any())
+
+    def visible(self) -> NDArray[np.uint8]:
+        """The colours that can be seen, each once, without alpha: uint8 [K, 3]. Raises BadInputError for none."""
+        seen = self.colours[self.colours[:, 3] > 0, :3]
+        if not len(seen):
+            raise BadInputError(
+                f"The palette {self.name!r} has no colour that can be seen.",
+                "All of its colours are fully transparent.",
+            )
+        return np.unique(seen, axis=0)
+
+
+def _one_line(text: str) -> str:
+    return shown(" ".join(text.split()))

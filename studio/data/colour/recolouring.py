@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Progress, Rgba
+from studio.data.colour.palette import Palette
 from studio.data.colour.snapping import NO_DITHER, snap
 from studio.data.colour.true_pixels import PixelStyle, true_pixels
-from studio.data.palettes.base import Palette
 
 _AT_ONCE = 64  # sprites
 

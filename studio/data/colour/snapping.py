@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Progress, Rgba
-from studio.data.colour.palette import batches, nearest, oklab
+from studio.data.colour.palette import Palette, batches, nearest, oklab
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, parts_of
-from studio.data.palettes.base import Palette
 
 NO_DITHER, BAYER = "none", "bayer 4x4"
 DITHERS = (NO_DITHER, BAYER)

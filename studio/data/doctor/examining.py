@@ -16,7 +16,8 @@ from studio.data.doctor.findings import HARDLY_SEEN, MANY_COLOURS, SMALL_CLASS, 
 from studio.data.doctor.mending import merging
 from studio.data.groups import near_duplicates_of
 from studio.data.images.canvas import OPAQUE, as_numbers
-from studio.data.options import ImportOptions, Quarantined
+from studio.data.options import ImportOptions
+from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
 
 MOST_LOOKED_AT = 100_000  # sprites: of more, some from all over

@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from studio.core import wording
 from studio.core.events import Event, Progress, Rgba
 from studio.data.arranging import ImportResult, too_few
-from studio.data.colour.palette import MOST_COLOURS, main_colours, palette_of, sampling_step
-from studio.data.colour.palette_files import load_palette
+from studio.data.colour.palette import MOST_COLOURS, Palette, main_colours, palette_of, sampling_step
 from studio.data.colour.snapping import merge, snap
 from studio.data.colour.usage import colours_used
 from studio.data.doctor.duplicates import BY_NAME, in_place_of_few, in_place_of_named
-from studio.data.doctor.similar import find_similar
 from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba, clear_hidden
-from studio.data.options import ImportOptions, Quarantined
-from studio.data.palettes.base import Palette
+from studio.data.options import ImportOptions
+from studio.data.palettes.files import load_palette
+from studio.data.scratch import Scratch
+from studio.data.similar import find_similar
+from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
-from studio.data.store.scratch import Scratch
 
 _AT_ONCE = 256  # sprites
 _OWN_PALETTE = 0.98  # share of the pixels that as many colours as asked for hold, where a set has a palette of so many

@@ -9,13 +9,9 @@ from __future__ import annotations
 import importlib
 import io
 import os
-import stat
 import struct
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +20,7 @@ from PIL import ExifTags, Image, ImageOps
 from studio.core.events import Rgba
 from studio.data.archives.unpacking import unpacked
 from studio.data.images import png
-from studio.data.images.png import CUT_OFF
-from studio.data.sources.base import Refused, Remark, SourceFile
+from studio.data.source_files import CUT_OFF, Refused, Remark, SourceFile, opened
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
 LARGEST_FILE = 80 << 20  # bytes
@@ -102,19 +97,6 @@ def read_bytes(file: SourceFile, most: int = 0) -> bytes:
             raise Refused("refused", f"too large: {size >> 20:,} MB, at most {LARGEST_FILE >> 20} are read")
         wanted = most or LARGEST_FILE
         return unpacked(stream, file.member.entry, wanted) if file.member else stream.read(wanted)
-
-
-@contextmanager
-def opened(where: str) -> Iterator[BinaryIO]:
-    """A plain file, to be read. Raises OSError, and Refused for anything else.
-
-    Opened without waiting: a pipe that has taken the file's place since it was found can't hold the reader up.
-    """
-    handle = os.open(where, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with os.fdopen(handle, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise Refused("refused", "not a plain file")
-        yield stream
 
 
 def decode(data: bytes, suffix: str) -> Decoded:

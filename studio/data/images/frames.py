@@ -18,7 +18,7 @@ from studio.data.images.animation import Disposal, EncodedFrame
 from studio.data.images.canvas import as_numbers, clear_hidden
 from studio.data.images.decoding import Decoded, check_size, decode
 from studio.data.images.png import MAGIC
-from studio.data.sources.base import Picture, Refused, Remark
+from studio.data.source_files import Picture, Refused, Remark
 
 _GIF = b"GIF8"
 MOST_FRAMES = 256  # of an animation that are looked at

@@ -10,8 +10,7 @@ import struct
 from collections.abc import Iterator
 
 from studio.data.images.animation import Disposal, EncodedFrame
-from studio.data.images.png import CUT_OFF
-from studio.data.sources.base import Refused
+from studio.data.source_files import CUT_OFF, Refused
 
 _SCREEN_BYTES = 13  # magic, width, height, flags, background, aspect
 # 4 is not in the format, but old encoders write it for 3 and viewers take it so.

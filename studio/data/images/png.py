@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from studio.data.images.animation import Disposal, EncodedFrame
-from studio.data.sources.base import Refused
+from studio.data.source_files import CUT_OFF, Refused
 
 MAGIC = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 _PIECE = 1 << 20
 _MOST_CHUNKS = 100_000
-CUT_OFF = "cut off: the file ends too early"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ import struct
 from collections.abc import Iterator
 
 from studio.data.images.animation import Disposal, EncodedFrame
-from studio.data.images.png import CUT_OFF
-from studio.data.sources.base import Refused
+from studio.data.source_files import CUT_OFF, Refused
 
 _HAS_ALPHA, _IS_ANIMATED = 0x10, 0x02
 _PIXELS = (b"ALPH", b"VP8 ", b"VP8L")

@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 from studio.core.events import Event, Progress
 from studio.data.images.decoding import read_bytes
 from studio.data.labels.table import MOST_NUMBERS, LabelsTable, normal, read_table
-from studio.data.options import Quarantined
 from studio.data.reading.finding import no_access
 from studio.data.reading.workers import in_threads
-from studio.data.sources.base import Refused, SourceFile
+from studio.data.source_files import Quarantined, Refused, SourceFile
 
 _FILE_NAME = "labels.csv"
 _MOST_NAMED = 3

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.data.naming import shown
-from studio.data.sources.base import Refused
+from studio.data.source_files import Refused
 
 MOST_NUMBERS = 64  # columns of numbers
 _MOST_PROBLEMS = 100  # that are listed one by one

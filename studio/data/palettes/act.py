@@ -10,7 +10,8 @@ import struct
 import numpy as np
 
 from studio.core.errors import UsageError
-from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
+from studio.data.colour.palette import Palette
+from studio.data.palettes.base import PaletteFormat, Unreadable
 
 _ROOM = 256  # colours
 _SHORT, _LONG = _ROOM * 3, _ROOM * 3 + 4  # bytes

@@ -12,52 +12,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from studio.core.errors import BadInputError
-from studio.core.events import Rgba
-from studio.data.colour.palette import MOST_COLOURS
-from studio.data.naming import shown
+from studio.data.colour.palette import MOST_COLOURS, Palette
 
 Colour = tuple[int, int, int, int]  # red, green, blue and alpha from 0 to 255
-
-
-@dataclass(frozen=True, eq=False)
-class Palette:
-    """Colours in the order of their file: at least one, at most MOST_COLOURS.
-
-    colours: uint8 [K, 4], straight alpha. name: may be empty. colour_names: one for each, or none at all.
-    Names are kept as one printable line each.
-    """
-
-    colours: Rgba
-    name: str = ""
-    colour_names: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        assert self.colours.dtype == np.uint8 and self.colours.shape[1:] == (4,), self.colours.shape
-        assert 0 < len(self.colours) <= MOST_COLOURS
-        assert len(self.colour_names) in (0, len(self.colours))
-        object.__setattr__(self, "name", _one_line(self.name))
-        object.__setattr__(self, "colour_names", tuple(map(_one_line, self.colour_names)))
-
-    def __len__(self) -> int:
-        return len(self.colours)
-
-    @property
-    def has_alpha(self) -> bool:
-        """Whether any colour can be seen through."""
-        return bool((self.colours[:, 3] < 255).any())
-
-    def visible(self) -> NDArray[np.uint8]:
-        """The colours that can be seen, each once, without alpha: uint8 [K, 3]. Raises BadInputError for none."""
-        seen = self.colours[self.colours[:, 3] > 0, :3]
-        if not len(seen):
-            raise BadInputError(
-                f"The palette {self.name!r} has no colour that can be seen.",
-                "All of its colours are fully transparent.",
-            )
-        return np.unique(seen, axis=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +68,3 @@ def palette_from(entries: Iterable[NamedColour], name: str = "") -> Palette:
         raise Unreadable("there are no colours in it")
     names = tuple(entry.name for entry in found)
     return Palette(np.array([entry.colour for entry in found], np.uint8), name, names if any(names) else ())
-
-
-def _one_line(text: str) -> str:
-    return shown(" ".join(text.split()))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from studio.data.palettes.base import NamedColour, Palette, PaletteFormat, Unreadable, palette_from
+from studio.data.colour.palette import Palette
+from studio.data.palettes.base import NamedColour, PaletteFormat, Unreadable, palette_from
 from studio.data.palettes.text import lines_of, numbers, opening
 
 _MAGIC = "GIMP Palette"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from studio.data.palettes.base import NamedColour, Palette, PaletteFormat, palette_from
+from studio.data.colour.palette import Palette
+from studio.data.palettes.base import NamedColour, PaletteFormat, palette_from
 from studio.data.palettes.text import hex_colour, hex_words, lines_of, opening
 
 _FIRST_LINE = re.compile(rb"#?(?:[0-9a-fA-F]{2}){3,4}[ \t]*(?:[\r\n]|$)")

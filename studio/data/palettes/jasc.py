@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from studio.data.colour.palette import MOST_COLOURS
-from studio.data.images.png import CUT_OFF
-from studio.data.palettes.base import NamedColour, Palette, PaletteFormat, Unreadable, palette_from
+from studio.data.colour.palette import MOST_COLOURS, Palette
+from studio.data.palettes.base import NamedColour, PaletteFormat, Unreadable, palette_from
 from studio.data.palettes.text import lines_of, numbers, opening, whole_number
+from studio.data.source_files import CUT_OFF
 
 _MAGIC = "JASC-PAL"
 _VERSION = "0100"

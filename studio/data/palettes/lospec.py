@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from studio.data.palettes.base import NamedColour, Palette, PaletteFormat, Unreadable, palette_from
+from studio.data.colour.palette import Palette
+from studio.data.palettes.base import NamedColour, PaletteFormat, Unreadable, palette_from
 from studio.data.palettes.text import hex_colour, hex_words, opening, text_of
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from studio.data.colour.palette import Palette
 from studio.data.naming import shown
-from studio.data.palettes.base import Colour, Palette, Unreadable
+from studio.data.palettes.base import Colour, Unreadable
 
 _BOM = b"\xef\xbb\xbf"
 _LOOKED_AT = 256  # bytes

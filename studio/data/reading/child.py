@@ -12,10 +12,9 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
-from studio.data.options import ImportOptions
+from studio.data.options import Grid, ImportOptions
 from studio.data.reading.finding import Folder, Row
 from studio.data.reading.read import Reading, all_sources, kinds_of, read_all
-from studio.data.sheets.grids import Grid
 
 BUFFER_BYTES = 256 << 10  # of a pipe as well: systems give only so many pages to one user
 CONNECTION_ERRORS = (

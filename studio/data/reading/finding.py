@@ -18,8 +18,8 @@ from typing import NamedTuple, overload
 from studio.core.errors import BadInputError
 from studio.data.archives.zip_archive import Archive, files_in
 from studio.data.naming import ignored, is_archive, shown
-from studio.data.options import Quarantined
-from studio.data.sources.base import PICTURE_SUFFIXES, ArchiveFolder, Member, SourceFile
+from studio.data.source_files import ArchiveFolder, Member, Quarantined, SourceFile
+from studio.data.sources.base import PICTURE_SUFFIXES
 
 _RUN = 4096  # files that are sorted in one go: sorting lets no other thread work
 

@@ -17,12 +17,12 @@ from studio.core.discovery import discover
 from studio.core.events import Rgba
 from studio.data.images.canvas import clear_hidden, looks_smooth, native_scale, shrunk, visible_box
 from studio.data.naming import shown
-from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, ImportOptions
+from studio.data.options import LARGEST_CANVAS, QUARANTINE_GROUPS, Grid, ImportOptions
 from studio.data.reading.finding import no_access
-from studio.data.sheets.grids import Grid
 from studio.data.sheets.recognising import SheetCandidate, sheet_candidates
 from studio.data.sheets.slicing import sliced
-from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
+from studio.data.source_files import Picture, Refused, Remark, SourceFile
+from studio.data.sources.base import Source
 
 
 @dataclass(frozen=True, eq=False, slots=True)

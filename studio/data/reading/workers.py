@@ -22,11 +22,10 @@ from typing import BinaryIO, Generic, TypeVar, cast
 
 from studio.core import limits
 from studio.core.events import Event, Progress
-from studio.data.options import ImportOptions
+from studio.data.options import Grid, ImportOptions
 from studio.data.reading.child import BUFFER_BYTES, CONNECTION_ERRORS, Hello, Task, receive, send
 from studio.data.reading.finding import Folder, FoundFiles
 from studio.data.reading.read import Reading, kinds_of, read_all
-from studio.data.sheets.grids import Grid
 from studio.data.sources.base import Source
 
 J = TypeVar("J")

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from studio.core.events import Rgba
 from studio.data.images.canvas import as_numbers
-from studio.data.sheets.grids import Grid, background_of
+from studio.data.options import Grid
+from studio.data.sheets.grids import background_of
 
 Ints = NDArray[np.int64]
 

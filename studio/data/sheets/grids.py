@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from studio.core.events import Rgba
 from studio.data.images.canvas import COMMON_SIZES, as_numbers, native_scale
+from studio.data.options import Grid
 from studio.data.sheets.borders import LARGEST_TILE, Lines, Sizes
 
 _ENOUGH = 2.0  # evidence for a grid: 7 to 1
@@ -23,29 +24,6 @@ _LONG = 3.0
 _OBLONG = 1.4  # for tiles that are twice as wide as high
 _ODD_SIZES = ((8, 1.0), (4, 2.0), (2, 3.0), (1, 4.0))  # by the first number that divides a size that is not common
 _COMES_OUT_EVEN = 0.5  # of that where the picture is so many tiles exactly
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """Tiles of one size in rows and columns, all in pixels.
-
-    left, top: of the first tile. spacing: between neighbours in both directions. confidence: from 0 to 1.
-    """
-
-    tile_width: int
-    tile_height: int
-    left: int = 0
-    top: int = 0
-    spacing: int = 0
-    confidence: float = 1.0
-
-    def columns(self, width: int) -> int:
-        """How many whole tiles fit into a picture that is this wide."""
-        return max(0, (width - self.left + self.spacing) // (self.tile_width + self.spacing))
-
-    def rows(self, height: int) -> int:
-        """How many whole tiles fit into a picture that is this high."""
-        return max(0, (height - self.top + self.spacing) // (self.tile_height + self.spacing))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from studio.core.events import Rgba
 from studio.data.images.canvas import LARGE_PICTURE, as_numbers
-from studio.data.options import MOST_IN_SHEET
+from studio.data.options import MOST_IN_SHEET, Grid
 from studio.data.sheets.cells import SummedArea, cells_of
-from studio.data.sheets.grids import Grid, background_of, grid_candidates
+from studio.data.sheets.grids import background_of, grid_candidates
 
 _SMALLEST_TILE = 6  # pixels: what is smaller is no sprite, unless somebody says so
 _LONG, _OBLONG = 3.0, 1.9  # sides of a picture, one by the other: hardly any sprite is so long, and few are so oblong

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.data.images.decoding import check_size, read_bytes
-from studio.data.images.png import CUT_OFF
 from studio.data.naming import shown
+from studio.data.source_files import CUT_OFF
 from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
 
 _MOST_PICTURES = 250_000

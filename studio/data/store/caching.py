@@ -15,10 +15,9 @@ import PIL
 from studio.core.config import settings_of
 from studio.core.errors import BadInputError
 from studio.data.arranging import Duplicate, ImportResult
-from studio.data.options import FoundSheet, Quarantined, ReadOptions
+from studio.data.options import FoundSheet, Grid, ReadOptions
 from studio.data.reading.finding import Root
-from studio.data.sheets.grids import Grid
-from studio.data.sources.base import SourceFile
+from studio.data.source_files import Quarantined, SourceFile
 from studio.data.store import packed
 
 _VERSION = 6  # to be raised when the same files would be imported differently

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from studio.core.errors import BadInputError
 from studio.core.files import atomic_path
 from studio.core.generators import returned
+from studio.data import scratch
 from studio.data.sprites import MappedFile, Sprites
-from studio.data.store import scratch
 
 _FORMAT = "sprites 3"
 _LONGEST_HEADER = 100_000_000  # bytes; safetensors' own bound

@@ -14,7 +14,7 @@ from studio.core.events import Event, Events, Progress
 from studio.data.doctor.examining import MOST_LOOKED_AT
 from studio.data.doctor.findings import Examined
 from studio.data.groups import grouped
-from studio.data.options import Quarantined
+from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batches import sampled

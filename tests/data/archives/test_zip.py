@@ -15,7 +15,7 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.data.images.decoding import read_bytes
 from studio.data.reading.finding import files_under, roots_of
-from studio.data.sources.base import SourceFile
+from studio.data.source_files import SourceFile
 from tests.data.making import frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
 
 GOOD = png_of(sprite(0))

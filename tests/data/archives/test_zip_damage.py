@@ -15,7 +15,7 @@ from studio.data.archives import zip_archive
 from studio.data.archives.unpacking import unpacked
 from studio.data.images.decoding import LARGEST_FILE, read_bytes
 from studio.data.reading.finding import files_under, roots_of
-from studio.data.sources.base import ArchiveEntry, Refused, SourceFile
+from studio.data.source_files import ArchiveEntry, Refused, SourceFile
 from tests.data.making import imported, png_of, reasons, sprite, write, zipped
 
 GOOD = png_of(sprite(0))

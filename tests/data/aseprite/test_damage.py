@@ -14,9 +14,8 @@ import pytest
 from studio.data.aseprite import frames as ase_frames
 from studio.data.aseprite.file import parse
 from studio.data.aseprite.frames import Painter
-from studio.data.images.png import CUT_OFF
 from studio.data.options import QUARANTINE_GROUPS
-from studio.data.sources.base import Refused
+from studio.data.source_files import CUT_OFF, Refused
 from tests.data.ase_making import (
     BACKGROUND,
     FLIP_X,

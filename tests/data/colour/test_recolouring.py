@@ -10,10 +10,10 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.core.events import Progress, Rgba
 from studio.data.colour import recolouring
+from studio.data.colour.palette import Palette
 from studio.data.colour.recolouring import ColourChoice, recoloured
 from studio.data.colour.snapping import BAYER, snap
 from studio.data.colour.true_pixels import style_of, true_pixels
-from studio.data.palettes.base import Palette
 from tests.conftest import make_sprites
 
 SPRITES = make_sprites()

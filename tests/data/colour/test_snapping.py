@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
 from studio.data.colour import palette as palette_module
-from studio.data.colour.palette import main_colours, nearest, oklab
+from studio.data.colour.palette import Palette, main_colours, nearest, oklab
 from studio.data.colour.snapping import BAYER, DITHERS, NO_DITHER, snap
 from studio.data.images import canvas
-from studio.data.palettes.base import Palette
 from tests.data.making import Pixels
 
 GREYS = Palette(np.array([[value] * 3 + [255] for value in (0, 90, 160, 255)], np.uint8))

@@ -12,7 +12,8 @@ from studio.core.errors import UsageError
 from studio.data.doctor.examining import examine
 from studio.data.doctor.findings import Examined, Finding, cutting, findings_of, leaving_out
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, Quarantined
+from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS
+from studio.data.source_files import Quarantined
 from tests.data.making import Pixels, sprite, write
 
 

@@ -9,7 +9,7 @@ import pytest
 from studio.data.images import frames as frames_module
 from studio.data.images import png as apng_reader
 from studio.data.images.decoding import LARGEST_SIDE, Decoded, decode
-from studio.data.sources.base import Picture, Refused, Remark
+from studio.data.source_files import Picture, Refused, Remark
 from tests.data.animating import ANIMATIONS, Drawn, apng, gif, noise, numbers, read, same
 from tests.data.making import chunk
 

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes
-from studio.data.sources.base import Refused, SourceFile
+from studio.data.source_files import Refused, SourceFile
 from tests.conftest import posix
 from tests.data.making import MAGIC, Pixels, chunk, png, png_of, sprite
 

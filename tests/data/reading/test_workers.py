@@ -24,7 +24,7 @@ from studio.data.reading import workers
 from studio.data.reading.finding import FoundFiles, files_under, roots_of
 from studio.data.reading.read import Reading, all_sources
 from studio.data.reading.workers import ReaderPool, Worker, processes_for, run_workers
-from studio.data.sources.base import SourceFile
+from studio.data.source_files import SourceFile
 from tests.data.making import frame, imported, png_of, sprite, write, write_sheet, zipped
 
 PATIENCE_S = 0.2

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studio.data.options import ImportOptions
+from studio.data.options import Grid, ImportOptions
 from studio.data.sheets.cells import SummedArea, cells_of
-from studio.data.sheets.grids import Grid
 from studio.data.sheets.slicing import given_grid, sliced
-from studio.data.sources.base import Picture
+from studio.data.source_files import Picture
 from tests.data.making import Pixels
 
 

@@ -12,7 +12,8 @@ from numpy.random import Generator
 from PIL import Image
 
 from studio.data.images.canvas import clear_hidden
-from studio.data.sheets.grids import Grid, propose_grid
+from studio.data.options import Grid
+from studio.data.sheets.grids import propose_grid
 from tests.data.making import Pixels
 
 DEMO = Path(__file__).resolve().parents[3] / "assets/demo/demo sprites"

@@ -13,11 +13,10 @@ import pytest
 from studio.data import importing
 from studio.data.arranging import Gathered
 from studio.data.doctor.findings import findings_of
-from studio.data.options import ImportOptions, SpritesImported
+from studio.data.options import Grid, ImportOptions, SpritesImported
 from studio.data.reading.read import DecodedSprite, Reading
-from studio.data.sheets.grids import Grid
 from studio.data.sheets.recognising import SheetCandidate, elect_sheets, sheet_candidates
-from studio.data.sources.base import SourceFile
+from studio.data.source_files import SourceFile
 from tests.data.composing import Composed, Composer, animated, celled, demo_sprites, frames_of, laid, trimmed
 from tests.data.making import Pixels, imported, notes, reasons, sprite, write
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
-from studio.data.sheets.grids import Grid
+from studio.data.options import Grid
 from studio.data.sheets.slicing import cut_grid, cut_packed
 from tests.data.making import frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
 from tests.data.sheets.test_grids import assembled, drawn

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from studio.data.images.decoding import check_size, read_bytes
-from studio.data.sources.base import Picture, Refused, Remark, Source, SourceFile
+from studio.data.source_files import Picture, Refused, Remark, SourceFile
+from studio.data.sources.base import Source
 
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '\|u1', 'fortran_order': False, "

@@ -19,9 +19,9 @@ from studio.app.widgets import factory
 from studio.app.widgets.swatches import Swatches
 from studio.core import wording
 from studio.data.colour.palette import display_order
-from studio.data.colour.palette_files import is_palette_name
 from studio.data.colour.recolouring import ColourChoice
 from studio.data.colour.snapping import BAYER, NO_DITHER
+from studio.data.palettes.files import is_palette_name
 
 _OWN, _DRAWN, _FILE, _OPEN = "own", "drawn", "file", "open"
 _MOST_SHOWN = 256  # swatches

@@ -9,8 +9,7 @@ from studio.app.widgets import factory
 from studio.app.widgets.config_form import whole_box
 from studio.core.config import settings_of
 from studio.core.wording import percent
-from studio.data.options import ImportOptions
-from studio.data.sheets.grids import Grid
+from studio.data.options import Grid, ImportOptions
 from studio.data.sheets.slicing import given_grid
 
 _GRID = ("tile", "tile_height", "margin", "margin_top", "spacing")

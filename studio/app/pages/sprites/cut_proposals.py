@@ -18,7 +18,7 @@ from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core import wording
 from studio.data.doctor.findings import cutting
 from studio.data.importing import ImportOptions, SpritesImported
-from studio.data.sheets.grids import Grid
+from studio.data.options import Grid
 
 _GROUPS = ("looks like a sheet", "cut sheet")
 _SEE = "See the sheets with their cells drawn over them, and cut them by looking."

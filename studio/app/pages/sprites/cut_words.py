@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from studio.core import wording
 from studio.data.images.canvas import COMMON_SIZES
-from studio.data.options import LARGEST_CANVAS, FoundSheet, ImportOptions
+from studio.data.options import LARGEST_CANVAS, FoundSheet, Grid, ImportOptions
+from studio.data.sheet_preview import Sheet
 from studio.data.sheets.cells import GridCells
-from studio.data.sheets.grids import Grid
-from studio.data.sheets.preview import Sheet
 from studio.data.sheets.slicing import check_count, fits_canvas
-from studio.data.sources.base import Refused
+from studio.data.source_files import Refused
 
 CUT_TITLE = "Cut the sheets"
 

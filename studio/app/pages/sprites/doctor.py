@@ -27,7 +27,8 @@ from studio.core.events import Rgba
 from studio.core.wording import count, number
 from studio.data.doctor.findings import Finding, Fix
 from studio.data.doctor.mending import harden
-from studio.data.options import SHEET_GROUPS, Quarantined
+from studio.data.options import SHEET_GROUPS
+from studio.data.source_files import Quarantined
 from studio.data.sprites import Sprites
 
 _MOST_FIXES = 2

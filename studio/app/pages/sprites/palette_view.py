@@ -16,9 +16,8 @@ from studio.app.widgets.layout import Flow
 from studio.app.widgets.swatches import Swatches, hex_code
 from studio.core import wording
 from studio.core.events import Rgba
-from studio.data.colour.palette import display_order
+from studio.data.colour.palette import Palette, display_order
 from studio.data.colour.usage import ColourUse
-from studio.data.palettes.base import Palette
 from studio.data.sprites import Sprites
 
 _BY_HUE, _BY_USE = "hue", "use"

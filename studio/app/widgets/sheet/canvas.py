@@ -15,9 +15,8 @@ from studio.app import theme
 from studio.app.widgets import factory
 from studio.app.widgets.sheet.area import SheetArea
 from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
-from studio.data.options import LARGEST_CANVAS
+from studio.data.options import LARGEST_CANVAS, Grid
 from studio.data.sheets.cells import GridCells
-from studio.data.sheets.grids import Grid
 
 _IN_SIGHT = 12  # logical pixels between a handle that is used and the edges
 Kind = Literal["margin", "tile", "spacing"]

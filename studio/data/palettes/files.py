@@ -10,10 +10,11 @@ import studio.data.palettes
 from studio.core import files
 from studio.core.discovery import discover
 from studio.core.errors import BadInputError, UsageError
+from studio.data.colour.palette import Palette
 from studio.data.images.decoding import read_bytes
 from studio.data.naming import shown
-from studio.data.palettes.base import Palette, PaletteFormat, Unreadable
-from studio.data.sources.base import Refused, SourceFile
+from studio.data.palettes.base import PaletteFormat, Unreadable
+from studio.data.source_files import Refused, SourceFile
 
 _LARGEST_FILE = 1 << 20  # bytes
 

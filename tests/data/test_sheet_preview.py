@@ -10,11 +10,11 @@ import pytest
 from studio.core.errors import BadInputError
 from studio.core.generators import returned
 from studio.data.importing import NothingUsableError
+from studio.data.options import Grid
 from studio.data.reading.finding import files_under, find_file, roots_of
-from studio.data.sheets.grids import Grid
-from studio.data.sheets.preview import Sheet, find_packed, look_at_sheet
+from studio.data.sheet_preview import Sheet, find_packed, look_at_sheet
 from studio.data.sheets.slicing import cut_packed
-from studio.data.sources.base import SourceFile
+from studio.data.source_files import SourceFile
 from tests.data.making import frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
 from tests.data.sheets.test_grids import assembled
 

@@ -14,12 +14,13 @@ from studio.core.errors import BadInputError
 from studio.core.events import Event, Rgba
 from studio.data.images.canvas import clear_hidden
 from studio.data.importing import all_sources
+from studio.data.options import Grid
 from studio.data.reading.finding import find_file, no_access, roots_of
 from studio.data.reading.workers import run_in_thread
 from studio.data.sheets.cells import SummedArea
-from studio.data.sheets.grids import Grid, propose_grid
+from studio.data.sheets.grids import propose_grid
 from studio.data.sheets.slicing import cut_packed
-from studio.data.sources.base import Picture, Refused, SourceFile
+from studio.data.source_files import Picture, Refused, SourceFile
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ import pytest
 
 from studio.core.events import Progress
 from studio.core.generators import returned
-from studio.data.doctor.similar import Similar, centred, find_similar
+from studio.data.similar import Similar, centred, find_similar
 from tests.data.making import Pixels
 
 

@@ -17,8 +17,8 @@ from PIL.GimpPaletteFile import GimpPaletteFile
 
 from studio.core import files
 from studio.core.errors import BadInputError, ExportError, UsageError
-from studio.data.colour.palette_files import load_palette, save_palette
-from studio.data.palettes.base import Palette
+from studio.data.colour.palette import Palette
+from studio.data.palettes.files import load_palette, save_palette
 from tests.data.making import png_of
 
 GIMP = b"""GIMP Palette

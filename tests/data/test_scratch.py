@@ -16,11 +16,11 @@ import pytest
 from studio.core import limits
 from studio.core.errors import BadInputError
 from studio.core.events import Notice, Progress
+from studio.data import scratch
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.reading.finding import FoundFiles, files_under, roots_of
-from studio.data.sources.base import SourceFile
-from studio.data.store import scratch
-from studio.data.store.scratch import Scratch
+from studio.data.scratch import Scratch
+from studio.data.source_files import SourceFile
 from tests.data.making import events_of, frame, imported, png_of, sprite, write, write_sheet, zipped
 
 
