@@ -66,7 +66,7 @@ def write_sheet(sprites: Rgba, path: Path) -> None:
 def look_over(studio: Studio, app: QApplication) -> None:
     """The sprites, what the doctor says of them, and a sheet being cut."""
     session, window = studio.session, studio.window
-    wait(lambda: session.importing.sprites and session.catalog.recipes and session.catalog.devices)
+    wait(lambda: session.open_sprites.sprites and session.catalog.recipes and session.catalog.devices)
     window.show_page("sprites")
     wait(lambda: not session.job_queue.running())  # colours are counted, the doctor has looked
     take(studio, app, "sprites", "light")
@@ -74,7 +74,7 @@ def look_over(studio: Studio, app: QApplication) -> None:
     take(studio, app, "doctor", "light")
     window.sprites.tabs.setCurrentIndex(0)
     with tempfile.TemporaryDirectory() as folder:
-        sheet, sprites = Path(folder) / "potions.png", session.importing.sprites
+        sheet, sprites = Path(folder) / "potions.png", session.open_sprites.sprites
         assert sprites is not None
         write_sheet(sprites.rgba[sprites.labels == sprites.class_names.index("potions")][:54], sheet)
         window.open_paths([sheet])
@@ -89,9 +89,9 @@ def train_and_draw(studio: Studio, app: QApplication, minutes: float) -> None:
     window.show_page("train")
     recipe = session.catalog.recipes["generator"]
     device = session.catalog.device(session.catalog.fastest)
-    assert session.importing.sprites is not None and device is not None
+    assert session.open_sprites.sprites is not None and device is not None
     config = recipe.Config(minutes=minutes, width=48)
-    session.training.start(session.importing.sprites, recipe, config, device)
+    session.training.start(session.open_sprites.sprites, recipe, config, device)
     wait(session.training.is_live)
     wait(lambda: session.training.chunk and session.training.chunk.elapsed_s > 0.95 * 60 * minutes, 120 * minutes + 60)
     take(studio, app, "train", "dark")

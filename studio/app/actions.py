@@ -61,17 +61,17 @@ class Menus(QObject):
         self._pages = QActionGroup(self)
         self._pages.triggered.connect(self._choose_page)
         self._fill()
-        self.undo.triggered.connect(session.importing.undo)
-        self.redo.triggered.connect(session.importing.redo)
+        self.undo.triggered.connect(session.open_sprites.undo)
+        self.redo.triggered.connect(session.open_sprites.redo)
         self.stop.triggered.connect(session.training.stop)
-        session.importing.imported.connect(self.refresh)
+        session.open_sprites.imported.connect(self.refresh)
         session.training.state_changed.connect(self.refresh)
         self.refresh()
 
     @Slot()
     def refresh(self) -> None:
         """Enable what can be done now, and say what it would undo."""
-        opened = self._session.importing.opened
+        opened = self._session.open_sprites.opened
         for action, words, choices in ((self.undo, "Undo", opened.past[-1:]), (self.redo, "Redo", opened.future[:1])):
             action.setEnabled(bool(choices))
             action.setText(f"{words}: {choices[0].title}" if choices else words)

@@ -50,8 +50,8 @@ class Studio(QObject):
         self.window = Window(self.session, theme.apply(app, settings.scheme()))
         self.session.catalog.ready.connect(self._collector.begin)
         self.session.job_queue.failed.connect(self._collector.begin)  # perhaps there will be no engine
-        self.session.importing.progressed.connect(self._collector.spare_the_old)
-        self.session.importing.ended.connect(self._settle)
+        self.session.open_sprites.progressed.connect(self._collector.spare_the_old)
+        self.session.open_sprites.ended.connect(self._settle)
         self._errors.happened.connect(self.window.notices.show_failure)
         self._interrupt.happened.connect(self.window.close_guard.insist)
         self.window.painted.connect(self._open)

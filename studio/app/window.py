@@ -98,7 +98,7 @@ class Window(QMainWindow):
     def open_paths(self, paths: Sequence[Path]) -> None:
         """Open dropped files and folders as sprites."""
         self.show_page("sprites")
-        self.session.importing.open_paths(paths)
+        self.session.open_sprites.open_paths(paths)
 
     def page(self) -> Page:
         """The page on show."""

@@ -58,13 +58,13 @@ class Walk:
 
     def open(self, folder: Path) -> None:
         """Begin an import, cancel it, and open the folder after all."""
-        importing = self._studio.session.importing
-        importing.open_paths([folder])
+        open_sprites = self._studio.session.open_sprites
+        open_sprites.open_paths([folder])
         self._app.processEvents()
-        importing.cancel()
+        open_sprites.cancel()
         self.found["import cancelled, ms"] = self._until(self._is_quiet)
-        importing.open_paths([folder])
-        self._until(lambda: importing.sprites is not None and self._is_quiet())
+        open_sprites.open_paths([folder])
+        self._until(lambda: open_sprites.sprites is not None and self._is_quiet())
 
     def train(self) -> None:
         """Train the generator; pause, go on, and stop."""
@@ -74,7 +74,7 @@ class Walk:
             session.catalog.recipes["generator"],
             session.catalog.device("cpu"),
         )
-        sprites = session.importing.sprites
+        sprites = session.open_sprites.sprites
         assert device is not None
         assert sprites is not None
         self._studio.window.show_page("train")

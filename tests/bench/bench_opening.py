@@ -37,14 +37,14 @@ class Opener(QObject):
         super().__init__(studio)
         self.gaps_ms: dict[str, list[float]] = {"opening": [], "looking over": []}
         self._studio, self._folder = studio, folder
-        self._importing = studio.session.importing
+        self._open_sprites = studio.session.open_sprites
         self._phase = ""
         self._beat_s = self._busy_s = time.perf_counter()
         self._beat = QTimer(self)
         self._beat.setTimerType(Qt.TimerType.PreciseTimer)
         self._beat.timeout.connect(self._count_beat)
         self._beat.start(1)
-        self._importing.ended.connect(self._look_over)
+        self._open_sprites.ended.connect(self._look_over)
 
     @Slot()
     def _count_beat(self) -> None:
@@ -67,7 +67,7 @@ class Opener(QObject):
             self._studio.window.close()
         elif self._studio.session.catalog.plots_are_ready:
             self._phase = "opening"
-            self._importing.open_paths([self._folder])
+            self._open_sprites.open_paths([self._folder])
 
 
 def open_here(folder: Path) -> None:

@@ -35,12 +35,12 @@ class Driver(QObject):
     def _try_to_start(self) -> None:
         session = self._studio.session
         device = session.catalog.device("cpu")
-        if device is None or session.importing.sprites is None or not session.catalog.recipes:
+        if device is None or session.open_sprites.sprites is None or not session.catalog.recipes:
             return
         self._poll.stop()
         self._studio.window.show_page("train")
         recipe = session.catalog.recipes["generator"]
-        session.training.start(session.importing.sprites, recipe, recipe.Config(steps=self._steps), device)
+        session.training.start(session.open_sprites.sprites, recipe, recipe.Config(steps=self._steps), device)
 
     @Slot(object)
     def _hear(self, event: Event) -> None:

@@ -160,7 +160,7 @@ def sprite_folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def opened(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
     """The window with the sprites open."""
-    with qtbot.waitSignal(window.session.importing.imported, timeout=LONG_MS):
+    with qtbot.waitSignal(window.session.open_sprites.imported, timeout=LONG_MS):
         window.open_paths([sprite_folder])
     return window
 
@@ -174,7 +174,7 @@ def tiny(session: Session, recipe: str = "generator", **changes: float) -> Train
 
 def start_tiny(session: Session, recipe: str = "generator", **changes: float) -> None:
     """Start a tiny training on the CPU."""
-    sprites, device = session.importing.sprites or make_sprites(), session.catalog.device("cpu")
+    sprites, device = session.open_sprites.sprites or make_sprites(), session.catalog.device("cpu")
     assert device is not None
     session.training.start(sprites, session.catalog.recipes[recipe], tiny(session, recipe, **changes), device)
 

@@ -40,8 +40,8 @@ def sheet_of(seed: int, columns: int, rows: int, grid: Grid, empty: int = 0) -> 
 
 
 def load(qtbot: QtBot, page: SpritesPage, *paths: Path) -> None:
-    with qtbot.waitSignal(page.session.importing.ended):
-        page.session.importing.open_paths(paths)
+    with qtbot.waitSignal(page.session.open_sprites.ended):
+        page.session.open_sprites.open_paths(paths)
 
 
 def seen(qtbot: QtBot, page: SpritesPage) -> CutView:
@@ -60,7 +60,7 @@ def opened(qtbot: QtBot, page: SpritesPage, folder: Path) -> CutView:
 
 
 def cut(qtbot: QtBot, page: SpritesPage) -> None:
-    with qtbot.waitSignal(page.session.importing.imported):
+    with qtbot.waitSignal(page.session.open_sprites.imported):
         click(page.cutting.cut)
     assert page.grid.isVisible() and not page.cutting.isVisible()
 
@@ -87,7 +87,7 @@ def test_a_sheet_that_was_found_opens_and_is_cut_as_it_is_drawn(qtbot: QtBot, pa
     assert "own grid" in view.hint.text() and "8 other sprites stay whole" in view.hint.text()
     assert [view.form.boxes[name].value() for name in ("tile", "tile_height", "margin", "spacing")] == [16, 16, 2, 1]
     cut(qtbot, page)
-    sprites = page.session.importing.sprites
+    sprites = page.session.open_sprites.sprites
     assert sprites is not None and len(sprites) == 29 + 36 + 8 and sprites.size == 16
     assert sprites.class_names == ("a", "b", "one")
     assert (sprites.rgba[:8].transpose(1, 0, 2, 3) == first_row(folder / "a.png")).all()
@@ -127,8 +127,8 @@ def test_what_is_clear_on_the_screen_is_what_is_cut(qtbot: QtBot, page: SpritesP
     write(tmp_path / "s.png", rgba)
     write(tmp_path / "one.png", sprite(1, 16))
     load(qtbot, page, tmp_path)
-    importing = page.session.importing
-    importing.opened = replace(importing.opened, options=ImportOptions(size=16, sheets="grid", tile=20))
+    open_sprites = page.session.open_sprites
+    open_sprites.opened = replace(open_sprites.opened, options=ImportOptions(size=16, sheets="grid", tile=20))
     page.doctor.files.cut_wanted.emit("s.png")
     view = seen(qtbot, page)
     shot = view.canvas.viewport().grab().toImage()
@@ -139,7 +139,7 @@ def test_what_is_clear_on_the_screen_is_what_is_cut(qtbot: QtBot, page: SpritesP
             clear.add(f"s.png#r{row + 1} c{column + 1}")
     assert view.count.text() == f"{len(clear)} sprites, 2 empty cells left out" and len(clear) == 22
     cut(qtbot, page)
-    result = page.session.importing.result
+    result = page.session.open_sprites.result
     assert result is not None
     assert clear == {name for name in (*result.sprites.names, *(q.name for q in result.quarantine)) if "#" in name}
 
@@ -231,7 +231,7 @@ def test_packed_sprites_have_boxes_and_rows_can_be_classes(qtbot: QtBot, page: S
     point = view.canvas.point(30.5, 55.5) * shot.devicePixelRatio()
     assert QColor(shot.pixel(point)).getRgb() == RED
     cut(qtbot, page)
-    sprites = page.session.importing.sprites
+    sprites = page.session.open_sprites.sprites
     assert sprites is not None and sprites.size == 32
     assert sorted(sprites.class_names) == sorted(["s row 1", "s row 2", tmp_path.name])
 
@@ -274,19 +274,19 @@ def test_sheets_alone_open_by_themselves_and_what_was_open_stays(
     qtbot: QtBot, page: SpritesPage, folder: Path, tmp_path: Path
 ) -> None:
     load(qtbot, page, folder)
-    before = page.session.importing.sprites
+    before = page.session.open_sprites.sprites
     big = sheet_of(2, 18, 10, Grid(32, 32), empty=4)
     archive = zipped(tmp_path / "big.zip", {"in/big.png": png_of(big)})
     load(qtbot, page, archive)
     view = seen(qtbot, page)
-    assert "too large for single sprites" in view._reason.text() and page.session.importing.sprites is before
+    assert "too large for single sprites" in view._reason.text() and page.session.open_sprites.sprites is before
     click(view.back)
-    assert page.grid.isVisible() and page.session.importing.sprites is before
+    assert page.grid.isVisible() and page.session.open_sprites.sprites is before
     load(qtbot, page, archive)
     seen(qtbot, page)
     cut(qtbot, page)
-    sprites = page.session.importing.sprites
-    assert sprites is not None and len(sprites) == 176 and page.session.importing.paths == (archive,)
+    sprites = page.session.open_sprites.sprites
+    assert sprites is not None and len(sprites) == 176 and page.session.open_sprites.paths == (archive,)
 
 
 def test_a_sheet_that_has_gone_says_so(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
@@ -306,7 +306,7 @@ def test_a_cut_that_fails_comes_back_with_its_numbers(qtbot: QtBot, page: Sprite
     view.form.boxes["tile"].setValue(17)
     for path in sorted(folder.rglob("*.png")):
         path.unlink()
-    with qtbot.waitSignal(page.session.importing.ended):
+    with qtbot.waitSignal(page.session.open_sprites.ended):
         click(view.cut)
     assert view.isVisible() and view.form.boxes["tile"].value() == 17
 
@@ -338,7 +338,7 @@ def test_a_small_sheet_among_the_sprites_can_be_chosen(qtbot: QtBot, page: Sprit
     view = seen(qtbot, page)
     assert view._title.text() == "t.png" and view.options().size == 0
     cut(qtbot, page)
-    assert page.session.importing.sprites is not None and len(page.session.importing.sprites) == 8
+    assert page.session.open_sprites.sprites is not None and len(page.session.open_sprites.sprites) == 8
 
 
 def test_only_the_visible_part_of_a_large_sheet_is_drawn(

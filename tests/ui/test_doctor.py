@@ -35,7 +35,9 @@ def wait_for_the_doctor(qtbot: QtBot, window: Window) -> None:
     session = window.session
     qtbot.waitUntil(
         lambda: (
-            session.importing.result is not None and not session.importing.is_busy() and not session.doctor.is_looking
+            session.open_sprites.result is not None
+            and not session.open_sprites.is_busy()
+            and not session.doctor.is_looking
         ),
         timeout=LONG_MS,
     )
@@ -66,68 +68,68 @@ def test_similar_sprites_stand_beside_what_they_are_like(looked_over: Window) ->
 
 
 def test_a_threshold_is_previewed_and_used_and_taken_back(qtbot: QtBot, looked_over: Window) -> None:
-    view, importing = looked_over.sprites.doctor, looked_over.session.importing
-    assert importing.sprites is not None
-    before = importing.sprites.fingerprint
+    view, open_sprites = looked_over.sprites.doctor, looked_over.session.open_sprites
+    assert open_sprites.sprites is not None
+    before = open_sprites.sprites.fingerprint
     view.groups.setCurrentRow(groups(looked_over)["Soft alpha"])
     view.threshold.slider.setValue(100)
     assert view.threshold.preview.isChecked()
     shown = view.grid._model.rgba
-    assert set(np.unique(shown[..., 3])) == {0, 255} and importing.sprites.fingerprint == before
+    assert set(np.unique(shown[..., 3])) == {0, 255} and open_sprites.sprites.fingerprint == before
     view.threshold.preview.setChecked(False)
     assert 90 in view.grid._model.rgba[..., 3]
-    with qtbot.waitSignal(importing.imported, timeout=LONG_MS):
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.fixes[0])
-    assert importing.options.alpha_threshold == 100 and 90 not in importing.sprites.rgba[..., 3]
+    assert open_sprites.options.alpha_threshold == 100 and 90 not in open_sprites.sprites.rgba[..., 3]
     wait_for_the_doctor(qtbot, looked_over)
     assert "Mended" in groups(looked_over) and "Soft alpha" not in groups(looked_over)
-    with qtbot.waitSignal(importing.imported, timeout=LONG_MS):
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.undo)
-    assert importing.sprites.fingerprint == before
-    with qtbot.waitSignal(importing.imported, timeout=LONG_MS):
+    assert open_sprites.sprites.fingerprint == before
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         QTest.keyClick(
             looked_over, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
         )
-    assert importing.options.alpha_threshold == 100 and not importing.opened.future
+    assert open_sprites.options.alpha_threshold == 100 and not open_sprites.opened.future
 
 
 def test_what_is_found_later_leaves_the_chosen_group_alone(looked_over: Window) -> None:
     view, session = looked_over.sprites.doctor, looked_over.session
-    assert session.importing.sprites is not None
+    assert session.open_sprites.sprites is not None
     view.groups.setCurrentRow(groups(looked_over)["Similar"])
     assert not view.leave_out.isEnabled() and view.leave_out.toolTip() == "Select sprites first."
     view.grid.select([1])
     assert view.leave_out.isEnabled() and "selected below" in view.leave_out.toolTip()
-    odd = Quarantined(session.importing.sprites.names[0], "odd", "outlier")
-    session.doctor.add(Examined(session.importing.sprites, (odd,), 1))
+    odd = Quarantined(session.open_sprites.sprites.names[0], "odd", "outlier")
+    session.doctor.add(Examined(session.open_sprites.sprites, (odd,), 1))
     assert "Outlier" in groups(looked_over) and "Similar" in view.groups.currentItem().text()
     assert view.grid.selected() == [1]
 
 
 def test_chosen_sprites_are_left_out_by_a_key(qtbot: QtBot, looked_over: Window) -> None:
-    page, importing = looked_over.sprites, looked_over.session.importing
+    page, open_sprites = looked_over.sprites, looked_over.session.open_sprites
     page.tabs.setCurrentIndex(0)
-    assert importing.sprites is not None and not page.selection.leave_out.isVisible()
-    names, count = importing.sprites.names, len(importing.sprites)
+    assert open_sprites.sprites is not None and not page.selection.leave_out.isVisible()
+    names, count = open_sprites.sprites.names, len(open_sprites.sprites)
     page.grid.select([1, 3])
     assert page.selection.leave_out.isVisible()
     page.grid.view.setFocus()
-    with qtbot.waitSignal(importing.imported, timeout=LONG_MS):
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         QTest.keyClick(page.grid.view, Qt.Key.Key_Delete)
-    assert len(importing.sprites) == count - 2
-    assert not {names[1], names[3]} & set(importing.sprites.names)
-    with qtbot.waitSignal(importing.imported, timeout=LONG_MS):
+    assert len(open_sprites.sprites) == count - 2
+    assert not {names[1], names[3]} & set(open_sprites.sprites.names)
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         QTest.keyClick(looked_over, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    assert importing.sprites.names == names
+    assert open_sprites.sprites.names == names
 
 
 def test_a_choice_that_fails_changes_nothing(qtbot: QtBot, looked_over: Window) -> None:
     """Leaving everything out is refused: what was open stays, and so does what can be undone."""
-    importing = looked_over.session.importing
-    result, opened = importing.result, importing.opened
+    open_sprites = looked_over.session.open_sprites
+    result, opened = open_sprites.result, open_sprites.opened
     with qtbot.waitSignal(looked_over.session.job_queue.failed, timeout=LONG_MS):
         looked_over.session.doctor.leave_out(["unknown.png"])
-        importing.change_options(importing.options.replace(leave_out="*"))
-    qtbot.waitUntil(lambda: not importing.is_busy(), timeout=LONG_MS)
-    assert importing.result is result and importing.opened == opened
+        open_sprites.change_options(open_sprites.options.replace(leave_out="*"))
+    qtbot.waitUntil(lambda: not open_sprites.is_busy(), timeout=LONG_MS)
+    assert open_sprites.result is result and open_sprites.opened == opened
     assert looked_over.sprites.doctor.isVisible()

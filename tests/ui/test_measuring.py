@@ -27,8 +27,8 @@ def test_a_training_ends_the_measuring_and_its_device_stays_chosen(
     monkeypatch.setattr("studio.app.background.jobs.measure", _measure)
     cpu = ready.catalog.device("cpu")
     assert cpu is not None
-    with qtbot.waitSignal(ready.importing.imported, timeout=LONG_MS):
-        ready.importing.open_paths([sprite_folder])
+    with qtbot.waitSignal(ready.open_sprites.imported, timeout=LONG_MS):
+        ready.open_sprites.open_paths([sprite_folder])
     ready.catalog.devices = (cpu, replace(cpu, id="other", name="Another"))
     ready.catalog.devices_found.emit()
     ready.setup.choose_device("cpu")

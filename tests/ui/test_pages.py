@@ -86,7 +86,7 @@ def test_dropping_a_folder_anywhere_opens_it(qtbot: QtBot, window: Window, sprit
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(str(sprite_folder))])
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    with qtbot.waitSignal(window.session.importing.imported, timeout=LONG_MS):
+    with qtbot.waitSignal(window.session.open_sprites.imported, timeout=LONG_MS):
         window.dropEvent(QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, mime, left, none))
     page = window.sprites
     assert window.page() is page
@@ -259,7 +259,7 @@ def test_a_regression_shows_its_numbers_beside_the_true_ones(
     files = sorted(sprite_folder.glob("class*/0*.png"))
     rows = [f"{path.parent.name}/{path.name},{number}\n" for number, path in enumerate(files)]
     (sprite_folder / "labels.csv").write_text("file,price\n" + "".join(rows))
-    with qtbot.waitSignal(window.session.importing.imported, timeout=LONG_MS):
+    with qtbot.waitSignal(window.session.open_sprites.imported, timeout=LONG_MS):
         window.open_paths([sprite_folder])
     assert "with a number (price)" in window.sprites.summary._facts.text()
     window.show_page("train")

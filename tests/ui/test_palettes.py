@@ -46,8 +46,8 @@ def page(qtbot: QtBot, session: Session, sprite_folder: Path) -> SpritesPage:
     qtbot.addWidget(made)
     made.resize(1100, 1200)
     made.show()
-    with qtbot.waitSignal(session.importing.palette_found, timeout=LONG_MS):
-        session.importing.open_paths([sprite_folder])
+    with qtbot.waitSignal(session.open_sprites.palette_found, timeout=LONG_MS):
+        session.open_sprites.open_paths([sprite_folder])
     return made
 
 
@@ -72,7 +72,7 @@ def users(rgba: Rgba, code: str) -> int:
 
 
 def test_a_colour_shows_the_sprites_that_use_it(qtbot: QtBot, page: SpritesPage) -> None:
-    view, sprites = page.summary.palette_view, page.session.importing.sprites
+    view, sprites = page.summary.palette_view, page.session.open_sprites.sprites
     assert sprites is not None
     total = colour_use(sprites.rgba).total
     assert view._title.text() == f"Colours ({total})" and view.swatches.model().rowCount() == total
@@ -127,14 +127,14 @@ def test_a_search_that_is_cancelled_lets_go_of_its_colour(
 def test_other_sprites_forget_the_colour(qtbot: QtBot, page: SpritesPage, sprite_folder: Path) -> None:
     view = page.summary.palette_view
     press(view, 3)
-    with qtbot.waitSignal(page.session.importing.palette_found, timeout=LONG_MS):
-        page.session.importing.open_paths([sprite_folder / "class1"])
+    with qtbot.waitSignal(page.session.open_sprites.palette_found, timeout=LONG_MS):
+        page.session.open_sprites.open_paths([sprite_folder / "class1"])
     assert page.grid.visible_count() == 12 and view.swatches._marked == -1
     assert not view._said.isVisible()
 
 
 def test_colours_are_laid_out_by_hue_or_by_use(page: SpritesPage) -> None:
-    view, sprites = page.summary.palette_view, page.session.importing.sprites
+    view, sprites = page.summary.palette_view, page.session.open_sprites.sprites
     assert sprites is not None
     by_use = ["#" + bytes(colour[:3]).hex() for colour in colour_use(sprites.rgba).colours.tolist()]
     click(view.copy)

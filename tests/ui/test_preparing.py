@@ -20,7 +20,7 @@ def test_open_sprites_are_got_to_know_while_nothing_else_is_to_be_done(
     qtbot: QtBot, ready: Session, sprite_folder: Path
 ) -> None:
     assert not known()
-    ready.importing.open_paths([sprite_folder])
+    ready.open_sprites.open_paths([sprite_folder])
     qtbot.waitUntil(lambda: bool(known()), timeout=LONG_MS)
     qtbot.waitUntil(lambda: not ready.job_queue.running(), timeout=LONG_MS)  # and that was all
 
@@ -29,7 +29,7 @@ def test_it_gives_way_to_a_training_and_goes_on_after_it(
     qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(features, "_STEPS", 1_000_000)  # it would never end
-    ready.importing.open_paths([sprite_folder])
+    ready.open_sprites.open_paths([sprite_folder])
     qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)
     start_tiny(ready, steps=3)
     qtbot.waitUntil(lambda: not ready.training.is_busy(), timeout=LONG_MS)

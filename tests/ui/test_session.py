@@ -33,7 +33,7 @@ class Ear(QObject):
         self.offers: list[tuple[Path, str]] = []
         session.failed.connect(self.fail)
         session.noticed.connect(self.notice)
-        session.importing.palette_found.connect(self.palette)
+        session.open_sprites.palette_found.connect(self.palette)
         session.run_offered.connect(self.offer)
 
     @Slot(object)
@@ -55,9 +55,9 @@ class Ear(QObject):
 
 def test_a_folder_becomes_sprites_with_their_palette(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
     ear = Ear(session)
-    with qtbot.waitSignals([session.importing.imported, session.importing.palette_found], timeout=LONG_MS):
-        session.importing.open_paths([sprite_folder])
-    sprites = session.importing.sprites
+    with qtbot.waitSignals([session.open_sprites.imported, session.open_sprites.palette_found], timeout=LONG_MS):
+        session.open_sprites.open_paths([sprite_folder])
+    sprites = session.open_sprites.sprites
     assert sprites is not None
     assert len(sprites) == 24
     assert sprites.class_names == ("class0", "class1")
@@ -68,34 +68,34 @@ def test_a_folder_becomes_sprites_with_their_palette(qtbot: QtBot, session: Sess
 
 def test_what_is_open_stays_when_an_import_fails(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
     ear = Ear(session)
-    with qtbot.waitSignal(session.importing.ended, timeout=LONG_MS):
-        session.importing.open_paths([sprite_folder])
-    before = session.importing.sprites
-    with qtbot.waitSignal(session.importing.ended, timeout=LONG_MS):
-        session.importing.open_paths([sprite_folder / "nowhere"])
+    with qtbot.waitSignal(session.open_sprites.ended, timeout=LONG_MS):
+        session.open_sprites.open_paths([sprite_folder])
+    before = session.open_sprites.sprites
+    with qtbot.waitSignal(session.open_sprites.ended, timeout=LONG_MS):
+        session.open_sprites.open_paths([sprite_folder / "nowhere"])
     assert "nowhere" in ear.failures[0].title + ear.failures[0].hint
-    assert session.importing.sprites is before
-    assert session.importing.paths == (sprite_folder,)
+    assert session.open_sprites.sprites is before
+    assert session.open_sprites.paths == (sprite_folder,)
 
 
 def test_an_import_is_cancelled_at_once(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
-    session.importing.open_paths([sprite_folder])
+    session.open_sprites.open_paths([sprite_folder])
     qtbot.waitUntil(lambda: bool(session.job_queue.running()))
     begun = time.perf_counter()
-    session.importing.cancel()
-    assert not session.importing.is_busy()
+    session.open_sprites.cancel()
+    assert not session.open_sprites.is_busy()
     qtbot.waitUntil(lambda: not session.job_queue.running(), timeout=2000)
     assert time.perf_counter() - begun < 0.5
-    assert session.importing.sprites is None
+    assert session.open_sprites.sprites is None
 
 
 def test_other_options_read_the_same_files_anew(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
-    with qtbot.waitSignal(session.importing.ended, timeout=LONG_MS):
-        session.importing.open_paths([sprite_folder])
-    with qtbot.waitSignal(session.importing.imported, timeout=LONG_MS):
-        session.importing.change_options(ImportOptions(size=16))
-    assert session.importing.sprites is not None
-    assert session.importing.sprites.size == 16
+    with qtbot.waitSignal(session.open_sprites.ended, timeout=LONG_MS):
+        session.open_sprites.open_paths([sprite_folder])
+    with qtbot.waitSignal(session.open_sprites.imported, timeout=LONG_MS):
+        session.open_sprites.change_options(ImportOptions(size=16))
+    assert session.open_sprites.sprites is not None
+    assert session.open_sprites.sprites.size == 16
 
 
 @pytest.fixture
@@ -107,46 +107,46 @@ def other_folder(sprite_folder: Path) -> Path:
 def test_of_two_imports_begun_one_after_the_other_the_second_counts(
     qtbot: QtBot, session: Session, sprite_folder: Path, other_folder: Path
 ) -> None:
-    session.importing.open_paths([sprite_folder])
-    session.importing.open_paths([other_folder])
-    assert session.importing.is_busy()
-    qtbot.waitUntil(lambda: not session.importing.is_busy(), timeout=LONG_MS)
-    assert session.importing.paths == (other_folder,)
-    assert session.importing.sprites is not None and session.importing.sprites.title == "other"
+    session.open_sprites.open_paths([sprite_folder])
+    session.open_sprites.open_paths([other_folder])
+    assert session.open_sprites.is_busy()
+    qtbot.waitUntil(lambda: not session.open_sprites.is_busy(), timeout=LONG_MS)
+    assert session.open_sprites.paths == (other_folder,)
+    assert session.open_sprites.sprites is not None and session.open_sprites.sprites.title == "other"
 
 
 def test_what_came_of_an_import_that_another_one_ended_is_not_taken_for_the_others(
     qtbot: QtBot, session: Session, sprite_folder: Path, other_folder: Path
 ) -> None:
-    session.importing.open_paths([sprite_folder])
+    session.open_sprites.open_paths([sprite_folder])
     files = session.job_queue._workers["files"]
     deadline = time.perf_counter() + LONG_MS / 1000
     while files._jobs and time.perf_counter() < deadline:  # its sprites lie in the mailbox, not delivered yet
         QThread.msleep(5)
     assert not files._jobs and len(files._mailbox)
-    session.importing.open_paths([other_folder])
-    qtbot.waitUntil(lambda: not session.importing.is_busy(), timeout=LONG_MS)
-    assert session.importing.paths == (other_folder,)
-    assert session.importing.sprites is not None and session.importing.sprites.title == "other"
+    session.open_sprites.open_paths([other_folder])
+    qtbot.waitUntil(lambda: not session.open_sprites.is_busy(), timeout=LONG_MS)
+    assert session.open_sprites.paths == (other_folder,)
+    assert session.open_sprites.sprites is not None and session.open_sprites.sprites.title == "other"
 
 
 def test_choices_that_follow_at_once_are_all_taken_and_all_taken_back(
     qtbot: QtBot, session: Session, sprite_folder: Path
 ) -> None:
-    importing = session.importing
-    with qtbot.waitSignal(importing.imported, timeout=LONG_MS):
-        importing.open_paths([sprite_folder])
-    importing.change_options(importing.newest.options.replace(size=16))
-    importing.change_options(importing.newest.options.replace(class_levels=1))
-    qtbot.waitUntil(lambda: not importing.is_busy(), timeout=LONG_MS)
-    assert importing.options.changed() == {"size": 16, "class_levels": 1} and len(importing.opened.past) == 2
-    importing.undo()
-    importing.undo()
-    qtbot.waitUntil(lambda: not importing.is_busy(), timeout=LONG_MS)
-    assert importing.options.changed() == {} and len(importing.opened.future) == 2
-    importing.redo()
-    qtbot.waitUntil(lambda: not importing.is_busy(), timeout=LONG_MS)
-    assert importing.options.changed() == {"size": 16}
+    open_sprites = session.open_sprites
+    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+        open_sprites.open_paths([sprite_folder])
+    open_sprites.change_options(open_sprites.newest.options.replace(size=16))
+    open_sprites.change_options(open_sprites.newest.options.replace(class_levels=1))
+    qtbot.waitUntil(lambda: not open_sprites.is_busy(), timeout=LONG_MS)
+    assert open_sprites.options.changed() == {"size": 16, "class_levels": 1} and len(open_sprites.opened.past) == 2
+    open_sprites.undo()
+    open_sprites.undo()
+    qtbot.waitUntil(lambda: not open_sprites.is_busy(), timeout=LONG_MS)
+    assert open_sprites.options.changed() == {} and len(open_sprites.opened.future) == 2
+    open_sprites.redo()
+    qtbot.waitUntil(lambda: not open_sprites.is_busy(), timeout=LONG_MS)
+    assert open_sprites.options.changed() == {"size": 16}
 
 
 def _replace_trash(monkeypatch: pytest.MonkeyPatch, move: Callable[[str], bool]) -> None:
@@ -262,9 +262,9 @@ def test_settings_come_back(qtbot: QtBot, tmp_path: Path) -> None:
 def test_an_archive_is_opened_and_offered_again(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
     archive = Path(shutil.make_archive(str(sprite_folder), "zip", sprite_folder))
     for path, count in ((archive, 24), (sprite_folder / "class0" / "000.png", 1)):
-        with qtbot.waitSignal(session.importing.imported, timeout=LONG_MS):
-            session.importing.open_paths([path])
-        assert session.importing.sprites is not None and len(session.importing.sprites) == count
+        with qtbot.waitSignal(session.open_sprites.imported, timeout=LONG_MS):
+            session.open_sprites.open_paths([path])
+        assert session.open_sprites.sprites is not None and len(session.open_sprites.sprites) == count
     assert session.settings.recent() == [str(archive)]
 
 

@@ -109,8 +109,8 @@ def test_what_was_chosen_is_chosen_the_next_time(qtbot: QtBot, ready: Session) -
 def test_settings_that_can_not_be_keep_the_last_sound_ones(qtbot: QtBot, ready: Session, sprite_folder: Path) -> None:
     setup = ready.setup
     assert setup.problem() == "Open a folder of sprites first."
-    with qtbot.waitSignal(ready.importing.imported, timeout=LONG_MS):
-        ready.importing.open_paths([sprite_folder])
+    with qtbot.waitSignal(ready.open_sprites.imported, timeout=LONG_MS):
+        ready.open_sprites.open_paths([sprite_folder])
     assert setup.problem() == ""
     before = setup.config
     setup.refuse_config("Batch size must be at least 1, not 0.")

@@ -32,26 +32,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def load(qtbot: QtBot, page: SpritesPage, path: Path) -> None:
-    with qtbot.waitSignal(page.session.importing.ended):
-        page.session.importing.open_paths([path])
+    with qtbot.waitSignal(page.session.open_sprites.ended):
+        page.session.open_sprites.open_paths([path])
 
 
 def test_one_click_cuts_all_and_undo_takes_it_back(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     load(qtbot, page, folder)
-    line, importing = page.proposal, page.session.importing
+    line, open_sprites = page.proposal, page.session.open_sprites
     assert line.isVisible() and page.tabs.isVisible() and QApplication.activeModalWidget() is None
     assert line.words.text() == (
         "6 pictures look like strips or sheets of many sprites: cut them into 42 sprites of 24 × 24 pixels?"
     )
-    assert importing.sprites is not None and importing.sprites.size == 192 and len(importing.sprites) == 7
-    with qtbot.waitSignal(importing.imported):
+    assert open_sprites.sprites is not None and open_sprites.sprites.size == 192 and len(open_sprites.sprites) == 7
+    with qtbot.waitSignal(open_sprites.imported):
         click(line.cut)
-    assert importing.sprites.size == 24 and not line.cut.isVisible()
+    assert open_sprites.sprites.size == 24 and not line.cut.isVisible()
     assert line.words.text() == "6 pictures were cut into 42 sprites."
-    assert {"whole.png"} == {name for name in importing.sprites.names if "#" not in name}
-    with qtbot.waitSignal(importing.imported):
+    assert {"whole.png"} == {name for name in open_sprites.sprites.names if "#" not in name}
+    with qtbot.waitSignal(open_sprites.imported):
         click(line.undo)
-    assert importing.sprites.size == 192 and line.cut.isVisible() and not line.undo.isVisible()
+    assert open_sprites.sprites.size == 192 and line.cut.isVisible() and not line.undo.isVisible()
     click(line.close_line)
     assert not line.isVisible() and page.tabs.isVisible()
 
@@ -60,22 +60,22 @@ def test_the_doctors_cut_is_the_same_and_undo_leaves_later_choices(
     qtbot: QtBot, page: SpritesPage, folder: Path
 ) -> None:
     load(qtbot, page, folder)
-    line, importing, doctor = page.proposal, page.session.importing, page.session.doctor
+    line, open_sprites, doctor = page.proposal, page.session.open_sprites, page.session.doctor
     fixes = [fix for found in doctor.findings for fix in found.fixes if fix.title == line.cut.text()]
-    with qtbot.waitSignal(importing.ended):
+    with qtbot.waitSignal(open_sprites.ended):
         doctor.mend(fixes[0])
     assert line.words.text() == "6 pictures were cut into 42 sprites." and line.undo.isVisible()
-    by_doctor = importing.opened
-    importing.undo()
+    by_doctor = open_sprites.opened
+    open_sprites.undo()
     line.cut.click()
-    assert (importing.newest.options, importing.newest.past) == (by_doctor.options, by_doctor.past)
-    qtbot.waitUntil(lambda: not importing.is_busy())
-    importing.change_options(importing.options.replace(class_levels=1))
-    chosen = importing.newest
+    assert (open_sprites.newest.options, open_sprites.newest.past) == (by_doctor.options, by_doctor.past)
+    qtbot.waitUntil(lambda: not open_sprites.is_busy())
+    open_sprites.change_options(open_sprites.options.replace(class_levels=1))
+    chosen = open_sprites.newest
     line.undo.click()
-    assert importing.newest is chosen
-    qtbot.waitUntil(lambda: not importing.is_busy())
-    assert importing.opened is chosen and not line.isVisible()
+    assert open_sprites.newest is chosen
+    qtbot.waitUntil(lambda: not open_sprites.is_busy())
+    assert open_sprites.opened is chosen and not line.isVisible()
 
 
 def test_the_cells_are_seen_before_anything_is_cut(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
@@ -86,9 +86,9 @@ def test_the_cells_are_seen_before_anything_is_cut(qtbot: QtBot, page: SpritesPa
     assert view._which.text() == "Sheet 1 of 6" and view.count.text() == "6 sprites, 2 empty cells left out"
     assert view.form.automatic.isChecked() and view.form.boxes["tile"].value() == 24
     assert "own grid" in view.hint.text() and "2 other sprites stay whole" in view.hint.text()
-    with qtbot.waitSignal(page.session.importing.imported):
+    with qtbot.waitSignal(page.session.open_sprites.imported):
         click(view.cut)
-    sprites = page.session.importing.sprites
+    sprites = page.session.open_sprites.sprites
     assert sprites is not None and sprites.size == 24 and "strip5.png#r1 c12" in sprites.names
 
 

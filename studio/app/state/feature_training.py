@@ -25,15 +25,15 @@ class FeatureTraining(QObject):
     """
 
     def __init__(
-        self, job_queue: JobQueue, importing: OpenSprites, doctor: SpriteDoctor, catalog: EngineCatalog,
+        self, job_queue: JobQueue, open_sprites: OpenSprites, doctor: SpriteDoctor, catalog: EngineCatalog,
         setup: TrainingSetup, training: CurrentTraining, parent: QObject,
     ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._job_queue, self._importing, self._doctor = job_queue, importing, doctor
+        self._job_queue, self._open_sprites, self._doctor = job_queue, open_sprites, doctor
         self._catalog, self._setup, self._training = catalog, setup, training
         self._job: Job | None = None
         self._seen: Sprites | None = None  # whose features were trained last
-        importing.imported.connect(self._refresh)
+        open_sprites.imported.connect(self._refresh)
         catalog.ready.connect(self._refresh)
         catalog.devices_found.connect(self._refresh)
         training.state_changed.connect(self._refresh)
@@ -41,7 +41,7 @@ class FeatureTraining(QObject):
     @Slot()
     def _refresh(self) -> None:
         """Begin when all is there and nothing trains; end when something does, or for other sprites."""
-        sprites, recipe, device = self._importing.sprites, self._catalog.drawing_recipe(), self._setup.device
+        sprites, recipe, device = self._open_sprites.sprites, self._catalog.drawing_recipe(), self._setup.device
         if self._job is not None:
             self._job_queue.cancel(self._job)
         elif sprites is None or device is None or recipe is None:

@@ -41,14 +41,14 @@ class Session(QObject):
         super().__init__(parent)
         self.settings = settings
         self.job_queue = JobQueue(self)
-        self.importing = OpenSprites(self.job_queue, self)
-        self.doctor = SpriteDoctor(self.job_queue, self.importing, self)
+        self.open_sprites = OpenSprites(self.job_queue, self)
+        self.doctor = SpriteDoctor(self.job_queue, self.open_sprites, self)
         self.sheets = SheetReader(self.job_queue, self)
         self.catalog = EngineCatalog(self.job_queue, self)
         self.training = CurrentTraining(self.job_queue, self)
-        self.setup = TrainingSetup(settings, self.importing, self.catalog, self.training, self)
+        self.setup = TrainingSetup(settings, self.open_sprites, self.catalog, self.training, self)
         self.feature_training = FeatureTraining(
-            self.job_queue, self.importing, self.doctor, self.catalog, self.setup, self.training, self
+            self.job_queue, self.open_sprites, self.doctor, self.catalog, self.setup, self.training, self
         )  # fmt: skip
         self.inference = Inference(self.job_queue, self)
         self.runs = RunList(self.job_queue, self)
@@ -59,8 +59,8 @@ class Session(QObject):
         self.job_queue.failed.connect(self.failed)
         self.inference.saved.connect(self.notify_saved)
         self.palettes.saved.connect(self.notify_saved)
-        self.importing.imported.connect(self._keep_recent)
-        self.importing.imported.connect(self._go_on_with_demo)
+        self.open_sprites.imported.connect(self._keep_recent)
+        self.open_sprites.imported.connect(self._go_on_with_demo)
         self.catalog.devices_found.connect(self._go_on_with_demo)
         self.catalog.ready.connect(self._go_on_with_demo)
         self.catalog.devices_found.connect(self._offer_interrupted)
@@ -75,7 +75,7 @@ class Session(QObject):
         self.runs.list_runs()
         if demo:
             self._demo_due = True
-            self.importing.open_demo()
+            self.open_sprites.open_demo()
 
     def notify(self, title: str, hint: str = "") -> None:
         """Tell the user something that stops nothing."""
@@ -133,14 +133,14 @@ class Session(QObject):
 
     @Slot()
     def _keep_recent(self) -> None:
-        paths = self.importing.paths
+        paths = self.open_sprites.paths
         if len(paths) == 1 and (paths[0].is_dir() or is_archive(paths[0].name)):
             self.settings.keep_recent(paths[0])
 
     @Slot()
     def _go_on_with_demo(self) -> None:
         """Start the demo's training as soon as there are sprites, recipes and a device."""
-        sprites, device = self.importing.sprites, self.catalog.device(self.catalog.fastest)
+        sprites, device = self.open_sprites.sprites, self.catalog.device(self.catalog.fastest)
         recipe = self.catalog.drawing_recipe()
         if self._demo_due and sprites is not None and device is not None and recipe is not None:
             self._demo_due = False

@@ -157,13 +157,13 @@ class SpriteDoctor(QObject):
 
     changed = Signal()
 
-    def __init__(self, job_queue: JobQueue, importing: OpenSprites, parent: QObject) -> None:
+    def __init__(self, job_queue: JobQueue, open_sprites: OpenSprites, parent: QObject) -> None:
         super().__init__(parent)
-        self._job_queue, self._importing = job_queue, importing
+        self._job_queue, self._open_sprites = job_queue, open_sprites
         self._job: Job | None = None
         self._examined: list[Examined] = []
         self.findings: tuple[Finding, ...] = ()
-        importing.imported.connect(self._look_over)
+        open_sprites.imported.connect(self._look_over)
 
     @property
     def is_looking(self) -> bool:
@@ -172,25 +172,25 @@ class SpriteDoctor(QObject):
 
     def add(self, examined: Examined) -> None:
         """Take in what was found elsewhere, if it is about the open sprites."""
-        if examined.sprites is self._importing.sprites:
+        if examined.sprites is self._open_sprites.sprites:
             self._examined.append(examined)
             self._refresh()
 
     def mend(self, fix: Fix) -> None:
         """Change the import as a fix says."""
-        self._importing.change_options(self._importing.newest.options.replace(**fix.changes), fix.title)
+        self._open_sprites.change_options(self._open_sprites.newest.options.replace(**fix.changes), fix.title)
 
     def leave_out(self, names: list[str]) -> None:
         """Leave sprites out of the import."""
-        self.mend(leaving_out(names, self._importing.newest.options))
+        self.mend(leaving_out(names, self._open_sprites.newest.options))
 
     @Slot()
     def _look_over(self) -> None:
         self._job_queue.give_up(self._job)
         self._examined = []
-        sprites = self._importing.sprites
+        sprites = self._open_sprites.sprites
         assert sprites is not None
-        events = sprite_jobs.examine(sprites, self._importing.options)
+        events = sprite_jobs.examine(sprites, self._open_sprites.options)
         self._job = self._job_queue.start("files", _TITLE, events, self._receive, background=True)
         self._refresh()
 
@@ -202,7 +202,7 @@ class SpriteDoctor(QObject):
             self.changed.emit()
 
     def _refresh(self) -> None:
-        found = self._importing.result
+        found = self._open_sprites.result
         assert found is not None
-        self.findings = findings_of(found, self._importing.options, self._examined)
+        self.findings = findings_of(found, self._open_sprites.options, self._examined)
         self.changed.emit()

@@ -183,11 +183,11 @@ class TrainingSetup(QObject):
     changed = Signal()
 
     def __init__(
-        self, settings: Settings, importing: OpenSprites, catalog: EngineCatalog, training: CurrentTraining,
+        self, settings: Settings, open_sprites: OpenSprites, catalog: EngineCatalog, training: CurrentTraining,
         parent: QObject,
     ) -> None:  # fmt: skip
         super().__init__(parent)
-        self._settings, self._importing, self._catalog, self._training = settings, importing, catalog, training
+        self._settings, self._open_sprites, self._catalog, self._training = settings, open_sprites, catalog, training
         self._recipe_name, self._device_id = settings.text("recipe"), settings.text("device")
         self._configs: dict[str, TrainingConfig] = {}  # by recipe: the last sound ones
         self._invalid: dict[str, str] = {}  # by recipe: what is wrong with the settings as they are typed
@@ -199,7 +199,7 @@ class TrainingSetup(QObject):
         catalog.devices_found.connect(self._offer_presets)
         catalog.measured.connect(self._add_measurement)
         catalog.measuring_changed.connect(self._take_fastest)
-        importing.imported.connect(self._offer_presets)
+        open_sprites.imported.connect(self._offer_presets)
         training.state_changed.connect(self._offer_presets)
         training.event_received.connect(self._follow_training)
 
@@ -259,7 +259,7 @@ class TrainingSetup(QObject):
 
     def problem(self) -> str:
         """Why nothing can be trained with this; empty when it can."""
-        return self._unready() if self._importing.sprites is not None else "Open a folder of sprites first."
+        return self._unready() if self._open_sprites.sprites is not None else "Open a folder of sprites first."
 
     def start(self) -> None:
         """Train the open sprites, unless there is a `problem`."""
@@ -299,7 +299,7 @@ class TrainingSetup(QObject):
 
     def _chosen(self) -> tuple[Sprites, Recipe, TrainingConfig, Device] | None:
         """All that a training takes; None while there is a `problem`."""
-        sprites, recipe, config, device = self._importing.sprites, self.recipe, self.config, self.device
+        sprites, recipe, config, device = self._open_sprites.sprites, self.recipe, self.config, self.device
         if self.problem() or sprites is None or recipe is None or config is None or device is None:
             return None
         return sprites, recipe, config, device
@@ -359,7 +359,7 @@ class TrainingSetup(QObject):
         self.changed.emit()
 
     def _make_presets(self, recipe: Recipe) -> None:
-        presets = recipe.presets(_budget(recipe, self._importing.sprites, self.device))
+        presets = recipe.presets(_budget(recipe, self._open_sprites.sprites, self.device))
         self.presets = [(preset, recipe.Config().replace(**preset.changes)) for preset in presets]
 
     def _first_config(self, recipe: Recipe) -> TrainingConfig:

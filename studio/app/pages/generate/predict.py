@@ -53,7 +53,7 @@ class PredictPanel(QWidget):
         self.browse.clicked.connect(self._choose_files)
         self.open_sprites.clicked.connect(self._take_open_sprites)
         session.inference.predicted.connect(self._show_answer)
-        session.importing.imported.connect(self._refresh)
+        session.open_sprites.imported.connect(self._refresh)
         session.inference.busy_changed.connect(self._refresh)
         self._refresh()
 
@@ -61,7 +61,7 @@ class PredictPanel(QWidget):
     def _refresh(self) -> None:
         waits = _WAITS if self._session.inference.is_busy() else ""
         factory.enable(self.browse, waits, _BROWSE)
-        none = "" if self._session.importing.sprites else "No sprites are open."
+        none = "" if self._session.open_sprites.sprites else "No sprites are open."
         factory.enable(self.open_sprites, waits or none, _OPEN)
 
     @Slot()
@@ -70,7 +70,7 @@ class PredictPanel(QWidget):
 
     @Slot()
     def _take_open_sprites(self) -> None:
-        self._ask(self._session.importing.paths, self._session.importing.options)
+        self._ask(self._session.open_sprites.paths, self._session.open_sprites.options)
 
     def _ask(self, paths: Sequence[Path], options: ImportOptions) -> None:
         source, device, record = self._choice.source(), self._choice.device(), self._choice.record()

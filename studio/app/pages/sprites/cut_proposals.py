@@ -32,16 +32,16 @@ class WaysToCut(QObject):
     opened = Signal()
 
     def __init__(
-        self, importing: OpenSprites, view: CutView, grid: SpriteGrid, button: QPushButton, parent: QObject
+        self, open_sprites: OpenSprites, view: CutView, grid: SpriteGrid, button: QPushButton, parent: QObject
     ) -> None:
         super().__init__(parent)
-        self._importing, self._view, self._grid, self._button = importing, view, grid, button
+        self._open_sprites, self._view, self._grid, self._button = open_sprites, view, grid, button
         self._names: list[str] = []  # of all pictures that are sheets, cut or not
         self._grids: dict[str, Grid] = {}  # that were recognised
         button.clicked.connect(self._see_cells)
         grid.selection_changed.connect(self._offer)
-        importing.imported.connect(self._look)
-        importing.only_sheets.connect(self._cut_dropped)
+        open_sprites.imported.connect(self._look)
+        open_sprites.only_sheets.connect(self._cut_dropped)
 
     @Slot(str)
     def cut(self, name: str) -> None:
@@ -56,7 +56,7 @@ class WaysToCut(QObject):
     @Slot()
     def _see_cells(self) -> None:
         """The sheets, or where there are none, the sprites that are selected: they may be small sheets."""
-        sprites = self._importing.sprites
+        sprites = self._open_sprites.sprites
         assert sprites is not None
         self._open(self._names or [sprites.names[index] for index in self._grid.selected()])
 
@@ -81,12 +81,12 @@ class WaysToCut(QObject):
         factory.enable(self._button, "" if self._names or self._grid.selected_count() else _NO_SHEETS, _SEE)
 
     def _open(self, names: list[str], at: int = 0) -> None:
-        sprites = self._importing.sprites
+        sprites = self._open_sprites.sprites
         assert sprites is not None
         chosen = set(names)
         singles = sum("#" not in name and name not in chosen for name in sprites.names)
-        options = self._importing.options
-        sheets = Sheets(self._importing.paths, tuple(names), options, singles, sprites.size, grids=self._grids)
+        options = self._open_sprites.options
+        sheets = Sheets(self._open_sprites.paths, tuple(names), options, singles, sprites.size, grids=self._grids)
         self._view.open(sheets, at)
         self.opened.emit()
 
@@ -101,9 +101,9 @@ class SheetProposal(QFrame):
 
     cells_wanted = Signal(str)
 
-    def __init__(self, importing: OpenSprites) -> None:
+    def __init__(self, open_sprites: OpenSprites) -> None:
         super().__init__()
-        self._importing = importing
+        self._open_sprites = open_sprites
         self._first = ""  # name of the first sheet
         self._closed_for: Sequence[Path] = ()
         self.words = factory.text("")
@@ -121,11 +121,11 @@ class SheetProposal(QFrame):
         self.see_cells.clicked.connect(self._see_cells)
         self.undo.clicked.connect(self._undo)
         self.close_line.clicked.connect(self._close)
-        importing.imported.connect(self._refresh)
+        open_sprites.imported.connect(self._refresh)
 
     @Slot(object)
     def _refresh(self, result: SpritesImported) -> None:
-        opened, sheets = self._importing.opened, result.sheets
+        opened, sheets = self._open_sprites.opened, result.sheets
         uncut = opened.options.sheets == "as they are"
         was_uncut = any(choice.before.sheets == "as they are" for choice in opened.past[-1:])
         just_cut = was_uncut and opened.options.cuts_each_by_its_own
@@ -145,14 +145,14 @@ class SheetProposal(QFrame):
 
     @Slot()
     def _cut(self) -> None:
-        options = self._importing.newest.options
+        options = self._open_sprites.newest.options
         fix = cutting(options)
-        self._importing.change_options(options.replace(**fix.changes), fix.title)
+        self._open_sprites.change_options(options.replace(**fix.changes), fix.title)
 
     @Slot()
     def _undo(self) -> None:
-        if self._importing.newest is self._importing.opened:  # else it would take back what was chosen since
-            self._importing.undo()
+        if self._open_sprites.newest is self._open_sprites.opened:  # else it would take back what was chosen since
+            self._open_sprites.undo()
 
     @Slot()
     def _see_cells(self) -> None:
@@ -160,5 +160,5 @@ class SheetProposal(QFrame):
 
     @Slot()
     def _close(self) -> None:
-        self._closed_for = self._importing.opened.paths
+        self._closed_for = self._open_sprites.opened.paths
         self.hide()

@@ -37,9 +37,9 @@ class CutView(QWidget):
 
     closed = Signal()
 
-    def __init__(self, importing: OpenSprites, reader: SheetReader) -> None:
+    def __init__(self, open_sprites: OpenSprites, reader: SheetReader) -> None:
         super().__init__()
-        self._importing, self._reader = importing, reader
+        self._open_sprites, self._reader = open_sprites, reader
         self._sheets = Sheets((), (), ImportOptions())
         self._at = 0
         self._fresh = False  # no sheet has been shown since it was opened
@@ -207,10 +207,10 @@ class CutView(QWidget):
 
     @Slot()
     def _apply(self) -> None:
-        importing, options = self._importing, self.options()
-        if importing.paths != self._sheets.paths:
-            importing.open_paths(self._sheets.paths, options)
-        elif importing.options != options:
-            importing.change_options(options, CUT_TITLE)
+        open_sprites, options = self._open_sprites, self.options()
+        if open_sprites.paths != self._sheets.paths:
+            open_sprites.open_paths(self._sheets.paths, options)
+        elif open_sprites.options != options:
+            open_sprites.change_options(options, CUT_TITLE)
         else:
             self.closed.emit()

@@ -50,9 +50,9 @@ class DoctorView(QWidget):
 
     cut_wanted = Signal(str)
 
-    def __init__(self, importing: OpenSprites, doctor: SpriteDoctor) -> None:
+    def __init__(self, open_sprites: OpenSprites, doctor: SpriteDoctor) -> None:
         super().__init__()
-        self._importing, self._doctor = importing, doctor
+        self._open_sprites, self._doctor = open_sprites, doctor
         self._finding: Finding | None = None
         self._shown: Rgba = np.zeros((0, 1, 1, 4), np.uint8)  # what the grid shows, unmended
         self._names: list[str] = []
@@ -78,7 +78,7 @@ class DoctorView(QWidget):
         self.leave_out.clicked.connect(self._leave_out_selected)
         self.see_cells.clicked.connect(self._see_cells)
         self.files.cut_wanted.connect(self.cut_wanted)
-        self.undo.clicked.connect(importing.undo)
+        self.undo.clicked.connect(open_sprites.undo)
         self.threshold.changed.connect(self._preview)
         self.grid.selection_changed.connect(self._refresh_buttons)
         self._stale = False
@@ -148,7 +148,7 @@ class DoctorView(QWidget):
             return
         before, finding = self._finding, self._doctor.findings[data[2]]
         self._finding = finding
-        if before is not None and self._shown_of is self._importing.sprites and before.items == finding.items:
+        if before is not None and self._shown_of is self._open_sprites.sprites and before.items == finding.items:
             self._refresh_buttons()
             return  # what is selected, scrolled to and tried out stays
         noun = "file" if finding.left_out else "sprite"
@@ -162,7 +162,7 @@ class DoctorView(QWidget):
 
     def _show_items(self, finding: Finding) -> None:
         """Each sprite, after the one that it is like where there is such a one; names where some are no sprites."""
-        sprites = self._shown_of = self._importing.sprites
+        sprites = self._shown_of = self._open_sprites.sprites
         assert sprites is not None
         shown = finding.items[:_MOST_SHOWN]
         wanted = {name for item in shown for name in (item.name, item.twin)}
@@ -197,7 +197,7 @@ class DoctorView(QWidget):
         self._refresh_undo()
 
     def _refresh_undo(self) -> None:
-        last = self._importing.opened.past[-1:]
+        last = self._open_sprites.opened.past[-1:]
         factory.enable(self.undo, "" if last else _UNDO, "".join(f"Take back: {choice.title}" for choice in last))
 
     @Slot(int)

@@ -36,17 +36,17 @@ class SpritesPage(Page):
         super().__init__(session)
         self.drop_zone = DropZone()
         self._opener = Opener(session, self)
-        self.waiting = Waiting(session.importing)
+        self.waiting = Waiting(session.open_sprites)
         self.summary = Summary(session)
         self.grid = SpriteGrid()
-        self.selection = SelectionBar(self.grid, session.importing, session.doctor)
-        self.doctor = DoctorView(session.importing, session.doctor)
-        self.cutting = CutView(session.importing, session.sheets)
-        self.proposal = SheetProposal(session.importing)
+        self.selection = SelectionBar(self.grid, session.open_sprites, session.doctor)
+        self.doctor = DoctorView(session.open_sprites, session.doctor)
+        self.cutting = CutView(session.open_sprites, session.sheets)
+        self.proposal = SheetProposal(session.open_sprites)
         self.tabs = QTabWidget()
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._stack = QStackedWidget()
-        self._ways = WaysToCut(session.importing, self.cutting, self.grid, self.summary.see_cells, self)
+        self._ways = WaysToCut(session.open_sprites, self.cutting, self.grid, self.summary.see_cells, self)
         self._lay_out()
         self._connect()
         self.arrive()
@@ -82,10 +82,10 @@ class SpritesPage(Page):
         self.setLayout(factory.column(self._stack))
 
     def _connect(self) -> None:
-        importing = self.session.importing
+        open_sprites = self.session.open_sprites
         self.drop_zone.paths_dropped.connect(self._opener.open_paths)
         self.drop_zone.browse_requested.connect(self._opener.browse)
-        self.drop_zone.demo_requested.connect(importing.open_demo)
+        self.drop_zone.demo_requested.connect(open_sprites.open_demo)
         self.drop_zone.recent_chosen.connect(self._opener.open_path)
         self.summary.reopen.clicked.connect(self._opener.browse)
         self.summary.train.clicked.connect(self._go_to_training)
@@ -97,9 +97,9 @@ class SpritesPage(Page):
         self.proposal.cells_wanted.connect(self._ways.cut)
         self._ways.opened.connect(self._show_cutting)
         self.cutting.closed.connect(self._stop_cutting)
-        importing.started.connect(self._show_waiting)
-        importing.imported.connect(self._show_result)
-        importing.ended.connect(self._show_what_there_is)
+        open_sprites.started.connect(self._show_waiting)
+        open_sprites.imported.connect(self._show_result)
+        open_sprites.ended.connect(self._show_what_there_is)
         self.session.doctor.changed.connect(self._count_findings)
 
     @Slot(object)
@@ -121,7 +121,7 @@ class SpritesPage(Page):
         if self.cutting.is_open:
             self._stack.setCurrentIndex(_CUTTING)
             return
-        self._stack.setCurrentIndex(_OPEN if self.session.importing.sprites is not None else _EMPTY)
+        self._stack.setCurrentIndex(_OPEN if self.session.open_sprites.sprites is not None else _EMPTY)
         self.arrive()
 
     @Slot(object)
@@ -160,7 +160,7 @@ class Opener(QObject):
     @Slot(list)
     def open_paths(self, paths: list[str]) -> None:
         """Open files and folders."""
-        self._session.importing.open_paths([Path(path) for path in paths])
+        self._session.open_sprites.open_paths([Path(path) for path in paths])
 
     @Slot(str)
     def open_path(self, path: str) -> None:
@@ -172,13 +172,13 @@ class Opener(QObject):
         """Ask for a folder and open it."""
         path = dialogs.for_folder(self._page, self._session.settings, "Open a folder of sprites")
         if path is not None:
-            self._session.importing.open_paths([path])
+            self._session.open_sprites.open_paths([path])
 
 
 class Waiting(QWidget):
     """How far the import is, and a way out."""
 
-    def __init__(self, importing: OpenSprites) -> None:
+    def __init__(self, open_sprites: OpenSprites) -> None:
         super().__init__()
         self.cancel = factory.button("Cancel", "Stop reading; what was open before stays.")
         self._words = factory.RunningLabel("heading")
@@ -189,9 +189,9 @@ class Waiting(QWidget):
         factory.describe(self._bar, "Progress", "How many of the files have been read.")
         bar, cancel = factory.row(1, self._bar, 1), factory.row(1, self.cancel, 1)
         self.setLayout(factory.column(1, self._words, bar, cancel, 1, spacing=2 * factory.GRID))
-        self.cancel.clicked.connect(importing.cancel)
-        importing.started.connect(self._begin)
-        importing.progressed.connect(self._show_progress)
+        self.cancel.clicked.connect(open_sprites.cancel)
+        open_sprites.started.connect(self._begin)
+        open_sprites.progressed.connect(self._show_progress)
 
     @Slot()
     def _begin(self) -> None:
@@ -209,9 +209,9 @@ class Waiting(QWidget):
 class SelectionBar(QWidget):
     """A line under a grid of all open sprites: how many are selected, or that they can be."""
 
-    def __init__(self, grid: SpriteGrid, importing: OpenSprites, doctor: SpriteDoctor) -> None:
+    def __init__(self, grid: SpriteGrid, open_sprites: OpenSprites, doctor: SpriteDoctor) -> None:
         super().__init__()
-        self._grid, self._importing, self._doctor = grid, importing, doctor
+        self._grid, self._open_sprites, self._doctor = grid, open_sprites, doctor
         self._words = factory.text("", "muted", wrap=False)
         self.leave_out = factory.button("Leave them out", "Don't learn from these (Delete); Ctrl+Z takes it back.")
         self.setLayout(factory.row(self._words, self.leave_out, 1))
@@ -232,7 +232,7 @@ class SelectionBar(QWidget):
 
     @Slot()
     def _leave_out(self) -> None:
-        sprites = self._importing.sprites
+        sprites = self._open_sprites.sprites
         chosen = self._grid.selected()
         if sprites is not None and chosen:
             self._doctor.leave_out([sprites.names[index] for index in chosen])

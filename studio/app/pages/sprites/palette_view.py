@@ -87,7 +87,7 @@ class PaletteView(QWidget):
         self.setLayout(factory.column(head, self._about, self.swatches, said, buttons))
 
     def _connect(self) -> None:
-        self._session.importing.palette_found.connect(self._take_palette)
+        self._session.open_sprites.palette_found.connect(self._take_palette)
         self._session.palettes.found.connect(self._take_found)
         self._session.palettes.unfound.connect(self.clear)
         self.swatches.colour_pressed.connect(self._choose)

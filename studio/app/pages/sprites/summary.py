@@ -32,7 +32,7 @@ class Summary(QWidget):
 
     def __init__(self, session: Session) -> None:
         super().__init__()
-        self._importing = session.importing
+        self._open_sprites = session.open_sprites
         self._of_class: NDArray[np.int64] | None = None
         self._of_colour: NDArray[np.int64] | None = None
         self.classes = ClassList()
@@ -72,7 +72,7 @@ class Summary(QWidget):
         self.palette_view.forget(sprites)
         self._of_colour = None
         self.classes.show_classes(sprites)
-        self.form.set_config(self._importing.options)
+        self.form.set_config(self._open_sprites.options)
         self.apply.setEnabled(False)
 
     def keep(self) -> None:
@@ -92,7 +92,7 @@ class Summary(QWidget):
     def _apply(self) -> None:
         options = self.form.config()
         assert isinstance(options, ImportOptions)
-        self._importing.change_options(options)
+        self._open_sprites.change_options(options)
 
     @Slot(object)
     def _choose_class(self, indices: NDArray[np.int64] | None) -> None:

@@ -47,7 +47,7 @@ class TrainPage(Page):
         self.sample.clicked.connect(session.training.sample_now)
         self.save.clicked.connect(self.save_samples)
         self.export.clicked.connect(self.export_model)
-        session.importing.imported.connect(self._refresh)
+        session.open_sprites.imported.connect(self._refresh)
         session.training.state_changed.connect(self._refresh)
         session.training.event_received.connect(self._hear)
         session.catalog.plots_ready.connect(self._make_plot)
@@ -125,7 +125,8 @@ class TrainPage(Page):
 
     @Slot()
     def _refresh(self) -> None:
-        training, sprites, problem = self.session.training, self.session.importing.sprites, self.session.setup.problem()
+        training, sprites = self.session.training, self.session.open_sprites.sprites
+        problem = self.session.setup.problem()
         self.controls.set_problem(problem)
         self.setup.set_locked(training.is_busy())
         self._title.setText(training.title or (f"Train on {sprites.title}" if sprites else "Train"))

@@ -95,7 +95,7 @@ class SetupPanel(QWidget):
 
     def _show_estimate(self, config: TrainingConfig) -> None:
         """How long it takes and how much is seen, as far as that is known."""
-        sprites, speed = self._session.importing.sprites, self._session.setup.speed(config.precision)
+        sprites, speed = self._session.open_sprites.sprites, self._session.setup.speed(config.precision)
         if not speed or sprites is None:
             self._estimate.setText("Measure the devices to see how much is learnt in that time.")
             return
@@ -118,7 +118,7 @@ class SetupPanel(QWidget):
 
     @Slot()
     def _measure(self) -> None:
-        if self._session.importing.sprites is None:
+        if self._session.open_sprites.sprites is None:
             self._estimate.setText("Open sprites first: their size decides how fast a device is.")
         elif self._session.setup.problem():
             self._estimate.setText(self._session.setup.problem())
