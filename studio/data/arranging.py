@@ -99,7 +99,7 @@ class Gathered:
         self.candidates: dict[int, tuple[SheetCandidate, ...]] = {}
         self._first_row: dict[int, int] = {}  # of the same files
         self._files, self._pixels = files, Scratch(folder)
-        self._file_of, self._place = array("I"), array("q")
+        self._file_of, self._offsets = array("I"), array("q")
         self._size, self._visible = array("I"), array("I")  # width and height, one after the other
         self._texts: dict[int, _Texts] = {}
         self._about: dict[int, _AboutFile] = {}
@@ -109,7 +109,7 @@ class Gathered:
         """Take over what came of the file of that number. Raises OSError when there is no room for its pixels."""
         with self._lock:
             if reading.candidates:
-                self.candidates[number], self._first_row[number] = reading.candidates, len(self._place)
+                self.candidates[number], self._first_row[number] = reading.candidates, len(self._offsets)
             for sprite in reading.sprites:
                 self._put_sprite(number, sprite)
             if reading.left_out or reading.remarks:
@@ -123,7 +123,7 @@ class Gathered:
         for row in gone.tolist():
             if self._sides(self._visible, row) != (0, 0):
                 self.sizes[self._sides(self._size, row)] -= 1
-            self._file_of[row], self._place[row] = _NO_FILE, _UNSEEN
+            self._file_of[row], self._offsets[row] = _NO_FILE, _UNSEEN
         self.sizes = +self.sizes
         for number in numbers:
             self._about.pop(number, None)
@@ -138,8 +138,8 @@ class Gathered:
 
     def fitting(self, size: int, *, exactly: bool) -> int:
         """How many sprites go on a canvas of that size, or are of that size exactly."""
-        shown = np.frombuffer(self._place, np.int64) != _UNSEEN if self._place else np.zeros(0, bool)
-        sides = np.frombuffer(self._size if exactly else self._visible, np.uint32) if self._place else np.zeros(0)
+        shown = np.frombuffer(self._offsets, np.int64) != _UNSEEN if self._offsets else np.zeros(0, bool)
+        sides = np.frombuffer(self._size if exactly else self._visible, np.uint32) if self._offsets else np.zeros(0)
         pairs = sides.reshape(-1, 2)
         fits = (pairs == size).all(1) if exactly else pairs.max(1, initial=0) <= size
         return int((shown & fits).sum())
@@ -161,10 +161,10 @@ class Gathered:
     def _put_sprite(self, number: int, sprite: DecodedSprite) -> None:
         texts = _Texts(sprite.part, sprite.folders, sprite.label, sprite.remarks, sprite.cut)
         if texts != _NO_TEXTS:
-            self._texts[len(self._place)] = texts
+            self._texts[len(self._offsets)] = texts
         if sprite.visible != (0, 0):
             self.sizes[sprite.size] += 1
-        self._place.append(_UNSEEN if sprite.rgba is None else self._pixels.add(sprite.rgba))
+        self._offsets.append(_UNSEEN if sprite.rgba is None else self._pixels.add(sprite.rgba))
         self._file_of.append(number)
         self._size.extend(sprite.size)
         self._visible.extend(sprite.visible)
@@ -172,7 +172,7 @@ class Gathered:
     def _sprite(self, row: int, pixels: NDArray[np.uint8]) -> DecodedSprite:
         size, visible = self._sides(self._size, row), self._sides(self._visible, row)
         part, folders, label, remarks, cut = self._texts.get(row, _NO_TEXTS)
-        place, rgba = self._place[row], None
+        place, rgba = self._offsets[row], None
         if place != _UNSEEN:
             width, height = visible if max(size) > LARGEST_CANVAS else size
             rgba = pixels[place : place + 4 * width * height].reshape(height, width, 4)
@@ -232,7 +232,7 @@ def arrange(
     sheets: Mapping[int, SheetCandidate],
     folder: Path | None,
 ) -> Generator[int, None, ImportResult]:
-    """Returns Arranged, with what could not even be looked at (`problems`) in its quarantine.
+    """Returns an ImportResult, with what could not even be looked at (`problems`) in its quarantine.
 
     sheets: what was recognised, by the number of the file, whether it was cut or not.
     Yields the number of the file that it is at, after each sprite. Very many sprites go to a scratch file in `folder`.
@@ -250,7 +250,7 @@ def arrange(
         sheet = sheets.get(number)
         if sheet is not None:
             found.append(FoundSheet(file.name, sheet.grid, sheet.sprites))
-        for _ in _added(table, file, reading, sheet):
+        for _ in _add_file(table, file, reading, sheet):
             yield number
     gathered.close()
     quarantine = sorted([*problems, *table.quarantine], key=lambda item: item.name)
@@ -276,12 +276,12 @@ def _fits(sprite: DecodedSprite, size: int, options: ImportOptions) -> bool:
     return sprite.size == (size, size) if options.other_sizes == "leave out" else max(sprite.visible) <= size
 
 
-def _added(table: _Table, file: SourceFile, reading: Reading, sheet: SheetCandidate | None) -> Iterator[None]:
-    """Put one shape of a file after the other on the canvas or in quarantine, and its remarks if any was kept."""
+def _add_file(table: _Table, file: SourceFile, reading: Reading, sheet: SheetCandidate | None) -> Iterator[None]:
+    """Put one sprite of a file after the other on the canvas or in quarantine, and its remarks if any was kept."""
     table.quarantine += [_quarantined(file, remark) for remark in reading.left_out]
     before = len(table.names)
     for sprite in reading.sprites:
-        if _place(table, file, sprite, sheet):
+        if _put_on_canvas(table, file, sprite, sheet):
             table.first_of_file.append(before)
             table.is_of_sheet.append(sprite.cut or bool(sprite.folders))  # that of a sheet that a file describes
             table.notes += [_quarantined(file, remark) for remark in sprite.remarks]
@@ -293,7 +293,7 @@ def _added(table: _Table, file: SourceFile, reading: Reading, sheet: SheetCandid
     table.notes += [_quarantined(file, remark) for remark in remarks]
 
 
-def _place(table: _Table, file: SourceFile, sprite: DecodedSprite, sheet: SheetCandidate | None) -> bool:
+def _put_on_canvas(table: _Table, file: SourceFile, sprite: DecodedSprite, sheet: SheetCandidate | None) -> bool:
     """Put a sprite at the end of the table, or in quarantine where it can't be. Whether it is kept."""
     row = table.labelling.row_of(file, sprite.part)
     if not _fits(sprite, table.size, table.options):

@@ -1,4 +1,7 @@
-"""How the outside steers a training, and what the training's generators do about it. No torch here."""
+"""How the outside stops a training and asks things of it. No torch here.
+
+Pausing is not here: a training is a generator, and one that is not advanced pauses.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class Control:
-    """Flags that a running training polls each tick, and the live model that it lends."""
+    """Flags that a running training polls between its ticks and other events, and the live model that it lends."""
 
     stop: bool = False
     give_up: bool = False  # fail when the disk can't be written, instead of trying again

@@ -31,6 +31,7 @@ from studio.core.events import (
     Validated,
 )
 from studio.engine.runs.folder import RunRecord
+from studio.recipes.generator import GeneratorConfig
 from tests.campaigns import tell
 from tests.conftest import make_sprites
 
@@ -45,8 +46,8 @@ _LONGEST_S, _MOST_LONGER, _BEAT_S = 0.4, 2.0, 0.05  # what one beat more or less
 
 _REAL = {"kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}
 RECORD = RunRecord(
-    "long", "generator", {}, 32, ("class0",), "discs", 24, "0" * 64, "cpu", "test CPU", "fp32", 1, "2026-01-01", {},
-    "group",
+    "long", "generator", GeneratorConfig().to_json(), 32, ("class0",), "discs", 24, "0" * 64, "cpu", "test CPU",
+    "fp32", 1, "2026-01-01", {}, "group",
 )  # fmt: skip
 
 

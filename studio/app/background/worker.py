@@ -131,7 +131,7 @@ class Worker(QThread):
         while (job := self._next()) is not None:
             if self._closing or job.state is JobState.CANCELLED:
                 self._end(job, "cancelled")
-            elif self._becomes_paused(job):
+            elif self._settle_pause(job):
                 self._post(job, JobPaused())
             else:
                 self._advance(job)
@@ -153,7 +153,8 @@ class Worker(QThread):
                     return None
                 self._changed.wait()
 
-    def _becomes_paused(self, job: Job) -> bool:
+    def _settle_pause(self, job: Job) -> bool:
+        """Pause a job that was asked to; whether it was."""
         with self._changed:
             pausing = job.state is JobState.PAUSING
             if pausing:

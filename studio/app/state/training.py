@@ -85,7 +85,7 @@ class CurrentTraining(QObject):
             self._run(jobs.resume(path, device, self._fresh(device, path.name)))
 
     def pause(self) -> None:
-        """Hold the training after its step; the model stays and can be used."""
+        """Hold the training after its current tick; the model stays and can be used."""
         if self._job is not None and self.state in ("starting", "training"):
             self._job_queue.pause(self._job)
             self._set_state("paused")
@@ -97,7 +97,7 @@ class CurrentTraining(QObject):
             self._set_state("training" if self.record else "starting")
 
     def stop(self) -> None:
-        """End the run after its step, its work saved; `state` is idle when that is done.
+        """End the run after its current tick, its work saved; `state` is idle when that is done.
 
         It is 'paused' again, and `halted` says why, when that can't be done for now.
         """

@@ -19,7 +19,7 @@ class EncodedFrame:
     """One frame of an animation.
 
     data: a file of the same kind that holds this frame alone, as large as its area.
-    left, top, width, height: its area on the canvas, in pixels. canvas: (width, height) of the whole animation.
+    left, top, width, height: its area on the screen, in pixels. screen: (width, height) of the whole animation.
     over: it is blended with what is there; otherwise it takes its place, alpha included.
     """
 
@@ -28,6 +28,6 @@ class EncodedFrame:
     top: int
     width: int
     height: int
-    canvas: tuple[int, int]
+    screen: tuple[int, int]
     over: bool
     disposal: Disposal

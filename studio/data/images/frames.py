@@ -75,14 +75,14 @@ def _encoded_frames(data: bytes, tally: _Tally) -> Iterator[EncodedFrame]:
 
 
 def _rendered(frames: Iterator[EncodedFrame], suffix: str, tally: _Tally) -> Iterator[Decoded]:
-    """The canvas after each frame, colour zeroed under alpha 0, until there are too many or one is damaged.
+    """The screen after each frame, colour zeroed under alpha 0, until there are too many or one is damaged.
 
     Raises Refused when it is the first one. The remarks are those of the frame's own picture.
     """
-    canvas = np.zeros((0, 0, 4), np.uint8)
+    screen = np.zeros((0, 0, 4), np.uint8)
     left = MOST_PIXELS
     for frame in frames:
-        width, height = frame.canvas
+        width, height = frame.screen
         left -= max(width * height, frame.width * frame.height)
         if tally.read == MOST_FRAMES or (left < 0 and tally.read):
             tally.stopped = "not looked at"
@@ -96,22 +96,22 @@ def _rendered(frames: Iterator[EncodedFrame], suffix: str, tally: _Tally) -> Ite
             tally.stopped = refused.reason
             return
         tally.read += 1
-        if not canvas.size:
-            canvas = np.zeros((height, width, 4), np.uint8)
-        yield Decoded(_drawn(canvas, frame, decoded.rgba), decoded.remarks)
+        if not screen.size:
+            screen = np.zeros((height, width, 4), np.uint8)
+        yield Decoded(_drawn(screen, frame, decoded.rgba), decoded.remarks)
 
 
 def _fills(frame: EncodedFrame) -> bool:
-    return (frame.left, frame.top, frame.width, frame.height) == (0, 0, *frame.canvas)
+    return (frame.left, frame.top, frame.width, frame.height) == (0, 0, *frame.screen)
 
 
-def _drawn(canvas: Rgba, frame: EncodedFrame, rgba: Rgba) -> Rgba:
-    """Draw a frame on the canvas, in place, and dispose of it; a copy of what there was to see in between."""
-    area = canvas[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
-    rgba = rgba[: area.shape[0], : area.shape[1]]  # what lies outside the canvas is not seen
+def _drawn(screen: Rgba, frame: EncodedFrame, rgba: Rgba) -> Rgba:
+    """Draw a frame on the screen, in place, and dispose of it; a copy of what there was to see in between."""
+    area = screen[frame.top : frame.top + frame.height, frame.left : frame.left + frame.width]
+    rgba = rgba[: area.shape[0], : area.shape[1]]  # what lies outside the screen is not seen
     after = area.copy() if frame.disposal is Disposal.RESTORE else 0
     area[:] = _blended(area, rgba) if frame.over and rgba.size else rgba
-    rendered = canvas.copy()
+    rendered = screen.copy()
     if frame.disposal is not Disposal.KEEP:
         area[:] = after
     clear_hidden(rendered)

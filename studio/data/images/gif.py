@@ -1,6 +1,6 @@
-"""Splits a GIF into its frames without decoding any.
+"""Splits a GIF into its frames without decoding any; frames.py decodes them and lays them over one another.
 
-Pillow lays them over one another too, but gives a frame without a disposal that of the one before, and fills with the
+Pillow does all of it at once, but gives a frame without a disposal that of the one before, and fills with the
 background colour what every viewer clears.
 """
 
@@ -20,22 +20,22 @@ _DISPOSALS = {2: Disposal.CLEAR, 3: Disposal.RESTORE, 4: Disposal.RESTORE}
 def frames_of(data: bytes) -> Iterator[EncodedFrame]:
     """The frames in order, however many. Raises Refused where the file is cut off or damaged.
 
-    The canvas is the screen that the file names, or the first frame where that is larger.
+    The screen is the one that the file names, or the first frame where that is larger.
     """
     if len(data) < _SCREEN_BYTES:
         raise Refused("unreadable", CUT_OFF)
     width, height, flags = struct.unpack_from("<HHB", data, 6)
     palette = _palette(data, _SCREEN_BYTES, flags)
-    place, control, canvas, first = _SCREEN_BYTES + len(palette), b"", (width, height), True
+    place, control, screen, first = _SCREEN_BYTES + len(palette), b"", (width, height), True
     while data[place : place + 1] not in (b";", b""):
         if data[place] == 0x21:  # an extension; 0xF9 tells how to draw the next frame
             end = _end_of_blocks(data, place + 2)
             control = data[place + 3 : end - 1] if data[place + 1] == 0xF9 else control
             place = end
         elif data[place] == 0x2C:
-            frame, place = _frame(data, place, palette, control, canvas, grows=first)
+            frame, place = _frame(data, place, palette, control, screen, grows=first)
             yield frame
-            canvas, control, first = frame.canvas, b"", False
+            screen, control, first = frame.screen, b"", False
         elif data[place] == 0:
             place += 1  # encoders that end their blocks twice
         else:
@@ -43,7 +43,7 @@ def frames_of(data: bytes) -> Iterator[EncodedFrame]:
 
 
 def _frame(
-    data: bytes, place: int, palette: bytes, control: bytes, canvas: tuple[int, int], *, grows: bool
+    data: bytes, place: int, palette: bytes, control: bytes, screen: tuple[int, int], *, grows: bool
 ) -> tuple[EncodedFrame, int]:
     """The frame that begins at `place`, and where it ends."""
     if place + 10 > len(data):
@@ -59,9 +59,9 @@ def _frame(
     description = struct.pack("<BHHHHB", 0x2C, 0, 0, width, height, flags & 0x40)  # its rows may be interlaced
     alone = b"".join((header, colours, extension, description, data[start:end], b";"))
     if grows:
-        canvas = (max(canvas[0], left + width), max(canvas[1], top + height))
+        screen = (max(screen[0], left + width), max(screen[1], top + height))
     disposal = _DISPOSALS.get(drawing >> 2 & 7, Disposal.KEEP)
-    return EncodedFrame(alone, left, top, width, height, canvas, over=True, disposal=disposal), end
+    return EncodedFrame(alone, left, top, width, height, screen, over=True, disposal=disposal), end
 
 
 def _palette(data: bytes, place: int, flags: int) -> bytes:

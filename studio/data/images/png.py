@@ -151,15 +151,15 @@ def frames_of(data: bytes) -> Iterator[EncodedFrame]:
 def _frame(header: bytes, control: bytes, chunks_inside: list[bytes]) -> EncodedFrame:
     if len(header) != 13 or len(control) != 26:
         raise Refused("unreadable", "damaged: the header of a frame is not that of an animated PNG")
-    canvas_width, canvas_height = struct.unpack_from(">II", header)
+    screen_width, screen_height = struct.unpack_from(">II", header)
     width, height, left, top = struct.unpack_from(">IIII", control, 4)
-    if left + width > canvas_width or top + height > canvas_height:
+    if left + width > screen_width or top + height > screen_height:
         raise Refused("unreadable", "damaged: a frame lies outside the picture")
     own_header = _chunk(b"IHDR", struct.pack(">II", width, height) + header[8:])
     alone = b"".join((MAGIC, own_header, *chunks_inside, _chunk(b"IEND", b"")))
     disposal = _DISPOSALS.get(control[24], Disposal.KEEP)
-    canvas = (canvas_width, canvas_height)
-    return EncodedFrame(alone, left, top, width, height, canvas, over=control[25] == 1, disposal=disposal)
+    screen = (screen_width, screen_height)
+    return EncodedFrame(alone, left, top, width, height, screen, over=control[25] == 1, disposal=disposal)
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:

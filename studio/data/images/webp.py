@@ -16,21 +16,21 @@ def frames_of(data: bytes) -> Iterator[EncodedFrame]:
     """The frames in order; nothing when the WebP is not animated. Raises Refused where it is cut off or damaged."""
     if len(data) < 30 or data[12:16] != b"VP8X" or not data[20] & _IS_ANIMATED:
         return
-    canvas = (_three_bytes(data, 24) + 1, _three_bytes(data, 27) + 1)
+    screen = (_three_bytes(data, 24) + 1, _three_bytes(data, 27) + 1)
     end = int.from_bytes(data[4:8], "little") + 8
     for kind, body in _chunks(data[12:end]):
         if kind == b"ANMF":
-            yield _frame(body, canvas)
+            yield _frame(body, screen)
     if end > len(data):
         raise Refused("unreadable", CUT_OFF)
 
 
-def _frame(body: bytes, canvas: tuple[int, int]) -> EncodedFrame:
+def _frame(body: bytes, screen: tuple[int, int]) -> EncodedFrame:
     if len(body) < 16:
         raise Refused("unreadable", "damaged: the header of a frame is not that of a WebP animation")
     left, top = 2 * _three_bytes(body, 0), 2 * _three_bytes(body, 3)
     width, height = _three_bytes(body, 6) + 1, _three_bytes(body, 9) + 1
-    if left + width > canvas[0] or top + height > canvas[1]:
+    if left + width > screen[0] or top + height > screen[1]:
         raise Refused("unreadable", "damaged: a frame lies outside the picture")
     pixels = {kind: part for kind, part in _chunks(body[16:]) if kind in _PIXELS}
     flags = 0 if pixels.keys() == {b"VP8 "} else _HAS_ALPHA
@@ -39,7 +39,7 @@ def _frame(body: bytes, canvas: tuple[int, int]) -> EncodedFrame:
     inside = b"".join(struct.pack("<4sI", kind, len(part)) + part + b"\0" * (len(part) & 1) for kind, part in parts)
     alone = struct.pack("<4sI4s", b"RIFF", len(inside) + 4, b"WEBP") + inside
     disposal = Disposal.CLEAR if body[15] & 1 else Disposal.KEEP
-    return EncodedFrame(alone, left, top, width, height, canvas, over=not body[15] & 2, disposal=disposal)
+    return EncodedFrame(alone, left, top, width, height, screen, over=not body[15] & 2, disposal=disposal)
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:

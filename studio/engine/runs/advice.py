@@ -44,7 +44,7 @@ class Measurement:
 
     @property
     def copies_much(self) -> bool:
-        """Whether there are more copies than among real sprites."""
+        """Whether the share of copies exceeds that among real sprites by more than COPY_MARGIN."""
         return "copies" in self.figures and self.figures["copies"] > self.figures["copies_real"] + COPY_MARGIN
 
     @property

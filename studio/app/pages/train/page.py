@@ -28,7 +28,7 @@ class TrainPage(Page):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.setup = SetupPanel(session)
-        self.controls = Controls(session.training)
+        self.controls = TrainingButtons(session.training)
         self.monitor = Monitor(session)
         self._title = factory.title("Train")
         self._title.setWordWrap(True)
@@ -181,8 +181,8 @@ _GO_ON = "Go on with the training. (Space)"
 _STOP = "End the training and keep its work; it can be resumed later. (Ctrl+.)"
 
 
-class Controls(QWidget):
-    """start_wanted: the user pressed Start, which was possible."""
+class TrainingButtons(QWidget):
+    """Start, Pause and Stop. start_wanted: the user pressed Start, which was possible."""
 
     start_wanted = Signal()
 
