@@ -314,8 +314,8 @@ def test_the_command_line_leaves_torch_and_qt_alone() -> None:
 
 def test_the_engine_leaves_qt_alone() -> None:
     code = (
-        "import sys\nimport studio.engine.train, studio.engine.exporting\nfrom studio.engine import catalogue\n"
-        "catalogue.recipes(), catalogue.model_exports()\n"
+        "import sys\nimport studio.engine.train, studio.engine.exporting\nfrom studio.engine import catalog\n"
+        "catalog.recipes(), catalog.model_exports()\n"
         "assert not {'PySide6', 'pyqtgraph'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -67,10 +67,10 @@ def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
 def _train(
     path: Path, minutes: float, device: Device, sprites: Sprites, reporter: Reporter
 ) -> tuple[RunFinished, bool]:
-    from studio.engine import catalogue
+    from studio.engine import catalog
     from studio.engine.train import train_new
 
-    recipe = catalogue.recipe()
+    recipe = catalog.recipe()
     config = recipe.Config(minutes=minutes)
     control = Control()
     return to_the_end(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
@@ -78,7 +78,7 @@ def _train(
 
 def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     """From the trained run: a sheet of new sprites, the loss as a picture, and the model in every format."""
-    from studio.engine import catalogue
+    from studio.engine import catalog
     from studio.engine.exporting import export
     from studio.engine.generate import generate, load_model
     from studio.exports.png import save_enlarged
@@ -91,7 +91,7 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     reporter.say("4  Exporting the model, reading it back and comparing")
     exported: dict[Path, str] = {}
     worst = 0.0
-    for name, form in catalogue.model_exports().items():
+    for name, form in catalog.model_exports().items():
         done = follow(export(model, name, folder / f"model{form.suffix}"), reporter, Exported)
         exported |= dict.fromkeys(done.paths, f"goes with {done.paths[0].name}")
         exported[done.paths[0]] = form.help

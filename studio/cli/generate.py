@@ -169,20 +169,20 @@ def export_model(model: TrainedModel, format_name: str, target: Path, reporter: 
 
 def _format_of(out: Path | None) -> str:
     """The format that a file name asks for. Raises UsageError."""
-    from studio.engine import catalogue
+    from studio.engine import catalog
 
     if out is None or not out.suffix or out.is_dir():
-        return next(iter(catalogue.model_exports()))
-    for name, form in catalogue.model_exports().items():
+        return next(iter(catalog.model_exports()))
+    for name, form in catalog.model_exports().items():
         if form.suffix == out.suffix.lower():
             return name
-    endings = ", ".join(form.suffix for form in catalogue.model_exports().values())
+    endings = ", ".join(form.suffix for form in catalog.model_exports().values())
     raise UsageError(f"There is no export format for {out.suffix}.", f"Let --out end in one of: {endings}.")
 
 
 def _suffix_of(format_name: str) -> str:
     """The ending of a format's main file. Raises UsageError."""
     from studio.core.discovery import pick
-    from studio.engine import catalogue
+    from studio.engine import catalog
 
-    return pick(catalogue.model_exports(), format_name, "export format").suffix
+    return pick(catalog.model_exports(), format_name, "export format").suffix

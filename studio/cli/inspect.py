@@ -44,10 +44,10 @@ def inspect(args: argparse.Namespace) -> int:
 
 def _learnt(found: SpritesImported, reporter: Reporter) -> Examined:
     """What only shows to one who has learnt to see these sprites."""
-    from studio.engine import catalogue, devices
+    from studio.engine import catalog, devices
     from studio.engine.quality.outliers import find_outliers
 
-    device, config = devices.find(devices.AUTO), catalogue.recipe().Config()
+    device, config = devices.find(devices.AUTO), catalog.recipe().Config()
     return follow(find_outliers(found.sprites, config, device), reporter, Examined)
 
 

@@ -53,13 +53,13 @@ def devices(args: argparse.Namespace) -> int:
 def _measured(found: Sequence[Device], args: argparse.Namespace, reporter: Reporter) -> list[DeviceMeasured]:
     from studio.core.errors import UsageError
     from studio.data.options import LARGEST_CANVAS
-    from studio.engine import catalogue
+    from studio.engine import catalog
     from studio.engine.measure import measure
     from studio.recipes.base import Spec
 
     if not 4 <= args.size <= LARGEST_CANVAS:
         raise UsageError(f"--size must be from 4 to {LARGEST_CANVAS}, not {args.size}.")
-    recipe = catalogue.recipe(args.recipe)
+    recipe = catalog.recipe(args.recipe)
     spec = Spec(args.size, tuple(f"class {number}" for number in range(10)))
     figures: list[DeviceMeasured] = []
     for device in found:

@@ -28,27 +28,27 @@ if TYPE_CHECKING:
 
 def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     """Add a flag for every setting of the recipe that `words` name, and tell of its presets. Raises UsageError."""
-    from studio.engine import catalogue
+    from studio.engine import catalog
     from studio.recipes.base import TrainingBudget
 
     first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first_look.add_argument("--recipe", default="", nargs="?")
-    recipe = catalogue.recipe(first_look.parse_known_args(words)[0].recipe or "")
+    recipe = catalog.recipe(first_look.parse_known_args(words)[0].recipe or "")
     add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
     presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets(TrainingBudget()))
-    recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalogue.recipes().values())
+    recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalog.recipes().values())
     parser.epilog = f"recipes (each has its own settings: --recipe NAME --help):\n{recipes}\n\npresets:\n{presets}"
 
 
 def train(args: argparse.Namespace) -> int:
     """Train a new run."""
-    from studio.engine import catalogue
+    from studio.engine import catalog
     from studio.engine.measure import training_budget
     from studio.engine.train import train_new
     from studio.recipes.base import TrainingBudget
 
     reporter = reporter_for(args)
-    recipe = catalogue.recipe(args.recipe)
+    recipe = catalog.recipe(args.recipe)
     chosen_config(recipe, args, TrainingBudget())  # a wrong preset is said before sprites are read
     found = read_sprites(args, args.paths, reporter)
     say_left_out(found, reporter)
@@ -136,9 +136,9 @@ def _called(path: Path) -> str:
 
 
 def _say_what_next(path: Path, reporter: Reporter) -> None:
-    from studio.engine import catalogue
+    from studio.engine import catalog
 
-    if catalogue.recipe(RunDir(path).record().recipe).makes == "sprites":
+    if catalog.recipe(RunDir(path).record().recipe).makes == "sprites":
         reporter.say(f"Draw sprites with it:  studio generate {_called(path)} --out sheet.png")
     else:
         reporter.say(f"Let it look at sprites:  studio predict {_called(path)} FOLDER")

@@ -14,7 +14,7 @@ from studio.core import files
 from studio.core.discovery import pick
 from studio.core.errors import ExportError
 from studio.core.events import Events, Exported, Notice, Progress
-from studio.engine import catalogue, devices
+from studio.engine import catalog, devices
 from studio.engine.batches import to_input, to_rgba
 from studio.engine.model import TrainedModel
 from studio.exports.base import PROBE, ExportableModel, ModelExport
@@ -30,7 +30,7 @@ def export(model: TrainedModel, format_name: str, target: Path) -> Events:
     Raises UsageError for an unknown format, and ExportError when the file can't be written, can't be read back or gives
     outputs that differ by more than LARGEST_DIFFERENCE; nothing is left behind then.
     """
-    form = pick(catalogue.model_exports(), format_name, "export format")
+    form = pick(catalog.model_exports(), format_name, "export format")
     with devices.faults(model.device):
         exportable = as_exportable(model)
     yield Progress(0, 3, "copying the model")

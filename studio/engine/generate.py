@@ -14,7 +14,7 @@ from torch import Tensor
 from studio.core.errors import DamagedError, RunError, UsageError
 from studio.core.events import Classified, Events, Notice, NumbersPredicted, Progress, Rgba, SpritesGenerated
 from studio.data.colour.true_pixels import true_pixels
-from studio.engine import catalogue, devices
+from studio.engine import catalog, devices
 from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import on_device, to_input, to_rgba
 from studio.engine.model import TrainedModel, load_style
@@ -51,7 +51,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     """
     run = RunDir(path)
     record = run.record()
-    recipe = catalogue.recipe(record.recipe)
+    recipe = catalog.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
     spec = Spec(record.size, record.class_names, record.target_names)
     chosen, info, tensors, notices = _load_weights(run, checkpoint, recipe)
@@ -70,7 +70,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
 def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
     """The checkpoint of a run that 'best', 'last' or a step stands for at present. Raises RunError, UsageError."""
     run = RunDir(path)
-    return _choose(run, _look_over(run)[0], checkpoint, catalogue.recipe(run.record().recipe))
+    return _choose(run, _look_over(run)[0], checkpoint, catalog.recipe(run.record().recipe))
 
 
 def checkpoint_names(path: Path) -> list[str]:

@@ -16,7 +16,7 @@ from studio.core.events import Notice
 from studio.data.colour.true_pixels import PixelStyle, style_of
 from studio.data.sprites import Sprites
 from studio.data.store import packed
-from studio.engine import catalogue
+from studio.engine import catalog
 from studio.engine.batches import sampled
 from studio.engine.runs.folder import STYLE, RunDir, RunRecord, reading, writing
 from studio.engine.runs.split import split_of
@@ -63,5 +63,5 @@ def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
 
 def _style_learnt(record: RunRecord, sprites: Sprites) -> PixelStyle:
     """Without the sprites that are held out: a colour that only they have is not the model's to use."""
-    config = catalogue.recipe(record.recipe).Config.from_json(record.config)
+    config = catalog.recipe(record.recipe).Config.from_json(record.config)
     return style_of(sampled(sprites, split_of(record, config, sprites).training))

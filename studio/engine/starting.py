@@ -20,7 +20,7 @@ from studio.core.file_systems import unreported_lacks
 from studio.data.groups import grouped
 from studio.data.sprites import Sprites
 from studio.data.store import packed
-from studio.engine import catalogue, devices
+from studio.engine import catalog, devices
 from studio.engine.batches import DeviceSprites, at_most, sampled
 from studio.engine.model import load_style, save_style
 from studio.engine.optim import EMA, LossScaler, make_optimizers
@@ -75,7 +75,7 @@ def resumed_training(path: Path, device: Device) -> Generator[Event, None, Train
     """
     run = RunDir(path)
     record = run.record()
-    recipe = catalogue.recipe(record.recipe)
+    recipe = catalog.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
     with run.held_on_success() as on_error:
         with writing(path):

@@ -26,7 +26,7 @@ from studio.core import places
 from studio.core.events import LossChunk
 from studio.core.process import prepare_for_training
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.engine import catalogue
+from studio.engine import catalog
 from studio.engine.control import Control
 from studio.engine.devices import choose, detect
 from studio.engine.train import train_new
@@ -62,7 +62,7 @@ def rates(chosen: argparse.Namespace) -> tuple[float, float]:
     prepare_for_training()
     *_, found = import_sprites([chosen.sprites], ImportOptions())
     assert isinstance(found, SpritesImported)
-    recipe, device = catalogue.recipe(chosen.recipe), choose(detect(), "cpu")
+    recipe, device = catalog.recipe(chosen.recipe), choose(detect(), "cpu")
     network = {"width": chosen.width} if chosen.width else {}
     config = recipe.Config(minutes=chosen.seconds / 60, holdout=0.0, threads=chosen.threads, **network)
     sprites, _ = recipe.select(found.sprites, config)

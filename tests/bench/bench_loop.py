@@ -32,7 +32,7 @@ from studio.core.events import LossChunk
 from studio.core.process import prepare_for_training
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
-from studio.engine import catalogue
+from studio.engine import catalog
 from studio.engine.batches import to_input
 from studio.engine.control import Control
 from studio.engine.devices import choose, detect
@@ -100,7 +100,7 @@ def measure(side: str, chosen: argparse.Namespace, folder: Path) -> float:
     """Sprites per second of one side, in this process."""
     *_, found = import_sprites([chosen.sprites], ImportOptions())
     assert isinstance(found, SpritesImported)
-    recipe, device = catalogue.recipe(chosen.recipe), choose(detect(), "cpu")
+    recipe, device = catalog.recipe(chosen.recipe), choose(detect(), "cpu")
     network = {"width": chosen.width} if chosen.width else {}
     config = recipe.Config(steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0, optimizer="adamw", **network)
     sprites, _ = recipe.select(found.sprites, config)

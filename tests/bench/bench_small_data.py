@@ -23,7 +23,7 @@ from studio.core.generators import returned
 from studio.core.process import prepare_for_training
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
-from studio.engine import catalogue
+from studio.engine import catalog
 from studio.engine.control import Control
 from studio.engine.devices import choose, detect, resolve_precision
 from studio.engine.generate import draw
@@ -53,7 +53,7 @@ def follow(
     few: Sprites, unseen: Sprites, features: SpriteFeatures, settings: dict[str, str], minutes: float, device: Device
 ) -> None:
     """Train on the few, and print a line a checkpoint."""
-    recipe, control = catalogue.recipe("generator"), Control()
+    recipe, control = catalog.recipe("generator"), Control()
     config = recipe.Config(minutes=minutes, checkpoint_every_s=60 * minutes / 10)
     known = {item.name: item for item in settings_of(recipe.Config)}
     config = config.replace(**{name: known[name].parse(text) for name, text in settings.items()})

@@ -29,11 +29,11 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     chosen = parser.parse_args()
     prepare_for_training()
-    from studio.engine import catalogue
+    from studio.engine import catalog
     from studio.engine.devices import choose, detect
     from tests.bench.bench_loop import WARM_UP_STEPS, engine_rate
 
-    recipe, device = catalogue.recipe(chosen.recipe), choose(detect(), chosen.device)
+    recipe, device = catalog.recipe(chosen.recipe), choose(detect(), chosen.device)
     network = {"width": chosen.width} if chosen.width else {}
     config = recipe.Config(steps=WARM_UP_STEPS + chosen.steps, **network)
     ratios = []

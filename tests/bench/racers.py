@@ -33,7 +33,7 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
     """The studio as users get it: a run of its own for each budget, true pixels and guidance at their defaults."""
     prepare_for_training()
     from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-    from studio.engine import catalogue
+    from studio.engine import catalog
     from studio.engine.control import Control
     from studio.engine.devices import choose, detect
     from studio.engine.generate import draw, load_model
@@ -43,7 +43,7 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
 
     *_, found = import_sprites([folder], ImportOptions())
     assert isinstance(found, SpritesImported)
-    recipe, device = catalogue.recipe("generator"), choose(detect(), "cpu")
+    recipe, device = catalog.recipe("generator"), choose(detect(), "cpu")
     labels = classes_to_draw(found.sprites, count, seed=0)
     for budget in minutes:
         with tempfile.TemporaryDirectory() as scratch:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig, Value
 from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished, SamplesReady, Validated
-from studio.engine import catalogue, pace, train
+from studio.engine import catalog, pace, train
 from studio.engine.control import Control
 from studio.engine.optim import EMA, LossScaler
 from studio.engine.runs.folder import MOST_SAMPLES
@@ -137,7 +137,7 @@ def train_for_ten_hours(place: Path) -> str:
     clock = _Clock()
     clock.make_steps_free()
     recipe = _Scalars(clock)
-    catalogue.recipes()[recipe.name] = recipe
+    catalog.recipes()[recipe.name] = recipe
     pace.time, train.TICK_S = clock, _TICK_S  # type: ignore[assignment,attr-defined]
     sprites, config = (
         make_sprites(per_class=8),

@@ -22,7 +22,7 @@ from studio.cli.messages import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.reporting import PlainReporter
 from studio.core import places
 from studio.core.events import Event, LossChunk
-from studio.engine import catalogue, devices
+from studio.engine import catalog, devices
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
 from tests.cli.tools import json_lines
@@ -153,11 +153,11 @@ def test_predict_says_numbers(
     assert json_lines(capsys.readouterr().out)[-1]["type"] == "SpriteClassified"
 
 
-@pytest.mark.parametrize("name", sorted(catalogue.model_exports()))
+@pytest.mark.parametrize("name", sorted(catalog.model_exports()))
 def test_export_says_how_exact_it_is_and_how_to_load_it(
     generator_run: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    form = catalogue.model_exports()[name]
+    form = catalog.model_exports()[name]
     target = tmp_path / f"model{form.suffix}"
     assert main(["export", str(generator_run), "--out", str(target)]) == DONE  # the ending says which format
     text = capsys.readouterr().out
@@ -178,7 +178,7 @@ def test_export_has_a_place_and_a_format_of_its_own(
     assert (run / "exports" / "my generator.safetensors").is_file()
     assert main(["export", str(run), "--out", "model.exe"]) == WRONG_USAGE
     assert main(["export", str(run), "--format", "exe"]) == WRONG_USAGE
-    assert f"Choose one of: {', '.join(catalogue.model_exports())}." in capsys.readouterr().err
+    assert f"Choose one of: {', '.join(catalog.model_exports())}." in capsys.readouterr().err
 
 
 def test_runs_lists_all(generator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -277,7 +277,7 @@ def test_the_demo_in_the_terminal(
     names = {path.name for path in out.iterdir()}
     assert names == {
         "demo-run", "new sprites.png", "new sprites.json", "new sprites enlarged.png", "loss.png",
-        "model_loader.py", *(f"model{form.suffix}" for form in catalogue.model_exports().values()),
+        "model_loader.py", *(f"model{form.suffix}" for form in catalog.model_exports().values()),
     }  # fmt: skip
     text = capsys.readouterr().out
     assert str(out) in text and all(name in text for name in names - {"new sprites.json"})

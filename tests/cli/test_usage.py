@@ -17,7 +17,7 @@ from studio.cli.interrupts import stopping
 from studio.cli.messages import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 from studio.core import places
 from studio.core.config import Config, setting, settings_of
-from studio.engine import catalogue
+from studio.engine import catalog
 from studio.engine.control import Control
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord
 from studio.recipes.base import TrainingBudget
@@ -44,13 +44,13 @@ def test_help_reads_well(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("Sprite Training Studio ")
 
 
-@pytest.mark.parametrize("name", sorted(catalogue.recipes()))
+@pytest.mark.parametrize("name", sorted(catalog.recipes()))
 def test_every_setting_of_a_recipe_is_a_flag(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--recipe", name, "--help"]) == DONE
     text = capsys.readouterr().out
-    for item in settings_of(catalogue.recipe(name).Config):
+    for item in settings_of(catalog.recipe(name).Config):
         assert f"--{item.name.replace('_', '-')}" in text
-    assert all(preset.title.lower() in text for preset in catalogue.recipe(name).presets(TrainingBudget()))
+    assert all(preset.title.lower() in text for preset in catalog.recipe(name).presets(TrainingBudget()))
 
 
 @pytest.mark.parametrize(

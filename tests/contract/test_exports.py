@@ -12,27 +12,27 @@ import torch
 
 from studio.core.errors import ExportError
 from studio.core.events import Exported, Notice, Progress
-from studio.engine import catalogue
+from studio.engine import catalog
 from studio.engine.exporting import LARGEST_DIFFERENCE, as_exportable, compare, export
 from studio.engine.model import TrainedModel
 from studio.exports.base import ModelExport
 from tests.engine.tools import of_kind
 from tests.exports.tools import small_model
 
-EXPORTS = list(catalogue.model_exports().values())
-RECIPES = list(catalogue.recipes())
+EXPORTS = list(catalog.model_exports().values())
+RECIPES = list(catalog.recipes())
 
 pytestmark = pytest.mark.parametrize("form", EXPORTS, ids=lambda form: form.name)
 
 
 @pytest.fixture(params=RECIPES)
 def model(request: pytest.FixtureRequest) -> TrainedModel:
-    return small_model(catalogue.recipe(request.param))
+    return small_model(catalog.recipe(request.param))
 
 
 @pytest.fixture
 def generator() -> TrainedModel:
-    return small_model(catalogue.recipe("generator"))
+    return small_model(catalog.recipe("generator"))
 
 
 def test_it_introduces_itself(form: ModelExport) -> None:
@@ -86,7 +86,7 @@ def test_a_damaged_file_is_refused(form: ModelExport, generator: TrainedModel, t
 def test_a_file_of_another_model_is_refused(form: ModelExport, generator: TrainedModel, tmp_path: Path) -> None:
     exportable = as_exportable(generator)
     paths = form.write(exportable, tmp_path / f"model{form.suffix}")
-    other = as_exportable(small_model(catalogue.recipe("classifier")))
+    other = as_exportable(small_model(catalog.recipe("classifier")))
     shutil.move(form.write(other, tmp_path / f"other{form.suffix}")[0], paths[0])
     with pytest.raises(ExportError):
         form.read_back(paths, exportable)

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from studio.data.reading.read import all_sources
-from studio.engine import catalogue
+from studio.engine import catalog
 from tests.conftest import PLUGINS
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 def test_its_plugins_are_found_and_come_after_ours() -> None:
-    assert list(catalogue.recipes()) == ["generator", "classifier", "regression", "vae"]
-    assert list(catalogue.model_exports()) == ["safetensors", "state_dict", "npz"]
+    assert list(catalog.recipes()) == ["generator", "classifier", "regression", "vae"]
+    assert list(catalog.model_exports()) == ["safetensors", "state_dict", "npz"]
     assert "npy" in {source.name for source in all_sources()}
 
 

@@ -13,7 +13,7 @@ import torch
 from studio.core.config import TrainingConfig, settings_of
 from studio.core.events import Classified, LossChunk, NumbersPredicted, SamplesReady
 from studio.data.sprites import Sprites
-from studio.engine import catalogue
+from studio.engine import catalog
 from studio.engine.batches import DeviceSprites
 from studio.engine.control import Control
 from studio.engine.generate import generate, load_model, predict
@@ -23,7 +23,7 @@ from studio.recipes.base import Ability, BatchRng, Recipe, Spec, TrainingBudget
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, agreeing, of_kind
 
-RECIPES = list(catalogue.recipes().values())
+RECIPES = list(catalog.recipes().values())
 PORTABLE_IMPORTS = {"torch", "nn", "F", "math", "Tensor", "Iterator"}
 
 pytestmark = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)

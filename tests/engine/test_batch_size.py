@@ -31,7 +31,7 @@ from studio.core.events import (
 )
 from studio.data.colour.true_pixels import style_of
 from studio.data.sprites import Sprites
-from studio.engine import catalogue, devices, pace, train
+from studio.engine import catalog, devices, pace, train
 from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import DeviceSprites
 from studio.engine.control import Control
@@ -152,7 +152,7 @@ def test_what_fits_is_found_out_once_for_all_validations_and_over_a_step_back(
         train, "_heldout_samples", lambda training, _: SamplesReady(training.step, sprites.rgba[:0], ())
     )
     recipe = _limited(Classifier, room, monkeypatch)
-    monkeypatch.setitem(catalogue.recipes(), recipe.name, recipe)
+    monkeypatch.setitem(catalog.recipes(), recipe.name, recipe)
     config = small_classifier(steps=6, batch_size=2, holdout=0.5)
     for event in train_new(run_path, sprites, recipe, config, CPU, control):
         events.append(event)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from studio.core.errors import ExportError
-from studio.engine import catalogue
+from studio.engine import catalog
 from studio.engine.exporting import as_exportable, compare
 from studio.exports.base import ExportableModel
 from tests.exports.tools import small_model
@@ -17,7 +17,7 @@ from tests.exports.tools import small_model
 
 def _priced() -> tuple[ExportableModel, Tensor]:
     """A model of prices near 100,000 and of shares near 0.5, and what it gives."""
-    model = small_model(catalogue.recipe("regression"))
+    model = small_model(catalog.recipe("regression"))
     for name, numbers in {"mean": [1e5, 0.5], "deviation": [30.0, 0.1]}.items():
         model.network.get_buffer(name).copy_(torch.tensor(numbers))
     exportable = as_exportable(model)

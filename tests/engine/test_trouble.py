@@ -20,7 +20,7 @@ from safetensors.torch import load_file
 from studio.core.errors import DeviceFullError, TrainingError, UnwritableError
 from studio.core.events import CheckpointSaved, Event, LossChunk, Notice, RunFinished, RunStarted, SteppedBack
 from studio.data.sprites import Sprites
-from studio.engine import catalogue, devices, starting
+from studio.engine import catalog, devices, starting
 from studio.engine.control import Control
 from studio.engine.measure import measure
 from studio.engine.recovery import MicroBatches
@@ -44,7 +44,7 @@ class _Poisoned(Generator):
 
     def __init__(self, poisoned: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls, self.poisoned = 0, poisoned
-        monkeypatch.setitem(catalogue.recipes(), self.name, self)
+        monkeypatch.setitem(catalog.recipes(), self.name, self)
 
     def loss(self, *arguments: Any) -> torch.Tensor:
         self.calls += 1
@@ -113,7 +113,7 @@ class _Overflowing(Generator):
 
     def __init__(self, overflows: Callable[[int], bool], monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls, self.overflows = 0, overflows
-        monkeypatch.setitem(catalogue.recipes(), self.name, self)
+        monkeypatch.setitem(catalog.recipes(), self.name, self)
 
     def loss(self, *arguments: Any) -> torch.Tensor:
         loss = super().loss(*arguments)
@@ -179,7 +179,7 @@ class _Hungry(Classifier):
 
     def __init__(self, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.most = most
-        monkeypatch.setitem(catalogue.recipes(), self.name, self)
+        monkeypatch.setitem(catalog.recipes(), self.name, self)
 
     def loss(self, network: ResNet, batch: Batch, *arguments: Any) -> torch.Tensor:
         if len(batch.x) > self.most:
@@ -376,7 +376,7 @@ def test_fault_31_an_exception_in_a_plug_in_is_in_the_record_with_its_name(
     module: dict[str, Any] = {"__name__": "studio.recipes.generator"}
     exec("def odd(*arguments):\n    raise ValueError('an odd shape')", module)
     monkeypatch.setattr(Classifier, where, module["odd"])
-    assert catalogue.recipes()  # plug-ins have been looked for
+    assert catalog.recipes()  # plug-ins have been looked for
     with pytest.raises(ValueError, match="an odd shape"):
         list(train_new(run_path, sprites, Classifier(), small_classifier(steps=2), CPU, Control()))
     run = RunDir(run_path)
@@ -446,7 +446,7 @@ def test_a_training_that_has_ended_is_not_in_memory(
 
     def watch() -> None:
         config, recipe = small_generator(steps=1_000), recipes.get(ending, Generator())
-        monkeypatch.setitem(catalogue.recipes(), recipe.name, recipe)
+        monkeypatch.setitem(catalog.recipes(), recipe.name, recipe)
         with contextlib.closing(train_new(run_path, make_sprites(60), recipe, config, CPU, control)) as events:
             for event in events:
                 if control.live is not None:

@@ -11,14 +11,14 @@ import torch
 from safetensors import safe_open
 
 from studio.core.errors import ExportError
-from studio.engine import catalogue
+from studio.engine import catalog
 from studio.engine.exporting import as_exportable
 from studio.exports.safetensors import Safetensors, read
 from tests.exports.tools import CLASS_NAMES, small_model
 
 
 def test_its_header_tells_all_about_the_model(tmp_path: Path) -> None:
-    model = as_exportable(small_model(catalogue.recipe("generator")))
+    model = as_exportable(small_model(catalog.recipe("generator")))
     Safetensors().write(model, tmp_path / "model.safetensors")
     with safe_open(tmp_path / "model.safetensors", framework="pt") as file:
         about = file.metadata()
@@ -29,7 +29,7 @@ def test_its_header_tells_all_about_the_model(tmp_path: Path) -> None:
         "class": "UNet",
         "arguments": {"size": 8, "classes": 3, "width": 16},
     }
-    assert catalogue.recipe("generator").Config.from_json(json.loads(about["config"])).to_json() == model.config
+    assert catalog.recipe("generator").Config.from_json(json.loads(about["config"])).to_json() == model.config
     assert about["size"] == "8" and about["step"] == "123"
 
 
@@ -51,7 +51,7 @@ def test_a_header_that_lies_is_refused(tmp_path: Path, data: bytes) -> None:
 
 
 def test_tensors_that_share_memory_are_written_apart(tmp_path: Path) -> None:
-    model = as_exportable(small_model(catalogue.recipe("classifier")))
+    model = as_exportable(small_model(catalog.recipe("classifier")))
     weights = model.weights()
     assert len({tensor.data_ptr() for tensor in weights.values()}) == len(weights)
     assert all(tensor.is_contiguous() for tensor in weights.values())

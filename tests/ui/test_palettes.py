@@ -26,7 +26,7 @@ from studio.data.colour.palette import Palette
 from studio.data.colour.true_pixels import style_of
 from studio.data.colour.usage import colour_use
 from studio.data.palettes.files import load_palette, save_palette
-from studio.engine import catalogue
+from studio.engine import catalog
 from studio.engine.control import Control
 from studio.engine.runs.folder import RunDir, RunRecord
 from studio.engine.types import GenerateSettings
@@ -242,7 +242,7 @@ def test_new_sprites_come_in_the_chosen_colours(qtbot: QtBot, session: Session, 
     page, models = GeneratePage(session), session.inference
     qtbot.addWidget(page)
     panel, data = page.request.colours, make_sprites(classes=len(CLASS_NAMES))
-    model = small_model(catalogue.recipe("generator"))
+    model = small_model(catalog.recipe("generator"))
     model.style = style_of(data)
     settings = GenerateSettings(count=8, steps=2)
 

@@ -51,10 +51,10 @@ def find_plugins() -> Events:
     import studio.engine.exporting
     import studio.engine.measure
     import studio.engine.train  # noqa: F401
-    from studio.engine import catalogue
+    from studio.engine import catalog
 
     torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True).step()
-    yield EngineReady(catalogue.recipes(), catalogue.model_exports())
+    yield EngineReady(catalog.recipes(), catalog.model_exports())
 
 
 def import_plots() -> Events:
