@@ -21,16 +21,13 @@ _MOST_SECONDS = 5.0  # for one case
 _MOST_GROWN = 300 << 20  # bytes: the frames of an animation may lawfully take 128 MB
 
 
-@pytest.fixture(autouse=True)
-def _no_network() -> None:
-    """In place of the one for all tests: the server that forks processes is asked by a socket of this machine."""
-
-
 @pytest.mark.parametrize("kind", SPECIMENS)
 def test_every_kind_of_input(kind: str, tmp_path: Path) -> None:
+    specimen = SPECIMENS[kind]()
+    is_missed = sum(Path(name).suffix == Path(specimen.target).suffix for name in specimen.files) == 1
     trial = in_own_process(try_specimen, kind, _CASES, tmp_path)
     print(trial)  # noqa: T201 - figures for whoever runs it with -s
     assert not trial.faults, "\n".join(trial.faults)
-    assert trial.cases == _CASES and 0 < trial.read < _CASES
+    assert trial.cases == _CASES and 0 < trial.read <= _CASES - is_missed  # else a second one of its kind gives sprites
     assert trial.seconds < _MOST_SECONDS, f"case {trial.slowest} took {trial.seconds:.1f} s"
     assert trial.grown_bytes < _MOST_GROWN, f"{trial.grown_bytes >> 20} MB"
