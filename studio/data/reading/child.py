@@ -17,11 +17,7 @@ from studio.data.reading.finding import Folder, Row
 from studio.data.reading.read import Reading, all_sources, kinds_of, read_all
 
 BUFFER_BYTES = 256 << 10  # of a pipe as well: systems give only so many pages to one user
-CONNECTION_ERRORS = (
-    OSError,
-    EOFError,
-    pickle.UnpicklingError,
-)  # when the other process has died
+CONNECTION_ERRORS = (OSError, EOFError, pickle.UnpicklingError)  # when the other process has died
 _ENOUGH_BYTES = 256 << 10  # of pixels in one answer
 
 
