@@ -229,7 +229,7 @@ def test_presets_follow_the_sprites_and_the_device(opened: Window, monkeypatch: 
     setup = opened.session.setup
     assert setup.config is not None
     assert setup.preset == "Standard" and setup.config.minutes == 0.5
-    monkeypatch.setattr("studio.app.state.training._budget", lambda *known: TrainingBudget(100_000, 500.0))
+    monkeypatch.setattr("studio.app.state.training_setup._budget", lambda *known: TrainingBudget(100_000, 500.0))
     setup._offer_presets()
     assert setup.preset == "Standard" and setup.config.minutes == 10.0
 
@@ -327,10 +327,10 @@ def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window) -> 
     set_tiny(opened)
     with qtbot.waitSignals([opened.session.catalog.measured] * 2, timeout=LONG_MS):
         opened.train.setup.picker.measure_requested.emit()
-    assert opened.session.setup.speed("auto") > 0
+    assert opened.session.setup.measurements.speed(opened.session.setup.device, "auto") > 0
     qtbot.waitUntil(lambda: not opened.session.catalog.is_measuring(), timeout=LONG_MS)
     set_tiny(opened, width=24)
-    assert opened.session.setup.speed("auto") == 0
+    assert opened.session.setup.measurements.speed(opened.session.setup.device, "auto") == 0
 
 
 def test_every_control_has_a_name_and_a_tool_tip(opened: Window) -> None:

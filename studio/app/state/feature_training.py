@@ -9,7 +9,8 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.engine import EngineCatalog
 from studio.app.state.sprites import OpenSprites, SpriteDoctor
-from studio.app.state.training import CurrentTraining, TrainingSetup
+from studio.app.state.training import CurrentTraining
+from studio.app.state.training_setup import TrainingSetup
 from studio.core.events import Event
 from studio.data.doctor.findings import Examined
 from studio.data.sprites import Sprites

@@ -16,7 +16,8 @@ from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sheets import SheetReader
 from studio.app.state.sprites import OpenSprites, SpriteDoctor
-from studio.app.state.training import CurrentTraining, TrainingSetup
+from studio.app.state.training import CurrentTraining
+from studio.app.state.training_setup import TrainingSetup
 from studio.core import wording
 from studio.core.errors import StudioError
 from studio.core.events import CheckpointSaved, Event, JobFailed, Notice

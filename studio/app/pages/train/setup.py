@@ -83,7 +83,7 @@ class SetupPanel(QWidget):
         setup = self._session.setup
         if setup.device is not None:
             self.picker.select(setup.device.id)
-        self.picker.set_measurements(setup.measured)
+        self.picker.set_measurements(setup.measurements.made)
         if setup.recipe is not None and setup.config is not None:
             blocked = QSignalBlocker(self.recipes)
             self.recipes.setCurrentIndex(self.recipes.findData(setup.recipe.name))
@@ -95,7 +95,8 @@ class SetupPanel(QWidget):
 
     def _show_estimate(self, config: TrainingConfig) -> None:
         """How long it takes and how much is seen, as far as that is known."""
-        sprites, speed = self._session.open_sprites.sprites, self._session.setup.speed(config.precision)
+        sprites, setup = self._session.open_sprites.sprites, self._session.setup
+        speed = setup.measurements.speed(setup.device, config.precision)
         if not speed or sprites is None:
             self._estimate.setText("Measure the devices to see how much is learnt in that time.")
             return

@@ -1,0 +1,253 @@
+"""What Start would train with: recipe, settings and device as they are chosen, and how fast devices were measured."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from studio.app.background import job_events
+from studio.app.state.engine import EngineCatalog
+from studio.app.state.settings import Settings
+from studio.app.state.sprites import OpenSprites
+from studio.app.state.training import CurrentTraining
+from studio.core.config import TrainingConfig, Value, settings_of
+from studio.core.errors import UsageError
+from studio.core.events import Event
+from studio.data.sprites import Sprites
+from studio.engine.types import Device, DeviceMeasured
+
+if TYPE_CHECKING:
+    from studio.recipes.base import Preset, Recipe, TrainingBudget
+
+# Of the settings that all recipes have, those that the time of a step depends on.
+_COST_TIME = {"batch_size", "optimizer", "threads", "data_on_device"}
+
+
+class TrainingSetup(QObject):
+    """The chosen recipe, the settings of each recipe, and the chosen device: what Start trains with.
+
+    changed: one of them is another, or what is known of them: devices, presets, measurements.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, settings: Settings, open_sprites: OpenSprites, catalog: EngineCatalog, training: CurrentTraining,
+        parent: QObject,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._settings, self._open_sprites, self._catalog, self._training = settings, open_sprites, catalog, training
+        self._recipe_name, self._device_id = settings.text("recipe"), settings.text("device")
+        self._configs: dict[str, TrainingConfig] = {}  # by recipe: the last sound ones
+        self._invalid: dict[str, str] = {}  # by recipe: what is wrong with the settings as they are typed
+        self.measurements = Measurements()
+        self.presets: Sequence[tuple[Preset, TrainingConfig]] = ()  # of the recipe, for these sprites and this device
+        self.preset = ""  # the title of the one that `config` is; empty for the user's own settings
+        catalog.ready.connect(self._take_recipes)
+        catalog.devices_found.connect(self._offer_presets)
+        catalog.measured.connect(self._add_measurement)
+        catalog.measuring_changed.connect(self._take_fastest)
+        open_sprites.imported.connect(self._offer_presets)
+        training.state_changed.connect(self._offer_presets)
+        training.event_received.connect(self._follow_training)
+
+    @property
+    def recipe(self) -> Recipe | None:
+        """The chosen recipe, or the first; None until the engine is there."""
+        recipes = self._catalog.recipes
+        return recipes.get(self._recipe_name) or next(iter(recipes.values()), None)
+
+    @property
+    def config(self) -> TrainingConfig | None:
+        """The settings of the chosen recipe; None until the engine is there."""
+        return self._configs.get(self.recipe.name) if self.recipe is not None else None
+
+    @property
+    def device(self) -> Device | None:
+        """The chosen device, or the fastest where none was chosen or that one has gone; None until they are found."""
+        return self._catalog.device(self._device_id) or self._catalog.device(self._catalog.fastest)
+
+    def choose_recipe(self, name: str) -> None:
+        """Train this kind of model, with the settings that it had the last time."""
+        self._recipe_name = name
+        recipe = self.recipe
+        assert recipe is not None
+        self._make_presets(recipe)
+        if recipe.name not in self._configs:
+            self._configs[recipe.name] = self._first_config(recipe)
+        self._settle()
+
+    def choose_preset(self, title: str) -> None:
+        """Train with the settings of this preset."""
+        self.preset = title
+        self.set_config(next(config for preset, config in self.presets if preset.title == title))
+
+    def choose_device(self, device_id: str) -> None:
+        """Train, draw and export on this device; nothing happens when it does not work."""
+        if self._catalog.device(device_id) not in (None, self.device):
+            self._device_id = device_id
+            self._offer_presets()
+
+    def set_config(self, config: TrainingConfig) -> None:
+        """Train with these settings of the chosen recipe."""
+        assert self.recipe is not None
+        self._configs[self.recipe.name] = config
+        self._invalid.pop(self.recipe.name, None)
+        self._settle()
+
+    def refuse_config(self, problem: str) -> None:
+        """Settings were typed that can't be; nothing is trained until they are others."""
+        assert self.recipe is not None
+        self._invalid[self.recipe.name] = problem
+        self.changed.emit()
+
+    def invalid(self) -> str:
+        """What is wrong with the settings as they are typed; empty when `config` is what they say."""
+        return self._invalid.get(self.recipe.name, "") if self.recipe is not None else ""
+
+    def problem(self) -> str:
+        """Why nothing can be trained with this; empty when it can."""
+        return self._unready() if self._open_sprites.sprites is not None else "Open a folder of sprites first."
+
+    def start(self) -> None:
+        """Train the open sprites, unless there is a `problem`."""
+        chosen = self._chosen()
+        if chosen is not None:
+            self.keep()
+            self._training.start(*chosen)
+
+    def measure(self) -> None:
+        """Measure how fast each device trains the open sprites, unless there is a `problem`."""
+        chosen = self._chosen()
+        if chosen is not None:
+            sprites, recipe, config, _ = chosen
+            self.measurements.begin(recipe, config)
+            self._catalog.measure(recipe, config, sprites)
+            self.changed.emit()
+
+    def keep(self) -> None:
+        """Remember what is chosen, of the device only one that would not be chosen anyway."""
+        recipe, config, device = self.recipe, self.config, self.device
+        if self._unready() or recipe is None or config is None or device is None:
+            return
+        self._settings.keep_text("recipe", recipe.name)
+        self._settings.keep_values(recipe.name, config.to_json())
+        self._settings.keep_text(f"{recipe.name} preset", self.preset)
+        self._settings.keep_text("device", device.id if device.id != self._catalog.fastest else "")
+
+    def _chosen(self) -> tuple[Sprites, Recipe, TrainingConfig, Device] | None:
+        """All that a training takes; None while there is a `problem`."""
+        sprites, recipe, config, device = self._open_sprites.sprites, self.recipe, self.config, self.device
+        if self.problem() or sprites is None or recipe is None or config is None or device is None:
+            return None
+        return sprites, recipe, config, device
+
+    def _unready(self) -> str:
+        """What is still missing beside sprites."""
+        if self.recipe is None:
+            return "The engine is still starting."
+        if self.device is None:
+            return "Choose a device." if self._catalog.devices else "Devices are still being looked for."
+        return self.invalid()
+
+    @Slot()
+    def _take_recipes(self) -> None:
+        if self.recipe is not None:
+            self.choose_recipe(self.recipe.name)
+
+    @Slot()
+    def _offer_presets(self) -> None:
+        """Other sprites or another device make other presets; the one that is chosen stays chosen."""
+        if self.recipe is None or self._training.is_busy() or self.invalid():
+            self.changed.emit()
+            return
+        self._make_presets(self.recipe)
+        chosen = next((config for preset, config in self.presets if preset.title == self.preset), None)
+        if chosen is not None:
+            self.set_config(chosen)
+        else:
+            self._settle()
+
+    @Slot(object)
+    def _follow_training(self, event: Event) -> None:
+        """A run that is resumed brings settings of its own."""
+        if isinstance(event, job_events.RunDescribed) and event.record.recipe in self._catalog.recipes:
+            self.choose_recipe(event.record.recipe)
+            self.set_config(self._catalog.recipes[event.record.recipe].Config.from_json(event.record.config))
+
+    @Slot(object)
+    def _add_measurement(self, measured: DeviceMeasured) -> None:
+        self.measurements.made.append(measured)
+        self.changed.emit()
+
+    @Slot()
+    def _take_fastest(self) -> None:
+        """Once all is measured, choose the device that did best."""
+        fastest = self.measurements.fastest()
+        if fastest and not self._catalog.is_measuring() and not self._training.is_busy():
+            self.choose_device(fastest)
+
+    def _settle(self) -> None:
+        """Say what preset the settings are, and forget measurements that they make wrong."""
+        recipe, config = self.recipe, self.config
+        if recipe is not None and config is not None and not self.invalid():
+            titles = [preset.title for preset, made in self.presets if made == config]  # few sprites may make two alike
+            self.preset = self.preset if self.preset in titles else next(iter(titles), "")
+            self.measurements.forget_others(recipe, config)
+        self.changed.emit()
+
+    def _make_presets(self, recipe: Recipe) -> None:
+        presets = recipe.presets(_budget(recipe, self._open_sprites.sprites, self.device))
+        self.presets = [(preset, recipe.Config().replace(**preset.changes)) for preset in presets]
+
+    def _first_config(self, recipe: Recipe) -> TrainingConfig:
+        """The settings of the last time: the user's own, or the preset, of which there is one in the middle."""
+        values, title = self._settings.values(recipe.name), self._settings.text(f"{recipe.name} preset")
+        with contextlib.suppress(UsageError):  # settings that this version does not know
+            if values and not title:
+                remembered: TrainingConfig = recipe.Config.from_json(values)
+                return remembered
+        configs = {preset.title: config for preset, config in self.presets}
+        usual: TrainingConfig = [*configs.values(), recipe.Config()][len(configs) // 2]
+        return configs.get(title, usual)
+
+
+class Measurements:
+    """How fast the devices train with the settings as they are."""
+
+    def __init__(self) -> None:
+        self.made: list[DeviceMeasured] = []  # of all devices
+        self._made_with: Mapping[str, Value] = {}
+
+    def begin(self, recipe: Recipe, config: TrainingConfig) -> None:
+        """What comes from now on is measured with these settings."""
+        self.made, self._made_with = [], _what_costs_time(recipe, config)
+
+    def forget_others(self, recipe: Recipe, config: TrainingConfig) -> None:
+        """Forget what these settings make wrong."""
+        if _what_costs_time(recipe, config) != self._made_with:
+            self.made = []
+
+    def speed(self, device: Device | None, precision: str) -> float:
+        """Sprites per second on the device, by the fastest precision for 'auto'; 0 when that was not measured."""
+        of_device = [one for one in self.made if device is not None and one.device_id == device.id]
+        return max((one.sprites_per_s for one in of_device if precision in ("auto", one.precision)), default=0.0)
+
+    def fastest(self) -> str:
+        """The id of the device that did best; empty before anything was measured."""
+        return max(self.made, key=lambda one: one.sprites_per_s).device_id if self.made else ""
+
+
+def _budget(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
+    from studio.engine.measure import training_budget  # torch is there: the recipe came with it
+
+    return training_budget(recipe, sprites, device)
+
+
+def _what_costs_time(recipe: Recipe, config: TrainingConfig) -> dict[str, Value]:
+    """What a measurement depends on; of the settings that a recipe adds, each may."""
+    free = {item.name for item in settings_of(TrainingConfig)} - _COST_TIME
+    return {**{name: value for name, value in config.to_json().items() if name not in free}, "recipe": recipe.name}
