@@ -57,6 +57,7 @@ class DevicePicker(QWidget):
         for row in self._rows.values():
             self._group.removeButton(row.radio)
             self._box.removeWidget(row)
+            row.hide()  # it lives on until Qt gets to delete it
             row.deleteLater()
         self._rows = {}
         for index, device in enumerate(devices):

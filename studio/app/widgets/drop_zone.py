@@ -67,6 +67,7 @@ class DropZone(QWidget):
         """Offer these folders, newest first."""
         for button in self._recent:
             self._recent_list.removeWidget(button)
+            button.hide()  # it lives on until Qt gets to delete it
             button.deleteLater()
         self._recent = []
         for path in paths[:_MOST_RECENT]:

@@ -49,6 +49,7 @@ class Presets(QWidget):
         for button in self._buttons:
             self._group.removeButton(button)
             self._row.removeWidget(button)
+            button.hide()  # it lives on until Qt gets to delete it
             button.deleteLater()
         made = []
         for number, (preset, config) in enumerate(self._presets):
