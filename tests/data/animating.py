@@ -7,6 +7,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -67,16 +68,12 @@ def apng(
     parts = [MAGIC, chunk(b"IHDR", header), chunk(b"acTL", struct.pack(">II", len(frames), 0))]
     parts += [chunk(b"PLTE", palette), chunk(b"tRNS", transparency)] if palette else []
     parts += [] if default is None else [chunk(b"IDAT", _packed(default))]
-    number = 0
+    numbered = count()
     for index, frame in enumerate(frames):
         size = (frame.pixels.shape[1], frame.pixels.shape[0], frame.left, frame.top)
-        parts.append(chunk(b"fcTL", struct.pack(">5IHHBB", number, *size, 1, 10, frame.disposal, frame.over)))
-        number += 1
-        if index == 0 and default is None:
-            parts.append(chunk(b"IDAT", _packed(frame.pixels)))
-        else:
-            parts.append(chunk(b"fdAT", struct.pack(">I", number) + _packed(frame.pixels)))
-            number += 1
+        parts.append(chunk(b"fcTL", struct.pack(">5IHHBB", next(numbered), *size, 1, 10, frame.disposal, frame.over)))
+        packed, first = _packed(frame.pixels), index == 0 and default is None
+        parts.append(chunk(b"IDAT", packed) if first else chunk(b"fdAT", struct.pack(">I", next(numbered)) + packed))
     return b"".join([*parts, chunk(b"IEND", b"")])
 
 

@@ -1,4 +1,4 @@
-"""Kinds of picture files: told by their contents, bounded before anything is decoded."""
+"""Picture files: told by their contents, bounded before anything is decoded, and every way to store colours."""
 
 from __future__ import annotations
 
@@ -11,21 +11,30 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image
 
-from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes
-from studio.data.source_files import Refused, SourceFile
+from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes, strip, to_rgba, upright
+from studio.data.source_files import Refused
 from tests.conftest import posix
-from tests.data.making import MAGIC, Pixels, chunk, png, png_of, sprite
+from tests.data.animating import ANIMATIONS, NOISE, Drawn, gif
+from tests.data.making import MAGIC, Pixels, chunk, found, png, png_of, sprite
+from tests.fuzz.specimens import SPECIMENS
 
+ORIENTATION = int(ExifTags.Base.Orientation)
+RED, GREEN, BLUE = (255, 0, 0, 255), (0, 255, 0, 255), (0, 0, 255, 255)
+CLEAR_RED = (255, 0, 0, 0)
 COLOURS = np.array([[200, 30, 40, 255], [0, 0, 0, 0], [9, 8, 7, 255]], np.uint8)
 DRAWING: Pixels = COLOURS[np.arange(7 * 5).reshape(7, 5) % 3]
 
 
-def saved(kind: str, mode: str = "RGBA", **options: Any) -> bytes:
+def stored(image: Image.Image, kind: str, **options: Any) -> bytes:
     stream = io.BytesIO()
-    Image.fromarray(DRAWING).convert(mode).save(stream, kind, **options)
+    image.save(stream, kind, **options)
     return stream.getvalue()
+
+
+def saved(kind: str, mode: str = "RGBA", **options: Any) -> bytes:
+    return stored(Image.fromarray(DRAWING).convert(mode), kind, **options)
 
 
 def tga(width: int, height: int, pixels: bytes, *, alpha_bits: int = 8) -> bytes:
@@ -58,22 +67,15 @@ def test_lossless_kinds_keep_every_pixel(kind: str, suffix: str, options: dict[s
 
 
 def test_gif_keeps_its_clear_colour() -> None:
-    stream = io.BytesIO()
-    image = Image.fromarray((np.arange(35).reshape(7, 5) % 3).astype(np.uint8), "L").convert("P")
-    image.putpalette([200, 30, 40, 0, 255, 0, 9, 8, 7])
-    image.save(stream, "GIF", transparency=1)
-    rgba = decode(stream.getvalue(), ".gif").rgba
-    assert (rgba[..., 3] == DRAWING[..., 3]).all()
-    assert (rgba[rgba[..., 3] > 0] == DRAWING[DRAWING[..., 3] > 0]).all()
+    numbers = (np.arange(7 * 5).reshape(7, 5) % 3).astype(np.uint8)
+    data = gif(5, 7, [Drawn(numbers, clear=1)], palette=np.array([*COLOURS[:, :3], (0, 0, 0)], np.uint8))
+    assert (decode(data, ".gif").rgba == DRAWING).all()
 
 
-@pytest.mark.parametrize(("kind", "options"), [("GIF", {}), ("PNG", {}), ("WEBP", {"lossless": True})])
-def test_first_frame_of_an_animation(kind: str, options: dict[str, Any]) -> None:
-    frames = [Image.new("RGB", (6, 4), colour) for colour in ((255, 0, 0), (0, 255, 0), (0, 0, 255))]
-    stream = io.BytesIO()
-    frames[0].save(stream, kind, save_all=True, append_images=frames[1:], **options)
-    decoded = decode(stream.getvalue(), f".{kind.lower()}")
-    assert decoded.rgba.shape == (4, 6, 4) and (decoded.rgba == (255, 0, 0, 255)).all()
+@pytest.mark.parametrize("suffix", ANIMATIONS)
+def test_first_frame_of_an_animation(suffix: str) -> None:
+    decoded = decode(ANIMATIONS[suffix], suffix)
+    assert (decoded.rgba == NOISE[0]).all()
     assert [remark.group for remark in decoded.remarks] == ["animation"]
 
 
@@ -85,23 +87,51 @@ def test_read_by_content_not_by_name() -> None:
     assert not decode(saved("PNG"), ".sprite").remarks  # a name that promises nothing
 
 
-def test_tga_only_by_its_name() -> None:
-    assert refusal(saved("TGA"), ".png").group == "unreadable"
-    assert refusal(b"\0" * 100, ".tga").group == "unreadable"
-
-
 def test_tga_alpha_that_means_nothing() -> None:
     assert decode(tga(1, 1, bytes([3, 2, 1, 128])), ".tga").rgba.tolist() == [[[1, 2, 3, 128]]]
     for bits, alpha in ((0, 255), (8, 0)):
-        found = decode(tga(2, 2, bytes([3, 2, 1, 0]) * 4, alpha_bits=bits), ".tga")
-        assert (found.rgba == (1, 2, 3, alpha)).all()
+        decoded = decode(tga(2, 2, bytes([3, 2, 1, 0]) * 4, alpha_bits=bits), ".tga")
+        assert (decoded.rgba == (1, 2, 3, alpha)).all()
 
 
-def test_nothing_and_text() -> None:
-    assert "no bytes" in refusal(b"").reason
-    assert "not a picture" in refusal(b"Remember to draw the goblin.\n").reason
-    assert refusal(b"8BPS\0\1" + b"\0" * 40).group == "unsupported"
-    assert "Aseprite" in refusal(struct.pack("<IH", 500, 0xA5E0) + b"\0" * 40).reason
+HUGE, WEBP = "50,000 x 50,000", b"RIFF\0\1\0\0WEBP"
+EMPTY = chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 6, 0, 0, 0)) + chunk(b"IEND", b"")
+REFUSED = {  # contents, suffix, group and words
+    "nothing": (b"", ".png", "unreadable", "no bytes"),
+    "text": (b"Remember to draw the goblin.\n", ".png", "unreadable", "not a picture"),
+    "Photoshop": (b"8BPS\0\1" + bytes(40), ".png", "unsupported", "Photoshop"),
+    "Aseprite": (struct.pack("<IH", 500, 0xA5E0) + bytes(40), ".png", "unsupported", "Aseprite"),
+    "a TGA by another name": (saved("TGA"), ".png", "unreadable", "not a picture"),
+    "zeros named TGA": (bytes(100), ".tga", "unreadable", "not a picture"),
+    "indexed without a palette": (png(1, 1, 8, 3, [b"\0"]), ".png", "unreadable", "palette is missing"),
+    "no pixels": (MAGIC + EMPTY, ".png", "unreadable", "no pixels"),
+    "no header": (MAGIC + chunk(b"IDAT", b"") + chunk(b"IEND", b""), ".png", "unreadable", "its header"),
+    "no width": (png(0, 1, 8, 6, [b""]), ".png", "unreadable", "damaged"),
+    "a depth that does not exist": (png(1, 1, 3, 6, [b"\0\0"]), ".png", "unreadable", "damaged"),
+    "pixels that run out": (png(8, 8, 8, 6, [b"\x7f" * 32]), ".png", "unreadable", "cut off"),
+    "very many parts": (MAGIC + chunk(b"teXt", b"") * 100_001, ".png", "refused", "100,000 parts"),
+    "a huge PNG": (png(50_000, 50_000, 8, 6, [bytes(99)]), ".png", "refused", HUGE),
+    "a huge GIF": (b"GIF89a" + struct.pack("<HH", 50_000, 50_000) + bytes(20), ".gif", "refused", HUGE),
+    "a huge BMP": (b"BM" + bytes(12) + struct.pack("<Iii", 40, 50_000, -50_000) + bytes(30), ".bmp", "refused", HUGE),
+    "a huge VP8X": (WEBP + b"VP8X\x0a" + bytes(7) + b"\xff" * 6, ".webp", "refused", "16,777,216 x 16,777,216"),
+    "a huge VP8L": (WEBP + b"VP8L\x0a\0\0\0\x2f" + b"\xff" * 4, ".webp", "refused", "16,384 x 16,384"),
+    "a huge VP8": (
+        WEBP + b"VP8 \x0a" + bytes(6) + b"\x9d\x01\x2a" + b"\xff" * 4,
+        ".webp",
+        "refused",
+        "16,383 x 16,383",
+    ),
+    "a huge TGA": (tga(50_000, 50_000, b""), ".tga", "refused", HUGE),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_lies_or_is_too_large_is_refused_with_a_reason(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, suffix, group, words = REFUSED[name]
+    if group == "refused":
+        monkeypatch.setattr(Image, "open", None)  # nothing is decoded: whoever calls it fails the test
+    refused = refusal(data, suffix)
+    assert refused.group == group and words in refused.reason
 
 
 def test_a_png_that_is_cut_off_or_has_a_flipped_bit_is_noticed() -> None:
@@ -116,37 +146,6 @@ def test_a_png_that_is_cut_off_or_has_a_flipped_bit_is_noticed() -> None:
         assert "checksum" in reason or position // 8 != data.index(b"IDAT") + 12
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        png(1, 1, 8, 3, [b"\0"]),  # indexed without a palette
-        MAGIC + chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 6, 0, 0, 0)) + chunk(b"IEND", b""),
-        MAGIC + chunk(b"IDAT", b"") + chunk(b"IEND", b""),
-        png(0, 1, 8, 6, [b""]),
-        png(1, 1, 3, 6, [b"\0\0"]),  # a depth that does not exist
-        png(8, 8, 8, 6, [b"\x7f" * 32]),  # pixels that run out
-    ],
-)
-def test_png_that_lies(data: bytes) -> None:
-    assert refusal(data).group == "unreadable"
-
-
-def test_huge_header_is_refused_before_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Image, "open", None)  # whoever calls it fails the test
-    header = struct.pack(">IIBBBBB", 50_000, 50_000, 8, 6, 0, 0, 0)
-    refused = refusal(MAGIC + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 100)) + chunk(b"IEND", b""))
-    assert refused.group == "refused" and "50,000 x 50,000" in refused.reason
-    for data, suffix in (
-        (b"GIF89a" + struct.pack("<HH", 50_000, 50_000) + b"\0" * 20, ".gif"),
-        (b"BM" + b"\0" * 12 + struct.pack("<Iii", 40, 50_000, -50_000) + b"\0" * 30, ".bmp"),
-        (b"RIFF\0\1\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0" + b"\xff\xff\xff" * 2, ".webp"),
-        (b"RIFF\0\1\0\0WEBPVP8L\x0a\0\0\0\x2f" + b"\xff\xff\xff\xff", ".webp"),
-        (b"RIFF\0\1\0\0WEBPVP8 \x0a\0\0\0\0\0\0\x9d\x01\x2a" + b"\xff\x3f\xff\x3f", ".webp"),
-        (tga(50_000, 50_000, b""), ".tga"),
-    ):
-        assert refusal(data, suffix).group == "refused", suffix
-
-
 def test_jpeg_size_is_checked_before_its_pixels() -> None:
     data = bytearray(saved("JPEG", "RGB"))
     start = data.index(b"\xff\xc0")
@@ -154,30 +153,15 @@ def test_jpeg_size_is_checked_before_its_pixels() -> None:
     assert refusal(bytes(data), ".jpg").group == "refused"
 
 
-@pytest.mark.parametrize(
-    "bomb",
-    [
-        chunk(b"iCCP", b"profile\0\0" + zlib.compress(b"\0" * 50_000_000, 9)),
-        chunk(b"zTXt", b"Comment\0\0" + zlib.compress(b"\0" * 50_000_000, 9)),
-        chunk(b"iTXt", b"Comment\0\1\0\0\0" + zlib.compress(b"\0" * 50_000_000, 9)),
-    ],
-    ids=["iCCP", "zTXt", "iTXt"],
-)
-def test_bombs_in_texts_and_profiles_are_never_unpacked(bomb: bytes) -> None:
-    data = png(1, 1, 8, 6, [b"\1\2\3\4"], extra=bomb * 20)
-    decoded = decode(data, ".png")
+@pytest.mark.parametrize("start", [b"iCCPprofile\0\0", b"zTXtComment\0\0", b"iTXtComment\0\1\0\0\0"])
+def test_bombs_in_texts_and_profiles_are_never_unpacked(start: bytes) -> None:
+    bomb = chunk(start[:4], start[4:] + zlib.compress(bytes(50_000_000), 9))
+    decoded = decode(png(1, 1, 8, 6, [b"\1\2\3\4"], extra=bomb * 20), ".png")
     assert decoded.rgba.tolist() == [[[1, 2, 3, 4]]] and not decoded.remarks
 
 
 def test_pixels_beyond_the_picture_are_not_unpacked() -> None:
-    header = struct.pack(">IIBBBBB", 1, 1, 8, 6, 0, 0, 0)
-    pixels = zlib.compress(b"\0\1\2\3\4" + b"\0" * 100_000_000, 9)
-    data = MAGIC + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
-    assert decode(data, ".png").rgba.shape == (1, 1, 4)
-
-
-def test_too_many_parts() -> None:
-    assert refusal(MAGIC + chunk(b"IHDR", b"\0" * 13) + chunk(b"teXt", b"") * 100_001).group == "refused"
+    assert decode(png(1, 1, 8, 6, [b"\1\2\3\4" + bytes(100_000_000)]), ".png").rgba.shape == (1, 1, 4)
 
 
 def test_large_file_is_not_read(tmp_path: Path) -> None:
@@ -185,16 +169,166 @@ def test_large_file_is_not_read(tmp_path: Path) -> None:
     with path.open("wb") as stream:
         stream.truncate(LARGEST_FILE + 1)  # takes no room on the disk
     with pytest.raises(Refused, match="too large"):
-        read_bytes(_found(path))
-    assert read_bytes(_found(path), 10) == b"\0" * 10
+        read_bytes(found(path))
+    assert read_bytes(found(path), 10) == b"\0" * 10
 
 
 @posix
 def test_a_pipe_that_took_the_place_of_a_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(Refused, match="plain file"):
-        read_bytes(_found(tmp_path / "pipe.png"))
+        read_bytes(found(tmp_path / "pipe.png"))
 
 
-def _found(path: Path) -> SourceFile:
-    return SourceFile(str(path), path.name, (), "", frozenset(), 0, 0)
+def grey(value: int, alpha: int = 255) -> tuple[int, int, int, int]:
+    return (value, value, value, alpha)
+
+
+PNGS = {  # depth, colour type, one row of samples, what is transparent, and how the row looks
+    "1 bit grey": (1, 0, b"\x50", b"", [grey(0), grey(255), grey(0), grey(255)]),
+    "2 bit grey": (2, 0, b"\x1b", b"", [grey(0), grey(85), grey(170), grey(255)]),
+    "4 bit grey": (4, 0, b"\x3c", b"", [grey(51), grey(204)]),
+    "8 bit grey": (8, 0, b"\x07\xfe", b"", [grey(7), grey(254)]),
+    "16 bit grey": (16, 0, struct.pack(">3H", 0, 0x8080, 65_535), b"", [grey(0), grey(128), grey(255)]),
+    "16 bit grey rounds": (16, 0, struct.pack(">2H", 128, 129), b"", [grey(0), grey(1)]),
+    "1 bit grey, key": (1, 0, b"\x40", b"\0\1", [grey(0), grey(255, 0)]),
+    "2 bit grey, key": (2, 0, b"\x1b", b"\0\2", [grey(0), grey(85), grey(170, 0), grey(255)]),
+    "4 bit grey, key": (4, 0, b"\x3c", b"\0\3", [grey(51, 0), grey(204)]),
+    "8 bit grey, key": (8, 0, b"\x07\xfe", b"\0\x07", [grey(7, 0), grey(254)]),
+    "16 bit grey, key": (16, 0, b"\x80\x80\x80\x81", b"\x80\x80", [grey(128, 0), grey(128)]),
+    "RGB": (8, 2, b"\xff\0\0\0\xff\0", b"", [RED, GREEN]),
+    "RGB, key": (8, 2, b"\xff\0\0\0\xff\0", b"\0\xff\0\0\0\0", [CLEAR_RED, GREEN]),
+    "16 bit RGB": (16, 2, struct.pack(">3H", 65_535, 0x4040, 0), b"", [(255, 64, 0, 255)]),
+    "16 bit RGB, key": (16, 2, struct.pack(">6H", 65_535, 0, 0, 0, 65_535, 0), b"\xff\xff\0\0\0\0", [CLEAR_RED, GREEN]),
+    "grey and alpha": (8, 4, b"\x64\x01\xc8\xfe", b"", [grey(100, 1), grey(200, 254)]),
+    "16 bit grey and alpha": (16, 4, struct.pack(">2H", 0x6464, 0x0101), b"", [grey(100, 1)]),
+    "RGBA": (8, 6, b"\x01\x02\x03\x04\xff\xfe\xfd\xfc", b"", [(1, 2, 3, 4), (255, 254, 253, 252)]),
+    "16 bit RGBA": (16, 6, struct.pack(">4H", 0x0101, 0x0202, 0, 0x8080), b"", [(1, 2, 0, 128)]),
+    "1 bit palette": (1, 3, b"\x40", b"", [RED, GREEN]),
+    "4 bit palette": (4, 3, b"\x10", b"", [GREEN, RED]),
+    "palette": (8, 3, b"\0\1\2", b"", [RED, GREEN, BLUE]),
+    "palette, one clear": (8, 3, b"\0\1\2", b"\0\xff\xff", [CLEAR_RED, GREEN, BLUE]),
+    "palette, every alpha": (8, 3, b"\0\1\2", b"\x01\x80\xfe", [(255, 0, 0, 1), (0, 255, 0, 128), (0, 0, 255, 254)]),
+    "palette, short alpha": (8, 3, b"\0\1", b"\x7f", [(255, 0, 0, 127), GREEN]),
+    "palette, index beyond it": (8, 3, b"\0\x09", b"", [RED, grey(0)]),
+}
+
+
+@pytest.mark.parametrize("name", PNGS)
+def test_every_kind_of_png(name: str) -> None:
+    depth, colour_type, row, transparency, expected = PNGS[name]
+    palette = b"\xff\0\0\0\xff\0\0\0\xff" if colour_type == 3 else b""
+    data = png(len(expected), 1, depth, colour_type, [row], palette=palette, transparency=transparency)
+    decoded = decode(data, ".png")
+    assert decoded.rgba.dtype == np.uint8 and decoded.rgba.shape == (1, len(expected), 4)
+    assert [tuple(pixel) for pixel in decoded.rgba[0].tolist()] == expected
+    assert [remark.group for remark in decoded.remarks] == (["converted"] if depth == 16 else [])
+
+
+def test_interlaced_rows_are_put_in_place() -> None:
+    data, passes = SPECIMENS["png, interlaced"]().files["art.png"], [(0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8)]
+    rgba = decode(data, ".png").rgba
+    passes += [(2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2)]
+    for left, top, across, down in passes:  # in each, every row holds the numbers from 0
+        row = rgba[top::down, left::across].reshape(len(range(top, 8, down)), -1)
+        assert (row == np.arange(row.shape[1])).all()
+
+
+@pytest.mark.parametrize(
+    ("mode", "colour", "expected", "tolerance"),
+    [
+        ("CMYK", (255, 0, 0, 0), (0, 255, 255, 255), 0),
+        ("YCbCr", (128, 128, 128), grey(128), 0),
+        ("HSV", (0, 255, 255), RED, 0),
+        ("PA", (0, 128), grey(0, 128), 0),
+        ("RGBX", (1, 2, 3, 0), (1, 2, 3, 255), 0),
+        ("RGBa", (64, 0, 0, 128), (127, 0, 0, 128), 1),
+        ("LAB", (255, 128, 128), grey(255), 6),
+        ("LAB", (0, 128, 128), grey(0), 6),
+        ("LAB", (138, 209, 198), (254, 0, 0, 255), 6),  # L* 54.3, a* 81, b* 70 is the red of sRGB under D50
+    ],
+)
+def test_every_mode_of_pillow(mode: str, colour: tuple[int, ...], expected: tuple[int, ...], tolerance: int) -> None:
+    rgba, words = to_rgba(Image.new(mode, (2, 3), colour))
+    assert rgba.shape == (3, 2, 4) and (rgba[..., 3] == expected[3]).all()
+    assert np.abs(rgba.astype(int) - expected).max() <= tolerance
+    assert words == (f"from {mode} colours" if mode in ("CMYK", "YCbCr", "HSV", "LAB") else "")
+
+
+def test_whole_numbers_and_fractions() -> None:
+    assert _greys(np.array([[0, 65_535]], np.int32)) == [0, 255]
+    assert _greys(np.array([[0, 200]], np.int32)) == [0, 200]
+    assert _greys(np.array([[-100, 0, 100]], np.int32)) == [0, 128, 255]
+    assert _greys(np.array([[-5, -5]], np.int32)) == [0, 0]
+    assert _greys(np.array([[0.0, 0.5, 1.0]], np.float32)) == [0, 128, 255]
+    assert _greys(np.array([[0.0, 200.0, np.nan, np.inf]], np.float32)) == [0, 200, 0, 0]
+
+
+def _greys(values: np.ndarray[tuple[int, int], np.dtype[np.generic]]) -> list[int]:
+    rgba, words = to_rgba(Image.fromarray(values))
+    assert words and (rgba[..., 3] == 255).all() and (rgba[..., 0] == rgba[..., 2]).all()
+    return [int(value) for value in rgba[0, :, 0]]
+
+
+@pytest.mark.parametrize(
+    ("orientation", "expected"),
+    [*enumerate(("abcdef", "cbafed", "fedcba", "defabc", "adbecf", "daebfc", "fcebda", "cfbead"), 1)],
+)
+def test_all_eight_turns(orientation: int, expected: str) -> None:
+    letters = Image.fromarray(np.array([[ord(letter) for letter in row] for row in ("abc", "def")], np.uint8))
+    exif = Image.Exif()
+    exif[ORIENTATION] = orientation
+    seen, turned = upright(letters, exif.tobytes())
+    assert seen.size == ((3, 2) if orientation < 5 else (2, 3)) and turned == (orientation > 1)
+    assert "".join(chr(value) for value in np.asarray(seen).flatten()) == expected
+
+
+def _entries(*entries: tuple[int, int, int, bytes]) -> bytes:
+    """EXIF with one directory: tag, kind, count and the four bytes of each entry."""
+    packed = b"".join(struct.pack("<HHI", tag, kind, count) + value for tag, kind, count, value in entries)
+    return b"II*\0\x08\0\0\0" + struct.pack("<H", len(entries)) + packed + b"\0\0\0\0"
+
+
+QUARTER = (ORIENTATION, 3, 1, b"\x06\0\0\0")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # Pillow's, about damaged tags
+@pytest.mark.parametrize(
+    ("exif", "turned"),
+    [
+        (b"", False),
+        (b"II*\0", False),
+        (b"neither", False),
+        (b"MM\0*\xff\xff\xff\xff", False),
+        (b"II*\0\x08\0\0\0\xff\xff", False),
+        (_entries((ORIENTATION, 3, 1, b"\x09\0\0\0")), False),
+        (_entries((ORIENTATION, 2, 1, b"\x06\0\0\0")), False),
+        (_entries((ORIENTATION, 5, 1, b"\xff\xff\xff\xff")), False),
+        (_entries((ORIENTATION, 3, 0, b"\x06\0\0\0")), False),
+        (_entries(QUARTER)[:-8], False),
+        (_entries(QUARTER), True),
+        # ImageOps.exif_transpose alone raises for these two: a date that is a number, and a resolution of bytes.
+        (_entries(QUARTER, (0x0132, 11, 1, b"\0\0\x80\x3f")), True),
+        (_entries(QUARTER, (0x011A, 2, 1, b"\x05\0\0\0")), True),
+        (_entries(QUARTER, (0x010F, 2, 4_000_000_000, b"\xff\xff\xff\xff")), True),
+    ],
+)
+def test_fault_7_damaged_exif_loses_no_picture(exif: bytes, turned: bool) -> None:
+    image = Image.new("RGB", (16, 8), (250, 250, 250))
+    image.paste((5, 5, 5), (0, 0, 8, 8))  # dark on the left
+    data, segment = stored(image, "JPEG", quality=95), b"Exif\0\0" + exif
+    with_exif = data[:2] + b"\xff\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment + data[2:]
+    decoded = decode(with_exif, ".jpg")
+    seen = decoded.rgba.transpose(1, 0, 2) if turned else decoded.rgba  # dark on top: a quarter to the right
+    assert seen.shape == (8, 16, 4) and (seen[:, :6] < (20, 20, 20, 256)).all() and (seen[:, 10:] > 235).all()
+    assert [remark.group for remark in decoded.remarks] == ["jpeg", *(["turned"] if turned else [])]
+    assert strip(with_exif) == (data, segment)
+
+
+def test_exif_and_colour_profiles_of_other_kinds_change_nothing() -> None:
+    exif = Image.Exif()
+    exif[ORIENTATION] = 6
+    image = Image.new("RGB", (16, 8), (10, 20, 30))
+    decoded = decode(stored(image, "PNG", exif=exif, icc_profile=b"not even a profile"), ".png")
+    assert decoded.rgba.shape == (8, 16, 4) and not decoded.remarks
+    assert (decoded.rgba == (10, 20, 30, 255)).all()

@@ -1,7 +1,11 @@
-"""Animations: every frame as a viewer shows it, near repeats left out."""
+"""Animations: every frame as a viewer shows it, near repeats left out.
+
+Those that are damaged, endless or huge are bounded, and sound up to the first damage.
+"""
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +14,8 @@ import pytest
 
 from studio.data.images import frames as frames_module
 from studio.data.images import png as apng_reader
-from studio.data.images.decoding import decode
+from studio.data.images.decoding import LARGEST_SIDE, Decoded, decode
+from studio.data.source_files import Refused, Remark
 from tests.data.animating import (
     ANIMATIONS,
     NOISE,
@@ -25,7 +30,7 @@ from tests.data.animating import (
     same,
     seen_by_pillow,
 )
-from tests.data.making import Pixels, frame, imported, notes, png_of, reasons, sprite, write_sheet
+from tests.data.making import Pixels, chunk, frame, imported, notes, png_of, reasons, sprite, write_sheet
 
 
 def in_colour(pixels: Pixels) -> Pixels:
@@ -55,9 +60,7 @@ def test_frames_are_those_that_pillow_shows(kind: str, options: dict[str, Any]) 
     pictures, remarks = read(data, f".{kind.lower()}")
     assert same(pictures, seen_by_pillow(data))
     assert [picture.part for picture in pictures] == [f"frame {number}" for number in range(1, 6)]
-    assert [(remark.group, remark.reason) for remark in remarks] == [
-        ("animation", "an animation of 5 frames: all were taken")
-    ]
+    assert remarks == [Remark("animation", "an animation of 5 frames: all were taken")]
 
 
 @pytest.mark.parametrize("disposal", range(4))
@@ -75,15 +78,12 @@ def test_small_gif_frames_with_each_disposal(disposal: int) -> None:
 def test_gif_disposals_that_pillow_takes_otherwise_than_viewers() -> None:
     first, second, third = numbers(0, 6, 6), numbers(1, 3, 3), numbers(2, 2, 2)
     data = gif(6, 6, [Drawn(first), Drawn(second, 1, 1, disposal=2), Drawn(third, 4, 4), Drawn(third, 0, 4)])
-    shown = [in_colour(first)]
-    shown.append(shown[0].copy())
-    shown[1][1:4, 1:4] = in_colour(second)
-    shown.append(shown[0].copy())
-    shown[2][1:4, 1:4] = 0  # cleared and not filled with the background colour
-    shown[2][4:6, 4:6] = in_colour(third)
-    shown.append(shown[2].copy())  # the third frame has no disposal, and not that of the second
-    shown[3][4:6, 0:2] = in_colour(third)
-    assert same(read(data, ".gif")[0], shown)
+    shown = np.stack([in_colour(first)] * 4)
+    shown[1, 1:4, 1:4] = in_colour(second)
+    shown[2:, 1:4, 1:4] = 0  # cleared and not filled with the background colour
+    shown[2:, 4:6, 4:6] = in_colour(third)
+    shown[3, 4:6, 0:2] = in_colour(third)  # the third frame has no disposal, and not that of the second
+    assert same(read(data, ".gif")[0], list(shown))
 
 
 def test_gif_whose_first_frame_is_smaller_or_larger_than_its_screen() -> None:
@@ -120,12 +120,10 @@ def test_half_transparent_apng_frames_blend_exactly() -> None:
     first, second, third = noise(0, 8, 8, soft=True), noise(1, 6, 5, soft=True), noise(2, 8, 8, soft=True)
     drawn = [Drawn(first), Drawn(second, 2, 1, disposal=2), Drawn(third), Drawn(second, over=False)]
     pictures, _ = read(apng(8, 8, drawn))
-    expected = [first, first.copy(), blended(first, third)]
-    expected[1][1:6, 2:8] = blended(first[1:6, 2:8], second)
-    expected.append(expected[2].copy())
-    expected[3][:5, :6] = second
-    for picture, pixels in zip(pictures, expected, strict=True):
-        assert np.abs(picture.rgba.astype(int) - pixels).max() <= 1
+    expected = np.stack([first, first, blended(first, third), blended(first, third)])
+    expected[1, 1:6, 2:8] = blended(first[1:6, 2:8], second)
+    expected[3, :5, :6] = second
+    assert np.abs(np.stack([picture.rgba for picture in pictures]).astype(int) - expected).max() <= 1
     assert np.array_equal(pictures[0].rgba, first) and np.array_equal(pictures[3].rgba[:5, :6], second)
 
 
@@ -135,12 +133,10 @@ def test_palette_apng_keeps_the_alpha_of_its_colours() -> None:
     first, second = numbers(3, 6, 6), numbers(4, 4, 4)
     drawn = [Drawn(first), Drawn(second, 1, 1, over=False)]
     pictures, _ = read(apng(6, 6, drawn, palette=PALETTE.tobytes(), transparency=alpha.tobytes()))
-    shown = colours[first]
-    shown[1:5, 1:5] = colours[second]
-    expected = [colours[first], shown]
-    for pixels in expected:
-        pixels[pixels[..., 3] == 0] = 0
-    assert same(pictures, expected)
+    shown = np.stack([colours[first]] * 2)
+    shown[1, 1:5, 1:5] = colours[second]
+    shown[shown[..., 3] == 0] = 0
+    assert same(pictures, list(shown))
 
 
 def test_default_picture_that_is_no_frame() -> None:
@@ -152,14 +148,13 @@ def test_default_picture_that_is_no_frame() -> None:
 
 def test_half_transparent_webp_frames_are_as_good_as_those_of_its_library() -> None:
     data = by_pillow([noise(seed, 10, 12, soft=True) for seed in range(4)], "WEBP", lossless=True, exact=True)
-    for picture, pixels in zip(read(data, ".webp")[0], seen_by_pillow(data), strict=True):
-        assert np.abs(picture.rgba.astype(int) - pixels).max() <= 2
+    pictures = np.stack([picture.rgba for picture in read(data, ".webp")[0]])
+    assert np.abs(pictures.astype(int) - np.stack(seen_by_pillow(data))).max() <= 2
 
 
 @pytest.mark.parametrize("changed", [0, 1, 7, 8])
 def test_near_repeats_are_left_out(changed: int) -> None:
-    pixels = np.zeros((30, 20), np.uint8)
-    pixels[:, :] = 3
+    pixels = np.full((30, 20), 3, np.uint8)
     pixels[5:25] = 0  # 400 visible pixels
     other = pixels.copy()
     other[5, :changed] = 1
@@ -202,3 +197,101 @@ def test_a_whole_import(tmp_path: Path) -> None:
         "slime/walk.gif": "an animation of 5 frames: all were taken",
     }
     assert not reasons(event)
+
+
+@pytest.fixture
+def decoded_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Pixels of every frame that is decoded from here on."""
+    sizes: list[int] = []
+
+    def counting(data: bytes, suffix: str) -> Decoded:
+        decoded = decode(data, suffix)
+        sizes.append(decoded.rgba.shape[0] * decoded.rgba.shape[1])
+        return decoded
+
+    monkeypatch.setattr(frames_module, "decode", counting)
+    return sizes
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".png"])
+def test_ten_thousand_frames(suffix: str, decoded_sizes: list[int]) -> None:
+    drawn = [Drawn(numbers(0, 2, 2) if suffix == ".gif" else noise(0, 2, 2))] * 10_000
+    data = gif(2, 2, drawn) if suffix == ".gif" else apng(2, 2, drawn)
+    pictures, remarks = read(data, suffix)
+    assert len(decoded_sizes) == frames_module.MOST_FRAMES and len(pictures) == 1
+    taken = "1 was taken from the first 256, the rest is not looked at"
+    assert remarks[-1].reason == f"an animation of 10,000 frames: {taken}"
+
+
+def test_large_frames_are_bounded_by_their_pixels(monkeypatch: pytest.MonkeyPatch, decoded_sizes: list[int]) -> None:
+    monkeypatch.setattr(frames_module, "MOST_PIXELS", 1000)
+    drawn = [Drawn(noise(seed, 4, 4), seed % 6, seed // 6, over=False) for seed in range(30)]
+    assert len(read(apng(10, 10, [Drawn(noise(99, 10, 10)), *drawn]))[0]) == 10 == len(decoded_sizes)
+    large = Drawn(numbers(0, 30, 30))  # larger than its canvas, as only a GIF's frame can be
+    read(gif(2, 2, [Drawn(numbers(1, 2, 2)), large, large]), ".gif")
+    assert sum(decoded_sizes[10:]) < 1000
+    assert len(read(apng(40, 40, [Drawn(noise(seed, 40, 40)) for seed in range(2)]))[0]) == 1
+
+
+def test_a_huge_palette_is_not_copied_into_every_frame() -> None:
+    head, rest = apng(6, 6, [Drawn(noise(seed, 6, 6)) for seed in range(40)]).split(
+        chunk(b"acTL", b"\0\0\0\x28\0\0\0\0")
+    )
+    swollen = head + chunk(b"acTL", b"\0" * 8) + chunk(b"PLTE", bytes(3_000_000)) + chunk(b"tRNS", b"\0") * 9 + rest
+    assert sum(len(frame.data) for frame in apng_reader.frames_of(swollen)) < 40 * 500
+
+
+def test_huge_canvas_is_refused_before_decoding(decoded_sizes: list[int]) -> None:
+    far = LARGEST_SIDE + 1
+    for data in (
+        gif(2, 2, [Drawn(numbers(0, 2, 2), far, 0), Drawn(numbers(1, 2, 2))]),
+        gif(far, 2, [Drawn(numbers(0, 2, 2)), Drawn(numbers(1, 2, 2))]),
+        apng(far, far, [Drawn(noise(0, 2, 2))] * 2, default=noise(0, 2, 2)),
+    ):
+        with pytest.raises(Refused, match="too large"):
+            read(data)
+    assert not decoded_sizes
+
+
+@pytest.mark.parametrize("suffix", ANIMATIONS)
+def test_cut_off_anywhere_gives_the_frames_before(suffix: str) -> None:
+    data = ANIMATIONS[suffix]
+    whole = [picture.rgba for picture in read(data, suffix)[0]]
+    counts = set()
+    for length in range(0, len(data) - 2, 11):
+        try:
+            pictures, remarks = read(data[:length], suffix)
+        except Refused as refused:
+            pictures, remarks = [], [Remark(refused.group, refused.reason)]
+        assert same(pictures, whole[: len(pictures)])
+        assert [remark.group for remark in remarks] == ["animation" if pictures else "unreadable"], length
+        counts.add(len(pictures))
+    assert {0, 1, 2, 3, 4} <= counts
+
+
+@pytest.mark.parametrize("suffix", ANIMATIONS)
+def test_a_damaged_frame_ends_the_animation(suffix: str) -> None:
+    data = bytearray(ANIMATIONS[suffix])
+    mark = {".gif": b"\x21\xf9", ".png": b"fdAT", ".webp": b"ANMF"}[suffix]
+    place = len(data.split(mark)[0])
+    for _ in range(3 - (suffix == ".png")):  # on to the fourth frame; the first of a PNG has another mark
+        place = data.index(mark, place + 1)
+    data[place + 8 : place + 90] = b"\xff" * 82
+    pictures, remarks = read(bytes(data), suffix)
+    assert same(pictures, [picture.rgba for picture in read(ANIMATIONS[suffix], suffix)[0]][:3])
+    assert "3 that differ were taken from the first 3, the rest is " in remarks[-1].reason
+
+
+def test_frames_that_lie() -> None:
+    drawn = [Drawn(noise(0, 6, 6)), Drawn(noise(1, 4, 4)), Drawn(noise(2, 4, 4))]
+    outside = apng(6, 6, [*drawn[:2], Drawn(noise(2, 4, 4), 3, 3)])
+    assert "the rest is damaged: a frame lies outside the picture" in read(outside)[1][-1].reason
+    parts = apng(6, 6, drawn).split(b"fcTL")
+    swapped = b"fcTL".join([*parts[:2], parts[3], parts[2]])
+    assert "the rest is damaged" in read(swapped)[1][-1].reason
+    with pytest.raises(Refused, match="cut off"):
+        read(apng(6, 6, [Drawn(noise(0, 4, 4)), *drawn]))
+    control = struct.pack(">5IHHBB", 0, 6, 6, 0, 0, 1, 10, 0, 1)
+    smaller = struct.pack(">5IHHBB", 0, 4, 6, 0, 0, 1, 10, 0, 1)
+    pictures, remarks = read(apng(6, 6, drawn).replace(chunk(b"fcTL", control), chunk(b"fcTL", smaller)))
+    assert same(pictures, [noise(0, 6, 6)]) and "only the first" in remarks[-1].reason
