@@ -1,16 +1,21 @@
-"""The colours of a set."""
+"""The colours of a set, and the use that its sprites make of them, against counting one by one."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import numpy as np
 import pytest
 
+from studio.core.events import Progress, Rgba
+from studio.core.generators import returned
 from studio.data.colour import palette
-from studio.data.colour.palette import display_order, oklab, palette_of
-from tests.data.making import Pixels
+from studio.data.colour.palette import display_order, main_colours, oklab, palette_of
+from studio.data.colour.usage import colour_use, colours_used, sprites_with
+from studio.data.images import canvas
 
 
-def drawn(*counts: tuple[tuple[int, int, int, int], int]) -> Pixels:
+def drawn(*counts: tuple[tuple[int, int, int, int], int]) -> Rgba:
     """One sprite of 8 x 8 with so many pixels of each colour, the rest transparent."""
     flat = np.zeros((64, 4), np.uint8)
     start = 0
@@ -54,6 +59,86 @@ def test_display_order_groups_hues() -> None:
 
 
 def test_oklab_against_its_author() -> None:
-    colours = np.array([[255, 255, 255], [0, 0, 0], [255, 0, 0], [0, 0, 255]], np.uint8)
-    expected = [[1, 0, 0], [0, 0, 0], [0.62796, 0.22486, 0.12585], [0.45201, -0.03246, -0.31153]]
-    assert np.abs(oklab(colours) - np.array(expected)).max() < 1e-3
+    expected = {
+        (255, 255, 255): [1, 0, 0],
+        (128, 128, 128): [0.59987, 0, 0],
+        (10, 10, 10): [0.14478, 0, 0],  # so dark that its light grows with the number
+        (0, 0, 0): [0, 0, 0],
+        (255, 0, 0): [0.62796, 0.22486, 0.12585],
+        (0, 255, 0): [0.86644, -0.23389, 0.17950],
+        (0, 0, 255): [0.45201, -0.03246, -0.31153],
+    }
+    assert np.abs(oklab(np.array(list(expected), np.uint8)) - list(expected.values())).max() < 1e-4
+
+
+def test_main_colours_are_all_or_the_most_used_of_each_kind() -> None:
+    red, blue, like_red, like_blue = (200, 0, 0, 255), (0, 0, 200, 255), (204, 2, 0, 255), (0, 4, 204, 255)
+    sprite = drawn((red, 30), (blue, 10), (like_red, 2), (like_blue, 1), ((0, 255, 0, 128), 14))
+    assert sorted(map(tuple, main_colours(sprite, 4).tolist())) == [blue, like_blue, red, like_red]
+    assert sorted(map(tuple, main_colours(sprite, 2).tolist())) == [blue, red]
+    assert main_colours(sprite, 1).tolist() == [list(red)]
+    assert main_colours(sprite[:0], 4).shape == (0, 4)
+
+
+def test_main_colours_of_many_are_as_many_as_were_asked_for() -> None:
+    rgba = np.random.default_rng(6).integers(0, 256, (40, 16, 16, 4), np.uint8)
+    rgba[:20, ..., 3] = 255
+    for count in (5, 32, 256):
+        found = main_colours(rgba, count)
+        assert len(found) <= count < 2 * len(found)
+        opaque = {tuple(colour) for colour in rgba[rgba[..., 3] == 255].tolist()}
+        assert {tuple(colour) for colour in found.tolist()} <= opaque
+
+
+def few_colours(count: int = 50, size: int = 6) -> Rgba:
+    """Random pixels of twelve colours, some half transparent or not there at all."""
+    rng = np.random.default_rng(3)
+    colours = rng.integers(0, 256, (12, 4), dtype=np.uint8)
+    colours[:9, 3] = 255
+    return np.asarray(colours[rng.integers(0, 12, (count, size, size)) * rng.integers(0, 2, (count, 1, 1))])
+
+
+def counted(rgba: Rgba) -> tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]]:
+    """Opaque pixels, and sprites with such a pixel, of each colour."""
+    sprites = [[tuple(pixel) for pixel in sprite.reshape(-1, 4).tolist() if pixel[3] == 255] for sprite in rgba]
+    return Counter(pixel for sprite in sprites for pixel in sprite), Counter(p for sprite in sprites for p in {*sprite})
+
+
+@pytest.mark.parametrize("at_once", [1, 100, 1 << 20])
+def test_pixels_and_sprites_of_each_colour(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr(canvas, "_PIXELS_AT_ONCE", at_once)
+    rgba = np.asfortranarray(few_colours())
+    pixels, sprites = counted(rgba)
+    for limit in (256, 4):
+        use = colour_use(rgba, limit)
+        listed = [tuple(colour) for colour in use.colours.tolist()]
+        assert len(listed) == min(limit, len(pixels)) and (use.total, use.step) == (len(pixels), 1)
+        assert [pixels[colour] for colour in listed] == use.pixels.tolist()
+        assert use.pixels.tolist() == sorted(pixels.values(), reverse=True)[:limit]
+        assert [sprites[colour] for colour in listed] == use.sprites.tolist()
+        for colour in use.colours:
+            with_it = returned(sprites_with(rgba, colour)).tolist()
+            assert with_it == [n for n, sprite in enumerate(rgba) if (sprite == colour).all(-1).any()]
+            assert [*sprites_with(rgba, colour)][-1] == Progress(len(rgba), len(rgba), "sprites looked at")
+
+
+def test_large_sets_are_estimated_from_every_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(palette, "_MOST_PIXELS", 100)
+    one = np.zeros((1, 5, 5, 4), np.uint8)
+    one[0, :2] = [9, 8, 7, 255]
+    use = colour_use(np.broadcast_to(one, (40, 5, 5, 4)))
+    assert (use.step, use.total, use.pixels.tolist(), use.sprites.tolist()) == (10, 1, [400], [40])
+
+
+def test_nothing_to_see_and_no_sprites() -> None:
+    for rgba in (np.zeros((3, 4, 4, 4), np.uint8), np.zeros((0, 4, 4, 4), np.uint8)):
+        use = colour_use(rgba)
+        assert (len(use.colours), len(use.pixels), len(use.sprites), use.total) == (0, 0, 0, 0)
+        assert not len(returned(sprites_with(rgba[:0], np.zeros(4, np.uint8))))
+
+
+def test_colours_are_counted_as_they_are_seen() -> None:
+    rgba = np.random.default_rng(1).integers(0, 3, (6, 8, 8, 4), dtype=np.uint8) * 100
+    rgba[rgba[..., 3] == 0] = 0
+    expected = [len({tuple(p[:3]) for p in one.reshape(-1, 4).tolist() if p[3]}) for one in rgba]
+    assert colours_used(rgba).tolist() == expected

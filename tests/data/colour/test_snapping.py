@@ -1,17 +1,15 @@
-"""Sprites in the colours of a palette, and the palette that sprites have."""
+"""Sprites in the colours of a palette, and near colours that become one."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from studio.core.errors import BadInputError
+from studio.core.generators import returned
 from studio.data.colour import palette as palette_module
-from studio.data.colour.palette import Palette, main_colours, nearest, oklab
-from studio.data.colour.snapping import BAYER, DITHERS, NO_DITHER, snap
+from studio.data.colour.palette import Palette, oklab
+from studio.data.colour.snapping import BAYER, DITHERS, NO_DITHER, merge, places_of, snap
 from studio.data.images import canvas
 from tests.data.making import Pixels
 
@@ -27,31 +25,15 @@ def noise(seed: int, count: int = 3, size: int = 6) -> Pixels:
     return rgba
 
 
-def slow_oklab(colour: list[int]) -> list[float]:
-    """Björn Ottosson's code for one colour, number by number."""
-    r, g, b = ((v / 255) / 12.92 if v / 255 <= 0.04045 else ((v / 255 + 0.055) / 1.055) ** 2.4 for v in colour[:3])
-    cones = (0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b) ** (1 / 3)
-    cones_m = (0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b) ** (1 / 3)
-    cones_s = (0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b) ** (1 / 3)
-    return [
-        0.2104542553 * cones + 0.7936177850 * cones_m - 0.0040720468 * cones_s,
-        1.9779984951 * cones - 2.4285922050 * cones_m + 0.4505937099 * cones_s,
-        0.0259040371 * cones + 0.7827717662 * cones_m - 0.8086757660 * cones_s,
-    ]
-
-
 def test_each_pixel_takes_the_nearest_colour() -> None:
     rgba, palette = noise(0), Palette(noise(1)[0, :2].reshape(-1, 4))
     assert {0, 255} <= set(palette.colours[:, 3].tolist())  # what can't be seen is no target
+    targets = palette.colours[palette.colours[:, 3] > 0, :3]
+    apart = np.linalg.norm(oklab(rgba[..., None, :3]) - oklab(targets), axis=-1)
+    expected = np.concatenate([targets[apart.argmin(-1)], rgba[..., 3:]], axis=-1)
+    expected[rgba[..., 3] == 0] = 0
     found = snap(rgba, palette)
-    targets = palette.colours[palette.colours[:, 3] > 0].tolist()
-    assert found.dtype == np.uint8 and np.array_equal(found[..., 3], rgba[..., 3])
-    for before, after in zip(rgba.reshape(-1, 4).tolist(), found.reshape(-1, 4).tolist(), strict=True):
-        if before[3] == 0:
-            assert after == [0, 0, 0, 0]
-            continue
-        best = min(targets, key=lambda colour: math.dist(slow_oklab(before), slow_oklab(colour)))
-        assert after[:3] == best[:3]
+    assert found.dtype == np.uint8 and np.array_equal(found, expected)
 
 
 @pytest.mark.parametrize("dither", DITHERS)
@@ -115,36 +97,42 @@ def test_one_colour_no_sprites_and_nothing_to_see() -> None:
         assert (found[rgba[..., 3] > 0][:, :3] == [9, 8, 7]).all()
         assert snap(rgba[:0], one, dither).shape == (0, 6, 6, 4)
         assert not snap(np.zeros_like(rgba), one, dither).any()
-    with pytest.raises(BadInputError, match="no colour that can be seen"):
-        snap(rgba, Palette(np.array([[9, 8, 7, 0]], np.uint8)))
 
 
-def test_the_nearest_are_found_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_most_used_colours_stay_and_the_others_join_the_nearest() -> None:
+    colours = np.array([[0, 0, 0], [1, 1, 1], [255, 0, 0], [254, 2, 1], [0, 0, 255]], np.uint8)
+    counts = np.array([5, 50, 9, 3, 1])
+    assert returned(merge(colours, counts, 0.05)).tolist() == [1, 1, 2, 2, 4]
+    assert returned(merge(colours[:0], counts[:0], 0.02)).tolist() == []
+
+
+def test_against_looking_at_all_pairs() -> None:
     rng = np.random.default_rng(0)
-    colours, among = rng.random((50, 3)), rng.random((7, 3))
-    expected = [min(range(7), key=lambda k: math.dist(colour, among[k])) for colour in colours]
-    assert nearest(colours, among).tolist() == expected
-    monkeypatch.setattr(palette_module, "_AT_ONCE", 20)
-    assert nearest(colours, among).tolist() == expected
+    colours = np.unique(rng.integers(0, 40, (300, 3), dtype=np.uint8), axis=0)
+    counts = rng.integers(1, 100, len(colours))
+    distance = 0.02
+    becomes = returned(merge(colours, counts, distance))
+    places = places_of(colours)
+    apart = np.linalg.norm(places[:, None] - places, axis=2)
+    staying: list[int] = []
+    for index in np.lexsort((np.arange(len(counts)), -counts)):
+        near = [other for other in staying if apart[index, other] < distance]
+        expected = min(near, key=lambda other: apart[index, other]) if near else index
+        assert becomes[index] == expected
+        if not near:
+            staying.append(int(index))
+    assert 10 < len(staying) < len(colours)
 
 
-def test_main_colours_are_all_or_the_most_used_of_each_kind() -> None:
-    sprite = np.zeros((1, 8, 8, 4), np.uint8)
-    flat = sprite.reshape(-1, 4)
-    flat[:30], flat[30:40] = (200, 0, 0, 255), (0, 0, 200, 255)
-    flat[40:42], flat[42] = (204, 2, 0, 255), (0, 4, 204, 255)
-    flat[50:] = (0, 255, 0, 128)
-    all_of_them = main_colours(sprite, 4)
-    assert sorted(all_of_them.tolist()) == [[0, 0, 200, 255], [0, 4, 204, 255], [200, 0, 0, 255], [204, 2, 0, 255]]
-    assert sorted(main_colours(sprite, 2).tolist()) == [[0, 0, 200, 255], [200, 0, 0, 255]]
-    assert main_colours(sprite, 1).tolist() == [[200, 0, 0, 255]]
-    assert main_colours(sprite[:0], 4).shape == (0, 4)
+def test_blacks_are_as_near_as_they_look() -> None:
+    """In OKLab itself, the blackest greys are 0.07 apart."""
+    black, white = places_of(np.array([[0, 0, 0], [1, 1, 1]], np.uint8)), places_of(np.array([[255] * 3, [254] * 3]))
+    assert np.linalg.norm(black[0] - black[1]) < 0.02 and np.linalg.norm(white[0] - white[1]) < 0.02
+    assert np.allclose(places_of(np.array([[255] * 3])), [1, 0, 0], atol=1e-6)
 
 
-def test_main_colours_of_many_are_as_many_as_were_asked_for() -> None:
-    rgba = noise(6, 40, 16)
-    for count in (5, 32, 256):
-        found = main_colours(rgba, count)
-        assert len(found) <= count < 2 * len(found)
-        opaque = {tuple(colour) for colour in rgba[rgba[..., 3] == 255].tolist()}
-        assert {tuple(colour) for colour in found.tolist()} <= opaque
+def test_very_many_colours_are_merged_in_steps() -> None:
+    colours = np.stack(np.unravel_index(np.arange(5000), (20, 20, 20)), 1).astype(np.uint8) * 12
+    events = list(merge(colours, np.ones(len(colours), np.int64), 0.001))
+    assert [event.done for event in events] == [0, 1024, 2048, 3072, 4096]
+    assert {(event.total, event.what) for event in events} == {(5000, "colours compared")}

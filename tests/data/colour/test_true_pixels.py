@@ -1,77 +1,88 @@
+"""Drawn sprites made pixel art again, and put into chosen colours: the same as the parts that it is made of."""
+
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 
+from studio.core.errors import BadInputError
+from studio.core.events import Progress, Rgba
+from studio.core.generators import returned
+from studio.data.colour import recolouring
+from studio.data.colour.palette import Palette
+from studio.data.colour.recolouring import ColourChoice, recoloured
+from studio.data.colour.snapping import BAYER, DITHERS, snap
 from studio.data.colour.true_pixels import PixelStyle, pixel_truth, style_of, true_pixels
 from studio.data.sprites import Sprites
 from tests.conftest import make_sprites
 
 PALETTE = np.array([[0, 0, 0], [255, 255, 255], [220, 30, 30], [30, 60, 200]], np.uint8)
-STYLE = PixelStyle((2, 3), PALETTE, soft_alpha=False)
 ANY = np.array([-1])
 
 
-def _art(per_class: int = 10, size: int = 8) -> Sprites:
+def _art() -> Sprites:
     """Class 0 in black and white, class 1 in three colours; the colours in areas, with transparent borders."""
     rng = np.random.default_rng(0)
-    rgba = np.zeros((2 * per_class, size, size, 4), np.uint8)
+    rgba = np.zeros((20, 8, 8, 4), np.uint8)
     for number, sprite in enumerate(rgba):
-        used = PALETTE[:2] if number < per_class else PALETTE[[0, 2, 3]]
-        stripes = np.resize(np.repeat(rng.permutation(len(used)), 2), size - 2)
+        used = PALETTE[:2] if number < 10 else PALETTE[[0, 2, 3]]
+        stripes = np.resize(np.repeat(rng.permutation(len(used)), 2), 6)
         sprite[1:-1, 1:-1, :3] = used[stripes][:, None]
         sprite[1:-1, 1:-1, 3] = 255
-    labels = np.repeat(np.arange(2), per_class).astype(np.int64)
-    return Sprites(rgba, labels, ("plain", "bright"), tuple(map(str, range(2 * per_class))), "art")
+    return Sprites(rgba, np.repeat(np.arange(2), 10), ("plain", "bright"), tuple(map(str, range(20))), "art")
+
+
+ART = _art()
+OWN = style_of(ART)
+
+
+def _noisy() -> Rgba:
+    """ART as a model draws it: each pixel of another colour, alpha anything."""
+    rgba = ART.rgba.astype(np.int64)
+    noise = np.random.default_rng(1).integers(-25, 26, rgba.shape)
+    rgba[..., :3] += noise[..., :3] * (rgba[..., 3:] > 0)
+    rgba[..., 3] = np.where(rgba[..., 3] > 0, 255 - abs(noise[..., 3]), abs(noise[..., 3]))
+    return rgba.clip(0, 255).astype(np.uint8)
 
 
 def test_a_style_is_what_the_sprites_have() -> None:
-    style = style_of(_art())
-    assert style.colours == (2, 3) and not style.soft_alpha
-    assert {tuple(colour) for colour in style.palette.tolist()} == {tuple(colour) for colour in PALETTE.tolist()}
-    again = PixelStyle.from_json(json.loads(json.dumps(style.to_json())))
-    assert again.colours == style.colours and np.array_equal(again.palette, style.palette)
+    assert OWN.colours == (2, 3) and not OWN.soft_alpha
+    assert sorted(OWN.palette.tolist()) == sorted(PALETTE.tolist())
+    again = PixelStyle.from_json(json.loads(json.dumps(OWN.to_json())))
+    assert again.colours == OWN.colours and np.array_equal(again.palette, OWN.palette)
 
 
 def test_an_empty_class_has_the_style_of_all_and_soft_alpha_is_seen() -> None:
-    art = _art()
-    rgba = art.rgba.copy()
-    rgba[:, 2, 2:5, 3] = 100
-    rgba[:, 2, 2:5, :3] = [9, 9, 9]
-    soft = Sprites(rgba, art.labels, (*art.class_names, "none"), art.names, "soft")
-    style = style_of(soft)
+    rgba = ART.rgba.copy()
+    rgba[:, 2, 2:5] = [9, 9, 9, 100]
+    style = style_of(dataclasses.replace(ART, rgba=rgba, class_names=(*ART.class_names, "none")))
     assert style.soft_alpha and style.colours == (2, 3, 2)  # the median of as many twos as threes, rounded to even
     assert [9, 9, 9] not in style.palette.tolist()  # half-transparent pixels are no colours
 
 
 def test_noise_and_soft_edges_go_and_the_sprite_stays() -> None:
-    art = _art()
-    noisy = art.rgba.astype(np.int64)
-    noise = np.random.default_rng(1).integers(-25, 26, noisy.shape)
-    noisy[..., :3] += noise[..., :3] * (noisy[..., 3:] > 0)
-    noisy[..., 3] = np.where(noisy[..., 3] > 0, 255 - abs(noise[..., 3]), abs(noise[..., 3]))
-    found = true_pixels(noisy.clip(0, 255).astype(np.uint8), art.labels, style_of(art))
-    assert np.array_equal(found, art.rgba)
-    truth = pixel_truth(found, art.rgba)
+    found = true_pixels(_noisy(), ART.labels, OWN)
+    assert np.array_equal(found, ART.rgba)
+    truth = pixel_truth(found, ART.rgba)
     assert (truth.half_transparent, truth.off_palette) == (0, 0)
 
 
 def test_what_is_true_already_does_not_change() -> None:
-    for sprites in (_art(), make_sprites(6, size=16)):
+    for sprites in (ART, make_sprites(6, size=16)):
         style = style_of(sprites)
         once = true_pixels(sprites.rgba, sprites.labels, style)
         assert np.array_equal(true_pixels(once, sprites.labels, style), once)
-    art = _art()
-    assert np.array_equal(true_pixels(art.rgba, art.labels, style_of(art)), art.rgba)
+    assert np.array_equal(true_pixels(ART.rgba, ART.labels, OWN), ART.rgba)
 
 
 def test_soft_alpha_stays_where_the_data_has_it() -> None:
     sprite = np.zeros((1, 4, 4, 4), np.uint8)
-    assert np.array_equal(true_pixels(sprite, ANY, STYLE), sprite)  # there is nothing to see
+    assert np.array_equal(true_pixels(sprite, ANY, OWN), sprite)  # there is nothing to see
     sprite[0, :, :, 3] = [[10, 100, 150, 250]] * 4
-    hard = true_pixels(sprite, ANY, STYLE)[0, 0, :, 3]
+    hard = true_pixels(sprite, ANY, OWN)[0, 0, :, 3]
     soft = true_pixels(sprite, ANY, PixelStyle((2,), PALETTE, soft_alpha=True))[0, 0, :, 3]
     assert hard.tolist() == [0, 0, 255, 255] and soft.tolist() == [0, 100, 150, 255]
     plain, no_palette = np.full_like(sprite, 77), PixelStyle((2,), PALETTE[:0], soft_alpha=False)
@@ -87,3 +98,46 @@ def test_a_lone_pixel_stays_only_if_it_stands_out(colour: list[int], expected: l
     found = true_pixels(sprite, np.array([0]), PixelStyle((2,), palette, soft_alpha=False))
     assert found[0, 2, 2, :3].tolist() == expected
     assert (found[0, 0, :, :3] == 100).all()
+
+
+def test_pixel_truth_is_counted_by_hand() -> None:
+    red, soft, blue, clear, grey = (255, 0, 0, 255), (255, 0, 0, 100), (0, 0, 255, 255), (9, 9, 9, 0), (9, 9, 9, 255)
+    reference = np.array([red, red, blue, clear], np.uint8).reshape(1, 2, 2, 4)  # what can't be seen is no colour
+    sprites = np.array([red, soft, grey, clear, blue, blue, blue, red], np.uint8).reshape(2, 2, 2, 4)
+    found = pixel_truth(sprites, reference)
+    assert found.half_transparent == pytest.approx(1 / 7)
+    assert found.off_palette == pytest.approx(1 / 7)
+    assert found.colours == 2.0  # red and grey; blue and red
+    nothing = pixel_truth(np.zeros((2, 2, 2, 4), np.uint8), reference)
+    assert (nothing.half_transparent, nothing.off_palette, nothing.colours) == (0, 0, 0)
+
+
+FOUR = Palette(np.array([[0, 0, 0, 255], [250, 90, 30, 255], [40, 200, 80, 255], [9, 9, 9, 0]], np.uint8), "Four")
+
+
+def test_each_choice_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recolouring, "_AT_ONCE", 6)
+    drawn = _noisy()
+    own = true_pixels(drawn, ART.labels, OWN)
+    in_four = true_pixels(drawn, ART.labels, dataclasses.replace(OWN, palette=FOUR.visible()))
+    for choice, expected in (
+        (ColourChoice(False), drawn),
+        (ColourChoice(), own),
+        (ColourChoice(True, FOUR), in_four),
+        (ColourChoice(True, FOUR, BAYER), snap(own, FOUR, BAYER)),
+    ):
+        work = (drawn, ART.labels, OWN, choice)
+        assert np.array_equal(returned(recoloured(*work)), expected)
+        assert list(recoloured(*work)) == [
+            Progress(done, 20, "sprites coloured") for done in (6, 12, 18, 20) if choice.true_pixels
+        ]
+    visible = {tuple(colour) for colour in FOUR.visible().tolist()}
+    for colours in (in_four, snap(own, FOUR, BAYER)):
+        assert {tuple(colour) for colour in colours[colours[..., 3] > 0][:, :3].tolist()} <= visible
+
+
+@pytest.mark.parametrize("dither", DITHERS)
+def test_a_palette_without_a_colour_that_can_be_seen_is_refused(dither: str) -> None:
+    ghost = ColourChoice(True, Palette(np.zeros((2, 4), np.uint8), "Ghost"), dither)
+    with pytest.raises(BadInputError, match="no colour that can be seen"):
+        returned(recoloured(_noisy(), ART.labels, OWN, ghost))
