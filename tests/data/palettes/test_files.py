@@ -8,7 +8,6 @@ import json
 import os
 import struct
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from studio.core import files
 from studio.core.errors import BadInputError, ExportError, UsageError
 from studio.data.colour.palette import Palette
 from studio.data.palettes.files import load_palette, save_palette
-from tests.data.making import png_of
+from tests.data.making import png, png_of
 
 GIMP = b"""GIMP Palette
 Name: Warm evening
@@ -56,16 +55,11 @@ def fault(folder: Path, data: bytes, name: str = "warm.gpl") -> str:
     return caught.value.title
 
 
-def rgb(palette: Palette) -> Any:
-    assert (palette.colours[:, 3] == 255).all()
-    return palette.colours[:, :3].tolist()
-
-
 @pytest.mark.parametrize("newline", [b"\n", b"\r\n", b"\r"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
 def test_gimp(tmp_path: Path, newline: bytes, mark: bytes) -> None:
     found = loaded(tmp_path, mark + GIMP.replace(b"\n", newline))
-    assert rgb(found) == GIMP_COLOURS
+    assert found.colours.tolist() == [[*colour, 255] for colour in GIMP_COLOURS]
     assert found.name == "Warm evening" and found.colour_names == ("Rust", "Pitch black", "", "")
 
 
@@ -92,60 +86,53 @@ def test_latin_1_names_and_odd_letters(tmp_path: Path) -> None:
     assert Palette(WARM, "two\nlines\u2028\ud800").name == "two lines \\ud800"
 
 
-def test_paint_shop_pro(tmp_path: Path) -> None:
-    text = b"JASC-PAL\r\n0100\r\n2\r\n190 74 47\r\n1 2 3\r\n"
-    assert rgb(loaded(tmp_path, text, "warm.pal")) == WARM[:, :3].tolist()
-    assert save_palette(tmp_path / "new.pal", Palette(WARM)).read_bytes() == text
+RIFF_TABLE = b"data" + struct.pack("<IHH", 12, 0x300, 2) + bytes([190, 74, 47, 0, 1, 2, 3, 4])
+OTHER_PART = b"abcd" + struct.pack("<I", 3) + b"xyz\0"  # of odd length, and so padded
+ACT = bytes([190, 74, 47, 1, 2, 3]) + bytes(762)
+STRIP = np.array([[WARM[0], WARM[1], WARM[0], (9, 9, 9, 0)]], np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("warm.pal", b"JASC-PAL\r\n0100\r\n2\r\n190 74 47\r\n1 2 3\r\n"),
+        ("warm.pal", b"RIFF" + struct.pack("<I", 99) + b"PAL " + RIFF_TABLE),
+        ("warm.pal", b"RIFF" + struct.pack("<I", 99) + b"PAL " + OTHER_PART + RIFF_TABLE),
+        ("warm.txt", b"be4a2f\n010203\n"),
+        ("warm.txt", b"#BE4A2F\r\n\r\n#010203"),
+        ("warm.txt", b" be4a2fff \r010203ff\r"),
+        ("evening.json", b'{"name":"warm","author":"Someone","colors":["be4a2f","010203"]}'),
+        ("warm.png", png_of(STRIP)),
+        ("warm.png", png_of(STRIP.repeat(8, 0).repeat(8, 1))),
+        ("warm.png", png_of(np.concatenate([STRIP, STRIP]))),
+        ("warm.png", png(2, 1, 8, 3, [b"\0\1"], palette=WARM[:, :3].tobytes())),
+        ("warm.act", ACT + b"\0\2\xff\xff"),
+    ],
+)
+def test_what_other_programs_write(tmp_path: Path, name: str, data: bytes) -> None:
+    found = loaded(tmp_path, data, name)
+    assert found.colours.tolist() == WARM.tolist() and found.name == "warm"
+
+
+def test_colours_that_can_be_seen_through_and_whole_tables(tmp_path: Path) -> None:
     assert loaded(tmp_path, b"JASC-PAL\n0100\n1\n1 2 3 4", "a.pal").colours.tolist() == [[1, 2, 3, 4]]
-
-
-def test_windows(tmp_path: Path) -> None:
-    table = struct.pack("<HH", 0x300, 2) + bytes([190, 74, 47, 0, 1, 2, 3, 4])
-    other = b"abcd" + struct.pack("<I", 3) + b"xyz\0"  # of odd length, and so padded
-    for before in (b"", other):
-        data = b"RIFF" + struct.pack("<I", 99) + b"PAL " + before + b"data" + struct.pack("<I", len(table)) + table
-        assert rgb(loaded(tmp_path, data, "warm.pal")) == WARM[:, :3].tolist()
-        assert "cut off" in fault(tmp_path, data[:-1], "warm.pal")
-
-
-@pytest.mark.parametrize("text", ["be4a2f\n010203\n", "#BE4A2F\r\n\r\n#010203", " be4a2fff \r010203ff\r"])
-def test_hexadecimal(tmp_path: Path, text: str) -> None:
-    assert rgb(loaded(tmp_path, text.encode(), "warm.txt")) == WARM[:, :3].tolist()
     assert loaded(tmp_path, b"01020304", "a.hex").colours.tolist() == [[1, 2, 3, 4]]
-    assert save_palette(tmp_path / "new.hex", Palette(WARM)).read_bytes() == b"be4a2f\n010203\n"
-
-
-def test_lospec(tmp_path: Path) -> None:
-    text = b'{"name":"Warm Evening","author":"Someone","colors":["be4a2f","010203"]}'
-    found = loaded(tmp_path, text, "warm-evening.json")
-    assert rgb(found) == WARM[:, :3].tolist() and found.name == "Warm Evening"
-    written = json.loads(save_palette(tmp_path / "new.json", found).read_text(encoding="utf-8"))
-    assert written == {"name": "Warm Evening", "author": "", "colors": ["be4a2f", "010203"]}
-
-
-def test_pictures_in_pixels_in_blocks_and_with_ground(tmp_path: Path) -> None:
-    row = np.array([[[190, 74, 47, 255], [1, 2, 3, 255], [190, 74, 47, 255], [9, 9, 9, 0]]], np.uint8)
-    for pixels in (row, row.repeat(8, 0).repeat(8, 1), np.concatenate([row, row])):
-        assert rgb(loaded(tmp_path, png_of(pixels), "warm.png")) == WARM[:, :3].tolist()
-    with Image.open(save_palette(tmp_path / "new.png", Palette(WARM))) as picture:
-        assert picture.size == (2, 1) and np.array_equal(np.asarray(picture)[0], WARM)
-    indexed = Image.new("P", (2, 1))
-    indexed.putpalette([190, 74, 47, 1, 2, 3])
-    indexed.putpixel((1, 0), 1)
-    stream = io.BytesIO()
-    indexed.save(stream, "PNG")
-    assert rgb(loaded(tmp_path, stream.getvalue(), "indexed.png")) == WARM[:, :3].tolist()
-
-
-def test_adobe(tmp_path: Path) -> None:
-    assert len(loaded(tmp_path, b"010203\r\n" * 96, "text.act")) == 96  # as long as a table: 768 bytes
-    table = (bytes([190, 74, 47, 1, 2, 3]) + bytes(762))[:768]
-    assert len(loaded(tmp_path, table, "warm.act")) == 256
-    assert rgb(loaded(tmp_path, table + b"\0\2\xff\xff", "warm.act")) == WARM[:, :3].tolist()
-    clear = loaded(tmp_path, table + b"\0\2\0\1", "warm.act")
+    clear = loaded(tmp_path, ACT + b"\0\2\0\1", "a.act")
     assert clear.colours.tolist() == [[190, 74, 47, 255], [1, 2, 3, 0]]
-    assert save_palette(tmp_path / "new.act", clear).read_bytes() == table + b"\0\2\0\1"
-    assert save_palette(tmp_path / "new.act", Palette(WARM)).read_bytes() == table + b"\0\2\xff\xff"
+    assert save_palette(tmp_path / "new.act", clear).read_bytes() == ACT + b"\0\2\0\1"
+    assert len(loaded(tmp_path, ACT, "a.act")) == 256
+    assert len(loaded(tmp_path, b"010203\r\n" * 96, "text.act")) == 96  # as long as a table: 768 bytes
+
+
+def test_what_is_written(tmp_path: Path) -> None:
+    def saved(suffix: str) -> bytes:
+        return save_palette(tmp_path / f"new{suffix}", Palette(WARM, "Warm Evening")).read_bytes()
+
+    assert saved(".pal") == b"JASC-PAL\r\n0100\r\n2\r\n190 74 47\r\n1 2 3\r\n"
+    assert saved(".hex") == b"be4a2f\n010203\n" and saved(".act") == ACT + b"\0\2\xff\xff"
+    assert json.loads(saved(".json")) == {"name": "Warm Evening", "author": "", "colors": ["be4a2f", "010203"]}
+    with Image.open(io.BytesIO(saved(".png"))) as picture:
+        assert np.asarray(picture).tolist() == [WARM.tolist()]
 
 
 @pytest.mark.parametrize(
@@ -169,6 +156,7 @@ def test_adobe(tmp_path: Path) -> None:
         ("a.pal", b"JASC-PAL\n0100\nmany\n", "line 3 of a.pal: 'many' is not a number from 0 to 4096"),
         ("a.pal", b"JASC-PAL\n0100\n0\n", "a.pal: there are no colours in it"),
         ("a.pal", b"JASC-PAL\n0100\n1\n1 2 3 4 5\n", "line 4 of a.pal: 3 numbers"),
+        ("a.pal", b"RIFF\0\0\0\0PAL " + RIFF_TABLE[:-1], "a.pal: cut off"),
         ("a.pal", b"RIFF\0\0\0\0PAL data\0\0\0\0\0\3\0\0", "a.pal: there are no colours in it"),
         ("a.pal", b"RIFF\0\0\0\0PAL data\0\0\0\0\0\3\xff\xff", "a.pal: 65,535 colours are announced"),
         ("a.hex", b"", "a.hex: there are no colours in it"),
