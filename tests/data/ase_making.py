@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,8 @@ def layer(
     return part(0x2004, data + (struct.pack("<I", tileset) if kind == 2 else b""))
 
 
-def _cel(number: int, x: int, y: int, opacity: int, kind: int, z: int, rest: bytes) -> bytes:
+def any_cel(number: int, x: int, y: int, opacity: int, kind: int, z: int, rest: bytes) -> bytes:
+    """kind: 0 raw pixels, 1 a link, 2 packed pixels, 3 tiles."""
     return part(0x2005, struct.pack("<HhhBHh5x", number, x, y, opacity, kind, z) + rest)
 
 
@@ -46,11 +48,11 @@ def cel(
     """pixels: [H, W] of indices, or [H, W, C]."""
     data = pixels.tobytes() if raw else zlib.compress(pixels.tobytes())
     rest = struct.pack("<HH", pixels.shape[1], pixels.shape[0]) + data
-    return _cel(number, x, y, opacity, 0 if raw else 2, z, rest)
+    return any_cel(number, x, y, opacity, 0 if raw else 2, z, rest)
 
 
 def link(number: int, frame: int, x: int = 0, y: int = 0, *, opacity: int = 255, z: int = 0) -> bytes:
-    return _cel(number, x, y, opacity, 1, z, struct.pack("<H", frame))
+    return any_cel(number, x, y, opacity, 1, z, struct.pack("<H", frame))
 
 
 def tilemap(
@@ -59,7 +61,7 @@ def tilemap(
     dtype = {8: "<u1", 16: "<u2", 32: "<u4"}.get(bits, "<u4")
     grid = np.array(cells, dtype)
     rest = struct.pack("<HHHIIII10x", grid.shape[1], grid.shape[0], bits, *masks)
-    return _cel(number, x, y, 255, 3, 0, rest + zlib.compress(grid.tobytes()))
+    return any_cel(number, x, y, 255, 3, 0, rest + zlib.compress(grid.tobytes()))
 
 
 def tileset(number: int, tiles: NDArray[np.uint8], *, flags: int = 6) -> bytes:
@@ -122,9 +124,9 @@ def remarks(data: bytes, folder: Path) -> list[tuple[str, str]]:
     return [(item.group, item.reason) for item in items(data, folder) if isinstance(item, Remark)]
 
 
-def drawn(data: bytes, folder: Path) -> Pixels:
-    """The only frame."""
-    (picture,) = pictures(data, folder)
+def drawn(folder: Path, *parts: bytes, **about: Any) -> Pixels:
+    """How a file of one frame looks; `about` is what `ase` is told of it."""
+    (picture,) = pictures(ase(frame(*parts), **about), folder)
     return picture.rgba
 
 
