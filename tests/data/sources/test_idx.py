@@ -65,19 +65,15 @@ def test_round_trip(tmp_path: Path, name: str, beside: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "labels_of_four"),
-    [
-        ("FashionMNIST", ["Dress", "T-shirt", "Ankle boot", "Sandal"]),
-        ("FashionMNIST/raw", ["Dress", "T-shirt", "Ankle boot", "Sandal"]),
-        ("old-fashioned things/digits", ["3", "0", "9", "5"]),
-        ("old-fashioned things/MNIST/raw", ["3", "0", "9", "5"]),
-    ],
+    "folder", ["FashionMNIST", "FashionMNIST/raw", "old-fashioned/digits", "old-fashioned/MNIST/raw"]
 )
-def test_fashion_has_names(tmp_path: Path, folder: str, labels_of_four: list[str]) -> None:
+def test_fashion_has_names(tmp_path: Path, folder: str) -> None:
     path = write(tmp_path / folder, "train-images-idx3-ubyte", images())
     write(path.parent, "train-labels-idx1-ubyte", labels())
-    found = [picture.label for picture in read(path)[0]]
-    assert found[:4] == labels_of_four and found[-1] == "200"
+    given = [picture.label for picture in read(path)[0]]
+    is_fashion = folder.startswith("Fashion")
+    assert given[:4] == (["Dress", "T-shirt", "Ankle boot", "Sandal"] if is_fashion else ["3", "0", "9", "5"])
+    assert given[-1] == "200"
 
 
 def test_without_labels(tmp_path: Path) -> None:
