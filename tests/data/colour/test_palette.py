@@ -41,13 +41,6 @@ def test_most_used_first_and_only_opaque_ones() -> None:
         assert colours.shape == (0, 4) and counts.shape == (0,) and display_order(colours).shape == (0,)
 
 
-def test_large_sets_are_sampled_the_same_way_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(palette, "_MOST_PIXELS", 64 * 10)
-    rgba = drawn(((1, 2, 3, 255), 40), ((4, 5, 6, 255), 20)).repeat(100, axis=0)
-    colours, counts = palette_of(rgba, 8)
-    assert colours.tolist() == [[1, 2, 3, 255], [4, 5, 6, 255]] and counts.tolist() == [4000, 2000]
-
-
 def test_display_order_groups_hues() -> None:
     names = ["white", "red", "black", "blue", "dark red", "grey", "dark blue"]
     values = [(255,) * 3, (255, 0, 0), (0,) * 3, (0, 0, 255), (90, 0, 0), (128,) * 3, (0, 0, 90)]

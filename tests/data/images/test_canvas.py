@@ -87,8 +87,8 @@ def test_no_evidence_no_scale() -> None:
     square, two_squares = clear.copy(), clear.copy()
     square[8:24, 8:24] = two_squares[8:16, 8:16] = two_squares[8:16, 16:24] = (200, 10, 10, 255)
     stray[10, 11] = (1, 2, 3, 255)
-    almost_nothing = sprite(3, 2).repeat(16, 0).repeat(16, 1)
-    for rgba in (clear, plain, plain[:1, :1], square, two_squares, almost_nothing, stray):
+    three_by_three = sprite(3, 5).repeat(8, 0).repeat(8, 1)
+    for rgba in (clear, plain, plain[:1, :1], square, two_squares, three_by_three, stray):
         assert native_scale(rgba) == 1
 
 

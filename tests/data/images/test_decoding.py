@@ -16,7 +16,7 @@ from PIL import ExifTags, Image
 from studio.data.images.decoding import LARGEST_FILE, decode, read_bytes, strip, to_rgba, upright
 from studio.data.source_files import Refused
 from tests.conftest import posix
-from tests.data.animating import ANIMATIONS, NOISE, Drawn, gif
+from tests.data.animating import ANIMATIONS, NOISE
 from tests.data.making import MAGIC, Pixels, chunk, found, png, png_of, sprite
 from tests.fuzz.specimens import SPECIMENS
 
@@ -64,12 +64,6 @@ def test_lossless_kinds_keep_every_pixel(kind: str, suffix: str, options: dict[s
     decoded = decode(saved(kind, "RGB" if kind == "BMP" else "RGBA", **options), suffix)
     expected = DRAWING | np.array([0, 0, 0, 255 * (kind == "BMP")], np.uint8)  # which has no alpha
     assert (decoded.rgba == expected).all() and not decoded.remarks
-
-
-def test_gif_keeps_its_clear_colour() -> None:
-    numbers = (np.arange(7 * 5).reshape(7, 5) % 3).astype(np.uint8)
-    data = gif(5, 7, [Drawn(numbers, clear=1)], palette=np.array([*COLOURS[:, :3], (0, 0, 0)], np.uint8))
-    assert (decode(data, ".gif").rgba == DRAWING).all()
 
 
 @pytest.mark.parametrize("suffix", ANIMATIONS)
