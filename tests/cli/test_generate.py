@@ -108,22 +108,19 @@ def test_a_generator_is_no_classifier(generator_run: Path, classifier_run: Path,
     assert "it names no classes" in studio("classify", generator_run, folder, code=WRONG_USAGE).err
 
 
-def test_classify_names_classes(classifier_run: Path, folder: Path, studio: Studio) -> None:
-    text = studio("classify", classifier_run, folder).out
+def test_classify_names_classes_and_says_what_is_left_out(
+    classifier_run: Path, folder: Path, tmp_path: Path, studio: Studio
+) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    shutil.copy(copy / "class0" / "sprite 001.png", copy / "class0" / "twin.png")
+    (copy / "text.png").write_text("no picture")
+    text = studio("classify", classifier_run, copy).out
     assert text.count("sprite 0") == 24 and "%" in text
+    assert "Left out: 2; 'studio inspect' says why." in text
     lines = studio("classify", classifier_run, folder / "class0", "--json").objects()
     found = [item for item in lines if item["type"] == "SpriteClassified"]
     assert len(found) == 12
     assert all(abs(sum(item["classes"].values()) - 1) < 1e-4 for item in found)
-
-
-def test_classify_says_that_sprites_are_left_out(
-    classifier_run: Path, folder: Path, tmp_path: Path, studio: Studio
-) -> None:
-    copy = shutil.copytree(folder / "class0", tmp_path / "copy")
-    shutil.copy(copy / "sprite 001.png", copy / "twin.png")
-    (copy / "text.png").write_text("no picture")
-    assert "Left out: 2; 'studio inspect' says why." in studio("classify", classifier_run, copy).out
 
 
 def test_predict_says_numbers(

@@ -28,10 +28,13 @@ from tests.engine.tools import CPU, of_kind, train_generator
 
 
 @pytest.mark.parametrize("recipe", ["generator", "classifier"])
-def test_a_run_is_made_and_remembered(folder: Path, tmp_path: Path, recipe: str, studio: Studio) -> None:
-    run = tmp_path / "else where" / "trial"
-    out, err = studio(*training(folder, run, recipe))
-    assert "Done: 4 steps in" in out and str(run) in out
+def test_a_run_is_made_and_remembered_and_what_it_did_without_is_said(
+    folder: Path, tmp_path: Path, recipe: str, studio: Studio
+) -> None:
+    run, art = tmp_path / "else where" / "trial", shutil.copytree(folder, tmp_path / "art")
+    (art / "text.png").write_text("no picture")
+    out, err = studio(*training(art, run, recipe))
+    assert "Done: 4 steps in" in out and str(run) in out and "Left out: 1; 'studio inspect' says why." in out
     assert f"Training the {recipe} on cpu in fp32" in err and "held out" in err
     assert ("studio generate" if recipe == "generator" else "studio predict") in out
     assert f'"{run}"' in out  # a path with a space can be copied from here
@@ -51,13 +54,6 @@ def test_a_regression_learns_the_numbers_of_a_table(
     assert "R² " in studio("runs").out
     err = studio(*training(folder, tmp_path / "other", "regression"), code=FAILED).err
     assert "labels.csv beside your sprites" in err and not (tmp_path / "other").exists()
-
-
-def test_what_is_left_out_is_said(folder: Path, tmp_path: Path, studio: Studio) -> None:
-    art = shutil.copytree(folder, tmp_path / "art")
-    (art / "text.png").write_text("no picture")
-    out = studio(*training(art, tmp_path / "run", "classifier")).out
-    assert "Left out: 1; 'studio inspect' says why." in out
 
 
 def test_json_tells_everything_a_line_each(folder: Path, tmp_path: Path, studio: Studio) -> None:
