@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from studio.cli import main
 from studio.cli.messages import DONE
 from studio.engine import devices
 from studio.exports.png import save_files
-from tests.cli.tools import train
+from tests.cli.tools import Said, Studio, training
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU
 
@@ -22,6 +23,20 @@ def _one_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Probing takes seconds on a busy machine."""
     for name in ("detect", "listed"):
         monkeypatch.setattr(devices, name, lambda: (CPU,))
+
+
+@pytest.fixture
+def studio(capfd: pytest.CaptureFixture[str]) -> Studio:
+    """Run a command, which must end with `code`, and return what it said."""
+
+    def run(*words: object, code: int = DONE) -> Said:
+        capfd.readouterr()
+        found = main([str(word) for word in words])
+        said = Said(*capfd.readouterr())
+        assert found == code, said
+        return said
+
+    return run
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +65,7 @@ def _trained(folder: Path, recipe: str, factory: pytest.TempPathFactory) -> Path
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(factory.mktemp("home")))
         patch.setattr(devices, "listed", lambda: (CPU,))
-        assert train(folder, run, recipe) == DONE
+        assert main(training(folder, run, recipe)) == DONE
     return run
 
 

@@ -1,17 +1,19 @@
-"""One of everything, whole and broken: what 'inspect' says of it."""
+"""`studio inspect`: one of everything, whole and broken, and what is said of it."""
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
-from studio.cli import main
-from studio.cli.messages import DONE
-from tests.cli.tools import json_lines
+from studio.cli.messages import FAILED
+from tests.cli.tools import Studio
 from tests.data.making import chunk, png_of, sprite, write, zipped
 from tests.fuzz.specimens import SPECIMENS, read_pictures
 
@@ -58,36 +60,71 @@ def everything(tmp_path: Path) -> Path:
 
 
 @pytest.mark.filterwarnings("error::UserWarning")  # Pillow's would go to the terminal
-def test_one_of_everything(everything: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", str(everything), "--json"]) == DONE
-    left_out = next(line for line in json_lines(capfd.readouterr().out) if "quarantine" in line)["quarantine"]
-    assert main(["inspect", str(everything), "--all"]) == DONE
-    said = capfd.readouterr()
-    assert "Traceback" not in said.out + said.err
-    first, kept = said.out.partition("\nLeft out:\n")[2].split("\nKept, but worth a look:\n")
+def test_one_of_everything(everything: Path, studio: Studio) -> None:
+    left_out = next(line for line in studio("inspect", everything, "--json").objects() if "quarantine" in line)
+    out, err = studio("inspect", everything, "--all")
+    assert "Traceback" not in out + err
+    first, kept = out.partition("\nLeft out:\n")[2].split("\nKept, but worth a look:\n")
     lines = [line.strip() for line in first.splitlines() if line.startswith("    ")]
-    assert sorted(lines) == sorted(f"{item['name']}: {item['reason']}" for item in left_out)
+    assert sorted(lines) == sorted(f"{item['name']}: {item['reason']}" for item in left_out["quarantine"])
     broken = [path.name for path in (everything / "broken").iterdir() if not path.name.endswith((*BESIDE, "pack.zip"))]
     for name in [*broken, "pack.zip/inside.png", "pack.zip/../up.png"]:
         assert f"    broken/{name}: " in (kept if "animated" in name or "apng" in name else first), name
     assert all(": the same pixels as " in line for line in lines if line.startswith("fine/"))
+    shorter = studio("inspect", everything).out
+    assert " more; --all names them" in shorter and len(shorter.splitlines()) < 150
 
 
-def test_sheets_are_named_with_the_flag_that_cuts_them(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_sheets_are_named_with_the_flag_that_cuts_them(tmp_path: Path, studio: Studio) -> None:
     for seed in range(3):
         cells = [sprite(10 * seed + cell, 16) for cell in range(6)]
         write(tmp_path / f"{seed}.png", np.concatenate([*cells, np.zeros((16, 32, 4), np.uint8)], axis=1))
     write(tmp_path / "one.png", sprite(1, 32))
-    assert main(["inspect", str(tmp_path)]) == DONE
-    said = capfd.readouterr().out
+    said = studio("inspect", tmp_path).out
     assert "looks like a sheet: 3." in said and "Cut them into sprites: --sheets grid" in said
     assert "0.png: 128 x 16 pixels, looks like 6 sprites of 16 x 16" in said and "one.png: 32 x 32" not in said
-    assert main(["inspect", str(tmp_path), "--sheets", "grid"]) == DONE
-    said = capfd.readouterr().out
+    said = studio("inspect", tmp_path, "--sheets", "grid").out
     assert "canvas 16 x 16 pixels" in said and "cut into 6 tiles of 16 x 16" in said
 
 
-def test_the_first_few_are_named_and_the_others_counted(everything: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", str(everything)]) == DONE
-    text = capfd.readouterr().out
-    assert " more; --all names them" in text and len(text.splitlines()) < 150
+def test_it_says_what_is_wrong_with_which_files(folder: Path, tmp_path: Path, studio: Studio) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    shutil.copy(copy / "class0" / "sprite 001.png", copy / "class0" / "twin.png")
+    (copy / "class1" / "text.png").write_text("no picture")
+    text = studio("inspect", copy).out
+    assert "24 sprites in 2 classes, canvas 8 x 8 pixels" in text
+    assert "duplicate: 1" in text and "twin.png" in text and "text.png" in text
+    lines = studio("inspect", copy, "--json", "--size", "16").objects()
+    said = {item["type"]: item for item in lines if item.get("group") != "unreadable"}
+    found = said["SpritesImported"]
+    assert found["sprites"]["size"] == 16 and found["proposed_size"] == 8
+    assert {item["group"] for item in found["quarantine"]} >= {"duplicate"}
+    assert said["Examined"]["looked_at"] == 24 and said["Finding"]["advice"]
+
+
+def test_it_says_how_to_mend_it(folder: Path, tmp_path: Path, studio: Studio) -> None:
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    with Image.open(copy / "class0" / "sprite 001.png") as opened:
+        opened.transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(copy / "class1" / "turned.png")
+    flags = studio("inspect", copy).out.partition("Keep one of each: ")[2].splitlines()[0]
+    assert flags == "--similar 'leave out'"
+    text = studio("inspect", copy, *shlex.split(flags)).out
+    assert "Left out as asked for: each hardly differs" in text and "Take them back: --similar keep" in text
+
+
+def test_it_tells_of_numbers(labelled_folder: Path, studio: Studio) -> None:
+    text = studio("inspect", labelled_folder).out
+    row = next(line.split() for line in text.splitlines() if line.startswith("visible"))
+    assert row[:2] == ["visible", "23"] and 0 < float(row[2]) < float(row[3]) < 1
+    assert "labels: 1" in text and "labels.csv: without a row in it: class0/sprite 001.png" in text
+    lines = studio("inspect", labelled_folder, "--json").objects()
+    found = next(line for line in lines if line["type"] == "SpritesImported")
+    assert found["sprites"]["numbers"] == {"visible": 23, "per cent": 23}
+
+
+def test_it_looks_into_archives(folder: Path, tmp_path: Path, studio: Studio) -> None:
+    pictures = {f"discs/{path.relative_to(folder).as_posix()}": path.read_bytes() for path in folder.rglob("*.png")}
+    archive = zipped(tmp_path / "discs.zip", pictures)
+    assert "discs: 24 sprites in 2 classes, canvas 8 x 8 pixels" in studio("inspect", archive).out
+    archive.write_bytes(archive.read_bytes()[:500])
+    assert "'discs.zip' can't be used: cut off" in studio("inspect", archive, code=FAILED).err

@@ -10,38 +10,35 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from studio.cli import main
-from studio.cli.messages import DONE, FAILED, WRONG_USAGE
-from tests.cli.tools import json_lines
+from studio.cli.messages import FAILED, WRONG_USAGE
+from tests.cli.tools import Studio
 
 
-def test_runs_are_drawn_over_one_another(
-    generator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_are_drawn_over_one_another(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     other = shutil.copytree(generator_run, tmp_path / "other")
     with (other / "metrics.jsonl").open("a") as file:
         file.write('{"step": 4, "metrics": {"loss": 0.7, "accuracy": 0.5}}\n')
-    runs = [str(generator_run), str(other), str(generator_run)]  # one of them named twice
-    out = tmp_path / "curves.png"
-    assert main(["plot", *runs, "--log", "--smoothing", "10", "--out", str(out)]) == DONE
-    assert f"Loss of 2 runs: {out}" in capsys.readouterr().out
-    with Image.open(out) as picture:
+    words = ["plot", generator_run, other, generator_run, "--out", tmp_path / "curves.png"]  # one of them named twice
+    assert f"Loss of 2 runs: {tmp_path / 'curves.png'}" in studio(*words, "--log", "--smoothing", "10").out
+    with Image.open(tmp_path / "curves.png") as picture:
         assert picture.size == (1600, 900)
-    assert main(["plot", *runs, "--curve", "accuracy", "--out", str(out), "--json"]) == DONE
-    lines = json_lines(capsys.readouterr().out)
-    assert "my generator has no curve 'Held-out accuracy'" in lines[0]["title"]
-    assert lines[-1] == {"type": "FilesSaved", "paths": [str(tmp_path / "curves 2.png")]}
+    first, *_, last = studio(*words, "--curve", "accuracy", "--json").objects()
+    assert "my generator has no curve 'Held-out accuracy'" in first["title"]
+    assert last == {"type": "FilesSaved", "paths": [str(tmp_path / "curves 2.png")]}
 
 
-def test_a_plot_has_a_name_of_its_own(generator_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plot_has_a_name_of_its_own(
+    generator_run: Path, tmp_path: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = shutil.copytree(generator_run, tmp_path / "one")
     monkeypatch.chdir(run)
-    assert main(["plot", "."]) == DONE and (run / "one loss.png").is_file()
-    assert main(["plot", ".", "--curve", "held-out-loss", "--out", str(tmp_path)]) == DONE
+    studio("plot", ".")
+    assert (run / "one loss.png").is_file()
+    studio("plot", ".", "--curve", "held-out-loss", "--out", tmp_path)
     assert (tmp_path / "one held-out-loss.png").is_file()
 
 
-def test_what_can_not_be_drawn_is_said(generator_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_can_not_be_drawn_is_said(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     run = str(shutil.copytree(generator_run, tmp_path / "run"))
     damaged = shutil.copytree(generator_run, tmp_path / "damaged")
     (damaged / "run.json").write_text("{")
@@ -62,8 +59,7 @@ def test_what_can_not_be_drawn_is_said(generator_run: Path, tmp_path: Path, caps
         (many[:1], FAILED, "Let it train for a few steps."),
         (many, WRONG_USAGE, "9 runs are too many"),
     ):
-        assert main(["plot", *words]) == code, words
-        assert said in capsys.readouterr().err
+        assert said in studio("plot", *words, code=code).err
     assert not list(tmp_path.glob("a*"))
 
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.cli import main
-from studio.cli.messages import DONE, FAILED, INTERRUPTED
+from studio.cli.messages import FAILED, INTERRUPTED
 from studio.cli.reporting import Reporter
 from studio.cli.train import to_the_end
 from studio.core import places
@@ -23,54 +22,44 @@ from studio.engine.runs import listing
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import known_runs, remember
 from studio.engine.train import train_resumed
-from tests.cli.tools import SMALL, TINY, json_lines, train
+from tests.cli.tools import SMALL, TINY, Studio, json_lines, training
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, train_generator
 
 
 @pytest.mark.parametrize("recipe", ["generator", "classifier"])
-def test_a_run_is_made_and_remembered(
-    folder: Path, tmp_path: Path, recipe: str, capsys: pytest.CaptureFixture[str]
+def test_a_run_is_made_and_remembered_and_what_it_did_without_is_said(
+    folder: Path, tmp_path: Path, recipe: str, studio: Studio
 ) -> None:
-    run = tmp_path / "else where" / "trial"
-    assert train(folder, run, recipe) == DONE
-    captured = capsys.readouterr()
-    assert "Done: 4 steps in" in captured.out and str(run) in captured.out
-    assert f"Training the {recipe} on cpu in fp32" in captured.err and "held out" in captured.err
-    assert ("studio generate" if recipe == "generator" else "studio predict") in captured.out
-    assert f'"{run}"' in captured.out  # a path with a space can be copied from here
+    run, art = tmp_path / "else where" / "trial", shutil.copytree(folder, tmp_path / "art")
+    (art / "text.png").write_text("no picture")
+    out, err = studio(*training(art, run, recipe))
+    assert "Done: 4 steps in" in out and str(run) in out and "Left out: 1; 'studio inspect' says why." in out
+    assert f"Training the {recipe} on cpu in fp32" in err and "held out" in err
+    assert ("studio generate" if recipe == "generator" else "studio predict") in out
+    assert f'"{run}"' in out  # a path with a space can be copied from here
     assert known_runs() == [run] and RunDir(run).record().data_count == 24
     assert listing.summarise(run).standing == "finished"
-    assert train(folder, run, recipe) == FAILED
-    assert "is not empty" in capsys.readouterr().err
+    assert "is not empty" in studio(*training(folder, run, recipe), code=FAILED).err
 
 
 def test_a_regression_learns_the_numbers_of_a_table(
-    labelled_folder: Path, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    labelled_folder: Path, folder: Path, tmp_path: Path, studio: Studio
 ) -> None:
     run = tmp_path / "run"
-    assert train(labelled_folder, run, "regression") == DONE
-    captured = capsys.readouterr()
-    assert "Left out, no number to learn from: 1 sprite." in captured.err and "R² " in captured.err
+    err = studio(*training(labelled_folder, run, "regression")).err
+    assert "Left out, no number to learn from: 1 sprite." in err and "R² " in err
     record = RunDir(run).record()
     assert record.target_names == ("visible", "per cent") and record.data_count == 23
-    assert main(["runs"]) == DONE
-    assert "R² " in capsys.readouterr().out
-    assert train(folder, tmp_path / "other", "regression") == FAILED
-    assert "labels.csv beside your sprites" in capsys.readouterr().err and not (tmp_path / "other").exists()
+    assert "R² " in studio("runs").out
+    err = studio(*training(folder, tmp_path / "other", "regression"), code=FAILED).err
+    assert "labels.csv beside your sprites" in err and not (tmp_path / "other").exists()
 
 
-def test_what_is_left_out_is_said(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    art = shutil.copytree(folder, tmp_path / "art")
-    (art / "text.png").write_text("no picture")
-    assert train(art, tmp_path / "run", "classifier") == DONE
-    assert "Left out: 1; 'studio inspect' says why." in capsys.readouterr().out
-
-
-def test_json_tells_everything_a_line_each(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train(folder, tmp_path / "run", "classifier", "--json") == DONE
-    captured = capsys.readouterr()
-    found = json_lines(captured.out)
+def test_json_tells_everything_a_line_each(folder: Path, tmp_path: Path, studio: Studio) -> None:
+    said = studio(*training(folder, tmp_path / "run", "classifier", "--json"))
+    assert not said.err
+    found = said.objects()
     kinds = [item["type"] for item in found]
     assert kinds[0] == "Progress" and kinds[-1] == "RunFinished"
     assert {"SpritesImported", "RunStarted", "LossChunk", "Validated", "CheckpointSaved"} <= set(kinds)
@@ -78,32 +67,29 @@ def test_json_tells_everything_a_line_each(folder: Path, tmp_path: Path, capsys:
     assert imported["sprites"]["classes"] == {"class0": 12, "class1": 12} and imported["sizes"] == {"8x8": 24}
     assert sum(len(item["losses"]) for item in found if item["type"] == "LossChunk") == 4
     assert found[-1]["reason"] == "finished" and found[-1]["step"] == 4
-    assert not captured.err
 
 
-def test_a_run_gets_a_name_of_its_own_among_the_studios(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["train", str(folder), "--recipe", "classifier", "--steps", "1", *TINY, *SMALL["classifier"]]
-    assert [main(words), main(words), main([*words, "--name", "../CON"])] == [DONE] * 3
+def test_a_run_gets_a_name_of_its_own_among_the_studios(folder: Path, studio: Studio) -> None:
+    words = ["train", folder, "--recipe", "classifier", "--steps", "1", *TINY, *SMALL["classifier"]]
+    for named in ([], [], ["--name", "../CON"]):
+        studio(*words, *named)
     names = sorted(path.name for path in places.runs().iterdir())
     assert len(names) == 3 and names[1].endswith("discs classifier 2") and "CON" in names[2]
     assert known_runs() == []
-    capsys.readouterr()
-    assert main(["resume", names[0]]) == DONE  # found by its name; nothing was left to do
-    said = capsys.readouterr()
-    assert "studio predict" in said.out and "Done" not in said.out and "nothing is left to do" in said.err
+    out, err = studio("resume", names[0])  # found by its name; nothing was left to do
+    assert "studio predict" in out and "Done" not in out and "nothing is left to do" in err
 
 
-def test_presets_change_settings_and_flags_win(folder: Path, tmp_path: Path) -> None:
-    assert train(folder, tmp_path / "run", "classifier", "--preset", "QUICK", "--width", "16") == DONE
+def test_presets_change_settings_and_flags_win(folder: Path, tmp_path: Path, studio: Studio) -> None:
+    studio(*training(folder, tmp_path / "run", "classifier", "--preset", "QUICK", "--width", "16"))
     config = RunDir(tmp_path / "run").record().config
     assert config["minutes"] == 1.0 and config["width"] == 16 and config["steps"] == 4
 
 
-def test_resume_goes_on_where_it_stopped(run_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resume_goes_on_where_it_stopped(run_path: Path, studio: Studio) -> None:
     list(train_generator(run_path, make_sprites(), Control(stop=True), steps=4))
     assert listing.summarise(run_path).standing == "stopped"
-    assert main(["resume", str(run_path), "--json"]) == DONE
-    last = json_lines(capsys.readouterr().out)[-1]
+    last = studio("resume", run_path, "--json").objects()[-1]
     assert last["type"] == "RunFinished" and last["reason"] == "finished" and last["step"] == 4
     assert listing.summarise(run_path).standing == "finished"
 
@@ -128,8 +114,7 @@ def test_fault_28_and_36_ctrl_c_and_sigterm_save_and_the_run_can_be_resumed(
     assert last["type"] == "RunFinished" and last["reason"] == "stopped" and last["step"] >= 1
     assert "Stopping and saving the work." in said and "Traceback" not in said
 
-    control = Control()
-    events = []
+    control, events = Control(), []
     for event in train_resumed(run, CPU, control):
         events.append(event)
         control.stop = control.stop or isinstance(event, LossChunk)

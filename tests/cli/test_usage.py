@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import signal
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -15,13 +15,13 @@ import pytest
 from studio.cli import flags, main, window
 from studio.cli.interrupts import stopping
 from studio.cli.messages import DONE, FAILED, INTERRUPTED, WRONG_USAGE
-from studio.core import places
 from studio.core.config import Config, setting, settings_of
 from studio.engine import catalog
 from studio.engine.control import Control
-from studio.engine.runs.folder import RunDir, RunProgress, RunRecord
 from studio.recipes.base import TrainingBudget
-from tests.cli.tools import json_lines
+from tests.cli.tools import Studio
+
+no_hangup = pytest.mark.skipif(sys.platform == "win32", reason="no terminal hangs up there")
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,16 @@ class Everything(Config):
     class_name: str = setting("", "A class.", advanced=True)
 
 
-def test_help_reads_well(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--help"]) == DONE
-    text = capsys.readouterr().out
+def test_help_reads_well(studio: Studio) -> None:
+    text = studio("--help").out
     for command in ("demo", "devices", "inspect", "train", "resume", "generate", "predict", "export", "runs"):
         assert f"\n    {command} " in text
-    assert main(["--version"]) == DONE
-    assert capsys.readouterr().out.startswith("Sprite Training Studio ")
+    assert studio("--version").out.startswith("Sprite Training Studio ")
 
 
 @pytest.mark.parametrize("name", sorted(catalog.recipes()))
-def test_every_setting_of_a_recipe_is_a_flag(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "--recipe", name, "--help"]) == DONE
-    text = capsys.readouterr().out
+def test_every_setting_of_a_recipe_is_a_flag(name: str, studio: Studio) -> None:
+    text = studio("train", "--recipe", name, "--help").out
     for item in settings_of(catalog.recipe(name).Config):
         assert f"--{item.name.replace('_', '-')}" in text
     assert all(preset.title.lower() in text for preset in catalog.recipe(name).presets(TrainingBudget()))
@@ -75,64 +72,35 @@ def test_every_setting_of_a_recipe_is_a_flag(name: str, capsys: pytest.CaptureFi
         (["demo", "--minutes", "0"], "--minutes must be from"),
     ],
 )
-def test_wrong_usage_is_said_with_exit_code_2(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(words) == WRONG_USAGE
-    captured = capsys.readouterr()
-    assert said in captured.err and "Traceback" not in captured.err
+def test_wrong_usage_is_said_with_exit_code_2(words: list[str], said: str, studio: Studio) -> None:
+    err = studio(*words, code=WRONG_USAGE).err
+    assert said in err and "Traceback" not in err
 
 
-def test_a_failed_job_says_what_and_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["inspect", str(tmp_path / "nowhere")]) == FAILED
-    captured = capsys.readouterr()
-    assert "nowhere" in captured.err and not captured.out and "Traceback" not in captured.err
-    assert main(["inspect", str(tmp_path), "--json"]) == FAILED
-    assert json_lines(capsys.readouterr().out)[-1]["type"] == "JobFailed"
+def test_a_failed_job_says_what_and_what_to_do(tmp_path: Path, studio: Studio) -> None:
+    out, err = studio("inspect", tmp_path / "nowhere", code=FAILED)
+    assert "nowhere" in err and not out and "Traceback" not in err
+    assert studio("inspect", tmp_path, "--json", code=FAILED).objects()[-1]["type"] == "JobFailed"
 
 
-def test_a_bug_is_called_a_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def broken(**_: object) -> None:
-        raise ZeroDivisionError("a slip")
+def raising(error: Exception) -> Callable[..., None]:
+    def fail(**_: object) -> None:
+        raise error
 
-    monkeypatch.setattr("studio.cli.runs.list_runs", broken)
-    assert main(["runs"]) == FAILED
-    text = capsys.readouterr().err
+    return fail
+
+
+def test_a_bug_is_called_a_bug(monkeypatch: pytest.MonkeyPatch, studio: Studio) -> None:
+    monkeypatch.setattr("studio.cli.runs.list_runs", raising(ZeroDivisionError("a slip")))
+    text = studio("runs", code=FAILED).err
     assert "This is a bug in the studio: ZeroDivisionError: a slip" in text and "Traceback" not in text
-    assert main(["runs", "--debug"]) == FAILED
-    assert "Traceback" in capsys.readouterr().err
+    assert "Traceback" in studio("runs", "--debug", code=FAILED).err
 
 
-def test_fault_34_a_damaged_run_is_listed_with_the_field_and_all_others_are_there(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    begun = "2026-01-01T00:00:00+00:00"
-    record = RunRecord(
-        "trial", "generator", {}, 8, ("a",), "discs", 24, "", "cpu", "CPU", "fp32", 9, begun, {}, "group"
-    )
-    for name in ("good", "bad", "worse"):
-        run = RunDir(places.runs() / name)
-        run.path.mkdir(parents=True)
-        run.create(replace(record, name=name))
-        run.write_progress(RunProgress("finished", 7, 1.0, {"loss": 0.5}))
-    for name, damage in (("bad", {"created": 5}), ("worse", {"class_names": None})):
-        path = places.runs() / name / "run.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), **damage}))
-    assert main(["runs", "--json"]) == DONE
-    rows = {Path(row["path"]).name: row for row in json_lines(capsys.readouterr().out)}
-    assert rows["good"]["standing"] == "finished" and rows["good"]["progress"]["step"] == 7
-    assert [rows[name]["standing"] for name in ("bad", "worse")] == ["damaged", "damaged"]
-    assert "'created' holds a whole number" in rows["bad"]["problem"] and "'class_names'" in rows["worse"]["problem"]
-    assert main(["runs"]) == DONE
-    said = " ".join(capsys.readouterr().out.split())
-    assert "good generator discs" in said and "'created'" in said
-
-
-def test_what_the_system_refuses_is_no_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def refused(**_: object) -> None:
-        raise PermissionError(13, "Permission denied", "/somewhere")
-
-    monkeypatch.setattr("studio.cli.runs.list_runs", refused)
-    assert main(["runs"]) == FAILED
-    assert capsys.readouterr().err == "The system says: Permission denied (/somewhere).\n"
+def test_what_the_system_refuses_is_no_bug(monkeypatch: pytest.MonkeyPatch, studio: Studio) -> None:
+    refusal = PermissionError(13, "Permission denied", "/somewhere")
+    monkeypatch.setattr("studio.cli.runs.list_runs", raising(refusal))
+    assert studio("runs", code=FAILED).err == "The system says: Permission denied (/somewhere).\n"
 
 
 def test_no_command_opens_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +144,7 @@ def test_fault_28_the_first_interrupt_asks_and_the_second_ends(capfd: pytest.Cap
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no terminal hangs up there")
+@no_hangup
 def test_fault_36_all_signals_of_one_shutdown_ask_once(capfd: pytest.CaptureFixture[str]) -> None:
     control = Control()
     with stopping(control) as interruption:
@@ -186,7 +154,7 @@ def test_fault_36_all_signals_of_one_shutdown_ask_once(capfd: pytest.CaptureFixt
     assert capfd.readouterr().err.count("Stopping and saving the work.") == 1
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no terminal hangs up there")
+@no_hangup
 def test_fault_36_what_outlives_its_terminal_is_not_stopped_by_it() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
     try:
@@ -220,32 +188,22 @@ def test_fault_36_a_command_whose_terminal_is_closed_lets_go_of_it() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 41
 
 
-def test_fault_36_sigterm_ends_other_commands_as_ctrl_c_does(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("name", ["SIGTERM", pytest.param("SIGHUP", marks=no_hangup)])
+def test_fault_36_other_commands_end_as_by_ctrl_c_and_no_repeated_signal_interrupts_their_tidying_up(
+    name: str, monkeypatch: pytest.MonkeyPatch, studio: Studio
 ) -> None:
-    def terminated(args: argparse.Namespace) -> int:
-        signal.raise_signal(signal.SIGTERM)
-        return DONE
-
-    before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr("studio.cli.runs.runs", terminated)
-    assert main(["runs"]) == INTERRUPTED
-    assert capsys.readouterr().err == "Interrupted.\n" and signal.getsignal(signal.SIGTERM) is before
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no terminal hangs up there")
-def test_fault_36_a_signal_that_is_repeated_does_not_interrupt_the_tidying_up(monkeypatch: pytest.MonkeyPatch) -> None:
     tidied = []
 
     def ended(args: argparse.Namespace) -> int:
         try:
-            signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(signal.Signals[name])
         finally:
-            for number in (signal.SIGHUP, signal.SIGTERM):
-                signal.raise_signal(number)
-                tidied.append(number)
+            for again in (name, "SIGTERM"):
+                signal.raise_signal(signal.Signals[again])
+                tidied.append(again)
         return DONE
 
+    before = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr("studio.cli.runs.runs", ended)
-    assert main(["runs"]) == INTERRUPTED
-    assert tidied == [signal.SIGHUP, signal.SIGTERM]
+    assert studio("runs", code=INTERRUPTED).err == "Interrupted.\n"
+    assert tidied == [name, "SIGTERM"] and signal.getsignal(signal.SIGTERM) is before

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-from studio.cli import main
+from typing import Any, NamedTuple
 
 TINY = ["--batch-size", "4", "--precision", "fp32", "--holdout", "0.2", "--threads", "1", "--sample-every-s", "1000"]
 SMALL = {
@@ -16,10 +15,24 @@ SMALL = {
 }
 
 
-def train(folder: Path, run: Path, recipe: str, *words: str) -> int:
-    """Train four steps of a small model."""
+class Said(NamedTuple):
+    """What a command wrote."""
+
+    out: str
+    err: str
+
+    def objects(self) -> list[dict[str, Any]]:
+        """With --json: one for each line."""
+        return json_lines(self.out)
+
+
+Studio = Callable[..., Said]  # the fixture `studio`: words, and the exit code if it is not 0
+
+
+def training(folder: Path, run: Path, recipe: str, *words: str) -> list[str]:
+    """The words that train four steps of a small model."""
     command = ["train", str(folder), "--recipe", recipe, "--out", str(run), "--steps", "4"]
-    return main([*command, *TINY, *SMALL[recipe], *words])
+    return [*command, *TINY, *SMALL[recipe], *words]
 
 
 def json_lines(text: str) -> list[dict[str, Any]]:

@@ -73,7 +73,7 @@ def test_fault_35_without_locks_a_file_stands_for_one(
 
 
 def test_fault_35_what_is_lacking_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert unreported_lacks(tmp_path) == ""
+    assert unreported_lacks(tmp_path) == unreported_lacks(tmp_path / "unplugged") == ""
     refuse_folders(monkeypatch, errno.EINVAL)
     refuse(monkeypatch, fcntl, "flock", errno.ENOTSUP)
     refuse(monkeypatch, os, "link", errno.EPERM)
@@ -81,10 +81,6 @@ def test_fault_35_what_is_lacking_is_said_once(tmp_path: Path, monkeypatch: pyte
     assert "power failure" in said and "no locks" in said and "no links" in said
     assert unreported_lacks(tmp_path) == ""
     assert not list(tmp_path.iterdir())
-
-
-def test_of_a_folder_that_can_not_be_looked_at_nothing_is_lacking(tmp_path: Path) -> None:
-    assert unreported_lacks(tmp_path / "unplugged") == ""
 
 
 HOLDER = "import sys, filelock; lock = filelock.{kind}(sys.argv[1]); lock.acquire(); print(1, flush=True); input()"

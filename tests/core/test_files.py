@@ -49,26 +49,20 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert (tmp_path / "folder" / "part").read_text() == "whole"
 
 
-def test_fault_21_the_next_write_into_a_folder_removes_what_a_crash_left_there(tmp_path: Path) -> None:
-    left, written_now = tmp_path / ".tmp-0123456789ab.pt", tmp_path / ".tmp-ba9876543210"
-    others = [tmp_path / ".tmp-mine", tmp_path / "0123456789ab.pt"]
-    for path in (left, written_now, *others):
+def test_fault_21_what_a_crash_left_is_swept_and_removed_by_the_next_write(tmp_path: Path) -> None:
+    left, written_now = tmp_path / ".tmp-0123456789ab.pt", tmp_path / ".tmp-0123456789ab-link"
+    folder = tmp_path / ".tmp-ba9876543210"
+    others = {tmp_path / ".tmp-mine", tmp_path / "0123456789ab.pt"}
+    for path in (left, written_now, folder / "part", *others):
+        path.parent.mkdir(exist_ok=True)
         path.write_text("half")
     for path in (left, *others):
         os.utime(path, (1, 1))
     write_atomic(tmp_path / "model.pt", b"whole")
-    assert set(tmp_path.iterdir()) == {written_now, *others, tmp_path / "model.pt"}
-
-
-def test_what_a_crash_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
-    for name in (".tmp-0123456789ab", ".tmp-0123456789ab.png", ".tmp-0123456789ab-link"):
-        (tmp_path / name).write_text("half")
-    (tmp_path / ".tmp-ba9876543210").mkdir()
-    (tmp_path / ".tmp-ba9876543210" / "part").write_text("half")
-    for name in ("kept", ".tmp-mine"):
-        (tmp_path / name).write_text("whole")
+    others.add(tmp_path / "model.pt")
+    assert set(tmp_path.iterdir()) == {written_now, folder, *others}
     sweep_temporaries(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".tmp-mine", "kept"]
+    assert set(tmp_path.iterdir()) == others
 
 
 @pytest.mark.parametrize(

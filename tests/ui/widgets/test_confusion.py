@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QColor, QHelpEvent
-from PySide6.QtWidgets import QApplication, QLabel, QToolTip
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QApplication, QLabel
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.widgets.confusion import ConfusionView
+from tests.ui.widgets.tools import child, shown, tip_at
 
 COUNTS = np.array([[9, 1, 0], [3, 38, 0], [0, 0, 0]])
 
@@ -18,41 +19,25 @@ COUNTS = np.array([[9, 1, 0], [3, 38, 0], [0, 0, 0]])
 @pytest.fixture
 def view(qtbot: QtBot) -> ConfusionView:
     made = ConfusionView()
-    qtbot.addWidget(made)
-    made.resize(500, 400)
     made.set_confusion(COUNTS, ["potion", "sword", "gem"])
-    made.show()
-    qtbot.waitExposed(made)
-    return made
+    return shown(qtbot, made, 500, 400)
 
 
 def _words(view: ConfusionView) -> str:
-    label = view.findChild(QLabel)
-    assert label is not None
-    return label.text()
+    return child(view, QLabel).text()
 
 
-def test_a_cell_is_told_in_words(view: ConfusionView) -> None:
-    assert view.matrix.describe(1, 0) == "sword taken for potion: 3 of 41"
+def test_a_cell_is_told_in_words_and_in_a_tool_tip(view: ConfusionView, qtbot: QtBot) -> None:
     assert view.matrix.describe(0, 0) == "potion recognised: 9 of 10"
     assert view.matrix.describe(2, 1) == "gem taken for sword: 0 of 0"
+    assert tip_at(qtbot, view.matrix, view.matrix.cell_rect(1, 0).center()) == "sword taken for potion: 3 of 41"
 
 
 def test_every_cell_is_found_under_the_mouse(view: ConfusionView) -> None:
-    for row in range(3):
-        for column in range(3):
-            assert view.matrix.cell_at(view.matrix.cell_rect(row, column).center()) == (row, column)
+    for row, column in np.ndindex(3, 3):
+        assert view.matrix.cell_at(view.matrix.cell_rect(row, column).center()) == (row, column)
     assert view.matrix.cell_at(QPoint(3, 3)) is None
     assert view.matrix.cell_at(view.matrix.cell_rect(2, 2).bottomRight() + QPoint(2, 2)) is None
-
-
-def test_a_tool_tip_names_the_confusion(view: ConfusionView, qtbot: QtBot) -> None:
-    place = view.matrix.cell_rect(1, 0).center()
-    event = QHelpEvent(QEvent.Type.ToolTip, place, view.matrix.mapToGlobal(place))
-    QApplication.sendEvent(view.matrix, event)
-    qtbot.waitUntil(QToolTip.isVisible)
-    assert QToolTip.text() == "sword taken for potion: 3 of 41"
-    QToolTip.hideText()
 
 
 def test_the_mouse_and_the_keys_point_at_cells(view: ConfusionView, qtbot: QtBot) -> None:

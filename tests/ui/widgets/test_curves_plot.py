@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QSlider, QTabBar
+from PySide6.QtWidgets import QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.widgets.plot.curves_plot import CurvesPlot
 from studio.engine.runs.history import Curve
+from tests.ui.widgets.tools import child, shown
 
 
 def loss(label: str, steps: ArrayLike, values: ArrayLike) -> tuple[str, dict[str, Curve]]:
@@ -28,18 +29,12 @@ def curve(steps: ArrayLike, values: ArrayLike) -> Curve:
 @pytest.fixture
 def plot(qtbot: QtBot) -> CurvesPlot:
     made = CurvesPlot()
-    qtbot.addWidget(made)
-    made.resize(700, 400)
     made.set_curves([loss("swords", [0, 1, 2, 3], [4.0, 3.0, 2.0, 1.0]), loss("a, b", [1, 2], [0.5, 0.25])])
-    with qtbot.waitExposed(made):
-        made.show()
-    return made
+    return shown(qtbot, made, 700, 400)
 
 
 def test_each_run_is_in_the_legend_with_its_last_value(plot: CurvesPlot) -> None:
-    slider = plot.findChild(QSlider)
-    assert slider is not None
-    slider.setValue(0)
+    child(plot, QSlider).setValue(0)
     assert plot.legend.values() == {"Step": "3", "swords": "1", "a, b": "0.25"}
     plot.crosshair.hover(3.0)
     assert plot.legend.values() == {"Step": "3", "swords": "1", "a, b": "–"}
@@ -74,23 +69,20 @@ def test_other_runs_replace_the_first(plot: CurvesPlot, qtbot: QtBot) -> None:
 
 
 def test_each_figure_has_a_tab_and_each_run_keeps_its_colour(plot: CurvesPlot) -> None:
-    bar = plot.findChild(QTabBar)
-    assert bar is not None and [bar.tabText(i) for i in range(bar.count())] == ["Loss"]
-    (label, curves), second = loss("one", [0, 1], [3.0, 2.0]), loss("two", [0, 1], [2.0, 1.0])
+    bar, first, second = plot.bar, loss("one", [0, 1], [3.0, 2.0]), loss("two", [0, 1], [2.0, 1.0])
+    assert [bar.tabText(i) for i in range(bar.count())] == ["Loss"]
     second[1]["Quality (KID)"] = curve([1], [0.25])
-    plot.set_curves([(label, curves), second])
+    plot.set_curves([first, second])
     assert [bar.tabText(i) for i in range(bar.count())] == ["Loss", "Quality (KID)"]
     bar.setCurrentIndex(1)
     assert plot.legend.values() == {"Step": "1", "two": "0.25"}
     plot.set_curves([second])
     assert bar.currentIndex() == 1
-    plot.set_curves([(label, curves)])
+    plot.set_curves([first])
     assert bar.currentIndex() == 0 and bar.count() == 1
 
 
 def test_saving_is_asked_for(plot: CurvesPlot, qtbot: QtBot) -> None:
-    from PySide6.QtWidgets import QToolButton
-
     save = next(button for button in plot.findChildren(QToolButton) if button.accessibleName() == "Save plot")
     with qtbot.waitSignal(plot.save_requested):
         save.click()

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from studio.app import theme
 from studio.app.widgets.device_picker import DevicePicker, SpeedBars
 from studio.engine.types import Device, DeviceMeasured
+from tests.ui.widgets.tools import child, shown
 
 GB = 2**30
 
@@ -23,12 +24,8 @@ CPU = Device("cpu", "cpu", "A CPU with a name that is far too long for the narro
 @pytest.fixture
 def picker(qtbot: QtBot) -> DevicePicker:
     made = DevicePicker()
-    qtbot.addWidget(made)
-    made.resize(300, 420)
     made.set_devices([BROKEN, CARD, CPU])
-    with qtbot.waitExposed(made):
-        made.show()
-    return made
+    return shown(qtbot, made, 300, 420)
 
 
 def radios(picker: DevicePicker) -> list[QRadioButton]:
@@ -36,16 +33,15 @@ def radios(picker: DevicePicker) -> list[QRadioButton]:
 
 
 def button(picker: DevicePicker) -> QPushButton:
-    found = picker.findChild(QPushButton)
-    assert found is not None
-    return found
+    return child(picker, QPushButton)
 
 
-def test_the_first_that_works_is_chosen_and_the_others_say_why_not(picker: DevicePicker) -> None:
+def test_the_first_that_works_is_chosen_and_each_says_what_it_is_and_why_it_does_not(picker: DevicePicker) -> None:
     assert picker.selected() == "cuda:0"
     broken, card, cpu = radios(picker)
     assert not broken.isEnabled() and broken.toolTip() == BROKEN.problem
     assert card.isChecked() and card.isEnabled() and cpu.isEnabled()
+    assert cpu.text().endswith("…") and CPU.name in cpu.toolTip() and cpu.accessibleName() == CPU.name
     texts = [label.text() for label in picker.findChildren(QLabel)]
     assert BROKEN.problem in texts
     assert "CUDA · 9 of 12 GB free · bf16" in texts and "CPU · 20 of 32 GB free · 4 threads" in texts
@@ -97,7 +93,9 @@ def test_a_locked_picker_takes_nothing_but_shows_what_is_chosen(picker: DevicePi
     assert not any(radio.isEnabled() for radio in radios(picker)) and not button(picker).isEnabled()
     assert picker.selected() == "cuda:0"
     picker.set_locked(False)
-    assert [radio.isEnabled() for radio in radios(picker)] == [False, True, True] and button(picker).isEnabled()
+    assert [radio.isEnabled() for radio in radios(picker)] == [False, True, True] and child(
+        picker, QPushButton
+    ).isEnabled()
 
 
 def test_bars_have_one_scale_and_say_their_numbers(picker: DevicePicker, qapp: QApplication) -> None:
@@ -123,11 +121,6 @@ def test_measurements_survive_a_new_look_at_the_devices(picker: DevicePicker, qt
     bars = picker.findChildren(SpeedBars)[-1]
     qtbot.waitUntil(bars.isVisible)
     assert "500 sprites/s" in bars.toolTip()
-
-
-def test_long_names_are_shortened_and_whole_in_the_tool_tip(picker: DevicePicker) -> None:
-    cpu = radios(picker)[2]
-    assert cpu.text().endswith("…") and CPU.name in cpu.toolTip() and cpu.accessibleName() == CPU.name
 
 
 def bar_length(bars: SpeedBars, row: int) -> int:

@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QCheckBox, QSlider, QTabBar, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QSlider, QToolButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.widgets.plot.loss_plot import LossPlot
+from studio.app.widgets.plot.series import MarkKind
 from studio.core.errors import UsageError
+from tests.ui.widgets.tools import SCHEMES, child, shown, turn_wheel
 
 COUNT = 5000
 LOSSES = np.exp(-np.arange(COUNT) / 1000) + 0.1
@@ -26,14 +28,10 @@ LOSSES = np.exp(-np.arange(COUNT) / 1000) + 0.1
 def plot(qtbot: QtBot) -> LossPlot:
     """On show, with losses and three points of validation."""
     made = LossPlot()
-    qtbot.addWidget(made)
-    made.resize(800, 420)
     made.append(np.arange(COUNT), LOSSES.astype(np.float32))
     for step in (1000, 2000, 4000):
         made.append_validation(step, step / 10_000)
-    with qtbot.waitExposed(made):
-        made.show()
-    made.refresh()
+    shown(qtbot, made, 800, 420).refresh()
     return made
 
 
@@ -50,19 +48,9 @@ def hover(plot: LossPlot, step: float) -> None:
     QTest.mouseMove(plot.canvas.widget.viewport(), point_at(plot, step))
 
 
-def turn_wheel(plot: LossPlot, step: float, notches: int) -> None:
-    viewport = plot.canvas.widget.viewport()
-    place = QPointF(point_at(plot, step))
-    event = QWheelEvent(
-        place, QPointF(viewport.mapToGlobal(place.toPoint())), QPoint(), QPoint(0, 120 * notches),
-        Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,
-    )  # fmt: skip
-    QApplication.sendEvent(viewport, event)
+def zoom(plot: LossPlot, step: float, notches: int) -> None:
+    turn_wheel(plot.canvas.widget.viewport(), point_at(plot, step), 120 * notches)
     plot.refresh()
-
-
-def values_of(plot: LossPlot) -> dict[str, str]:
-    return plot.legend.values()
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:
@@ -76,13 +64,16 @@ def test_the_crosshair_reads_all_curves_at_a_step(plot: LossPlot, qtbot: QtBot) 
     step = caught.args[0]
     assert abs(step - 2500) <= 10
     plot.set_smoothing(0)
-    values = values_of(plot)
+    values = plot.legend.values()
     assert values["Step"] == f"{step:,}"
     assert float(values["Loss"]) == pytest.approx(LOSSES[step], rel=1e-3)
     assert values["Held out"] == "0.2"  # the newest that was known at that step
     with qtbot.waitSignal(plot.hover_ended):
         QApplication.sendEvent(plot.canvas.widget.viewport(), QEvent(QEvent.Type.Leave))
-    assert values_of(plot)["Step"] == f"{COUNT - 1:,}" and values_of(plot)["Held out"] == "0.4"
+    values = plot.legend.values()
+    assert values["Step"] == f"{COUNT - 1:,}" and values["Held out"] == "0.4"
+    hover(plot, 500)
+    assert plot.legend.values()["Held out"] == "–"  # before the first was measured
 
 
 def test_the_crosshair_walks_with_the_arrow_keys(plot: LossPlot, qtbot: QtBot) -> None:
@@ -97,51 +88,49 @@ def test_the_crosshair_walks_with_the_arrow_keys(plot: LossPlot, qtbot: QtBot) -
         QTest.keyClick(canvas, Qt.Key.Key_Escape)
 
 
-def test_before_the_first_validation_there_is_a_dash(plot: LossPlot) -> None:
-    hover(plot, 500)
-    assert values_of(plot)["Held out"] == "–"
-
-
 def test_new_data_are_redrawn_once_an_interval_and_only_when_visible(plot: LossPlot, qtbot: QtBot) -> None:
-    times = plot
     plot.set_redraw_interval_ms(60)
     drawn: list[int] = []
-    times.redrawn.connect(lambda: drawn.append(1))
-    with qtbot.waitSignal(times.redrawn):
+    plot.redrawn.connect(lambda: drawn.append(1))
+    with qtbot.waitSignal(plot.redrawn):
         for step in range(COUNT, COUNT + 50):
             plot.append([step], [0.1])
         assert not drawn
     assert len(drawn) == 1
-    with qtbot.assertNotEmitted(times.redrawn, wait=150):
-        pass  # nothing new, nothing drawn
+    with qtbot.assertNotEmitted(plot.redrawn, wait=150):
+        plot.append_series("Memory", [1, 2], [1.0, 1.1], "GB")  # new on another tab alone
     plot.hide()
-    with qtbot.assertNotEmitted(times.redrawn, wait=150):
+    with qtbot.assertNotEmitted(plot.redrawn, wait=150):
         plot.append([COUNT + 50], [0.1])
-    with qtbot.waitSignal(times.redrawn):
+    with qtbot.waitSignal(plot.redrawn):
         plot.show()
-    assert values_of(plot)["Step"] == f"{COUNT + 50:,}"
-
-
-def test_other_tabs_do_not_redraw_this_one(plot: LossPlot, qtbot: QtBot) -> None:
-    with qtbot.assertNotEmitted(plot.redrawn, wait=100):
-        plot.append_series("Memory", [1, 2], [1.0, 1.1], "GB")
+    assert plot.legend.values()["Step"] == f"{COUNT + 50:,}"
 
 
 def test_tabs_show_other_series_with_their_units(plot: LossPlot) -> None:
     plot.append_series("Memory", range(0, COUNT, 10), np.full(COUNT // 10, 1.5), "GB")
-    bar = plot.findChild(QTabBar)
-    assert bar is not None and [bar.tabText(index) for index in range(bar.count())] == ["Loss", "Memory"]
-    bar.setCurrentIndex(1)
-    assert values_of(plot)["Memory"] == "1.5 GB"
+    assert [plot.bar.tabText(index) for index in range(plot.bar.count())] == ["Loss", "Memory"]
+    plot.bar.setCurrentIndex(1)
+    assert plot.legend.values()["Memory"] == "1.5 GB"
     plot.clear()
-    assert bar.count() == 1 and values_of(plot).keys() >= {"Loss", "Held out"}
+    assert plot.bar.count() == 1 and plot.legend.values().keys() >= {"Loss", "Held out"}
     plot.refresh()
-    assert set(values_of(plot).values()) == {"–"}
+    assert set(plot.legend.values().values()) == {"–"}
+
+
+def test_of_few_values_all_are_shown_as_dots(plot: LossPlot, qtbot: QtBot) -> None:
+    plot.append_series("Quality (KID)", [20], [2.9], dots=True)
+    plot.append_series("Quality (KID)", [500, 1000], [0.3, 0.1], dots=True)
+    plot.bar.setCurrentIndex(1)
+    canvas = plot.canvas
+    qtbot.waitUntil(lambda: len(canvas._lines[0][2].getData()[1]) == 3)
+    line, _, dots = canvas._lines[0]
+    assert line.style.kind == "dots" and dots.getData()[1].tolist() == [2.9, 0.3, 0.1]
+    low, high = canvas.ranges()[1]
+    assert low < 0.1 and 2.9 < high < 3.5  # the first one too, far above the others as it is
 
 
 def test_a_resumed_run_replaces_what_came_after(plot: LossPlot, tmp_path: Path) -> None:
-    plot.add_mark(1500, "checkpoint")
-    plot.add_mark(3500, "checkpoint")
     plot.append_series("Memory", [100, 3000], [1.0, 2.0])
     plot.append([2000, 2001], [7.0, 8.0])
     plot.save(tmp_path / "loss.csv")
@@ -149,9 +138,7 @@ def test_a_resumed_run_replaces_what_came_after(plot: LossPlot, tmp_path: Path) 
     assert [line["step"] for line in lines[-3:]] == ["1999", "2000", "2001"]
     assert [line["loss"] for line in lines[-2:]] == ["7", "8"]
     assert [line["step"] for line in lines if line["validation"]] == ["1000", "2000"]
-    bar = plot.findChild(QTabBar)
-    assert bar is not None
-    bar.setCurrentIndex(1)
+    plot.bar.setCurrentIndex(1)
     plot.save(tmp_path / "memory.csv")
     assert [line["memory"] for line in read_csv(tmp_path / "memory.csv")] == ["1"]
 
@@ -159,7 +146,7 @@ def test_a_resumed_run_replaces_what_came_after(plot: LossPlot, tmp_path: Path) 
 def test_the_view_follows_until_it_is_moved_and_again_when_asked(plot: LossPlot, qtbot: QtBot) -> None:
     canvas = plot.canvas
     assert canvas.ranges()[0][1] >= COUNT
-    turn_wheel(plot, 2500, 3)
+    zoom(plot, 2500, 3)
     (left, right), _ = canvas.ranges()
     assert left > 500 and right < COUNT - 500 and left < 2500 < right
     plot.append(range(COUNT, 2 * COUNT), np.full(COUNT, 0.1))
@@ -168,8 +155,8 @@ def test_the_view_follows_until_it_is_moved_and_again_when_asked(plot: LossPlot,
     with qtbot.waitSignal(plot.redrawn):
         plot.auto_range()
     assert canvas.ranges()[0][0] <= 0 and canvas.ranges()[0][1] >= 2 * COUNT - 1
-    turn_wheel(plot, 5000, 1)
-    turn_wheel(plot, 5000, -2)  # out beyond the data: follow again
+    zoom(plot, 5000, 1)
+    zoom(plot, 5000, -2)  # out beyond the data: follow again
     plot.append(range(2 * COUNT, 3 * COUNT), np.full(COUNT, 0.1))
     plot.refresh()
     assert canvas.ranges()[0][1] >= 3 * COUNT - 1
@@ -196,8 +183,7 @@ def test_the_values_fit_what_is_visible_and_outliers_leave_the_picture(plot: Los
 
 
 def test_log_and_smoothing_by_their_controls(plot: LossPlot, qtbot: QtBot) -> None:
-    box, slider = plot.findChild(QCheckBox), plot.findChild(QSlider)
-    assert box is not None and slider is not None
+    box, slider = child(plot, QCheckBox), child(plot, QSlider)
     with qtbot.waitSignal(plot.redrawn):
         box.setChecked(True)
     low, high = plot.canvas.ranges()[1]
@@ -205,9 +191,9 @@ def test_log_and_smoothing_by_their_controls(plot: LossPlot, qtbot: QtBot) -> No
     plot.set_log(False)
     assert not box.isChecked()
     slider.setValue(slider.minimum())
-    assert "Smoothed" not in values_of(plot)
+    assert "Smoothed" not in plot.legend.values()
     plot.set_smoothing(1000)
-    assert "Smoothed" in values_of(plot) and slider.value() == 30
+    assert "Smoothed" in plot.legend.values() and slider.value() == 30
 
 
 def test_losses_that_are_no_numbers_break_nothing(plot: LossPlot) -> None:
@@ -229,9 +215,8 @@ def test_the_table_holds_the_numbers(plot: LossPlot, tmp_path: Path) -> None:
     for value in read[1:3000].tolist():
         mean = decay * mean + (1 - decay) * value
     assert float(lines[2999]["smoothed"]) == pytest.approx(mean, rel=1e-6)
-    assert {line["step"]: line["validation"] for line in lines if line["validation"]} == {
-        "1000": "0.1", "2000": "0.2", "4000": "0.4",
-    }  # fmt: skip
+    held_out = {line["step"]: line["validation"] for line in lines if line["validation"]}
+    assert held_out == {"1000": "0.1", "2000": "0.2", "4000": "0.4"}
 
 
 def test_pictures_are_written_and_show_the_curves(plot: LossPlot, tmp_path: Path) -> None:
@@ -244,7 +229,7 @@ def test_pictures_are_written_and_show_the_curves(plot: LossPlot, tmp_path: Path
     plot.save(tmp_path / "loss.svg")
     root = ET.fromstring((tmp_path / "loss.svg").read_text(encoding="utf-8"))
     names = {element.tag.rpartition("}")[2] for element in root.iter()}
-    assert {"polyline", "text"} <= names or {"path", "text"} <= names
+    assert names & {"polyline", "path"} and "text" in names
     assert any("Step" in (element.text or "") for element in root.iter())
 
 
@@ -267,23 +252,23 @@ def test_an_empty_plot_can_be_saved(qtbot: QtBot, tmp_path: Path) -> None:
 
 
 def test_marks_are_named_under_the_crosshair_and_the_best_is_one(plot: LossPlot) -> None:
-    plot.add_mark(1000, "best")
-    plot.add_mark(3000, "best")
-    plot.add_mark(3000, "checkpoint")
-    plot.add_mark(3000, "checkpoint")
+    marks: list[tuple[int, MarkKind]] = [(1000, "best"), (1500, "checkpoint"), (3000, "best"), (3000, "checkpoint")]
+    for step, kind in [*marks, marks[-1]]:
+        plot.add_mark(step, kind)
     plot.refresh()
-    marks = plot.marks
-    assert [(mark.step, mark.kind) for mark in marks] == [(3000, "best"), (3000, "checkpoint")]
-    hover(plot, 3000)
+    assert [(mark.step, mark.kind) for mark in plot.marks] == marks[1:]
     note = plot.canvas._note
+    hover(plot, 3000)
     assert note.isVisible() and note.toPlainText() == "Best so far, step 3,000"
     hover(plot, 1000)
     assert not note.isVisible()
+    plot.append([2000], [1.0])  # resumed there: what came after is no more
+    assert [(mark.step, mark.kind) for mark in plot.marks] == marks[1:2]
 
 
 def test_colours_follow_the_theme(plot: LossPlot, qapp: QApplication) -> None:
-    for scheme, colours in (("dark", theme.DARK), ("light", theme.LIGHT)):
-        theme.apply(qapp, "dark" if scheme == "dark" else "light")
+    for scheme, colours in SCHEMES.items():
+        theme.apply(qapp, scheme)
         image = plot.grab().toImage()
         assert image.pixelColor(image.width() - 30, image.height() // 2).name() == colours.surface
 
@@ -292,4 +277,4 @@ def test_every_control_says_what_it_is(plot: LossPlot) -> None:
     for kind in (QToolButton, QCheckBox, QSlider):
         for control in plot.findChildren(kind):
             assert control.toolTip() and control.accessibleName(), control
-    assert isinstance(plot.canvas.widget, QWidget) and plot.canvas.widget.accessibleName()
+    assert plot.canvas.widget.accessibleName()

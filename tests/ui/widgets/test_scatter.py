@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import theme
 from studio.app.widgets.plot.scatter import Scatter
+from tests.ui.widgets.tools import SCHEMES, shown
 
 _NO_BUTTON = Qt.MouseButton.NoButton
 
@@ -19,12 +20,7 @@ _NO_BUTTON = Qt.MouseButton.NoButton
 @pytest.fixture
 def scatter(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Scatter:
     monkeypatch.setitem(pg.CONFIG_OPTIONS, "mouseRateLimit", -1)  # every move of the mouse is heard
-    widget = Scatter()
-    qtbot.addWidget(widget)
-    widget.resize(300, 340)
-    with qtbot.waitExposed(widget):
-        widget.show()
-    return widget
+    return shown(qtbot, Scatter(), 300, 340)
 
 
 def _place(scatter: Scatter, true: float, said: float) -> QPointF:
@@ -81,8 +77,6 @@ def test_nothing_to_see_is_drawn_too(scatter: Scatter, pairs: np.ndarray) -> Non
 
 def test_it_follows_the_theme(scatter: Scatter, qapp: QApplication) -> None:
     scatter.set_pairs(np.random.default_rng(0).random((2, 30, 1), np.float32), ("price",))
-    grounds = []
-    for scheme in ("dark", "light"):
-        theme.apply(qapp, "dark" if scheme == "dark" else "light")
-        grounds.append(scatter.dots.widget.grab().toImage().pixelColor(2, 2).name())
-    assert grounds == [theme.DARK.surface, theme.LIGHT.surface]
+    for scheme, colours in SCHEMES.items():
+        theme.apply(qapp, scheme)
+        assert scatter.dots.widget.grab().toImage().pixelColor(2, 2).name() == colours.surface

@@ -35,27 +35,18 @@ def make_series(steps: Values, values: Values) -> Series:
 
 @pytest.mark.parametrize("constant", [0.3, 1.0, 50.0, 10_000.0])
 @pytest.mark.parametrize("count", [1, 2, 1023, 1024, 1025, 5000])
-def test_smoothing_is_the_recurrence(constant: float, count: int) -> None:
+def test_smoothing_is_the_recurrence_at_once_and_in_chunks(constant: float, count: int) -> None:
     rng = np.random.default_rng(count)
     steps = np.cumsum(rng.integers(1, 4, count)).astype(float)
     values = rng.normal(1, 0.3, count)
     values[rng.random(count) < 0.05] = np.nan
-    smoothed = Smoothed(make_series(steps, values), constant)
-    np.testing.assert_allclose(smoothed.values, naive(steps, values, constant), rtol=1e-10)
-
-
-def test_smoothing_in_chunks_is_smoothing_at_once() -> None:
-    rng = np.random.default_rng(0)
-    values = rng.random(3000)
     series = Series()
-    smoothed = Smoothed(series, 40)
-    first = 0
-    while first < len(values):
-        count = int(rng.integers(1, 200))
-        series.append(range(first, min(first + count, len(values))), values[first : first + count])
-        assert len(smoothed.values) == len(series)
-        first += count
-    np.testing.assert_allclose(smoothed.values, naive(np.arange(3000.0), values, 40), rtol=1e-10)
+    growing = Smoothed(series, constant)
+    for first, last in itertools.pairwise(np.unique([0, *rng.integers(0, count, 40), count]).tolist()):
+        series.append(steps[first:last], values[first:last])
+        assert len(growing.values) == last
+    for smoothed in (growing, Smoothed(make_series(steps, values), constant)):
+        np.testing.assert_allclose(smoothed.values, naive(steps, values, constant), rtol=1e-10)
 
 
 def test_smoothing_starts_with_the_first_number_and_can_be_off() -> None:

@@ -1,4 +1,4 @@
-"""Filmstrip, sheet, swatches, readings, drop zone, predictions."""
+"""Filmstrip, sheet, swatches, readings, drop zone, predictions, rows that wrap, texts that change often."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QAccessible, QColor, QDragEnterEvent, QDropEvent, QHelpEvent
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QSlider, QToolTip
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QAccessible, QColor, QDragEnterEvent, QDropEvent
+from PySide6.QtWidgets import QLabel, QPushButton, QSlider, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app.pages.train.monitor import Readings
 from studio.app.widgets import factory
 from studio.app.widgets.drop_zone import DropZone
-from studio.app.widgets.layout import Disclosure
+from studio.app.widgets.factory import RunningLabel
+from studio.app.widgets.layout import Disclosure, Flow
 from studio.app.widgets.sprites import filmstrip
 from studio.app.widgets.sprites.filmstrip import Filmstrip, SpriteSheetView
 from studio.app.widgets.sprites.predictions import PredictionsView
 from studio.app.widgets.swatches import Swatches
 from tests.conftest import make_sprites
+from tests.ui.conftest import click
+from tests.ui.widgets.tools import NO_KEY, child, shown, tip_at
 
 SPRITES = make_sprites().rgba
 
@@ -34,18 +37,28 @@ def strip(qtbot: QtBot) -> Filmstrip:
     return made
 
 
+@pytest.fixture
+def sheet(qtbot: QtBot) -> SpriteSheetView:
+    made = SpriteSheetView()
+    qtbot.addWidget(made)
+    return made
+
+
+@pytest.fixture
+def zone(qtbot: QtBot) -> DropZone:
+    made = DropZone()
+    qtbot.addWidget(made)
+    return made
+
+
 def test_the_filmstrip_follows_new_samples_until_it_is_dragged(strip: Filmstrip, qtbot: QtBot) -> None:
     assert strip.is_live() and strip.shown_step() == 250
-    slider = strip.findChild(QSlider)
-    assert slider is not None
-    with qtbot.waitSignal(strip.step_shown) as shown:
-        slider.setValue(0)
-    assert shown.args == [0] and not strip.is_live()
+    with qtbot.waitSignal(strip.step_shown) as told:
+        child(strip, QSlider).setValue(0)
+    assert told.args == [0] and not strip.is_live()
     strip.add(300, SPRITES[:4])
     assert strip.shown_step() == 0
-    button = strip.findChild(QPushButton)
-    assert button is not None
-    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    click(child(strip, QPushButton))
     assert strip.is_live() and strip.shown_step() == 300
 
 
@@ -69,16 +82,14 @@ def test_after_a_hover_there_is_what_was_there_before(strip: Filmstrip, dragged_
     assert (strip.shown_step(), strip.is_live()) == (before, was_live)
 
 
-def test_what_is_on_show_is_never_what_a_resume_has_taken_away(strip: Filmstrip) -> None:
+def test_what_a_resume_draws_anew_takes_the_place_of_all_from_its_step_on(strip: Filmstrip) -> None:
     strip.show_step(100)
     strip.add(50, SPRITES[9:13])
     assert strip.steps() == [0, 50] and not strip.is_live()
     assert strip.shown_step() == 50 and np.array_equal(strip.view._rgba, SPRITES[9:13])
-
-
-def test_samples_that_a_resume_draws_anew_take_the_place_of_the_old(strip: Filmstrip) -> None:
-    strip.add(100, SPRITES[:4])
-    assert strip.steps() == [0, 100]
+    strip.add(50, SPRITES[:4])
+    found = strip.sprites_at(50)
+    assert strip.steps() == [0, 50] and found is not None and np.array_equal(found, SPRITES[:4])
     strip.clear()
     assert strip.steps() == [] and strip.shown_step() == -1 and strip.sprites_at(5) is None
 
@@ -98,9 +109,7 @@ def test_a_film_too_long_for_its_room_loses_frames_between_the_first_and_the_las
 
 
 @pytest.mark.parametrize(("width", "height"), [(600, 200), (200, 600), (80, 60), (1600, 900)])
-def test_the_sheet_shows_all_sprites_apart_and_inside(qtbot: QtBot, width: int, height: int) -> None:
-    sheet = SpriteSheetView()
-    qtbot.addWidget(sheet)
+def test_the_sheet_shows_all_sprites_apart_and_inside(sheet: SpriteSheetView, width: int, height: int) -> None:
     sheet.set_sprites(SPRITES[:16], [str(number) for number in range(16)])
     sheet.resize(width, height)
     boxes = sheet._boxes()
@@ -111,9 +120,7 @@ def test_the_sheet_shows_all_sprites_apart_and_inside(qtbot: QtBot, width: int, 
     assert not sheet.grab().isNull()
 
 
-def test_the_sheet_leaves_no_row_half_empty_where_it_need_not(qtbot: QtBot) -> None:
-    sheet = SpriteSheetView()
-    qtbot.addWidget(sheet)
+def test_the_sheet_leaves_no_row_half_empty_where_it_need_not(sheet: SpriteSheetView) -> None:
     sheet.set_sprites(SPRITES[:16])
     sheet.resize(200, 66)  # at their largest there is room for 3 rows of 6 and for 2 of 8
     rows = {box.y() for box in sheet._boxes()}
@@ -121,17 +128,10 @@ def test_the_sheet_leaves_no_row_half_empty_where_it_need_not(qtbot: QtBot) -> N
     assert sheet.accessibleDescription() == "16 sprites"
 
 
-def test_a_caption_that_is_cut_is_told_as_a_tool_tip(qtbot: QtBot) -> None:
-    sheet = SpriteSheetView()
-    qtbot.addWidget(sheet)
-    sheet.resize(200, 100)
+def test_a_caption_that_is_cut_is_told_as_a_tool_tip(sheet: SpriteSheetView, qtbot: QtBot) -> None:
     sheet.set_sprites(SPRITES[:2], ["weapons/a very long sword", "gem"])
-    sheet.show()
-    place = sheet._boxes()[0].center()
-    QApplication.sendEvent(sheet, QHelpEvent(QEvent.Type.ToolTip, place, sheet.mapToGlobal(place)))
-    qtbot.waitUntil(QToolTip.isVisible)
-    assert QToolTip.text() == "weapons/a very long sword"
-    QToolTip.hideText()
+    shown(qtbot, sheet, 200, 100)
+    assert tip_at(qtbot, sheet, sheet._boxes()[0].center()) == "weapons/a very long sword"
 
 
 def test_swatches_tell_their_colour_and_are_chosen_by_mouse_and_keys(qtbot: QtBot) -> None:
@@ -174,35 +174,32 @@ def test_readings_keep_their_width(qtbot: QtBot) -> None:
     assert readings.value("Step") == "–"
 
 
-def test_folders_and_archives_can_be_dropped(qtbot: QtBot, tmp_path: Path) -> None:
-    zone = DropZone()
-    qtbot.addWidget(zone)
-    mime = QMimeData()
+def test_files_of_this_machine_can_be_dropped(zone: DropZone, qtbot: QtBot, tmp_path: Path) -> None:
+    copy, left = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    elsewhere, mime = QUrl("https://example.org/x.png"), QMimeData()
     paths = [str(tmp_path), str(tmp_path / "pack.zip")]
-    mime.setUrls([*map(QUrl.fromLocalFile, paths), QUrl("https://example.org/x.png")])
-    event = QDropEvent(
-        QPointF(5, 5), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    )
+    for urls, welcome in (([elsewhere], False), ([elsewhere, *map(QUrl.fromLocalFile, paths)], True)):
+        mime.setUrls(urls)
+        drag = QDragEnterEvent(QPoint(5, 5), copy, mime, left, NO_KEY)
+        drag.ignore()
+        zone.dragEnterEvent(drag)
+        assert drag.isAccepted() == welcome
     with qtbot.waitSignal(zone.paths_dropped) as dropped:
-        zone.dropEvent(event)
+        zone.dropEvent(QDropEvent(QPointF(5, 5), copy, mime, left, NO_KEY))
     assert dropped.args == [paths]
 
 
-def test_recent_folders_are_offered(qtbot: QtBot) -> None:
-    zone = DropZone()
-    qtbot.addWidget(zone)
+def test_recent_folders_are_offered(zone: DropZone, qtbot: QtBot) -> None:
     zone.set_recent(["/art/potions", "/art/swords"])
     zone.set_recent(["/art/gems", "/art/swords"])
     buttons = [each for each in zone.findChildren(QPushButton) if each.property("path") and each.isVisibleTo(zone)]
     assert [button.property("path") for button in buttons] == ["/art/gems", "/art/swords"]
     with qtbot.waitSignal(zone.recent_chosen) as chosen:
-        qtbot.mouseClick(buttons[1], Qt.MouseButton.LeftButton)
+        click(buttons[1])
     assert chosen.args == ["/art/swords"]
 
 
-def test_a_recent_folder_may_have_any_name_and_length(qtbot: QtBot) -> None:
-    zone = DropZone()
-    qtbot.addWidget(zone)
+def test_a_recent_folder_may_have_any_name_and_length(zone: DropZone) -> None:
     before = zone.minimumSizeHint().width()
     path = "/home/me/R&D/" + "far/" * 100 + "gems"
     zone.set_recent(["/home/me/R&D", path])
@@ -211,31 +208,11 @@ def test_a_recent_folder_may_have_any_name_and_length(qtbot: QtBot) -> None:
     assert zone.minimumSizeHint().width() <= max(before, 480)
 
 
-def test_a_drag_is_welcome_when_it_brings_files(qtbot: QtBot, tmp_path: Path) -> None:
-    zone = DropZone()
-    qtbot.addWidget(zone)
-
-    def drag(url: QUrl) -> bool:
-        mime = QMimeData()
-        mime.setUrls([url])
-        keys = (Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
-        event = QDragEnterEvent(QPoint(5, 5), Qt.DropAction.CopyAction, mime, *keys)
-        event.ignore()
-        zone.dragEnterEvent(event)
-        return event.isAccepted()
-
-    assert drag(QUrl.fromLocalFile(str(tmp_path))) and not drag(QUrl("https://example.org/x.png"))
-
-
-def test_the_keyboard_reaches_all_ways_on(qtbot: QtBot) -> None:
-    zone = DropZone()
-    qtbot.addWidget(zone)
+def test_the_keyboard_reaches_all_ways_on(zone: DropZone, qtbot: QtBot) -> None:
     zone.set_recent(["/art/gems"])
-    zone.show()
-    qtbot.waitExposed(zone)
-    buttons = zone.findChildren(QPushButton)
-    assert len(buttons) == 3
-    for button, said in zip(buttons, (zone.browse_requested, zone.demo_requested, zone.recent_chosen), strict=True):
+    shown(qtbot, zone, 500, 400)
+    ways = (zone.browse_requested, zone.demo_requested, zone.recent_chosen)
+    for button, said in zip(zone.findChildren(QPushButton), ways, strict=True):
         assert button.focusPolicy() & Qt.FocusPolicy.TabFocus and button.accessibleName() and button.toolTip()
         with qtbot.waitSignal(said):
             qtbot.keyClick(button, Qt.Key.Key_Space)
@@ -247,27 +224,23 @@ def test_texts_from_files_are_no_markup(qtbot: QtBot) -> None:
     assert label.textFormat() == Qt.TextFormat.PlainText
 
 
-def test_the_most_probable_classes_come_first(qtbot: QtBot) -> None:
-    view = PredictionsView()
-    qtbot.addWidget(view)
+def test_predictions_name_the_most_probable_first_and_numbers_beside_the_true_ones(qtbot: QtBot) -> None:
+    predictions = shown(qtbot, PredictionsView(), 400, 300)
+    model = predictions.view.model()
+
+    def said() -> list[str]:
+        assert not predictions.grab().isNull()
+        return [model.index(row, 0).data() for row in range(model.rowCount())]
+
     probabilities = np.array([[0.1, 0.7, 0.2], [1.0, 0.0, 0.0]], np.float32)
-    view.set_classes(SPRITES[:2], probabilities, ["gem", "sword", "potion"])
-    assert view.view.model().index(0, 0).data() == "sword 70 %, potion 20 %, gem 10 %"
-    view.resize(400, 300)
-    assert not view.grab().isNull()
-
-
-def test_numbers_stand_beside_the_true_ones(qtbot: QtBot) -> None:
-    view = PredictionsView()
-    qtbot.addWidget(view)
+    predictions.set_classes(SPRITES[:2], probabilities, ["gem", "sword", "potion"])
+    assert said() == ["sword 70 %, potion 20 %, gem 10 %", "gem 100 %, sword 0 %, potion 0 %"]
     numbers = np.array([[0.5, 1200], [0.25, 1200]], np.float32)
-    view.set_numbers(SPRITES[:2], numbers, ["visible", "price"], np.array([[0.75, np.nan], [np.nan, 1]], np.float32))
-    assert view.view.model().index(0, 0).data() == "visible 0.5, true 0.75, price 1,200"
-    assert view.view.model().index(1, 0).data() == "visible 0.25, price 1,200, true 1"
-    view.resize(400, 300)
-    assert not view.grab().isNull()
-    view.set_numbers(SPRITES[:0], numbers[:0], ["visible", "price"], numbers[:0])
-    assert view.view.model().rowCount() == 0
+    true = np.array([[0.75, np.nan], [np.nan, 1]], np.float32)
+    predictions.set_numbers(SPRITES[:2], numbers, ["visible", "price"], true)
+    assert said() == ["visible 0.5, true 0.75, price 1,200", "visible 0.25, price 1,200, true 1"]
+    predictions.set_numbers(SPRITES[:0], numbers[:0], ["visible", "price"], numbers[:0])
+    assert said() == []
 
 
 def test_a_section_folds(qtbot: QtBot) -> None:
@@ -290,3 +263,38 @@ def test_setting_texts_keeps_the_count_of_none(qtbot: QtBot) -> None:
     for number in range(500):
         label.setText(str(number))
     assert abs(sys.getrefcount(None) - before) < 100
+
+
+def test_what_is_hidden_takes_no_room(qtbot: QtBot) -> None:
+    host, flow = QWidget(), Flow(8, 4)
+    qtbot.addWidget(host)
+    buttons = [QPushButton(text) for text in ("one", "two", "three")]
+    for button in buttons:
+        flow.addWidget(button)
+    host.setLayout(flow)
+    buttons[1].hide()
+    host.resize(400, 100)
+    host.show()
+    assert buttons[2].x() == buttons[0].geometry().right() + 1 + 8
+    assert flow.sizeHint().width() == buttons[0].sizeHint().width() + 8 + buttons[2].sizeHint().width()
+    host.resize(flow.minimumSize().width(), 100)
+    assert buttons[2].x() == buttons[0].x() and buttons[2].y() == buttons[0].geometry().bottom() + 1 + 4
+
+
+def test_what_runs_moves_nothing_beside_it(qtbot: QtBot) -> None:
+    label, window = RunningLabel(), QWidget()
+    window.setLayout(factory.row(factory.button("Cancel", "End it."), label))
+    qtbot.addWidget(window)
+    window.resize(400, 40)
+    window.show()
+    words = "300,000 of 300,000 sprites kept for the next time, and more words than there is room for"
+    label.say("1 file")
+    before = label.geometry(), window.minimumSizeHint()
+    label.say(words)
+    qtbot.wait(0)
+    assert (label.geometry(), window.minimumSizeHint()) == before
+    assert label.text().endswith("…") and words.startswith(label.text()[:-1])
+    assert label.toolTip() == words
+    window.resize(1600, 40)
+    qtbot.waitUntil(lambda: label.text() == words)
+    assert not label.toolTip()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QAccessible, QColor, QWheelEvent
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QAccessible, QColor
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -18,43 +18,31 @@ from studio.app import theme
 from studio.app.widgets.sprites import grid as sprite_grid
 from studio.app.widgets.sprites.grid import SpriteGrid
 from tests.conftest import make_sprites
+from tests.ui.widgets.tools import NO_KEY, SCHEMES, shown, turn_wheel
 
 MILLION = 1_000_000
-NO_KEY, SHIFT, CTRL = (
-    Qt.KeyboardModifier.NoModifier,
-    Qt.KeyboardModifier.ShiftModifier,
-    Qt.KeyboardModifier.ControlModifier,
-)
+SHIFT, CTRL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 LEFT = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
 def grid(qtbot: QtBot) -> SpriteGrid:
-    made = SpriteGrid()
-    qtbot.addWidget(made)
-    sprites = make_sprites()
+    made, sprites = SpriteGrid(), make_sprites()
     made.set_sprites(sprites.rgba, names=sprites.names, labels=sprites.labels, class_names=sprites.class_names)
-    made.resize(300, 200)
-    made.show()
-    qtbot.waitExposed(made)
-    return made
+    return shown(qtbot, made, 300, 200)
 
 
 @pytest.fixture
 def many(qtbot: QtBot) -> SpriteGrid:
     """A million sprites that share the pixels of one."""
     made = SpriteGrid()
-    qtbot.addWidget(made)
     made.set_sprites(np.broadcast_to(np.zeros((16, 16, 4), np.uint8), (MILLION, 16, 16, 4)))
-    made.resize(400, 300)
-    made.show()
-    qtbot.waitExposed(made)
-    return made
+    return shown(qtbot, made, 400, 300)
 
 
-def test_sprites_say_their_name_and_class(grid: SpriteGrid) -> None:
-    index = grid.view.model().index(13, 0)
-    assert index.data(Qt.ItemDataRole.ToolTipRole) == "class1/001.png – class1"
+def place_of(grid: SpriteGrid, row: int) -> QRect:
+    """Where a row's cell is on the screen."""
+    return grid.view.visualRect(grid.view.model().index(row, 0))
 
 
 def test_a_filter_leaves_indices_as_they_were(grid: SpriteGrid, qtbot: QtBot) -> None:
@@ -69,36 +57,19 @@ def test_a_filter_leaves_indices_as_they_were(grid: SpriteGrid, qtbot: QtBot) ->
     assert grid.visible_count() == 24 and grid.selected() == []
 
 
-def test_a_click_selects(grid: SpriteGrid, qtbot: QtBot) -> None:
-    place = grid.view.visualRect(grid.view.model().index(2, 0)).center()
-    with qtbot.waitSignal(grid.selection_changed):
-        qtbot.mouseClick(grid.view.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    assert grid.selected() == [2]
-
-
 def test_the_wheel_zooms_with_ctrl_and_within_bounds(grid: SpriteGrid) -> None:
     grid.set_zoom(2)
     before = grid.view.cell
 
-    def turn(delta: int, keys: Qt.KeyboardModifier) -> None:
-        event = QWheelEvent(
-            QPointF(5, 5), QPointF(5, 5), QPoint(), QPoint(0, delta), Qt.MouseButton.NoButton, keys,
-            Qt.ScrollPhase.NoScrollPhase, False,
-        )  # fmt: skip
-        QApplication.sendEvent(grid.view.viewport(), event)
+    def turn(delta: int, keys: Qt.KeyboardModifier = CTRL) -> int:
+        turn_wheel(grid.view.viewport(), QPoint(5, 5), delta, keys)
+        return grid.zoom()
 
-    turn(120, Qt.KeyboardModifier.ControlModifier)
-    assert grid.zoom() == 3 and grid.view.cell.width() > before.width()
-    turn(-120, Qt.KeyboardModifier.NoModifier)
-    assert grid.zoom() == 3
-    for _ in range(3):  # a touchpad sends small turns
-        turn(40, Qt.KeyboardModifier.ControlModifier)
-    assert grid.zoom() == 4
-    turn(0, Qt.KeyboardModifier.ControlModifier)
-    assert grid.zoom() == 4
-    for _ in range(20):
-        turn(-120, Qt.KeyboardModifier.ControlModifier)
-    assert grid.zoom() == 1
+    assert turn(120) == 3 and grid.view.cell.width() > before.width()
+    assert turn(-120, NO_KEY) == 3
+    assert [turn(40) for _ in range(3)][-1] == 4  # a touchpad sends small turns
+    assert turn(0) == 4
+    assert [turn(-120) for _ in range(20)][-1] == 1
     grid.set_zoom(99)
     assert grid.zoom() == 8
 
@@ -115,8 +86,7 @@ def test_only_what_is_seen_is_drawn(
         go()
         view.viewport().repaint()
         assert 0 < len(drawn) <= in_view
-    schemes: tuple[theme.Scheme, ...] = ("dark", "light")
-    for scheme in schemes:
+    for scheme in SCHEMES:
         theme.apply(qapp, scheme)
         QApplication.processEvents()
         view.viewport().repaint()
@@ -130,10 +100,10 @@ def test_keys_zoom_and_open(grid: SpriteGrid, qtbot: QtBot) -> None:
     grid.activateWindow()
     grid.setFocus()
     qtbot.waitUntil(grid.view.hasFocus)
-    qtbot.keyClick(grid.view, Qt.Key.Key_Equal, Qt.KeyboardModifier.ControlModifier)
-    qtbot.keyClick(grid.view, Qt.Key.Key_Plus, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(grid.view, Qt.Key.Key_Equal, CTRL)
+    qtbot.keyClick(grid.view, Qt.Key.Key_Plus, CTRL)
     assert grid.zoom() == 4
-    qtbot.keyClick(grid.view, Qt.Key.Key_Minus, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(grid.view, Qt.Key.Key_Minus, CTRL)
     assert grid.zoom() == 3
     grid.view.setCurrentIndex(grid.view.model().index(4, 0))
     with qtbot.waitSignal(grid.activated) as activated:
@@ -158,18 +128,12 @@ def test_a_million_are_selected_and_told_at_once(many: SpriteGrid, qtbot: QtBot)
     assert many.selected() == []
 
 
-def test_what_is_selected_is_scrolled_to(many: SpriteGrid, qtbot: QtBot) -> None:
+def test_what_is_selected_is_scrolled_to_and_a_zoom_keeps_it_in_sight(many: SpriteGrid, qtbot: QtBot) -> None:
     many.select([700_000])
-    row = many.view.model().index(700_000, 0)
-    qtbot.waitUntil(lambda: many.view.viewport().rect().contains(many.view.visualRect(row).center()))
-
-
-def test_a_zoom_keeps_the_sprites_at_the_top(many: SpriteGrid, qtbot: QtBot) -> None:
-    many.select([700_000])
-    row = many.view.model().index(700_000, 0)
-    qtbot.waitUntil(lambda: many.view.viewport().rect().contains(many.view.visualRect(row).center()))
+    area = many.view.viewport().rect()
+    qtbot.waitUntil(lambda: area.contains(place_of(many, 700_000).center()))
     many.set_zoom(4)
-    qtbot.waitUntil(lambda: many.view.viewport().rect().contains(many.view.visualRect(row).center()))
+    qtbot.waitUntil(lambda: area.contains(place_of(many, 700_000).center()))
 
 
 def test_scrolling_puts_an_end_to_a_wish_for_a_row(many: SpriteGrid) -> None:
@@ -273,11 +237,12 @@ def test_clicks_with_ctrl_and_shift_select_one_more_and_all_between(many: Sprite
 
     def click(row: int, keys: Qt.KeyboardModifier) -> None:
         view.scrollTo(view.model().index(row, 0))
-        qtbot.mouseClick(view.viewport(), LEFT, keys, view.visualRect(view.model().index(row, 0)).center())
+        with qtbot.waitSignal(many.selection_changed):
+            qtbot.mouseClick(view.viewport(), LEFT, keys, place_of(many, row).center())
 
     click(5, NO_KEY)
     click(900_000, SHIFT)
-    assert many.view.selectionModel().selection().size() == 1
+    assert view.selectionModel().selection().size() == 1
     assert many.selected_count() == 900_000 - 4 and many.selected()[-1] == 900_000
     click(900_001, CTRL)
     click(900_000, CTRL)
@@ -308,14 +273,11 @@ def test_a_frame_selects_what_it_touches(many: SpriteGrid, qtbot: QtBot, offset:
 def test_what_is_selected_is_drawn_so(grid: SpriteGrid) -> None:
     view = grid.view
     grid.select([0, 2, 3, 9, 20])
-    image = view.viewport().grab().toImage()
-    accent = QColor(theme.colours().accent)
-    shown = [row for row in range(24) if view.viewport().rect().contains(view.visualRect(view.model().index(row, 0)))]
-    corners = {row: view.visualRect(view.model().index(row, 0)).topLeft() + QPoint(2, 2) for row in shown}
-    assert [row for row, corner in corners.items() if image.pixelColor(corner) == accent] == [
-        row for row in shown if row in (0, 2, 3, 9, 20)
-    ]
-    assert len(shown) > 10
+    image, accent = view.viewport().grab().toImage(), QColor(theme.colours().accent)
+    seen = [row for row in range(24) if view.viewport().rect().contains(place_of(grid, row))]
+    drawn_so = [row for row in seen if image.pixelColor(place_of(grid, row).topLeft() + QPoint(2, 2)) == accent]
+    assert drawn_so == [row for row in seen if row in (0, 2, 3, 9, 20)]
+    assert len(seen) > 10
 
 
 def test_zooming_and_widening_there_and_back_moves_nothing(many: SpriteGrid) -> None:
@@ -341,17 +303,16 @@ def test_the_largest_sprites_at_the_largest_zoom_are_within_qts_numbers(qtbot: Q
     qtbot.addWidget(grid)
     grid.resize(500, 400)
     grid.set_zoom(8)
+    view, bar = grid.view, grid.view.verticalScrollBar()
     for count in (MILLION, 3 * MILLION):
         grid.set_sprites(np.broadcast_to(np.zeros((256, 256, 4), np.uint8), (count, 256, 256, 4)))
-        view = grid.view
         view.scrollToBottom()
-        bar = view.verticalScrollBar()
         assert bar.value() == bar.maximum() > 2_000_000_000
         if count == MILLION:
             assert view.indexAt(QPoint(5, view.viewport().height() - 1)).row() == count - 1
         view.setCurrentIndex(view.model().index(0, 0))
         view.scrollTo(view.model().index(count - 1, 0))
-        assert view.visualRect(view.model().index(0, 0)).bottom() < 0
+        assert place_of(grid, 0).bottom() < 0
         assert not view.viewport().grab().isNull()
         assert view.horizontalScrollBar().maximum() == view.cell.width() - view.viewport().width()
 
@@ -373,7 +334,7 @@ def test_sprites_in_a_file_are_drawn_from_there(qtbot: QtBot, tmp_path: Path) ->
     assert grids[0] == grids[1]
 
 
-def test_screen_readers_find_every_sprite(grid: SpriteGrid, many: SpriteGrid) -> None:
+def test_screen_readers_and_tool_tips_name_every_sprite(grid: SpriteGrid, many: SpriteGrid) -> None:
     list_of = QAccessible.queryAccessibleInterface
     assert list_of(many.view).childCount() == MILLION
     found = list_of(grid.view)
@@ -381,6 +342,7 @@ def test_screen_readers_find_every_sprite(grid: SpriteGrid, many: SpriteGrid) ->
     child = found.child(13)
     assert child.role() == QAccessible.Role.ListItem
     assert child.text(QAccessible.Text.Name) == "class1/001.png – class1"
+    assert grid.view.model().index(13, 0).data(Qt.ItemDataRole.ToolTipRole) == "class1/001.png – class1"
     assert child.rect().size() == grid.view.cell
 
 

@@ -1,0 +1,48 @@
+"""What tests of widgets do to them."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QHelpEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QToolTip, QWidget
+from pytestqt.qtbot import QtBot
+
+from studio.app import theme
+
+W = TypeVar("W", bound=QWidget)
+SCHEMES: dict[theme.Scheme, theme.Colours] = {"dark": theme.DARK, "light": theme.LIGHT}
+NO_KEY = Qt.KeyboardModifier.NoModifier
+
+
+def shown(qtbot: QtBot, widget: W, width: int, height: int) -> W:
+    """The widget on the screen, until the test ends."""
+    qtbot.addWidget(widget)
+    widget.resize(width, height)
+    with qtbot.waitExposed(widget):
+        widget.show()
+    return widget
+
+
+def child(parent: QWidget, kind: type[W]) -> W:
+    """The first widget of a kind inside another."""
+    found = parent.findChild(kind)
+    assert isinstance(found, kind)
+    return found
+
+
+def tip_at(qtbot: QtBot, widget: QWidget, place: QPoint) -> str:
+    """The tool tip that comes up when the mouse rests there."""
+    QApplication.sendEvent(widget, QHelpEvent(QEvent.Type.ToolTip, place, widget.mapToGlobal(place)))
+    qtbot.waitUntil(QToolTip.isVisible)
+    text = QToolTip.text()
+    QToolTip.hideText()
+    return text
+
+
+def turn_wheel(widget: QWidget, place: QPoint, delta: int, keys: Qt.KeyboardModifier = NO_KEY) -> None:
+    """Turn the wheel of the mouse; a notch is 120."""
+    seen, still = QPointF(widget.mapToGlobal(place)), Qt.ScrollPhase.NoScrollPhase
+    event = QWheelEvent(QPointF(place), seen, QPoint(), QPoint(0, delta), Qt.MouseButton.NoButton, keys, still, False)
+    QApplication.sendEvent(widget, event)
