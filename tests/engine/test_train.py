@@ -189,7 +189,7 @@ def test_fault_26_a_clock_that_jumps_never_makes_the_time_left_negative(
 
 def test_fault_27_a_folder_in_use_or_not_empty_is_refused(run_path: Path, sprites: Sprites) -> None:
     events = train_generator(run_path, sprites)
-    next(events)
+    next(event for event in events if isinstance(event, RunStarted))
     with pytest.raises(RunError, match="trained elsewhere"):
         list(train_resumed(run_path, CPU, Control()))
     events.close()

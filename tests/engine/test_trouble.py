@@ -312,7 +312,7 @@ def test_a_sprite_that_does_not_fit_ends_the_run_and_is_said_also_when_that_can_
 ) -> None:
     _Room(0, monkeypatch)
     events = train_classifier(run_path, sprites, batch_size=4)
-    next(events)
+    next(event for event in events if isinstance(event, RunStarted))
     if not writable:
         full = UnwritableError(run_path, "No space left on device")
         monkeypatch.setattr(RunDir, "write_progress", Mock(side_effect=full))
