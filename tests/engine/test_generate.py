@@ -1,5 +1,8 @@
+"""Using a model of a run: what it draws and names, by which checkpoint, and in the style of its sprites."""
+
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -7,20 +10,32 @@ import pytest
 import torch
 
 from studio.core.errors import RunError, UsageError
-from studio.core.events import LossChunk, Progress, SpritesGenerated
+from studio.core.events import Classified, Progress, SpritesGenerated
+from studio.data.colour.true_pixels import PixelStyle
 from studio.data.sprites import Sprites
 from studio.engine import generate as module
-from studio.engine.control import Control
 from studio.engine.generate import checkpoint_names, generate, load_model, predict
-from studio.engine.model import TrainedModel
+from studio.engine.model import TrainedModel, load_style
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.split import split_by_group
 from studio.engine.types import GenerateSettings
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, agreeing, kept_run, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, SavingAlways, agreeing, kept_run, of_kind, train_classifier, train_generator
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> TrainedModel:
-    return load_model(kept_run(tmp_path_factory, make_sprites(), steps=20, learning_rate=0.01), "last", CPU)
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return kept_run(tmp_path_factory, make_sprites(), steps=20, learning_rate=0.01)
+
+
+@pytest.fixture(scope="module")
+def model(trained: Path) -> TrainedModel:
+    return load_model(trained, "last", CPU)
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> RunDir:
+    return RunDir(shutil.copytree(trained, tmp_path / "run"))
 
 
 def _made(model: TrainedModel, **settings: int | str) -> SpritesGenerated:
@@ -61,20 +76,15 @@ def test_progress_ends_at_the_count(model: TrainedModel) -> None:
 
 
 def test_checkpoints_are_found_by_name(run_path: Path, sprites: Sprites) -> None:
-    control = Control()
-    for event in train_generator(run_path, sprites, control, steps=6):
-        control.checkpoint_now = isinstance(event, LossChunk)
+    list(train_generator(run_path, sprites, SavingAlways(), steps=6))
     names = checkpoint_names(run_path)
     assert names[:3] == ["best", "last", "6"]
     assert load_model(run_path, names[-1], CPU).step == int(names[-1])
     assert load_model(run_path, "best", CPU).step in [int(name) for name in names[2:]]
     with pytest.raises(UsageError, match="999"):
         load_model(run_path, "999", CPU)
-
-
-def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="not a run"):
-        load_model(tmp_path, "best", CPU)
+        load_model(run_path.parent, "best", CPU)
 
 
 def test_a_generator_names_no_classes_and_a_classifier_draws_nothing(
@@ -87,6 +97,41 @@ def test_a_generator_names_no_classes_and_a_classifier_draws_nothing(
     with pytest.raises(UsageError, match="draws no sprites"):
         list(generate(classifier, GenerateSettings()))
     *_, found = predict(classifier, sprites.rgba)
-    assert np.allclose(found.probabilities.sum(1), 1, atol=1e-5)  # type: ignore[attr-defined]
+    assert isinstance(found, Classified) and np.allclose(found.probabilities.sum(1), 1, atol=1e-5)
     with pytest.raises(UsageError, match="8 pixels"):
         list(predict(classifier, np.zeros((1, 16, 16, 4), np.uint8)))
+
+
+def _alike(first: PixelStyle, second: PixelStyle) -> bool:
+    return first.colours == second.colours and np.array_equal(first.palette, second.palette)
+
+
+def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
+    kept = load_style(run, run.record())
+    (run.path / "style.json").unlink()
+    assert _alike(load_style(run, run.record()), kept)
+
+
+def test_a_colour_that_is_held_out_is_none_of_the_styles(run_path: Path) -> None:
+    art = make_sprites(20)
+    art.rgba[split_by_group(art, 0.5, 0).validation, 4, 4] = (1, 2, 3, 255)  # no two are twins: each is a group
+    list(train_generator(run_path, art, steps=1, holdout=0.5))
+    run = RunDir(run_path)
+    style = load_style(run, run.record())
+    assert [1, 2, 3] not in style.palette.tolist() and len(style.palette)
+    (run_path / "style.json").unlink()
+    assert _alike(load_style(run, run.record()), style)
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"colours": [1], "palette": "xyz", "soft_alpha": true}', "[]"])
+def test_a_damaged_file_is_said(run: RunDir, text: str) -> None:
+    (run.path / "style.json").write_text(text, encoding="utf-8")
+    with pytest.raises(RunError, match=r"style\.json"):
+        load_style(run, run.record())
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_new_sprites_have_the_palette_unless_it_is_switched_off(model: TrainedModel, on: bool) -> None:
+    sprites = _made(model, count=8, true_pixels=on).sprites
+    seen = {tuple(colour) for colour in sprites[sprites[..., 3] > 0][:, :3].tolist()}
+    assert seen and (seen <= {tuple(colour) for colour in model.style.palette.tolist()}) is on

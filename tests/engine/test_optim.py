@@ -46,11 +46,7 @@ def test_convolutions_are_muons_and_all_else_is_adamws() -> None:
 
 def test_muon_agrees_with_torchs_own_for_matrices() -> None:
     torch.manual_seed(0)
-    ours = [
-        torch.randn(6, 4, requires_grad=True),
-        torch.randn(6, 4, requires_grad=True),
-        torch.randn(3, 8, requires_grad=True),
-    ]
+    ours = [torch.randn(shape, requires_grad=True) for shape in ((6, 4), (6, 4), (3, 8))]
     theirs = [weight.detach().clone().requires_grad_() for weight in ours]
     muon = Muon(ours, lr=0.01, weight_decay=0.1, dtype=torch.bfloat16)
     reference = torch.optim.Muon(theirs, lr=0.01, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
@@ -82,15 +78,6 @@ def test_orthogonal_keeps_singular_vectors_and_evens_out_values(shape: tuple[int
     diagonal = values.diagonal(dim1=1, dim2=2)
     assert torch.allclose(values, torch.diag_embed(diagonal), atol=1e-4)
     assert 0.6 < float(diagonal.min()) <= float(diagonal.max()) < 1.3
-
-
-def test_muon_leaves_out_a_step_that_is_not_finite() -> None:
-    weight = torch.ones(4, 4, requires_grad=True)
-    muon = Muon([weight], lr=0.1, weight_decay=0.1, dtype=torch.float32)
-    muon.found_inf = torch.ones(())
-    weight.grad = torch.full((4, 4), torch.nan)
-    muon.step()
-    assert torch.equal(weight, torch.ones(4, 4))
 
 
 def tiny_fp16() -> tuple[nn.Module, list[torch.optim.Optimizer], LossScaler]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import shutil
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from studio.core.errors import RunError
+from studio.core.errors import RunError, TrainingError
 from studio.core.events import (
     CheckpointSaved,
     LossChunk,
@@ -27,17 +28,28 @@ from studio.core.events import (
     SamplesReady,
     Validated,
 )
+from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
+from studio.data.store import packed
 from studio.engine.control import Control
 from studio.engine.generate import load_model
-from studio.engine.measure import measure
 from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_resumed
-from studio.engine.types import DeviceMeasured
-from studio.recipes.base import Batch, BatchRng, Spec
+from studio.recipes.base import Batch, BatchRng
 from studio.recipes.generator import Generator, GeneratorConfig, UNet
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, of_kind, own_clock, small_generator, train_classifier, train_generator
+from tests.data.making import sprite, write
+from tests.engine.tools import (
+    CPU,
+    SavingAlways,
+    learnt,
+    of_kind,
+    own_clock,
+    train_classifier,
+    train_generator,
+    train_in_two_pieces,
+    train_regression,
+)
 
 
 def test_a_run_tells_its_story_in_order(run_path: Path, sprites: Sprites) -> None:
@@ -52,17 +64,6 @@ def test_a_run_tells_its_story_in_order(run_path: Path, sprites: Sprites) -> Non
     assert of_kind(events, Validated)[-1].step == 8
     assert of_kind(events, CheckpointSaved)[-1].step == 8
     assert of_kind(events, SamplesReady)[-1].sprites.shape == (16, 8, 8, 4)
-
-
-def test_a_device_that_takes_tensors_one_by_one_trains_and_is_measured(
-    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As Apple's GPUs, to which torch gives no operations on lists of gradients."""
-    for module in ("torch.utils._foreach_utils", "torch.nn.utils.clip_grad"):
-        monkeypatch.setattr(f"{module}._device_has_foreach_support", lambda device: False)
-    assert of_kind(list(train_generator(run_path, sprites)), RunFinished)[0].step == 8
-    monkeypatch.setattr("studio.engine.measure.LEAST_S", 0.0)
-    assert of_kind(list(measure(Generator(), small_generator(), Spec.of(sprites), CPU)), DeviceMeasured)
 
 
 def test_the_run_folder_is_the_record(run_path: Path, sprites: Sprites) -> None:
@@ -92,18 +93,8 @@ def test_stop_and_resume_is_bit_identical_to_never_stopping(
     changes = {"steps": 9, "flip": True, "shift_px": 1, "precision": precision}
     monkeypatch.setattr("studio.engine.optim._SCALE_GROWS_AFTER", 3)  # which resuming must not forget
     list(train(tmp_path / "whole", sprites, **changes))
-    control = Control()
-    for event in train(tmp_path / "parts", sprites, control, **changes):
-        control.stop = control.stop or (isinstance(event, LossChunk) and event.first_step + len(event.losses) >= 4)
-    stopped_at = RunDir(tmp_path / "parts").progress().step
-    assert 4 <= stopped_at < 9
-    list(train_resumed(tmp_path / "parts", CPU, Control()))
-    for part in ("model", "average", "optimizer"):
-        whole = load_file(tmp_path / "whole/checkpoints/step-00000009" / f"{part}.safetensors")
-        parts = load_file(tmp_path / "parts/checkpoints/step-00000009" / f"{part}.safetensors")
-        assert whole.keys() == parts.keys() and whole
-        for name, tensor in whole.items():
-            assert torch.equal(tensor, parts[name]), (part, name)
+    train_in_two_pieces(train, tmp_path / "parts", sprites, **changes)
+    torch.testing.assert_close(learnt(tmp_path / "parts"), learnt(tmp_path / "whole"), rtol=0, atol=0)
 
 
 def test_a_run_keeps_its_precision_on_its_device(run_path: Path, sprites: Sprites) -> None:
@@ -117,8 +108,7 @@ def test_a_run_keeps_its_precision_on_its_device(run_path: Path, sprites: Sprite
 
 
 def test_stop_takes_one_step_and_keeps_the_work(run_path: Path, sprites: Sprites) -> None:
-    control, last_step = Control(), 0
-    events = []
+    control, events, last_step = Control(), [], 0
     for event in train_generator(run_path, sprites, control, steps=100_000):
         events.append(event)
         if isinstance(event, LossChunk) and not control.stop:
@@ -130,12 +120,10 @@ def test_stop_takes_one_step_and_keeps_the_work(run_path: Path, sprites: Sprites
 
 
 def test_stop_is_seen_during_live_samples(run_path: Path, sprites: Sprites) -> None:
-    control = Control()
-    events = []
+    control, events = Control(), []
     for event in train_generator(run_path, sprites, control):
         events.append(event)
-        if isinstance(event, Progress):
-            control.stop = True
+        control.stop |= isinstance(event, Progress)
     assert not of_kind(events, SamplesReady)
     assert of_kind(events, RunFinished)[0].step == 0
 
@@ -155,8 +143,7 @@ class _CountReadBacks(TorchDispatchMode):
 )
 def test_no_step_reads_back_from_the_device(run_path: Path, sprites: Sprites, train: Any, precision: str) -> None:
     events = train(run_path, sprites, steps=60, holdout=0.0, precision=precision)
-    while not isinstance(next(events), SamplesReady):
-        pass
+    assert any(isinstance(event, SamplesReady) for event in events)  # which come before the first step
     with _CountReadBacks() as read_backs:
         assert isinstance(next(events), LossChunk)
         torch.ones(()).item()
@@ -165,25 +152,24 @@ def test_no_step_reads_back_from_the_device(run_path: Path, sprites: Sprites, tr
 
 
 def test_a_fault_of_a_disk_is_in_the_record(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unplugged(*arguments: object, **named: object) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr("studio.engine.batches.DeviceSprites.batch", unplugged)
+    unplugged = OSError(5, "Input/output error")
+    monkeypatch.setattr("studio.engine.batches.DeviceSprites.batch", Mock(side_effect=unplugged))
     with pytest.raises(OSError, match="Input/output"):
         list(train_generator(run_path, sprites))
     progress = RunDir(run_path).progress()
     assert progress.state == "failed" and "Input/output" in progress.message
 
 
-def test_time_paused_does_not_count(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = own_clock(monkeypatch)
-    chunks: list[LossChunk] = []
+def test_minutes_end_a_run_and_time_paused_does_not_count(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, events = own_clock(monkeypatch), []
     for event in train_generator(run_path, sprites, steps=0, minutes=0.05, holdout=0.0):
         clock.now_s += 1000.0  # paused after every event
-        if isinstance(event, LossChunk):
-            chunks.append(event)
-    assert len(chunks) > 1 and chunks[-1].elapsed_s < 30
-    assert all(0 <= chunk.eta_s <= 3 for chunk in chunks)
+        events.append(event)
+    chunks, (finished,) = of_kind(events, LossChunk), of_kind(events, RunFinished)
+    assert len(chunks) > 1 and all(0 <= chunk.eta_s <= 3 for chunk in chunks)
+    assert finished.reason == "finished" and 3 <= finished.elapsed_s < 30
 
 
 @pytest.mark.parametrize("budget", [{"steps": 1000}, {"steps": 0, "minutes": 0.5}])
@@ -201,21 +187,9 @@ def test_fault_26_a_clock_that_jumps_never_makes_the_time_left_negative(
     assert elapsed_s == sorted(elapsed_s) and elapsed_s[-1] < 1000
 
 
-def test_minutes_end_a_run(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
-    own_clock(monkeypatch)
-    finished = of_kind(list(train_generator(run_path, sprites, steps=0, minutes=0.05)), RunFinished)[0]
-    assert finished.reason == "finished" and finished.elapsed_s >= 3
-
-
-def test_one_sprite_trains(run_path: Path) -> None:
-    events = list(train_generator(run_path, make_sprites(per_class=1, classes=1)))
-    assert of_kind(events, RunFinished)[0].step == 8
-    assert not of_kind(events, Validated)
-
-
 def test_fault_27_a_folder_in_use_or_not_empty_is_refused(run_path: Path, sprites: Sprites) -> None:
     events = train_generator(run_path, sprites)
-    next(events)
+    next(event for event in events if isinstance(event, RunStarted))
     with pytest.raises(RunError, match="trained elsewhere"):
         list(train_resumed(run_path, CPU, Control()))
     events.close()
@@ -223,33 +197,19 @@ def test_fault_27_a_folder_in_use_or_not_empty_is_refused(run_path: Path, sprite
         list(train_generator(run_path, sprites))
 
 
-def test_closing_without_stop_leaves_an_interrupted_run_that_resumes(run_path: Path, sprites: Sprites) -> None:
-    control, events = Control(checkpoint_now=True), []
-    training = train_generator(run_path, sprites, control, steps=30)
-    for event in training:
-        events.append(event)
-        if isinstance(event, CheckpointSaved):
-            training.close()
-    step = of_kind(events, CheckpointSaved)[0].step
-    assert RunDir(run_path).progress().state == "training" and not RunDir(run_path).is_busy()
-    resumed = list(train_resumed(run_path, CPU, Control()))
-    assert of_kind(resumed, RunStarted)[0].first_step == step
-    assert of_kind(resumed, RunFinished)[0].step == 30
-
-
-def test_resume_and_stop_at_once_leaves_the_checkpoint_untouched(run_path: Path, sprites: Sprites) -> None:
+def test_resume_and_stop_at_once_leaves_checkpoint_and_figure_untouched(run_path: Path, sprites: Sprites) -> None:
     list(train_generator(run_path, sprites, Control(stop=True)))
+    figure = RunDir(run_path).progress().headline
     (saved,) = (run_path / "checkpoints").iterdir()
     before = saved.stat().st_ino, saved.stat().st_mtime_ns
     events = list(train_resumed(run_path, CPU, Control(stop=True)))
     assert of_kind(events, RunFinished)[0].reason == "stopped" and not of_kind(events, CheckpointSaved)
     assert (saved.stat().st_ino, saved.stat().st_mtime_ns) == before
+    assert figure and RunDir(run_path).progress().headline == figure
 
 
 def test_fault_19_a_damaged_checkpoint_falls_back_to_the_one_before(run_path: Path, sprites: Sprites) -> None:
-    control = Control()
-    for event in train_generator(run_path, sprites, control, steps=12):
-        control.checkpoint_now = isinstance(event, LossChunk)
+    list(train_generator(run_path, sprites, SavingAlways(), steps=12))
     saved = sorted((run_path / "checkpoints").iterdir())
     newest = saved[-1] / "model.safetensors"
     content = bytearray(newest.read_bytes())
@@ -283,3 +243,51 @@ def test_what_is_random_in_a_step_follows_from_seed_and_step(
     for number, seed in enumerate((0, 1, 0)):
         list(train_generator(tmp_path / str(number), sprites, steps=3, seed=seed))
     assert len(set(drawn)) == 6 and drawn[:3] == drawn[6:]
+
+
+def _lopsided() -> Sprites:
+    """A thousand sprites of a class, and one of another."""
+    rgba = np.random.default_rng(0).integers(0, 256, (1001, 8, 8, 4), dtype=np.uint8)
+    rgba[rgba[..., 3] == 0] = 0
+    labels = np.array([0] * 1000 + [1], np.int64)
+    return Sprites(rgba, labels, ("many", "one"), tuple(f"{number}.png" for number in range(1001)), "lopsided")
+
+
+@pytest.mark.parametrize("odd", [make_sprites(1, classes=1), make_sprites(6, classes=1), _lopsided()])
+def test_any_set_of_sprites_teaches_a_generator(run_path: Path, odd: Sprites) -> None:
+    events = list(train_generator(run_path, odd))
+    assert of_kind(events, RunFinished)[0].step == 8 and bool(of_kind(events, Validated)) == (len(odd) > 1)
+
+
+@pytest.mark.parametrize(
+    ("train", "odd", "title", "hint"),
+    [
+        (train_classifier, make_sprites(6, classes=1), "at least two classes", "sub-folders are the classes"),
+        (train_classifier, _lopsided(), "at least two classes with enough sprites", ""),
+        (train_regression, make_sprites(), "needs numbers", "labels.csv"),
+    ],
+)
+def test_a_set_with_nothing_to_learn_for_a_recipe_is_refused_in_words(
+    run_path: Path, train: Any, odd: Sprites, title: str, hint: str
+) -> None:
+    with pytest.raises(TrainingError, match=title) as caught:
+        list(train(run_path, odd))
+    assert hint in caught.value.hint
+
+
+def test_files_that_are_gone_are_not_needed_any_more_and_an_empty_folder_is_no_class(
+    run_path: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "set"
+    for seed in range(12):
+        write(folder / "abc"[seed % 2] / f"{seed}.png", sprite(seed))
+    (folder / "empty").mkdir()
+    *_, found = import_sprites([folder], ImportOptions())
+    assert isinstance(found, SpritesImported) and found.sprites.class_names == ("a", "b")
+    for event in train_generator(run_path, found.sprites, steps=6):
+        if isinstance(event, LossChunk) and folder.exists():
+            (folder / "a" / "0.png").write_bytes(b"changed")
+            shutil.rmtree(folder)
+    list(train_resumed(run_path, CPU, Control(stop=True)))
+    assert not folder.exists()
+    assert packed.load(run_path / "data.safetensors").fingerprint == found.sprites.fingerprint

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,15 +13,18 @@ import numpy as np
 import pytest
 import torch
 
-from studio.core.events import Event, Events, Rgba
+from studio.core.config import TrainingConfig
+from studio.core.events import Event, Events, LossChunk, Rgba, RunFinished
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine import pace, train
 from studio.engine.control import Control
 from studio.engine.quality.copies import Nearest, look_for_copies
+from studio.engine.runs import checkpoints
 from studio.engine.runs.split import Indices
-from studio.engine.train import train_new
+from studio.engine.train import train_new, train_resumed
 from studio.engine.types import Device
+from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier, ClassifierConfig
 from studio.recipes.generator import Generator, GeneratorConfig
 from studio.recipes.regression import Regression, RegressionConfig
@@ -27,6 +33,7 @@ from tests.conftest import THREADS
 CPU = Device("cpu", "cpu", "test CPU", 1 << 30, 1 << 30, cores=2, threads=THREADS)
 HALF = replace(CPU, precision="fp16", mixed="fp16")  # as if it were a card that is faster in fp16
 E = TypeVar("E", bound=Event)
+C = TypeVar("C", bound=TrainingConfig)
 
 
 _SMALL: dict[str, Any] = {
@@ -35,35 +42,31 @@ _SMALL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def small_generator(**changes: Any) -> GeneratorConfig:
-    """A generator that takes a few milliseconds a step."""
-    return GeneratorConfig(**{**_SMALL, **changes})
+def _small(config: type[C], **changes: Any) -> C:
+    """Settings with which a step takes a few milliseconds."""
+    return config(**{**_SMALL, **changes})
 
 
-def small_classifier(**changes: Any) -> ClassifierConfig:
-    """A classifier that takes a few milliseconds a step."""
-    return ClassifierConfig(**{**_SMALL, **changes})
+small_generator = partial(_small, GeneratorConfig)
+small_classifier = partial(_small, ClassifierConfig)
+small_regression = partial(_small, RegressionConfig)
 
 
-def small_regression(**changes: Any) -> RegressionConfig:
-    """A regression that takes a few milliseconds a step."""
-    return RegressionConfig(**{**_SMALL, **changes})
-
-
-def train_generator(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
-    """The events of a small generator's training."""
+def _train(recipe: Recipe, path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
+    """The events of a training with such settings."""
     device = HALF if changes.get("precision") == "fp16" else CPU
-    return train_new(path, sprites, Generator(), small_generator(**changes), device, control or Control())
+    return train_new(path, sprites, recipe, _small(recipe.Config, **changes), device, control or Control())
 
 
-def train_classifier(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
-    """The events of a small classifier's training."""
-    return train_new(path, sprites, Classifier(), small_classifier(**changes), CPU, control or Control())
+train_generator = partial(_train, Generator())
+train_classifier = partial(_train, Classifier())
+train_regression = partial(_train, Regression())
 
 
-def train_regression(path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
-    """The events of a small regression's training."""
-    return train_new(path, sprites, Regression(), small_regression(**changes), CPU, control or Control())
+class SavingAlways(Control):
+    """Asks for a checkpoint after every tick."""
+
+    checkpoint_now = property(lambda self: True, lambda self, wanted: None)
 
 
 def kept_run(factory: pytest.TempPathFactory, sprites: Sprites, **changes: Any) -> Path:
@@ -73,6 +76,37 @@ def kept_run(factory: pytest.TempPathFactory, sprites: Sprites, **changes: Any) 
         patch.setenv("STUDIO_HOME", str(factory.mktemp("home")))
         list(train_generator(path, sprites, **changes))
     return path
+
+
+def train_in_two_pieces(train: Any, path: Path, sprites: Sprites, **changes: Any) -> list[Event]:
+    """The events of a training that is stopped after some steps and resumed."""
+    control, events = Control(), list[Event]()
+    for event in train(path, sprites, control, **changes):
+        events.append(event)
+        control.stop = control.stop or (isinstance(event, LossChunk) and event.first_step + len(event.losses) >= 4)
+    events += train_resumed(path, CPU, Control())
+    stopped, finished = of_kind(events, RunFinished)
+    assert 4 <= stopped.step < finished.step
+    return events
+
+
+def learnt(run: Path) -> dict[str, torch.Tensor]:
+    """All tensors of a run's newest checkpoint."""
+    path, info = checkpoints.find(run / "checkpoints")[-1]
+    parts = {part: checkpoints.load_part(path, info, part) for part in checkpoints.PARTS}
+    return {f"{part} {name}": tensor for part, tensors in parts.items() for name, tensor in tensors.items()}
+
+
+def full_in_optimizer(monkeypatch: pytest.MonkeyPatch, is_full: Callable[[int], bool]) -> None:
+    """The device has no memory left in these calls of AdamW's step, counted from 0."""
+    step, calls = torch.optim.AdamW.step, itertools.count()
+
+    def full_at_times(*arguments: Any) -> Any:
+        if is_full(next(calls)):
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return step(*arguments)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", full_at_times)
 
 
 def nearest_training_sprites(

@@ -1,0 +1,43 @@
+"""What tests of full devices share."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from studio.engine import devices
+
+
+class Memory:
+    """What was held when the device was full, and whether all of it was gone each time that memory was given back."""
+
+    def __init__(self) -> None:
+        self.was_free: list[bool] = []
+        self._held: list[weakref.ref[object]] = []
+
+    def hold(self, *held: object) -> None:
+        self._held += map(weakref.ref, held)
+
+    def is_free(self) -> bool:
+        return bool(self._held) and not any(one() for one in self._held)
+
+    def full(self, *_: object) -> None:
+        """Stands for work that needs more than there is."""
+        held = torch.zeros(4)
+        self.hold(held)
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+    """It is freed without the help of Python's garbage collector, which comes when it likes."""
+    memory = Memory()
+    monkeypatch.setattr(devices, "give_back_memory", lambda _: memory.was_free.append(memory.is_free()))
+    gc.collect()
+    gc.disable()
+    yield memory
+    gc.enable()
