@@ -53,9 +53,8 @@ def zone(qtbot: QtBot) -> DropZone:
 
 def test_the_filmstrip_follows_new_samples_until_it_is_dragged(strip: Filmstrip, qtbot: QtBot) -> None:
     assert strip.is_live() and strip.shown_step() == 250
-    with qtbot.waitSignal(strip.step_shown) as told:
-        child(strip, QSlider).setValue(0)
-    assert told.args == [0] and not strip.is_live()
+    child(strip, QSlider).setValue(0)
+    assert strip.shown_step() == 0 and not strip.is_live()
     strip.add(300, SPRITES[:4])
     assert strip.shown_step() == 0
     click(child(strip, QPushButton))
@@ -88,8 +87,7 @@ def test_what_a_resume_draws_anew_takes_the_place_of_all_from_its_step_on(strip:
     assert strip.steps() == [0, 50] and not strip.is_live()
     assert strip.shown_step() == 50 and np.array_equal(strip.view._rgba, SPRITES[9:13])
     strip.add(50, SPRITES[:4])
-    found = strip.sprites_at(50)
-    assert strip.steps() == [0, 50] and found is not None and np.array_equal(found, SPRITES[:4])
+    assert strip.steps() == [0, 50] and np.array_equal(strip.view._rgba, SPRITES[:4])
     strip.clear()
     assert strip.steps() == [] and strip.shown_step() == -1 and strip.sprites_at(5) is None
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QRect, QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QRect, QSignalBlocker, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QSlider, QToolTip, QWidget
 
@@ -22,12 +22,7 @@ _GAP = 6  # logical pixels between sprites
 
 
 class Filmstrip(QWidget):
-    """Samples of one seed over the steps: the sprites above (`view`), a slider over the earlier ones below.
-
-    step_shown: the step whose samples are on show now.
-    """
-
-    step_shown = Signal(int)
+    """Samples of one seed over the steps: the sprites above (`view`), a slider over the earlier ones below."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -58,10 +53,8 @@ class Filmstrip(QWidget):
         self._fit_slider()
         if self._live:
             self._show(len(self._film) - 1)
-        elif self.shown_step() != shown:  # what was on show is gone, or in another place
+        else:  # what was on show may be gone, in another place, or drawn anew
             self.show_step(shown)
-        else:
-            self._refresh()
 
     def show_film(self, film: Sequence[SamplesReady]) -> None:
         """Show the samples of a run, or newer ones of the same run: the step on show stays."""
@@ -135,12 +128,11 @@ class Filmstrip(QWidget):
         self._show(place)
 
     def _show(self, place: int) -> None:
-        step, sprites, captions = self._film[place]
+        _, sprites, captions = self._film[place]
         with QSignalBlocker(self._slider):
             self._slider.setValue(place)
         self.view.set_sprites(sprites, captions)
         self._refresh()
-        self.step_shown.emit(step)
 
     def _fit_slider(self) -> None:
         with QSignalBlocker(self._slider):
