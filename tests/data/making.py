@@ -64,6 +64,13 @@ def sprite(seed: int, width: int = 8, height: int = 0) -> Pixels:
     return rgba
 
 
+def write_many(folder: Path, count: int, size: int = 8) -> Path:
+    """0.png, 1.png and so on, each the sprite of its number."""
+    for number in range(count):
+        write(folder / f"{number}.png", sprite(number, size))
+    return folder
+
+
 def write_sheet(path: Path, rgba: Pixels, frames: Any) -> Path:
     """A picture and its JSON; `frames` is what stands under that key."""
     write(path, rgba)
@@ -99,6 +106,13 @@ def imported(*paths: Path, cache: Path | None = None, **options: Any) -> Sprites
     last = events_of(*paths, cache=cache, **options)[-1]
     assert isinstance(last, SpritesImported)
     return last
+
+
+def everything(event: SpritesImported) -> tuple[Any, ...]:
+    """What two imports of the same files agree in."""
+    sprites = event.sprites
+    about = (event.quarantine, event.notes, event.sheets, event.sizes, event.proposed_size)
+    return (sprites.fingerprint, sprites.names, sprites.class_names, sprites.labels.tolist(), sprites.title, *about)
 
 
 def reasons(event: SpritesImported, group: str = "") -> dict[str, str]:
