@@ -23,6 +23,7 @@ def test_counts_size_and_taking_some() -> None:
     some = made().take([2, 0])
     assert some.names == ("2", "0") and some.labels.tolist() == [2, 0] and some.class_names == ("a", "none", "b")
     assert (some.rgba[1] == sprite(0)).all()
+    assert dataclasses.replace(made(), groups=np.array([0, 0, 2, 2])).take([1, 3, 2]).groups.tolist() == [0, 2, 2]
 
 
 def test_the_fingerprint_is_of_what_is_learned() -> None:
