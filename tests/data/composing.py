@@ -70,10 +70,8 @@ def shifted(rgba: Pixels, across: int = 0, down: int = 0) -> Pixels:
 
 def celled(rgba: Pixels, width: int, height: int) -> Pixels:
     """A sprite on the floor of a cell, in its middle."""
-    cell = np.zeros((height, width, 4), np.uint8)
     left = (width - rgba.shape[1]) // 2
-    cell[height - rgba.shape[0] :, left : left + rgba.shape[1]] = rgba
-    return cell
+    return np.pad(rgba, ((height - rgba.shape[0], 0), (left, width - rgba.shape[1] - left), (0, 0)))
 
 
 def laid(cells: Sequence[Pixels], grid: Grid, columns: int, width: int = 0, height: int = 0) -> Pixels:
@@ -187,8 +185,7 @@ class Composer:
         """One sprite in two parts that don't touch, like a pair of boots."""
         sprite = self._any()
         half = max(1, sprite.shape[1] // 2)
-        apart = np.zeros((sprite.shape[0], 4, 4), np.uint8)
-        return np.concatenate([sprite[:, :half], apart, sprite[:, half:]], axis=1)
+        return np.insert(sprite, [half] * 4, 0, axis=1)
 
     def _any(self) -> Pixels:
         return self._sprites[int(self._rng.integers(len(self._sprites)))]

@@ -27,10 +27,9 @@ def clockwise(rgba: Pixels) -> Pixels:
     return np.stack(list(rgba[::-1]), axis=1)
 
 
-def on_canvas(rgba: Pixels, left: int, top: int, size: int = 16) -> Pixels:
-    canvas = np.zeros((size, size, 4), np.uint8)
-    canvas[top : top + rgba.shape[0], left : left + rgba.shape[1]] = rgba
-    return canvas
+def on_canvas(rgba: Pixels, left: int, top: int) -> Pixels:
+    """In a canvas of 16 x 16."""
+    return np.pad(rgba, ((top, 16 - top - rgba.shape[0]), (left, 16 - left - rgba.shape[1]), (0, 0)))
 
 
 def tres(picture: str, region: str, margin: str = "") -> str:

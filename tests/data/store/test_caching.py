@@ -53,7 +53,7 @@ def test_what_was_recognised_and_asked_for_is_kept_and_older_entries_are_not_use
     first, second = imported(folder, cache=cache), imported(folder, cache=cache)
     assert not first.from_cache and second.from_cache
     assert first.sheets == second.sheets and [sheet.sprites for sheet in second.sheets] == [6, 6, 6]
-    for options in ({"size": 16}, {"class_levels": 1}, {"sheets": "grid"}):  # others are another entry
+    for options in ({"size": 96}, {"class_levels": 1}, {"sheets": "grid"}):  # others are another entry
         one, other = (imported(folder, cache=cache, **options) for _ in range(2))
         assert not one.from_cache and other.from_cache and everything(one) == everything(other)
 
