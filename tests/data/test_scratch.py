@@ -19,25 +19,12 @@ from studio.core.events import Notice, Progress
 from studio.data import arranging, scratch
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.scratch import Scratch
-from tests.data.making import events_of, everything, frame, imported, png_of, sprite, write, write_sheet, zipped
+from tests.data.making import all_sorts, events_of, everything, imported, sprite, write
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Files of all sorts: single ones, a sheet, an archive, duplicates, other sizes, damage, notes."""
-    root = tmp_path / "set"
-    for number in range(40):
-        write(root / f"class {number % 3}" / f"{number}.png", sprite(number % 35))
-    write(root / "wide.png", sprite(50, 12, 6))
-    write(root / "large.png", sprite(51, 300))
-    (root / "bad.png").write_bytes(b"")
-    soft = sprite(52)
-    soft[3, 3, 3] = 100
-    write(root / "soft.png", soft)
-    rgba = np.concatenate([sprite(60), sprite(61)], axis=1)
-    write_sheet(root / "sheet.png", rgba, [frame("a", 0, 0, 8, 8), frame("b", 8, 0, 8, 8)])
-    zipped(root / "pack.zip", {f"more/{number}.png": png_of(sprite(number)) for number in range(30, 45)})
-    return root
+    return all_sorts(tmp_path / "set")
 
 
 @pytest.fixture

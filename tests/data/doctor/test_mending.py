@@ -221,7 +221,9 @@ def test_leaving_all_out_says_so(folder: Path) -> None:
     assert "7 x left out by name" in caught.value.hint
 
 
-def test_without_options_the_sprites_are_those_of_the_cache(folder: Path, tmp_path: Path) -> None:
+def test_choices_stay_with_the_sprites_and_without_them_they_are_those_of_the_cache(
+    folder: Path, tmp_path: Path
+) -> None:
     """What is kept is what was read: mending begins from it, and taking it back too."""
     cache = tmp_path / "cache"
     plain = imported(folder, cache=cache)
@@ -230,6 +232,9 @@ def test_without_options_the_sprites_are_those_of_the_cache(folder: Path, tmp_pa
     assert mended.from_cache and back.from_cache and len(list(cache.iterdir())) == 1
     assert mended.sprites.fingerprint != plain.sprites.fingerprint == back.sprites.fingerprint
     assert [item.group for item in back.notes] == [item.group for item in plain.notes]
+    origin = {"paths": [str(folder)], "options": {"alpha_threshold": 128, "leave_out": "a/1.png"}}
+    assert mended.sprites.origin == mended.sprites.take([1]).origin == origin
+    assert mended.sprites.read_from({}).fingerprint == mended.sprites.fingerprint
 
 
 @pytest.mark.parametrize("name", ["item/ruby.png", "a[1].png", "what?.png", "50*.png", "one;two.png"])
@@ -255,10 +260,3 @@ def test_enlarged_sprites_come_back(tmp_path: Path) -> None:
         assert np.array_equal(named(given, f"{number}.png"), rgba)
     assert np.array_equal(named(given, "other.png"), sprite(9, 8))
     assert not [item for item in given.notes if "shown at" in item.reason]
-
-
-def test_the_choices_stay_with_the_sprites(folder: Path) -> None:
-    found = imported(folder, alpha_threshold=128, leave_out="a/0.png")
-    origin = {"paths": [str(folder)], "options": {"alpha_threshold": 128, "leave_out": "a/0.png"}}
-    assert found.sprites.origin == found.sprites.take([1]).origin == origin
-    assert found.sprites.read_from({}).fingerprint == found.sprites.fingerprint

@@ -17,18 +17,7 @@ from studio.data.reading import finding
 from studio.data.reading.finding import FoundFiles, files_under, find_file, roots_of
 from studio.data.source_files import SourceFile
 from tests.conftest import posix
-from tests.data.making import (
-    events_of,
-    frame,
-    imported,
-    png_of,
-    reasons,
-    sprite,
-    write,
-    write_many,
-    write_sheet,
-    zipped,
-)
+from tests.data.making import all_sorts, events_of, imported, png_of, reasons, sprite, write, write_many, zipped
 
 
 @posix
@@ -60,9 +49,9 @@ def test_pipes_and_devices_are_never_opened(tmp_path: Path) -> None:
 
 def test_what_goes_wrong_on_the_way_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "set"
-    for seed, name in enumerate(("a.png", "b.png", "c.png", "sub/d.png")):
+    for seed, name in enumerate(("a.png", "b.png", "c.png", "gone.png", "sub/d.png")):
         write(folder / name, sprite(seed))
-    zipped(folder / "locked.zip", {"e.png": png_of(sprite(4))})
+    zipped(folder / "locked.zip", {"e.png": png_of(sprite(5))})
     real_open, real_scan = os.open, os.scandir
 
     def failing_open(path: str, flags: int) -> int:
@@ -70,6 +59,8 @@ def test_what_goes_wrong_on_the_way_is_listed(tmp_path: Path, monkeypatch: pytes
             raise PermissionError(13, "Permission denied", path)
         if path.endswith("c.png"):
             raise OSError(5, "Input/output error", path)
+        if path.endswith("gone.png"):
+            Path(path).unlink()
         return real_open(path, flags)
 
     def failing_scan(path: str) -> object:
@@ -84,25 +75,13 @@ def test_what_goes_wrong_on_the_way_is_listed(tmp_path: Path, monkeypatch: pytes
     assert reasons(event, "no access") == {
         "b.png": "you are not allowed to read this file",
         "c.png": "the file can't be read: Input/output error",
+        "gone.png": "the file has gone since it was found",
         "locked.zip": "you are not allowed to read this file",
         "sub": "the folder has gone since it was found",
     }
     monkeypatch.undo()
     again = imported(folder, cache=tmp_path / "cache")
     assert len(again.sprites) == 5 and not again.from_cache  # a failure is not kept
-
-
-def test_a_file_that_goes_between_listing_and_reading(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "a.png", sprite(0))
-    gone = write(tmp_path / "set" / "b.png", sprite(1))
-    job = importing.import_sprites([tmp_path / "set"], importing.ImportOptions())
-    last = None
-    for event in job:
-        if getattr(event, "done", 0) == 2 and getattr(event, "what", "") == "files found":
-            gone.unlink(missing_ok=True)
-        last = event
-    assert isinstance(last, importing.SpritesImported)
-    assert reasons(last) == {"b.png": "the file has gone since it was found"}
 
 
 @posix
@@ -167,10 +146,8 @@ def test_only_the_way_to_the_file_is_looked_at(tmp_path: Path) -> None:
 
 def test_found_files_are_as_they_were_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(finding, "_RUN", 4)
-    folder, odd = write_many(tmp_path / "set", 12), os.fsdecode(b"caf\xe9 \x01.png")
+    folder, odd = all_sorts(tmp_path / "set"), os.fsdecode(b"caf\xe9 \x01.png")
     (folder / odd).write_bytes(b"")
-    write_sheet(folder / "sheet.png", sprite(20), [frame("a", 0, 0, 8, 8)])
-    zipped(folder / "pack.zip", {f"more/{number}.png": png_of(sprite(number)) for number in range(30, 45)})
     for dropped in ([folder], [folder / "sheet.png", folder / "pack.zip"]):
         items = [item for path in dropped for item in files_under(roots_of([path])[0])]
         listed = [item for item in items if isinstance(item, SourceFile)]

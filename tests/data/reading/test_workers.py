@@ -27,7 +27,7 @@ from studio.data.reading.read import Reading, all_sources
 from studio.data.reading.workers import ReaderPool, Worker, in_threads, processes_for, run_in_thread, run_workers
 from studio.data.source_files import Picture, Remark, SourceFile
 from studio.data.sources.picture import PictureSource
-from tests.data.making import everything, frame, imported, png_of, sprite, write, write_many, write_sheet, zipped
+from tests.data.making import all_sorts, everything, imported, sprite, write, write_many
 
 PATIENCE_S = 0.2
 STUDIO = Path(studio.__file__).parents[1]
@@ -131,16 +131,10 @@ def readers() -> list[threading.Thread]:
 def test_the_same_comes_of_it(
     tmp_path: Path, odd_files: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, sheets: str
 ) -> None:
-    folder = folder_of(tmp_path / "set", "talks", "b")
-    for number in range(30):
-        write(folder / f"{number % 7}" / "deeper" / f"{number}.png", sprite(number + 20, 12 + number % 2))
-    zipped(folder / "pack.zip", {f"in/{number}.png": png_of(sprite(number + 100, 16)) for number in range(20)})
-    sheet = np.concatenate([sprite(200, 16), sprite(201, 16)], 1)
-    write_sheet(folder / "sheet.png", sheet, [frame("one", 0, 0, 16, 16), frame("two", 16, 0, 16, 16)])
-    (folder / "cut.png").write_bytes(png_of(sprite(1))[:-30])
+    folder = all_sorts(folder_of(tmp_path / "set", "talks", "b"))
     (folder / "notes.txt").write_text("none")
     write(folder / os.fsdecode(b"caf\xe9.png"), sprite(300, 16))
-    write(folder / "large.png", np.full((300, 290, 4), 255, np.uint8))
+    write(folder / "plain.png", np.full((300, 290, 4), 255, np.uint8))
     lost = np.zeros((300, 300, 4), np.uint8)
     lost[250:258, 30:40] = 70, 80, 90, 255
     write(folder / "lost.png", lost)
@@ -245,19 +239,15 @@ def test_a_process_with_other_sources_reads_nothing(tmp_path: Path, pools: list[
 
 
 def test_fault_36_how_many_the_cpus_and_the_memory_allow(monkeypatch: pytest.MonkeyPatch) -> None:
-    def machine(cpus: int, free_bytes: int = 64 << 30) -> None:
-        monkeypatch.setattr(limits, "cpus", lambda: cpus)
-        monkeypatch.setattr(limits, "memory", lambda: limits.Memory(64 << 30, free_bytes))
-
-    machine(8)
-    assert [processes_for(count) for count in (0, 1999, 2000, 3000, 50_000)] == [0, 0, 4, 6, 7]
-    machine(200)
-    assert processes_for(1_000_000) == 16
-    machine(1)
-    assert processes_for(1_000_000) == 0
-    machine(8, free_bytes=512 << 20)
-    assert processes_for(1_000_000) == 4
-    machine(8)
+    for cpus, free_bytes, expected in (
+        (200, 64 << 30, {1_000_000: 16}),
+        (1, 64 << 30, {1_000_000: 0}),
+        (8, 512 << 20, {1_000_000: 4}),
+        (8, 64 << 30, {0: 0, 1999: 0, 2000: 4, 3000: 6, 50_000: 7}),
+    ):
+        monkeypatch.setattr(limits, "cpus", lambda cpus=cpus: cpus)
+        monkeypatch.setattr(limits, "memory", lambda free_bytes=free_bytes: limits.Memory(64 << 30, free_bytes))
+        assert {count: processes_for(count) for count in expected} == expected
     for executable in (None, "", "/opt/Sprite Studio/studio"):
         monkeypatch.setattr(sys, "executable", executable)
         assert processes_for(1_000_000) == 0

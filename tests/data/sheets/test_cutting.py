@@ -14,7 +14,7 @@ from studio.core.generators import returned
 from studio.data.importing import NothingUsableError
 from studio.data.options import Grid
 from studio.data.sheet_preview import Sheet, find_packed, look_at_sheet
-from studio.data.sheets.slicing import cut_grid, cut_packed
+from studio.data.sheets.slicing import cut_packed
 from tests.data.making import frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
 from tests.data.sheets.test_grids import assembled
 
@@ -91,16 +91,6 @@ def test_an_opaque_background_parts_sprites_and_stays() -> None:
     rgba[5, 5] = (255, 0, 255, 255)
     first, second = cut_packed(rgba, 0)
     assert (first.rgba == rgba[2:10, 2:10]).all() and (second.rgba == 255).all()
-
-
-def test_whole_tiles_that_hold_anything() -> None:
-    rgba = np.zeros((2 + 3 * 7, 3 + 3 * 9 + 5, 4), np.uint8)
-    rgba[2:8, 3:11] = 50
-    rgba[14, 28] = 60  # the last pixel of row 1, column 2
-    rgba[14, 20] = rgba[14, 30] = 70  # between tiles, and behind the last one
-    cut = cut_grid(rgba, Grid(8, 6, 3, 2, 1))
-    assert [(row, column) for row, column, _ in cut] == [(0, 0), (1, 2)]
-    assert (cut[0][2] == 50).all() and cut[1][2].shape == (6, 8, 4) and cut[1][2][5, 7, 0] == 60
 
 
 def looked_at(folder: Path, name: str) -> Sheet:
