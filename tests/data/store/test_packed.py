@@ -178,7 +178,7 @@ def test_headers_that_lie(sprites: Sprites, path: Path) -> None:
     about: dict[str, list[dict[str, Any]]] = {
         "rgba": [{"shape": [5, 8, 8, 400]}, {"shape": [5, 4, 16, 4]}, {"data_offsets": [0, 10**15]}, {"dtype": "F64"}],
         "labels": [{"dtype": "F64"}],
-        "groups": [{"shape": [0], "data_offsets": [0, 0]}],
+        "groups": [{"shape": [0], "data_offsets": [0, 0]}, {"shape": [4], "data_offsets": [40, 72]}],
         "targets": [{"shape": [5, 3]}, {"shape": [10, 1]}, {"dtype": "I64"}],
         "texts": [{"shape": [3]}],
         "__metadata__": [{"sha256": "0" * 64}, {"format": "sprites 2"}, {"format": "sprites 4"}],
