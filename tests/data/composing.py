@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -68,10 +70,8 @@ def shifted(rgba: Pixels, across: int = 0, down: int = 0) -> Pixels:
 
 def celled(rgba: Pixels, width: int, height: int) -> Pixels:
     """A sprite on the floor of a cell, in its middle."""
-    cell = np.zeros((height, width, 4), np.uint8)
     left = (width - rgba.shape[1]) // 2
-    cell[height - rgba.shape[0] :, left : left + rgba.shape[1]] = rgba
-    return cell
+    return np.pad(rgba, ((height - rgba.shape[0], 0), (left, width - rgba.shape[1] - left), (0, 0)))
 
 
 def laid(cells: Sequence[Pixels], grid: Grid, columns: int, width: int = 0, height: int = 0) -> Pixels:
@@ -87,16 +87,18 @@ def laid(cells: Sequence[Pixels], grid: Grid, columns: int, width: int = 0, heig
     return rgba
 
 
-def demo_sprites() -> list[Pixels]:
-    """The sprites that come with the studio, one by one."""
-    found = []
+def demo_sheets() -> Iterator[tuple[Pixels, list[dict[str, Any]]]]:
+    """The sheets that come with the studio, and what each one's JSON says of its frames."""
     for path in sorted(DEMO.glob("*.png")):
-        sheet = np.array(Image.open(path).convert("RGBA"))
-        clear_hidden(sheet)
-        for frame in json.loads(path.with_suffix(".json").read_text())["frames"]:
-            x, y, w, h = (frame["frame"][key] for key in "xywh")
-            found.append(sheet[y : y + h, x : x + w].copy())
-    return found
+        rgba = np.array(Image.open(path).convert("RGBA"))
+        clear_hidden(rgba)
+        yield rgba, [frame["frame"] for frame in json.loads(path.with_suffix(".json").read_text())["frames"]]
+
+
+def demo_sprites() -> list[Pixels]:
+    """The sprites of these sheets, one by one."""
+    boxes = ((sheet, *(box[key] for key in "xywh")) for sheet, frames in demo_sheets() for box in frames)
+    return [sheet[y : y + h, x : x + w].copy() for sheet, x, y, w, h in boxes]
 
 
 def frames_of(rgba: Pixels, grid: Grid) -> list[bytes]:
@@ -117,20 +119,13 @@ class Composer:
     def folder(self, strips: int, whole: int) -> list[Composed]:
         """So many strips and sheets, and so many whole sprites of all kinds."""
         kinds = [kind for kind, share in _SHARES for _ in range(share)]
-        made = []
-        for number in range(strips):
-            kind = kinds[number % len(kinds)]
-            composed = self.strip(kind)
-            made.append(Composed(f"{kind} {number}.png", composed.rgba, composed.grid, composed.frames))
-        wholes: tuple[tuple[str, Callable[[], Pixels]], ...] = (
-            ("icon", self.icon), ("wide", self.wide), ("boss", self.boss), ("gap", self.gap),
-        )  # fmt: skip
-        for number in range(whole):
-            name, make = wholes[number % len(wholes)]
+        made = [self.strip(f"{kind} {number}.png", kind) for number, kind in zip(range(strips), cycle(kinds))]
+        wholes = {"icon": self.icon, "wide": self.wide, "boss": self.boss, "gap": self.gap}
+        for number, (name, make) in zip(range(whole), cycle(wholes.items())):
             made.append(Composed(f"{name} {number}.png", make()))
         return made
 
-    def strip(self, kind: str) -> Composed:
+    def strip(self, name: str, kind: str) -> Composed:
         """One strip or sheet of a kind."""
         rng = self._rng
         width, height = self._cells[int(rng.integers(len(self._cells)))]
@@ -144,26 +139,27 @@ class Composer:
             grid = Grid(width, height, margin, margin, spacing)
         if kind == "items":
             cells = [celled(self._fitting(width, height), width, height) for _ in range(int(rng.integers(20, 60)))]
-            return Composed(kind, laid(cells, grid, columns=8), grid, len(cells))
+            return Composed(name, laid(cells, grid, columns=8), grid, len(cells))
         if kind == "rows":
             rows = int(rng.integers(2, 5))
             columns = int(rng.integers(3, 9))
             cells = [cell for _ in range(rows) for cell in animated(sprite, columns, width, height, rng)]
             cells = cells[: len(cells) - int(rng.integers(0, columns))]
             page = _PAGE if rng.random() < 0.3 else 0
-            return Composed(kind, laid(cells, grid, columns, page), grid, len(cells))
+            return Composed(name, laid(cells, grid, columns, page), grid, len(cells))
         cells = animated(sprite, count, width, height, rng)
         if kind == "upright":
-            return Composed(kind, laid(cells, grid, 1), grid, count)
+            return Composed(name, laid(cells, grid, 1), grid, count)
         if kind == "padded":  # into a texture: behind the last frame it is empty, and some rows below may be
             high = next(side for side in (8, 16, 32, 64) if side >= height)
-            return Composed(kind, laid(cells, grid, count, _PAGE, high), grid, count)
-        return Composed(kind, laid(cells, grid, count), grid, count)
+            return Composed(name, laid(cells, grid, count, _PAGE, high), grid, count)
+        return Composed(name, laid(cells, grid, count), grid, count)
 
     def icon(self) -> Pixels:
         """A sprite as it is, in a square."""
         sprite = self._any()
-        side = next((side for side in (16, 24, 32, 48, 64) if side >= max(sprite.shape[:2])), max(sprite.shape[:2]))
+        largest = max(sprite.shape[:2])
+        side = next((side for side in (16, 24, 32, 48, 64) if side >= largest), largest)
         return celled(sprite, side, side)
 
     def wide(self) -> Pixels:
@@ -189,8 +185,7 @@ class Composer:
         """One sprite in two parts that don't touch, like a pair of boots."""
         sprite = self._any()
         half = max(1, sprite.shape[1] // 2)
-        apart = np.zeros((sprite.shape[0], 4, 4), np.uint8)
-        return np.concatenate([sprite[:, :half], apart, sprite[:, half:]], axis=1)
+        return np.insert(sprite, [half] * 4, 0, axis=1)
 
     def _any(self) -> Pixels:
         return self._sprites[int(self._rng.integers(len(self._sprites)))]

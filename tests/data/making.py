@@ -64,6 +64,13 @@ def sprite(seed: int, width: int = 8, height: int = 0) -> Pixels:
     return rgba
 
 
+def write_many(folder: Path, count: int, size: int = 8) -> Path:
+    """0.png, 1.png and so on, each the sprite of its number."""
+    for number in range(count):
+        write(folder / f"{number}.png", sprite(number, size))
+    return folder
+
+
 def write_sheet(path: Path, rgba: Pixels, frames: Any) -> Path:
     """A picture and its JSON; `frames` is what stands under that key."""
     write(path, rgba)
@@ -84,6 +91,22 @@ def zipped(path: Path, members: Mapping[str, bytes], method: int = zipfile.ZIP_D
     return path
 
 
+def all_sorts(root: Path) -> Path:
+    """Files of all sorts: single ones, a sheet, an archive, duplicates, other sizes, damage, notes."""
+    for number in range(40):
+        write(root / f"class {number % 3}" / f"{number}.png", sprite(number % 35))
+    write(root / "wide.png", sprite(50, 12, 6))
+    write(root / "large.png", sprite(51, 300))
+    (root / "bad.png").write_bytes(png_of(sprite(53))[:-30])
+    soft = sprite(52)
+    soft[3, 3, 3] = 100
+    write(root / "soft.png", soft)
+    rgba = np.concatenate([sprite(60), sprite(61)], axis=1)
+    write_sheet(root / "sheet.png", rgba, [frame("a", 0, 0, 8, 8), frame("b", 8, 0, 8, 8)])
+    zipped(root / "pack.zip", {f"more/{number}.png": png_of(sprite(number)) for number in range(30, 45)})
+    return root
+
+
 def found(path: Path) -> SourceFile:
     """What a walk would say of a file."""
     beside = frozenset(other.name for other in path.parent.iterdir() if other.is_file())
@@ -99,6 +122,13 @@ def imported(*paths: Path, cache: Path | None = None, **options: Any) -> Sprites
     last = events_of(*paths, cache=cache, **options)[-1]
     assert isinstance(last, SpritesImported)
     return last
+
+
+def everything(event: SpritesImported) -> tuple[Any, ...]:
+    """What two imports of the same files agree in."""
+    sprites = event.sprites
+    about = (event.quarantine, event.notes, event.sheets, event.sizes, event.proposed_size)
+    return (sprites.fingerprint, sprites.names, sprites.class_names, sprites.labels.tolist(), sprites.title, *about)
 
 
 def reasons(event: SpritesImported, group: str = "") -> dict[str, str]:

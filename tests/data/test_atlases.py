@@ -27,10 +27,9 @@ def clockwise(rgba: Pixels) -> Pixels:
     return np.stack(list(rgba[::-1]), axis=1)
 
 
-def on_canvas(rgba: Pixels, left: int, top: int, size: int = 16) -> Pixels:
-    canvas = np.zeros((size, size, 4), np.uint8)
-    canvas[top : top + rgba.shape[0], left : left + rgba.shape[1]] = rgba
-    return canvas
+def on_canvas(rgba: Pixels, left: int, top: int) -> Pixels:
+    """In a canvas of 16 x 16."""
+    return np.pad(rgba, ((top, 16 - top - rgba.shape[0]), (left, 16 - left - rgba.shape[1]), (0, 0)))
 
 
 def tres(picture: str, region: str, margin: str = "") -> str:
@@ -103,26 +102,20 @@ def test_libgdx_in_both_syntaxes(tmp_path: Path, text: str) -> None:
     assert (event.sprites.rgba[1] == on_canvas(sprite(2), 4, 4)).all()
 
 
-def test_libgdx_that_lies(tmp_path: Path) -> None:
+def test_libgdx_that_lies_and_about_others(tmp_path: Path) -> None:
     regions = "right\nbounds:30,0,8,8\nhuge\nbounds:0,0,{0},8\nwords\nxy: a, b\nslanted\nbounds:0,0,8,8\nrotate:45\n"
     write(tmp_path / "set" / "s.png", packed((0, 0, sprite(0))))
     text = f"s.png\n../../x\nbounds:0,0,8,8\n{regions}b\x07ell\n".format("9" * 40)
     (tmp_path / "set" / "s.atlas").write_text(text)
+    for number, name in enumerate(("empty.png", "plain.png")):
+        write(tmp_path / "set" / name, sprite(number + 1))
+    (tmp_path / "set" / "a.atlas").write_text("empty.png\nsize: 8, 8\n")
     event = imported(tmp_path / "set")
-    assert event.sprites.names == ("s.png#x",)
+    assert event.sprites.names == ("plain.png", "s.png#x")
     left_out = reasons(event)
     assert "outside" in left_out["s.png#right"] and "outside" in left_out["s.png#huge"]
     assert "not given" in left_out["s.png#words"] and "angle" in left_out["s.png#slanted"]
-    assert "not given" in left_out["s.png#b\\x07ell"]
-
-
-def test_libgdx_without_sprites_and_about_others(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "empty.png", sprite(0))
-    write(tmp_path / "set" / "plain.png", sprite(1))
-    (tmp_path / "set" / "a.atlas").write_text("empty.png\nsize: 8, 8\n")
-    event = imported(tmp_path / "set")
-    assert event.sprites.names == ("plain.png",)
-    assert "lists no sprites" in reasons(event)["empty.png"]
+    assert "not given" in left_out["s.png#b\\x07ell"] and "lists no sprites" in left_out["empty.png"]
 
 
 def test_a_large_file_that_only_ends_as_libgdx_does_is_passed_over(tmp_path: Path) -> None:

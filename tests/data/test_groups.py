@@ -1,8 +1,7 @@
-"""Sprites that belong together are found, and nothing else is put beside them."""
+"""Sprites that hardly differ or belong together are found, and nothing else is put beside them."""
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from pathlib import Path
 from unittest.mock import patch
@@ -10,11 +9,12 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
+from studio.core.events import Progress
 from studio.core.generators import returned
 from studio.data import groups
 from studio.data.groups import grouped, near_duplicates_of, of_files
+from studio.data.similar import Similar, centred, find_similar
 from studio.data.sprites import Sprites
-from studio.data.store import packed
 from tests.conftest import make_sprites
 from tests.data.making import Pixels
 
@@ -113,14 +113,14 @@ def test_twins_are_looked_for_once(tmp_path: Path) -> None:
     assert again.copies.tolist() == first.copies.tolist() == [[0, 30], [1, 31], [4, 32]]
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04", b"\x93NUMPY", b"cos\nsystem\n(S'true'\ntR."])
-def test_a_damaged_file_of_twins_is_made_anew(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_file_of_twins_is_made_anew(tmp_path: Path) -> None:
     sprites = _sprites(np.concatenate([_drawings(9), _drawings(9)[:2, :, ::-1]]))
     expected = returned(near_duplicates_of(sprites, tmp_path))
     (kept,) = tmp_path.glob("twins-*.npz")
-    kept.write_bytes(damage)
-    assert np.array_equal(returned(near_duplicates_of(sprites, tmp_path)).copies, expected.copies)
-    assert kept.stat().st_size > len(damage)
+    for damage in (b"", b"PK\x03\x04", b"\x93NUMPY", b"cos\nsystem\n(S'true'\ntR."):
+        kept.write_bytes(damage)
+        assert np.array_equal(returned(near_duplicates_of(sprites, tmp_path)).copies, expected.copies)
+        assert kept.stat().st_size > len(damage)
 
 
 def test_twins_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
@@ -138,15 +138,73 @@ def test_twins_of_other_sprites_are_not_believed(tmp_path: Path) -> None:
         np.savez(kept, copies=copies, similar=similar)
         found = returned(near_duplicates_of(sprites, tmp_path))
         assert not len(found.copies) and not len(found.similar.first)
+    (tmp_path / "file").write_text("in the way of the cache")
+    assert not len(returned(near_duplicates_of(sprites, tmp_path / "file")).copies)
 
 
-def test_a_cache_that_can_not_be_written_stops_nothing(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    assert not len(returned(near_duplicates_of(make_sprites(5), tmp_path / "file")).copies)
+def _solid(count: int) -> Pixels:
+    """Such drawings at twice their size and without a hole."""
+    rgba = _drawings(count).repeat(2, 1).repeat(2, 2)
+    rgba[:, 6:24, 8:24, 3] = 255
+    return rgba
 
 
-def test_groups_are_kept_with_the_sprites(tmp_path: Path) -> None:
-    sprites = dataclasses.replace(make_sprites(5), groups=np.array([0, 0, 0, 3, 4, 5, 5, 5, 8, 9]))
-    packed.save(sprites, tmp_path / "data.safetensors")
-    assert np.array_equal(packed.load(tmp_path / "data.safetensors").groups, sprites.groups)
-    assert sprites.take([1, 5, 6]).groups.tolist() == [0, 5, 5]
+def _alike(sprites: Pixels) -> dict[int, tuple[int, bool, int]]:
+    """Who is like which one before it, whether mirrored, and in how many pixels it differs."""
+    similar: Similar = returned(find_similar(sprites)).earliest()
+    rows = zip(similar.second, similar.first, similar.mirrored, similar.changed, strict=True)
+    return {int(second): (int(first), bool(mirrored), int(changed)) for second, first, mirrored, changed in rows}
+
+
+def test_a_moved_a_mirrored_and_a_retouched_copy() -> None:
+    known = _solid(60)
+    moved = np.roll(known[3], (1, -2), (0, 1))
+    mirrored = known[5][:, ::-1]
+    retouched = known[7].copy()
+    retouched[8, 8:11, :3] = 255 - retouched[8, 8:11, :3]
+    both = np.roll(known[9][:, ::-1], (2, 0), (0, 1)).copy()
+    both[12, 12, :3] ^= 128
+    redrawn = known[11].copy()
+    redrawn[8:11, 8:20, :3] = 255 - redrawn[8:11, 8:20, :3]  # so much makes another drawing
+    found = _alike(np.concatenate([known, np.stack([moved, mirrored, retouched, both, redrawn])]))
+    assert found == {60: (3, False, 0), 61: (5, True, 0), 62: (7, False, 3), 63: (9, True, 1)}
+
+
+def test_a_stray_pixel_at_the_border_moves_nothing() -> None:
+    y, x = np.mgrid[:32, :32]
+    disc = np.zeros((32, 32, 4), np.uint8)
+    disc[..., :3] = (8 * x + 4 * y)[..., None] % 256 // 64 * 60
+    disc[..., 3] = np.where((y - 14) ** 2 + (x - 16) ** 2 < 130, 255, 0)
+    stray = disc.copy()
+    stray[27, 16] = 255  # what can be seen reaches one row further
+    assert _alike(np.stack([disc, stray])) == {1: (0, False, 1)}
+
+
+def test_of_several_the_first_is_named_and_each_is_said_once() -> None:
+    known = _solid(3)
+    sprites = np.concatenate([known, known[1:2], known[1:2, :, ::-1]])
+    assert _alike(sprites) == {3: (1, False, 0), 4: (1, True, 0)}
+    pairs = returned(find_similar(sprites))
+    assert list(zip(pairs.first, pairs.second, strict=True)) == [(1, 3), (1, 4), (3, 4)]
+
+
+@pytest.mark.parametrize("size", [1, 5, 8, 24, 33])
+def test_every_canvas_is_looked_at(size: int) -> None:
+    sprites = np.random.default_rng(0).integers(0, 256, (3, size, size, 4), dtype=np.uint8)
+    events = list(find_similar(sprites))
+    assert events and all(isinstance(event, Progress) for event in events)
+
+
+def test_centring_keeps_every_pixel() -> None:
+    assert _alike(np.zeros((0, 8, 8, 4), np.uint8)) == {}
+    assert centred(np.zeros((2, 8, 8, 4), np.uint8)).sum() == 0
+    one = np.zeros((1, 9, 9, 4), np.uint8)
+    one[0, 0:3, 5:9] = np.arange(48, dtype=np.uint8).reshape(3, 4, 4) + 1
+    middle = centred(one)
+    assert (middle[0, 3:6, 2:6] == one[0, 0:3, 5:9]).all() and (middle > 0).sum() == (one > 0).sum()
+
+
+def test_words() -> None:
+    similar = Similar(np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([False, True, False]), np.array([2, 0, 0]))
+    words = [similar.words(pair, "a.png") for pair in range(3)]
+    assert words == ["like a.png but for 2 pixels", "like a.png, mirrored", "like a.png, moved"]

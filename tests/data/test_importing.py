@@ -13,10 +13,10 @@ from PIL import Image
 
 from studio.core.errors import BadInputError, UsageError
 from studio.core.events import Notice, Progress
-from studio.data import arranging, importing, scratch
+from studio.data import importing
 from studio.data.importing import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
 from tests.conftest import posix
-from tests.data.making import events_of, imported, notes, png_of, reasons, sprite, write
+from tests.data.making import events_of, everything, imported, notes, png_of, reasons, sprite, write, write_many
 
 SET = ("set/top.png", "set/item/a.png", "set/item/potion/b.png", "set/item/potion/old/c.png", "set/mon/d.png")
 
@@ -60,26 +60,22 @@ def test_folders_are_classes(
     assert event.sizes == {(8, 8): len(files)} and event.proposed_size == 8 and not event.from_cache
 
 
-def test_the_commonest_size_is_proposed_and_others_are_centred(tmp_path: Path) -> None:
-    for number in range(10):
-        write(tmp_path / "set" / f"{number}.png", sprite(number, 16))
-    write(tmp_path / "set" / "small.png", sprite(20, 9, 13))
+def test_the_commonest_size_is_proposed_and_others_are_centred_or_left_out(tmp_path: Path) -> None:
+    folder = write_many(tmp_path / "set", 10, 16)
+    write(folder / "small.png", sprite(20, 9, 13))
     tall = np.zeros((48, 16, 4), np.uint8)
     tall[30:42, 2:14] = sprite(21, 12)
-    write(tmp_path / "set" / "tall.png", tall)
-    event = imported(tmp_path / "set")
+    write(folder / "tall.png", tall)
+    event = imported(folder)
     assert event.proposed_size == 16 and not event.quarantine
-    small, cropped = (event.sprites.rgba[event.sprites.names.index(f"{name}.png")] for name in ("small", "tall"))
+    small, cropped = event.sprites.rgba[-2:]
     assert (small[1:14, 3:12] == sprite(20, 9, 13)).all() and small[..., 3].sum() == sprite(20, 9, 13)[..., 3].sum()
     assert (cropped[3:13, 3:13] == sprite(21, 12)[1:-1, 1:-1]).all()
-
-
-def test_other_sizes_can_be_left_out(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "a.png", sprite(0, 16))
-    write(tmp_path / "set" / "b.png", sprite(1, 8))
-    event = imported(tmp_path / "set", size=16, other_sizes="leave out")
-    assert event.sprites.names == ("a.png",)
-    assert reasons(event, "wrong size") == {"b.png": "8 x 8 pixels instead of 16 x 16"}
+    event = imported(folder, size=16, other_sizes="leave out")
+    assert len(event.sprites) == 10 and reasons(event, "wrong size") == {
+        "small.png": "9 x 13 pixels instead of 16 x 16",
+        "tall.png": "16 x 48 pixels instead of 16 x 16",
+    }
 
 
 def test_a_canvas_of_ones_own(tmp_path: Path) -> None:
@@ -110,40 +106,27 @@ def test_hidden_colour_is_zeroed_and_soft_alpha_noted(tmp_path: Path) -> None:
     rgba = sprite(0)
     rgba[0] = (9, 9, 9, 0)
     rgba[3, 3:6, 3] = (1, 128, 254)
-    write(tmp_path / "set" / "a.png", rgba)
-    event = imported(tmp_path / "set")
+    event = imported(write(tmp_path / "a.png", rgba))
     assert not event.sprites.rgba[0, 0].any() and event.sprites.rgba[0, 3, 3:6, 3].tolist() == [1, 128, 254]
     assert notes(event, "soft alpha") == {"a.png": "3 half-transparent pixels"}
 
 
-def test_invisible_thin_and_tiny(tmp_path: Path) -> None:
-    for number in range(10):
-        write(tmp_path / "set" / f"{number}.png", sprite(number))
-    clear = sprite(20)
-    clear[..., 3] = 0
-    write(tmp_path / "set" / "clear.png", clear)
-    write(tmp_path / "set" / "dot.png", np.full((1, 1, 4), 255, np.uint8))
-    write(tmp_path / "set" / "line.png", np.full((5000, 1, 4), 255, np.uint8))
-    write(tmp_path / "set" / "stroke.png", np.full((4000, 1, 4), 255, np.uint8))
-    event = imported(tmp_path / "set")
-    assert reasons(event, "empty").keys() == {"clear.png"} and notes(event, "odd shape").keys() == {"dot.png"}
-    assert reasons(event, "refused").keys() == {"line.png"} and reasons(event, "wrong size").keys() == {"stroke.png"}
-    assert (1, 1) in event.sizes and event.proposed_size == 8
-
-
-def test_large_pictures_are_asked_about(tmp_path: Path) -> None:
-    for number in range(10):
-        write(tmp_path / "set" / f"{number}.png", sprite(number, 32))
-    write(tmp_path / "set" / "strip.png", sprite(20, 128, 32))
-    write(tmp_path / "set" / "boss.png", sprite(21, 64))
-    write(tmp_path / "set" / "odd.png", sprite(22, 200, 210))
+def test_pictures_that_are_no_sprites_are_told_by_kind(tmp_path: Path) -> None:
+    folder = write_many(tmp_path / "set", 10, 32)
     big = np.zeros((2048, 2048, 4), np.uint8)
     big[::3, ::5] = 255
-    write(tmp_path / "set" / "sheet.png", big)
-    event = imported(tmp_path / "set")
+    odd = {"strip": sprite(20, 128, 32), "boss": sprite(21, 64), "odd": sprite(22, 200, 210), "sheet": big}
+    odd |= {f"line {height}": np.full((height, 1, 4), 255, np.uint8) for height in (1, 4000, 5000)}
+    for name, rgba in {**odd, "clear": np.zeros((8, 8, 4), np.uint8)}.items():
+        write(folder / f"{name}.png", rgba)
+    event = imported(folder)
+    assert reasons(event, "empty").keys() == {"clear.png"} and notes(event, "odd shape").keys() == {"line 1.png"}
+    assert reasons(event, "refused").keys() == {"line 5000.png"}
+    wrong_size = {"strip.png", "boss.png", "odd.png", "line 4000.png"}  # nothing in them parts sprites
+    assert reasons(event, "wrong size").keys() == wrong_size
     assert reasons(event, "looks like a sheet").keys() == {"sheet.png"}
     assert "2,048 x 2,048" in reasons(event)["sheet.png"] and "JSON" in reasons(event)["sheet.png"]
-    assert reasons(event, "wrong size").keys() == {"strip.png", "boss.png", "odd.png"}  # nothing in them parts sprites
+    assert (1, 1) in event.sizes and event.proposed_size == 32
 
 
 def test_enlarged_sprites_are_noted_and_not_repaired(tmp_path: Path) -> None:
@@ -163,23 +146,11 @@ def test_bad_files_are_listed_and_the_rest_goes_on(tmp_path: Path) -> None:
     write(folder / "good.png", sprite(0))
     jpeg = io.BytesIO()
     Image.fromarray(sprite(1)).convert("RGB").save(jpeg, "JPEG")
-    for name, data in {
-        "jpeg.png": jpeg.getvalue(),
-        "zero.png": b"",
-        "text.png": b"to do: draw this",
-        "cut.png": png_of(sprite(2))[:-30],
-        "art.aseprite": b"whatever",
-        "README.md": b"# hello",
-        "LICENSE": b"CC0",
-        "notes.txt": b"BMP or PNG?",
-        "settings.json": b"{}",
-        "desktop.ini": b"[x]",
-        "Thumbs.db": b"\xd0\xcf",
-        ".DS_Store": b"\0",
-        ".hidden.png": b"",
-        "noname": png_of(sprite(3)),
-    }.items():
-        (folder / name).write_bytes(data)
+    data = {"jpeg.png": jpeg.getvalue(), "zero.png": b"", "text.png": b"to do: draw this", "art.aseprite": b"whatever"}
+    data |= {"cut.png": png_of(sprite(2))[:-30], "noname": png_of(sprite(3)), "notes.txt": b"BMP or PNG?"}
+    passed_over = ("README.md", "LICENSE", "settings.json", "desktop.ini", "Thumbs.db", ".DS_Store", ".hidden.png")
+    for name, content in {**data, **dict.fromkeys(passed_over, b"{}")}.items():
+        (folder / name).write_bytes(content)
     (folder / ".git").mkdir()
     (folder / ".git" / "x.png").write_bytes(b"")
     event = imported(folder)
@@ -219,30 +190,16 @@ def test_nothing_usable_says_so(tmp_path: Path) -> None:
         imported()
 
 
-def test_more_sprites_than_the_drive_has_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "set" / "a.png", sprite(0))
-    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
-    monkeypatch.setattr(scratch, "SPARE", 1 << 60)
-    with pytest.raises(BadInputError, match="1 sprite on a canvas of 64 x 64 need 16 KB on the drive, which has"):
-        imported(tmp_path / "set", size=64)
-    monkeypatch.setattr(arranging, "MOST_SPRITES", 0)
-    with pytest.raises(BadInputError, match="more than 0 sprites"):
-        imported(tmp_path / "set")
-
-
 def test_lopsided_classes_are_told(tmp_path: Path) -> None:
-    for number in range(100):
-        write(tmp_path / "set" / "many" / f"{number}.png", sprite(number))
+    write_many(tmp_path / "set" / "many", 100)
     write(tmp_path / "set" / "few" / "x.png", sprite(1000))
-    told = [event for event in events_of(tmp_path / "set") if isinstance(event, Notice)]
-    assert len(told) == 1 and "'many' has 100" in told[0].title and "'few'" in told[0].title
+    (told,) = (event for event in events_of(tmp_path / "set") if isinstance(event, Notice))
+    assert "'many' has 100" in told.title and "'few'" in told.title
     assert not [event for event in events_of(tmp_path / "set" / "few") if isinstance(event, Notice)]
 
 
 def test_progress_and_the_result_last(tmp_path: Path) -> None:
-    for number in range(100):
-        write(tmp_path / "set" / f"{number}.png", sprite(number))
-    *others, last = events_of(tmp_path / "set")
+    *others, last = events_of(write_many(tmp_path / "set", 100))
     assert isinstance(last, SpritesImported) and last.elapsed_s > 0
     progress = [event for event in others if isinstance(event, Progress)]
     assert progress[0] == Progress(0, 0, "files found")
@@ -251,24 +208,23 @@ def test_progress_and_the_result_last(tmp_path: Path) -> None:
     assert [event.done for event in read] == sorted(event.done for event in read)
 
 
-def test_same_files_same_sprites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_same_files_same_sprites_and_nothing_on_disk_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "set"
+
+    def on_disk() -> dict[Path, tuple[int, bytes]]:
+        return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
+
     for number in range(200):
-        write(tmp_path / "set" / f"{number % 7}" / f"{number}.png", sprite(number % 150))
-    (tmp_path / "set" / "bad.png").write_bytes(b"x")
-    results = []
-    for chunk in (32, 1, 3):
+        write(folder / f"{number % 7}" / f"{number}.png", sprite(number % 150))
+    (folder / "bad.png").write_bytes(b"x")
+    before = on_disk()
+    expected = everything(imported(folder))
+    for chunk in (1, 3):
         monkeypatch.setattr(importing, "_CHUNK", chunk)
-        event = imported(tmp_path / "set")
-        results.append((event.sprites.fingerprint, event.sprites.names, event.quarantine, event.notes))
-    shutil.copytree(tmp_path / "set", tmp_path / "copy" / "set")
-    event = imported(tmp_path / "copy" / "set")
-    assert results[0] == results[1] == results[2]
-    assert (event.sprites.fingerprint, event.sprites.names) == results[0][:2]
-
-
-def test_nothing_on_disk_is_changed(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "a.png", sprite(0))
-    (tmp_path / "set" / "bad.png").write_bytes(b"x")
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "set").iterdir()}
-    imported(tmp_path / "set")
-    assert before == {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "set").iterdir()}
+        assert everything(imported(folder)) == expected
+    assert on_disk() == before
+    shutil.copytree(folder, tmp_path / "copy" / "set")
+    elsewhere = imported(tmp_path / "copy" / "set").sprites
+    assert (elsewhere.fingerprint, elsewhere.names) == expected[:2]

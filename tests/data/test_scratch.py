@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import tempfile
 import threading
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,42 +16,21 @@ import pytest
 from studio.core import limits
 from studio.core.errors import BadInputError
 from studio.core.events import Notice, Progress
-from studio.data import scratch
+from studio.data import arranging, scratch
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from studio.data.reading.finding import FoundFiles, files_under, roots_of
 from studio.data.scratch import Scratch
-from studio.data.source_files import SourceFile
-from tests.data.making import events_of, frame, imported, png_of, sprite, write, write_sheet, zipped
+from tests.data.making import all_sorts, events_of, everything, imported, sprite, write
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Files of all sorts: single ones, a sheet, an archive, duplicates, other sizes, damage, notes."""
-    root = tmp_path / "set"
-    for number in range(40):
-        write(root / f"class {number % 3}" / f"{number}.png", sprite(number % 35))
-    write(root / "wide.png", sprite(50, 12, 6))
-    write(root / "large.png", sprite(51, 300))
-    (root / "bad.png").write_bytes(b"")
-    soft = sprite(52)
-    soft[3, 3, 3] = 100
-    write(root / "soft.png", soft)
-    rgba = np.concatenate([sprite(60), sprite(61)], axis=1)
-    write_sheet(root / "sheet.png", rgba, [frame("a", 0, 0, 8, 8), frame("b", 8, 0, 8, 8)])
-    zipped(root / "pack.zip", {f"more/{number}.png": png_of(sprite(number)) for number in range(30, 45)})
-    return root
+    return all_sorts(tmp_path / "set")
 
 
 @pytest.fixture
 def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some four sprites of the size of these."""
     monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
-
-
-def told(event: SpritesImported) -> tuple[Any, ...]:
-    sprites = event.sprites
-    about = (event.quarantine, event.notes, event.sizes, event.proposed_size)
-    return (*about, sprites.fingerprint, sprites.names, sprites.class_names, sprites.labels.tolist(), sprites.title)
 
 
 @pytest.mark.parametrize("options", [{}, {"size": 16}, {"other_sizes": "leave out"}])
@@ -63,25 +42,23 @@ def test_the_disk_gives_the_same_as_the_memory(
     monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
     for cache in (None, tmp_path / "cache"):
         event = imported(folder, cache=cache, **options)
-        assert told(event) == told(expected) and not event.sprites.rgba.flags.writeable
+        assert everything(event) == everything(expected) and not event.sprites.rgba.flags.writeable
         assert (event.sprites.rgba == expected.sprites.rgba).all()
     again = imported(folder, cache=tmp_path / "cache", **options)
-    assert again.from_cache and told(again) == told(expected) and again.sprites.stored is not None
+    assert again.from_cache and everything(again) == everything(expected) and again.sprites.stored is not None
     (entry,) = (tmp_path / "cache").iterdir()
     assert again.sprites.stored.path == entry and event.sprites.stored == again.sprites.stored
 
 
-@pytest.mark.parametrize("memory", ["large", "small"])
+@pytest.mark.parametrize("in_memory", [1000, 1 << 20])
 def test_a_cache_that_can_not_be_written_is_no_hindrance(
-    folder: Path, tmp_path: Path, request: pytest.FixtureRequest, memory: str
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int
 ) -> None:
-    if memory == "small":
-        request.getfixturevalue("small_memory")
+    monkeypatch.setattr(scratch, "IN_MEMORY", in_memory)
     (tmp_path / "cache").write_text("a file where the folder should be")
     *events, last = events_of(folder, cache=tmp_path / "cache")
     assert isinstance(last, SpritesImported) and last.sprites.stored is None and len(last.sprites) > 40
-    told = [event for event in events if isinstance(event, Notice) and "could not be kept" in event.title]
-    assert told and told[0].level == "info"
+    assert ("info", True) in {(e.level, "could not be kept" in e.title) for e in events if isinstance(e, Notice)}
 
 
 @pytest.mark.usefixtures("small_memory")
@@ -90,25 +67,20 @@ def test_a_full_drive_is_said_whenever_it_happens(
 ) -> None:
     real, left = tempfile.TemporaryFile, 0
 
-    def temporary_file(*arguments: Any, **settings: Any) -> IO[bytes]:
+    def temporary_file(*arguments: Any, **settings: Any) -> Mock:
         """A file that takes only so many pieces more."""
-        file: Any = real(*arguments, **settings)
-        write_there = file.write
+        file = real(*arguments, **settings)
 
-        class Full:
-            def write(self, data: Any) -> int:
-                nonlocal left
-                left -= 1
-                if left < 0:
-                    raise OSError(errno.ENOSPC, "No space left on device")
-                return int(write_there(data))
+        def write(data: Any) -> int:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return int(file.write(data))
 
-            def __getattr__(self, name: str) -> Any:
-                return getattr(file, name)
+        return Mock(wraps=file, write=write)
 
-        return Full()  # type: ignore[return-value]
-
-    monkeypatch.setattr(scratch.tempfile, "TemporaryFile", temporary_file)  # type: ignore[attr-defined]
+    monkeypatch.setattr(tempfile, "TemporaryFile", temporary_file)
     writes = 0
     for writes in range(0, 200, 11):
         left = writes
@@ -125,9 +97,15 @@ def test_a_full_drive_is_said_whenever_it_happens(
 @pytest.mark.usefixtures("small_memory")
 def test_some_room_is_left_to_others(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch, "SPARE", 1 << 60)
+    alone = write(tmp_path / "alone.png", sprite(0))
     with pytest.raises(BadInputError, match="not enough room"):
         imported(folder, cache=tmp_path / "cache")
+    with pytest.raises(BadInputError, match="1 sprite on a canvas of 64 x 64 need 16 KB on the drive, which has"):
+        imported(alone, cache=tmp_path / "cache", size=64)
     assert not list((tmp_path / "cache").iterdir())
+    monkeypatch.setattr(arranging, "MOST_SPRITES", 0)
+    with pytest.raises(BadInputError, match="more than 0 sprites"):
+        imported(alone)
 
 
 @pytest.mark.usefixtures("small_memory")
@@ -190,23 +168,3 @@ def test_a_large_choice_of_sprites_is_copied_on_the_disk(folder: Path, tmp_path:
     assert few.rgba.flags.writeable and not many.rgba.flags.writeable and many.stored is None
     assert (few.rgba == sprites.rgba[[3, 1]]).all() and (many.rgba == sprites.rgba[::-2]).all()
     assert many.names == sprites.names[::-2] and len(list((tmp_path / "cache").iterdir())) == 1
-
-
-def test_found_files_are_as_they_were_put_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("studio.data.reading.finding._RUN", 4)
-    odd = os.fsdecode(b"caf\xe9 \x01.png")
-    (folder / odd).write_bytes(b"")
-    for dropped in ([folder], [folder / "sheet.png", folder / "pack.zip"]):
-        items = [item for path in dropped for item in files_under(roots_of([path])[0])]
-        listed = [item for item in items if isinstance(item, SourceFile)]
-        files = FoundFiles()
-        for file in listed:
-            files.add(file)
-        assert list(files) == listed and files[3:5] == listed[3:5] and files[-1] == listed[-1]
-        list(files.sorting())
-        assert list(files) == sorted(listed, key=lambda file: (file.name, file.where))
-        if dropped == [folder]:
-            assert any(file.file_name == odd for file in files)
-            assert "caf\\xe9 \\x01.png" in [file.name for file in files]
-            assert json.loads(next(file for file in files if file.file_name == "sheet.json").path.read_text())
-        assert [file.neighbour("sheet.json") for file in files if file.file_name == "sheet.png"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,41 +24,31 @@ def test_counts_size_and_taking_some() -> None:
     some = made().take([2, 0])
     assert some.names == ("2", "0") and some.labels.tolist() == [2, 0] and some.class_names == ("a", "none", "b")
     assert (some.rgba[1] == sprite(0)).all()
+    assert dataclasses.replace(made(), groups=np.array([0, 0, 2, 2])).take([1, 3, 2]).groups.tolist() == [0, 2, 2]
+
+
+def test_numbers_go_along_where_there_are_some() -> None:
+    assert made().targets.shape == (4, 0) and made().take([1, 2]).targets.shape == (2, 0)
+    targets = np.array([[1], [np.nan], [3], [4]], np.float32)
+    told = dataclasses.replace(made(), targets=targets, target_names=("price",))
+    assert told.take([3, 0]).targets.tolist() == [[4], [1]] and told.take([3]).target_names == ("price",)
+    with pytest.raises(AssertionError):
+        dataclasses.replace(told, target_names=("price", "weight"))
 
 
 def test_the_fingerprint_is_of_what_is_learned() -> None:
-    sprites = made()
-    renamed = Sprites(sprites.rgba[::-1][::-1], sprites.labels, sprites.class_names, ("x",) * 4, "other")
-    assert renamed.fingerprint == sprites.fingerprint
+    sprites, targets = made(), np.array([[1], [np.nan], [3], [4]], np.float32)
+    assert sprites.fingerprint == "1de57f61fb56bb4369a2ac2ece0755c7"  # old runs, without numbers, know their data by it
+    told = dataclasses.replace(sprites, targets=targets, target_names=("price",))
+    renamed = dataclasses.replace(told, rgba=told.rgba[::-1][::-1], names=("x",) * 4, title="other")
+    assert renamed.fingerprint == told.fingerprint
     changed = sprites.rgba.copy()
     changed[3, 4, 4, 0] ^= 1
-    others = [
-        Sprites(changed, sprites.labels, sprites.class_names, sprites.names, "set"),
-        Sprites(sprites.rgba, np.array([0, 2, 2, 1]), sprites.class_names, sprites.names, "set"),
-        Sprites(sprites.rgba, sprites.labels, ("a", "none", "c"), sprites.names, "set"),
-        sprites.take([0, 1, 2]),
-        sprites.take([1, 0, 2, 3]),
-    ]
-    assert len({sprites.fingerprint, *(other.fingerprint for other in others)}) == 6
-
-
-def test_numbers_go_along_and_count_where_there_are_some() -> None:
-    sprites = made()
-    assert sprites.targets.shape == (4, 0) and sprites.take([1, 2]).targets.shape == (2, 0)
-    targets = np.array([[1], [np.nan], [3], [4]], np.float32)
-    told = dataclasses.replace(sprites, targets=targets, target_names=("price",))
-    assert told.take([3, 0]).targets.tolist() == [[4], [1]] and told.take([3]).target_names == ("price",)
-    others = [
-        dataclasses.replace(told, target_names=("weight",)),
-        dataclasses.replace(told, targets=targets + 1),
-        told.take([0, 1, 2]),
-    ]
-    assert len({one.fingerprint for one in (sprites, told, *others)}) == 5
-    assert (
-        sprites.fingerprint == "1de57f61fb56bb4369a2ac2ece0755c7"
-    )  # as before there were numbers: old runs know their data by it
-    with pytest.raises(AssertionError):
-        dataclasses.replace(told, target_names=("price", "weight"))
+    changes: dict[str, Any] = {"rgba": changed, "labels": np.array([0, 2, 2, 1]), "class_names": ("a", "none", "c")}
+    changes |= {"targets": targets + 1, "target_names": ("weight",)}
+    others = [dataclasses.replace(told, **{name: value}) for name, value in changes.items()]
+    others += [sprites, told.take([0, 1, 2]), told.take([1, 0, 2, 3])]
+    assert len({told.fingerprint, *(other.fingerprint for other in others)}) == 9
 
 
 @pytest.mark.parametrize("labels", [[0, 1], [0, 1, 3], [-1, 0, 1]])

@@ -1,24 +1,33 @@
-"""Zip archives, read in place: like the folder that they hold."""
+"""Zip archives, read in place: like the folder that they hold, or a reason for each that is hostile or broken."""
 
 from __future__ import annotations
 
-import json
+import io
 import os
 import shutil
+import stat
 import struct
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from studio.core.errors import BadInputError
-from studio.data.images.decoding import read_bytes
+from studio.data.archives import directory as zip_directory
+from studio.data.archives import zip_archive
+from studio.data.archives.unpacking import unpacked
+from studio.data.images.decoding import LARGEST_FILE, read_bytes
 from studio.data.reading.finding import files_under, roots_of
-from studio.data.source_files import SourceFile
+from studio.data.source_files import ArchiveEntry, Refused, SourceFile
 from tests.data.making import frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
 
 GOOD = png_of(sprite(0))
+# Fields of a record in the directory: their place in it and their layout.
+FLAGS, METHOD, CRC, PACKED, SIZE, MODE, OFFSET = (
+    (8, "<H"), (10, "<H"), (16, "<I"), (20, "<I"), (24, "<I"), (40, "<H"), (42, "<I"),
+)  # fmt: skip
 
 
 def replaced(path: Path, old: bytes, new: bytes) -> None:
@@ -47,10 +56,9 @@ def test_an_archive_is_like_its_folder(tmp_path: Path, method: int, wrapped: boo
             writer.write(path, path.relative_to(tmp_path if wrapped else folder))
     one, other = imported(folder), imported(tmp_path / "pack.zip")
     assert one.sprites.fingerprint == other.sprites.fingerprint and one.sprites.names == other.sprites.names
-    assert (one.sprites.rgba == other.sprites.rgba).all() and one.sprites.class_names == other.sprites.class_names
+    assert one.sprites.class_names == other.sprites.class_names and one.notes == other.notes
     assert one.sprites.title == other.sprites.title == "pack" and "item/gems.png#ruby" in other.sprites.names
-    assert reasons(one) == reasons(other) and one.notes == other.notes
-    assert other.quarantine[0].path == tmp_path / "pack.zip"
+    assert reasons(one) == reasons(other) and other.quarantine[0].path == tmp_path / "pack.zip"
 
 
 def test_an_archive_in_a_folder_is_like_a_sub_folder(tmp_path: Path) -> None:
@@ -99,18 +107,11 @@ def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, name: str) -> Non
 
 
 def test_odd_names_are_shown_plainly(tmp_path: Path) -> None:
-    names = [
-        "./dots/./a.png",
-        "back\\slash\\b.png",
-        "con/trol\x1b[31m\n.png",
-        "CON.png",
-        "\u202egnp.png",
-        "x" * 300 + ".png",
-    ]
-    archive = zipped(tmp_path / "set.zip", {name: png_of(sprite(seed)) for seed, name in enumerate(names)})
-    assert set(imported(archive).sprites.names) == {
-        "dots/a.png", "back/slash/b.png", "con/trol\\x1b[31m\\x0a.png", "CON.png", "\\u202egnp.png", "x" * 300 + ".png",
-    }  # fmt: skip
+    shown_as = {"./dots/./a.png": "dots/a.png", "back\\slash\\b.png": "back/slash/b.png", "\u202e.png": "\\u202e.png"}
+    shown_as |= {"con/trol\x1b[31m\n.png": "con/trol\\x1b[31m\\x0a.png"}
+    shown_as |= {name: name for name in ("CON.png", "x" * 300 + ".png")}
+    archive = zipped(tmp_path / "set.zip", {name: png_of(sprite(seed)) for seed, name in enumerate(shown_as)})
+    assert set(imported(archive).sprites.names) == set(shown_as.values())
 
 
 def test_names_in_other_encodings(tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ def test_archives_with_nothing_in_them(tmp_path: Path) -> None:
 
 
 def test_unusual_but_lawful(tmp_path: Path) -> None:
-    whole = zipped(tmp_path / "whole.zip", {"a.png": GOOD, "b.json": json.dumps({}).encode()}).read_bytes()
+    whole = zipped(tmp_path / "whole.zip", {"a.png": GOOD, "b.json": b"{}"}).read_bytes()
     program = tmp_path / "program.zip"
     program.write_bytes(b"#!/bin/sh\n" * 9 + whole)  # unpacks itself
     comment = tmp_path / "comment.zip"
@@ -174,3 +175,86 @@ def test_a_changed_archive_is_noticed(tmp_path: Path) -> None:
         assert not imported(archive, cache=cache).from_cache
     os.utime(archive, ns=(before, before + 1))
     assert not imported(archive, cache=cache).from_cache
+
+
+def changed(path: Path, name: bytes, field: tuple[int, str], value: int) -> None:
+    """Write a field of the record of that name in the directory of an archive."""
+    data = bytearray(path.read_bytes())
+    struct.pack_into(field[1], data, data.rindex(name) - 46 + field[0], value)
+    path.write_bytes(data)
+
+
+def test_members_that_can_not_be_read(tmp_path: Path) -> None:
+    lies = {
+        "locked": (FLAGS, 1, "password"), "odd": (METHOD, 9, "in a way that is not read"),
+        "link": (MODE, stat.S_IFLNK | 0o777, "a link"), "pipe": (MODE, stat.S_IFIFO, "pipe"),
+        "thin": (PACKED, 1 << 30, "impossible size"), "gone": (OFFSET, 0xFFFFFFFE, "cut off"),
+        "crc": (CRC, 7, "checksum"), "short": (SIZE, 60, "checksum"), "long": (SIZE, 5000, "cut off"),
+        "huge": (SIZE, LARGEST_FILE + 1, "too large: 80 MB"),
+    }  # fmt: skip
+    members = {f"{name}.png": png_of(sprite(seed)) for seed, name in enumerate(["good", *lies])}
+    archive = zipped(tmp_path / "set.zip", {**members, "inner.zip": b"PK", "bomb.png": bytes(4 << 20)})
+    for name, (field, value, _) in lies.items():
+        changed(archive, f"{name}.png".encode(), field, value)
+    changed(archive, b"huge.png", PACKED, LARGEST_FILE // 10)
+    event = imported(archive)
+    assert event.sprites.names == ("good.png",)
+    expected = {"inner.zip": "unpack", "bomb.png": "1,000 times"}
+    expected |= {f"{name}.png": words for name, (_, _, words) in lies.items()}
+    said = reasons(event)
+    assert said.keys() == expected.keys() and all(expected[name] in reason for name, reason in said.items()), said
+
+
+def test_archives_that_ask_for_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    zipped(tmp_path / "set" / "many.zip", {f"{seed}.png": png_of(sprite(seed)) for seed in range(9)})
+    write(tmp_path / "set" / "a.png", sprite(20))
+    monkeypatch.setattr(zip_archive, "_MOST_UNPACKED", 4 * len(GOOD))
+    event = imported(tmp_path / "set")
+    assert event.sprites.names == ("a.png",) and "take more than" in reasons(event, "refused")["many.zip"]
+    monkeypatch.setattr(zip_directory, "MOST_FILES", 3)
+    event = imported(tmp_path / "set")
+    assert len(event.sprites) == 4 and "more than 3 files" in reasons(event, "refused")["many.zip"]
+    monkeypatch.setattr(zip_directory, "_LARGEST_DIRECTORY", 30)
+    assert "larger than" in reasons(imported(tmp_path / "set"), "refused")["many.zip"]
+
+
+def test_no_more_is_unpacked_than_asked_for(tmp_path: Path) -> None:
+    packer = zlib.compressobj(9, wbits=-15)
+    packed = packer.compress(bytes(20 << 20)) + packer.flush()
+    stream = io.BytesIO(b"PK\3\4" + bytes(26) + packed)
+    assert unpacked(stream, ArchiveEntry(0, len(packed), 1 << 40, 8, 0), 64) == bytes(64)
+    assert unpacked(stream, ArchiveEntry(0, len(packed), 100, 8, zlib.crc32(bytes(100))), 1 << 40) == bytes(100)
+    lzma = io.BytesIO(b"PK\3\4" + bytes(26) + b"\x09\x04\x05\0\x5d\xff\xff\xff\xff" + bytes(100))
+    with pytest.raises(Refused, match="damaged"):
+        unpacked(lzma, ArchiveEntry(0, 109, 1 << 20, 14, 0), 1 << 20)  # wants a dictionary of 4 GB
+
+
+def test_archives_that_are_none(tmp_path: Path) -> None:
+    whole = zipped(tmp_path / "whole.zip", {"a.png": GOOD, "x/b.png": png_of(sprite(1))}).read_bytes()
+    split = whole[:-18] + b"\1" + whole[-17:]
+    shifted = whole[:-6] + b"\xff\xff\xff\x7f\0\0"
+    miscounted = whole[:-12] + b"\3" + whole[-11:]
+    content = {
+        "empty.zip": (b"", "empty"), "text.zip": (b"text" * 99, "not a zip"), "picture.zip": (GOOD, "not a zip"),
+        "cut.zip": (whole[:-30], "cut off"), "split.zip": (split, "split"), "shifted.zip": (shifted, "damaged"),
+        "miscounted.zip": (miscounted, "breaks off"),
+    }  # fmt: skip
+    write(tmp_path / "set" / "good.png", sprite(7))
+    for name, (data, _) in content.items():
+        (tmp_path / "set" / name).write_bytes(data)
+    event = imported(tmp_path / "set")
+    assert event.sprites.names == ("good.png", "miscounted.zip/a.png", "miscounted.zip/x/b.png")
+    assert {item.name for item in event.quarantine} == set(content)
+    assert all(content[name][1] in reason for name, reason in reasons(event).items()), reasons(event)
+
+
+def test_an_archive_that_goes_or_changes_on_the_way(tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "set.zip", {"a.png": GOOD, "b.png": png_of(sprite(1))})
+    *_, file = files_under(roots_of([archive])[0])
+    assert isinstance(file, SourceFile)
+    zipped(archive, {"other.txt": b"x" * 1000})
+    with pytest.raises(Refused, match=r"damaged|cut off"):
+        read_bytes(file)
+    archive.unlink()
+    with pytest.raises(FileNotFoundError):
+        read_bytes(file)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import numpy as np
@@ -16,27 +15,20 @@ from studio.data.colour.true_pixels import pixel_truth
 from studio.data.colour.usage import colours_used
 from studio.data.doctor.mending import as_names, harden, is_left_out
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from tests.data.making import Pixels, sprite, write
+from tests.data.making import Pixels, imported, sprite, write, write_many
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Four noisy sprites in 'a', one in 'b'; a soft one in 'a', and the mirror image of another one."""
     home = tmp_path / "set"
-    for seed in range(4):
-        write(home / "a" / f"{seed}.png", sprite(seed))
+    write_many(home / "a", 4)
     soft = sprite(7)
     soft[3, 3, 3], soft[4, 4, 3] = 200, 90
     write(home / "a" / "soft.png", soft)
     write(home / "a" / "turned.png", np.ascontiguousarray(sprite(2)[:, ::-1]))
     write(home / "b" / "lonely.png", sprite(8))
     return home
-
-
-def opened(folder: Path, **options: object) -> SpritesImported:
-    *_, found = import_sprites([folder], ImportOptions(**options))  # type: ignore[arg-type]
-    assert isinstance(found, SpritesImported)
-    return found
 
 
 def left_out(found: SpritesImported) -> dict[str, str]:
@@ -48,8 +40,13 @@ def named(found: SpritesImported, name: str) -> Pixels:
     return rgba
 
 
+def seen(found: SpritesImported) -> Pixels:
+    """The colours of all visible pixels: uint8 [n, 3]."""
+    return found.sprites.rgba[found.sprites.rgba[..., 3] > 0][:, :3]
+
+
 def test_hard_alpha(folder: Path) -> None:
-    found = opened(folder, alpha_threshold=128)
+    found = imported(folder, alpha_threshold=128)
     pixels = named(found, "a/soft.png")
     assert pixels[3, 3, 3] == 255 and pixels[4, 4].tolist() == [0, 0, 0, 0]
     assert pixel_truth(found.sprites.rgba, found.sprites.rgba).half_transparent == 0
@@ -69,19 +66,16 @@ def test_what_vanishes_or_becomes_the_same_is_left_out(tmp_path: Path) -> None:
     nearly[0, 0] = (9, 9, 9, 20)
     for name, rgba in (("faint", faint), ("known", known), ("nearly", nearly)):
         write(tmp_path / f"{name}.png", rgba)
-    found = opened(tmp_path, alpha_threshold=128)
+    found = imported(tmp_path, alpha_threshold=128)
     assert found.sprites.names == ("known.png",)
     assert left_out(found) == {"faint.png": "empty", "nearly.png": "duplicate"}
 
 
 def test_few_colours_for_each_and_for_all(folder: Path) -> None:
-    before = colours_used(opened(folder).sprites.rgba)
+    before = colours_used(imported(folder).sprites.rgba)
     assert before.max() > 4
-    each = opened(folder, colours_each=4).sprites.rgba
-    assert colours_used(each).max() <= 4
-    everything = opened(folder, colours_all=5).sprites.rgba
-    seen = everything[everything[..., 3] > 0]
-    assert len(np.unique(seen[:, :3], axis=0)) <= 5
+    assert colours_used(imported(folder, colours_each=4).sprites.rgba).max() <= 4
+    assert len(np.unique(seen(imported(folder, colours_all=5)), axis=0)) <= 5
 
 
 def test_a_set_with_a_palette_keeps_it(tmp_path: Path) -> None:
@@ -94,8 +88,8 @@ def test_a_set_with_a_palette_keeps_it(tmp_path: Path) -> None:
         if number == 3:
             rgba[2, 2, :3] = (0, 0, 255)
         write(tmp_path / f"{number}.png", rgba)
-    rgba = opened(tmp_path, colours_all=4).sprites.rgba
-    assert np.array_equal(np.unique(rgba[..., :3].reshape(-1, 3), axis=0), np.unique(palette, axis=0))
+    found = seen(imported(tmp_path, colours_all=4))
+    assert np.array_equal(np.unique(found, axis=0), np.unique(palette, axis=0))
 
 
 def test_merged_colours_are_those_that_were_used_most(tmp_path: Path) -> None:
@@ -103,7 +97,7 @@ def test_merged_colours_are_those_that_were_used_most(tmp_path: Path) -> None:
     rgba[2:6, 2:6] = (100, 150, 200, 255)
     rgba[3, 3], rgba[4, 4], rgba[5, 5] = (101, 150, 200, 255), (250, 20, 20, 255), (101, 150, 200, 90)
     write(tmp_path / "one.png", rgba)
-    pixels = opened(tmp_path, merge_colours=0.02).sprites.rgba[0]
+    pixels = imported(tmp_path, merge_colours=0.02).sprites.rgba[0]
     assert pixels[3, 3].tolist() == [100, 150, 200, 255] and pixels[4, 4].tolist() == [250, 20, 20, 255]
     assert pixels[5, 5].tolist() == [100, 150, 200, 90]
 
@@ -113,28 +107,21 @@ def test_colours_that_are_only_half_transparent_count_too(tmp_path: Path) -> Non
         ghost = sprite(number)
         ghost[..., 3] //= 2
         write(tmp_path / f"{number}.png", ghost)
-    assert colours_used(opened(tmp_path).sprites.rgba).max() > 4
-    found = opened(tmp_path, colours_all=4).sprites.rgba
-    seen = found[found[..., 3] > 0]
-    assert len(np.unique(seen[:, :3], axis=0)) == 4 and set(seen[:, 3]) == {127}
+    assert colours_used(imported(tmp_path).sprites.rgba).max() > 4
+    found = imported(tmp_path, colours_all=4)
+    assert len(np.unique(seen(found), axis=0)) == 4 and set(found.sprites.rgba[..., 3].flat) == {0, 127}
 
 
 def test_a_palette_file(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "two.hex"
     path.write_text("102030\nf0e0d0\n")
-    found = opened(folder, palette=str(path))
-    seen = found.sprites.rgba[found.sprites.rgba[..., 3] > 0]
-    assert {tuple(row) for row in seen[:, :3].tolist()} == {(0x10, 0x20, 0x30), (0xF0, 0xE0, 0xD0)}
-    source, taken = opened(folder), named(found, "b/lonely.png")
-    alpha = taken[..., 3] > 0
-    before = oklab(named(source, "b/lonely.png")[alpha][:, :3])
-    nearer = np.linalg.norm(before - oklab(np.array([[0x10, 0x20, 0x30]], np.uint8)), axis=1) < np.linalg.norm(
-        before - oklab(np.array([[0xF0, 0xE0, 0xD0]], np.uint8)), axis=1
-    )
-    assert np.array_equal(taken[alpha][:, 0] == 0x10, nearer)
+    before, after = seen(imported(folder)), seen(imported(folder, palette=str(path)))
+    colours = np.array([[0x10, 0x20, 0x30], [0xF0, 0xE0, 0xD0]], np.uint8)
+    nearest = np.linalg.norm(oklab(before)[:, None] - oklab(colours), axis=2).argmin(1)
+    assert np.array_equal(after, colours[nearest]) and set(nearest) == {0, 1}
     path.write_text("102030\nnothing\n")
     with pytest.raises(BadInputError, match="line 2"):
-        opened(folder, palette=str(path))
+        imported(folder, palette=str(path))
 
 
 def test_a_palette_is_looked_for_before_the_files_are_read(
@@ -146,17 +133,17 @@ def test_a_palette_is_looked_for_before_the_files_are_read(
         next(events)
     (tmp_path / "two.hex").write_text("102030\nf0e0d0\n")
     monkeypatch.chdir(folder)
-    found = opened(folder, palette="../two.hex")
+    found = imported(folder, palette="../two.hex")
     assert found.sprites.origin["options"] == {"palette": str(tmp_path / "two.hex")}
     monkeypatch.setenv("HOME" if os.name == "posix" else "USERPROFILE", str(tmp_path))
-    assert opened(folder, palette="~/two.hex").sprites.origin == found.sprites.origin
+    assert imported(folder, palette="~/two.hex").sprites.origin == found.sprites.origin
 
 
 def test_similar_and_small_classes_and_names(folder: Path) -> None:
-    assert left_out(opened(folder, similar="leave out")) == {"a/turned.png": "similar"}
-    found = opened(folder, class_minimum=2)
+    assert left_out(imported(folder, similar="leave out")) == {"a/turned.png": "similar"}
+    found = imported(folder, class_minimum=2)
     assert left_out(found) == {"b/lonely.png": "small class"} and found.sprites.class_names == ("a",)
-    found = opened(folder, leave_out="b/*; a/0.png")
+    found = imported(folder, leave_out="b/*; a/0.png")
     assert left_out(found) == {"a/0.png": "chosen", "b/lonely.png": "chosen"}
     assert found.sprites.class_names == ("a",) and set(found.sprites.labels) == {0}
 
@@ -168,7 +155,7 @@ def test_of_a_chain_of_frames_each_that_goes_is_like_one_that_stays(tmp_path: Pa
         place = 32 * 2 * number + 32 * 3
         rgba.reshape(-1, 4)[place + 4 : place + 10, :3] ^= 128
         write(tmp_path / f"{number:02}.png", rgba)
-    found = opened(tmp_path, similar="leave out")
+    found = imported(tmp_path, similar="leave out")
     assert 2 <= len(found.sprites) < 12 and len(found.sprites) + len(found.quarantine) == 12
     for item in found.quarantine:
         name = item.reason.removeprefix("like ").partition(" ")[0]
@@ -177,15 +164,12 @@ def test_of_a_chain_of_frames_each_that_goes_is_like_one_that_stays(tmp_path: Pa
 
 def test_a_copy_takes_the_place_of_a_sprite_that_is_left_out(tmp_path: Path) -> None:
     home, cache = tmp_path / "set", tmp_path / "cache"
-    for number in range(3):
-        write(home / "backup" / f"{number}.png", sprite(number))
-        write(home / "items" / f"{number}.png", sprite(number))
+    write_many(home / "backup", 3)
+    write_many(home / "items", 3)
     write(home / "more" / "0.png", sprite(0))
     write(home / "items" / "x.png", sprite(9))
-    options = ImportOptions(leave_out="backup/*")
     for _ in range(2):  # read, and from what was kept of that
-        *_, found = import_sprites([home], options, cache)
-        assert isinstance(found, SpritesImported)
+        found = imported(home, cache=cache, leave_out="backup/*")
         assert sorted(found.sprites.names) == ["items/0.png", "items/1.png", "items/2.png", "items/x.png"]
         assert found.sprites.class_names == ("items",) and np.array_equal(named(found, "items/2.png"), sprite(2))
         chosen = {f"backup/{number}.png": "chosen" for number in range(3)}
@@ -193,8 +177,8 @@ def test_a_copy_takes_the_place_of_a_sprite_that_is_left_out(tmp_path: Path) -> 
         assert found.quarantine[-1].reason == (
             "the same pixels as items/0.png, which is in another class: 'items', not 'more'"
         )
-    assert left_out(opened(home, leave_out="backup/*;items/*")).keys() >= {"items/0.png"}
-    assert "more/0.png" in opened(home, leave_out="backup/*;items/0.png").sprites.names
+    assert left_out(imported(home, leave_out="backup/*;items/*")).keys() >= {"items/0.png"}
+    assert "more/0.png" in imported(home, leave_out="backup/*;items/0.png").sprites.names
 
 
 def test_a_copy_in_the_right_class_keeps_its_numbers_and_what_is_said_of_its_pixels(tmp_path: Path) -> None:
@@ -204,8 +188,8 @@ def test_a_copy_in_the_right_class_keeps_its_numbers_and_what_is_said_of_its_pix
         write(tmp_path / folder / "x.png", soft)
     write(tmp_path / "right" / "y.png", sprite(2))
     (tmp_path / "labels.csv").write_text("file,price\na wrong/x.png,1\nright/x.png,7\n")
-    assert "other numbers" in opened(tmp_path).quarantine[0].reason
-    found = opened(tmp_path, leave_out="a wrong/x.png")
+    assert "other numbers" in imported(tmp_path).quarantine[0].reason
+    found = imported(tmp_path, leave_out="a wrong/x.png")
     assert found.sprites.names == ("right/x.png", "right/y.png") and found.sprites.class_names == ("right",)
     assert found.sprites.targets[0].tolist() == [7] and np.isnan(found.sprites.targets[1, 0])
     assert [(item.name, item.group) for item in found.notes if item.group != "labels"] == [
@@ -221,9 +205,9 @@ def test_a_copy_in_a_large_class_takes_the_place_of_a_sprite_in_a_small_one(tmp_
     write(tmp_path / "one" / "x.png", sprite(0))
     for number in (0, 2, 3):
         write(tmp_path / "some" / f"{number}.png", sprite(number))
-    found = opened(tmp_path, class_minimum=2)
+    found = imported(tmp_path, class_minimum=2)
     assert found.sprites.names == ("a few/x.png", "a few/y.png", "some/2.png", "some/3.png")
-    found = opened(tmp_path, class_minimum=2, leave_out="a few/y.png")
+    found = imported(tmp_path, class_minimum=2, leave_out="a few/y.png")
     assert sorted(found.sprites.names) == ["some/0.png", "some/2.png", "some/3.png"]
     assert found.sprites.class_names == ("some",) and np.array_equal(named(found, "some/0.png"), sprite(0))
     gone = {"a few/x.png": "small class", "a few/y.png": "chosen", "one/x.png": "duplicate", "two/y.png": "small class"}
@@ -233,25 +217,24 @@ def test_a_copy_in_a_large_class_takes_the_place_of_a_sprite_in_a_small_one(tmp_
 
 def test_leaving_all_out_says_so(folder: Path) -> None:
     with pytest.raises(BadInputError, match="all 7 sprites are left out") as caught:
-        opened(folder, leave_out="*")
+        imported(folder, leave_out="*")
     assert "7 x left out by name" in caught.value.hint
 
 
-def test_without_options_the_sprites_are_those_of_the_cache(folder: Path, tmp_path: Path) -> None:
+def test_choices_stay_with_the_sprites_and_without_them_they_are_those_of_the_cache(
+    folder: Path, tmp_path: Path
+) -> None:
     """What is kept is what was read: mending begins from it, and taking it back too."""
     cache = tmp_path / "cache"
-
-    def again(**options: object) -> SpritesImported:
-        *_, found = import_sprites([folder], ImportOptions(**options), cache)  # type: ignore[arg-type]
-        assert isinstance(found, SpritesImported)
-        return found
-
-    plain = again()
-    mended = again(alpha_threshold=128, leave_out="a/1.png")
-    back = again()
+    plain = imported(folder, cache=cache)
+    mended = imported(folder, cache=cache, alpha_threshold=128, leave_out="a/1.png")
+    back = imported(folder, cache=cache)
     assert mended.from_cache and back.from_cache and len(list(cache.iterdir())) == 1
     assert mended.sprites.fingerprint != plain.sprites.fingerprint == back.sprites.fingerprint
     assert [item.group for item in back.notes] == [item.group for item in plain.notes]
+    origin = {"paths": [str(folder)], "options": {"alpha_threshold": 128, "leave_out": "a/1.png"}}
+    assert mended.sprites.origin == mended.sprites.take([1]).origin == origin
+    assert mended.sprites.read_from({}).fingerprint == mended.sprites.fingerprint
 
 
 @pytest.mark.parametrize("name", ["item/ruby.png", "a[1].png", "what?.png", "50*.png", "one;two.png"])
@@ -269,18 +252,11 @@ def test_enlarged_sprites_come_back(tmp_path: Path) -> None:
     plain[2:6, 2:6] = (9, 99, 9, 255)  # says nothing of how much it was enlarged
     write(tmp_path / "plain.png", plain.repeat(4, 0).repeat(4, 1))
     write(tmp_path / "other.png", sprite(9, 8))
-    told = opened(tmp_path, shrink=0)
+    told = imported(tmp_path, shrink=0)
     assert told.sizes == {(8, 8): 4, (32, 32): 1}
-    given = opened(tmp_path, shrink=4)
+    given = imported(tmp_path, shrink=4)
     assert given.sizes == {(8, 8): 5} and given.sprites.size == 8
     for number, rgba in enumerate(small):
         assert np.array_equal(named(given, f"{number}.png"), rgba)
     assert np.array_equal(named(given, "other.png"), sprite(9, 8))
-    assert not [item for item in given.notes if re.search("shown at", item.reason)]
-
-
-def test_the_choices_stay_with_the_sprites(folder: Path) -> None:
-    found = opened(folder, alpha_threshold=128, leave_out="a/0.png")
-    origin = {"paths": [str(folder)], "options": {"alpha_threshold": 128, "leave_out": "a/0.png"}}
-    assert found.sprites.origin == found.sprites.take([1]).origin == origin
-    assert found.sprites.read_from({}).fingerprint == found.sprites.fingerprint
+    assert not [item for item in given.notes if "shown at" in item.reason]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -13,8 +14,10 @@ from studio.core.events import Notice
 from studio.data import importing
 from studio.data.naming import shown
 from studio.data.reading import finding
+from studio.data.reading.finding import FoundFiles, files_under, find_file, roots_of
+from studio.data.source_files import SourceFile
 from tests.conftest import posix
-from tests.data.making import events_of, imported, png_of, reasons, sprite, write, zipped
+from tests.data.making import all_sorts, events_of, imported, png_of, reasons, sprite, write, write_many, zipped
 
 
 @posix
@@ -46,9 +49,9 @@ def test_pipes_and_devices_are_never_opened(tmp_path: Path) -> None:
 
 def test_what_goes_wrong_on_the_way_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "set"
-    for seed, name in enumerate(("a.png", "b.png", "c.png", "sub/d.png")):
+    for seed, name in enumerate(("a.png", "b.png", "c.png", "gone.png", "sub/d.png")):
         write(folder / name, sprite(seed))
-    zipped(folder / "locked.zip", {"e.png": png_of(sprite(4))})
+    zipped(folder / "locked.zip", {"e.png": png_of(sprite(5))})
     real_open, real_scan = os.open, os.scandir
 
     def failing_open(path: str, flags: int) -> int:
@@ -56,6 +59,8 @@ def test_what_goes_wrong_on_the_way_is_listed(tmp_path: Path, monkeypatch: pytes
             raise PermissionError(13, "Permission denied", path)
         if path.endswith("c.png"):
             raise OSError(5, "Input/output error", path)
+        if path.endswith("gone.png"):
+            Path(path).unlink()
         return real_open(path, flags)
 
     def failing_scan(path: str) -> object:
@@ -70,25 +75,13 @@ def test_what_goes_wrong_on_the_way_is_listed(tmp_path: Path, monkeypatch: pytes
     assert reasons(event, "no access") == {
         "b.png": "you are not allowed to read this file",
         "c.png": "the file can't be read: Input/output error",
+        "gone.png": "the file has gone since it was found",
         "locked.zip": "you are not allowed to read this file",
         "sub": "the folder has gone since it was found",
     }
     monkeypatch.undo()
     again = imported(folder, cache=tmp_path / "cache")
     assert len(again.sprites) == 5 and not again.from_cache  # a failure is not kept
-
-
-def test_a_file_that_goes_between_listing_and_reading(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "a.png", sprite(0))
-    gone = write(tmp_path / "set" / "b.png", sprite(1))
-    job = importing.import_sprites([tmp_path / "set"], importing.ImportOptions())
-    last = None
-    for event in job:
-        if getattr(event, "done", 0) == 2 and getattr(event, "what", "") == "files found":
-            gone.unlink(missing_ok=True)
-        last = event
-    assert isinstance(last, importing.SpritesImported)
-    assert reasons(last) == {"b.png": "the file has gone since it was found"}
 
 
 @posix
@@ -127,9 +120,44 @@ def test_deep_nesting(tmp_path: Path) -> None:
 
 
 def test_too_many_files_are_cut_with_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(12):
-        write(tmp_path / "set" / f"{number:02}.png", sprite(number))
     monkeypatch.setattr(importing, "MOST_FILES", 10)
-    events = events_of(tmp_path / "set")
+    *events, last = events_of(write_many(tmp_path / "set", 12))
     assert any(isinstance(event, Notice) and "first 10 files" in event.title for event in events)
-    assert isinstance(events[-1], importing.SpritesImported) and len(events[-1].sprites) == 10
+    assert isinstance(last, importing.SpritesImported) and len(last.sprites) == 10
+
+
+@pytest.mark.parametrize("name", ["gems.png", "b/gems.png"])
+def test_a_file_is_found_by_its_name_among_what_was_dropped(tmp_path: Path, name: str) -> None:
+    paths = [write(tmp_path / folder / "gems.png", sprite(n, 16 * n)) for n, folder in ((1, "a"), (2, "b"))]
+    roots = roots_of(paths if "/" in name else paths[1:])
+    file = find_file(roots, name)
+    assert file is not None and file.path == paths[1]
+    assert find_file(roots, "c/gems.png") is None
+
+
+def test_only_the_way_to_the_file_is_looked_at(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "b" / "s.png", sprite(1))
+    (tmp_path / "damaged.zip").write_text("no archive")
+    write(tmp_path / "ab" / "s.png", sprite(1))
+    (root,) = roots_of([tmp_path])
+    (file,) = files_under(root, wanted="a/b/s.png")
+    assert isinstance(file, SourceFile) and file.folders == ("a", "b") and file.beside == {"s.png"}
+
+
+def test_found_files_are_as_they_were_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "_RUN", 4)
+    folder, odd = all_sorts(tmp_path / "set"), os.fsdecode(b"caf\xe9 \x01.png")
+    (folder / odd).write_bytes(b"")
+    for dropped in ([folder], [folder / "sheet.png", folder / "pack.zip"]):
+        items = [item for path in dropped for item in files_under(roots_of([path])[0])]
+        listed = [item for item in items if isinstance(item, SourceFile)]
+        files = FoundFiles()
+        for file in listed:
+            files.add(file)
+        assert list(files) == listed and files[3:5] == listed[3:5] and files[-1] == listed[-1]
+        list(files.sorting())
+        assert list(files) == sorted(listed, key=lambda file: (file.name, file.where))
+        assert json.loads(next(file for file in files if file.file_name == "sheet.json").path.read_text())
+        assert [file.neighbour("sheet.json") for file in files if file.file_name == "sheet.png"]
+        assert (odd in [file.file_name for file in files]) is (dropped == [folder])
+        assert ("caf\\xe9 \\x01.png" in [file.name for file in files]) is (dropped == [folder])

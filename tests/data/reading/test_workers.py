@@ -1,4 +1,4 @@
-"""Many files are read by other processes too: the same comes of it, whatever becomes of them."""
+"""Files are read by threads, and many by other processes too: the same comes of it, and closing ends all at once."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +18,28 @@ import pytest
 
 import studio
 from studio.core import limits
-from studio.core.events import Progress
+from studio.core.events import Event, Progress
 from studio.data import importing
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
+from studio.data.importing import ImportOptions, import_sprites
 from studio.data.reading import workers
 from studio.data.reading.finding import FoundFiles, files_under, roots_of
 from studio.data.reading.read import Reading, all_sources
-from studio.data.reading.workers import ReaderPool, Worker, processes_for, run_workers
-from studio.data.source_files import SourceFile
-from tests.data.making import frame, imported, png_of, sprite, write, write_sheet, zipped
+from studio.data.reading.workers import ReaderPool, Worker, in_threads, processes_for, run_in_thread, run_workers
+from studio.data.source_files import Picture, Remark, SourceFile
+from studio.data.sources.picture import PictureSource
+from tests.data.making import all_sorts, everything, imported, sprite, write, write_many
 
 PATIENCE_S = 0.2
 STUDIO = Path(studio.__file__).parents[1]
 ODD_SOURCE = '''
 import os, sys, threading
 import numpy as np
-from studio.data.sources.base import Picture, Remark, Source
+from studio.data.source_files import Picture, Remark
+from studio.data.sources.picture import PictureSource
 
-class OddSource(Source):
+class OddSource(PictureSource):
     """What a file of another maker's kind does to its reader is its name."""
-    name = "odd"
+    name, order = "odd", 0
 
     def claims(self, file):
         return file.suffix == ".odd"
@@ -59,9 +62,6 @@ class OddSource(Source):
         rgba[1:7, 2:7] = len(file.stem), 90, 200, 255
         yield Remark("mended", "made up\\ud800", file.stem)
         yield Picture(rgba, file.stem, ("odd", "ones"), "third")
-
-    def example(self, folder):
-        raise NotImplementedError
 '''
 
 
@@ -102,30 +102,10 @@ def odd_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
 
 
 def folder_of(path: Path, *odd: str, count: int = 40) -> Path:
-    for number in range(count):
-        write(path / "plain" / f"{number:03}.png", sprite(number, 16))
+    write_many(path / "plain", count, 16)
     for name in odd:
         (path / f"{name}.odd").write_bytes(b"?")
     return path
-
-
-def test_sheets_are_recognised_and_cut_in_processes_too(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    for seed in range(3):
-        cells = [sprite(10 * seed + cell, 16) for cell in range(6)]
-        write(tmp_path / f"{seed}.png", np.concatenate([*cells, np.zeros((16, 32, 4), np.uint8)], axis=1))
-    write(tmp_path / "one.png", sprite(99, 16))
-    here = imported(tmp_path, sheets="grid")
-    pools: list[ReaderPool] = request.getfixturevalue("pools")
-    there = imported(tmp_path, sheets="grid")
-    assert everything(here) == everything(there) and here.sheets == there.sheets and len(here.sprites) == 19
-    assert len(processes_of(pools)) == 2  # one looked at all files, one cut the sheets
-    assert_gone(pools)
-
-
-def everything(event: SpritesImported) -> tuple[Any, ...]:
-    sprites = event.sprites
-    named = (sprites.names, sprites.class_names, sprites.labels.tolist())
-    return (sprites.fingerprint, *named, event.quarantine, event.notes, event.sizes, event.proposed_size)
 
 
 def processes_of(pools: list[ReaderPool]) -> list[subprocess.Popen[bytes]]:
@@ -137,40 +117,47 @@ def assert_gone(pools: list[ReaderPool]) -> None:
     assert not [process for process in processes_of(pools) if psutil.pid_exists(process.pid)]
 
 
-def test_the_same_comes_of_it(tmp_path: Path, odd_files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = folder_of(tmp_path / "set", "talks", "b")
-    for number in range(30):
-        write(folder / f"{number % 7}" / "deeper" / f"{number}.png", sprite(number + 20, 12 + number % 2))
-    zipped(folder / "pack.zip", {f"in/{number}.png": png_of(sprite(number + 100, 16)) for number in range(20)})
-    sheet = np.concatenate([sprite(200, 16), sprite(201, 16)], 1)
-    write_sheet(folder / "sheet.png", sheet, [frame("one", 0, 0, 16, 16), frame("two", 16, 0, 16, 16)])
-    (folder / "cut.png").write_bytes(png_of(sprite(1))[:-30])
+def close_at_once(job: Generator[Event, None, None]) -> None:
+    started = time.perf_counter()
+    job.close()
+    assert time.perf_counter() - started < PATIENCE_S
+
+
+def readers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "reader"]
+
+
+@pytest.mark.parametrize("sheets", ["as they are", "grid"])
+def test_the_same_comes_of_it(
+    tmp_path: Path, odd_files: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, sheets: str
+) -> None:
+    folder = all_sorts(folder_of(tmp_path / "set", "talks", "b"))
     (folder / "notes.txt").write_text("none")
     write(folder / os.fsdecode(b"caf\xe9.png"), sprite(300, 16))
-    write(folder / "large.png", np.full((300, 290, 4), 255, np.uint8))
+    write(folder / "plain.png", np.full((300, 290, 4), 255, np.uint8))
     lost = np.zeros((300, 300, 4), np.uint8)
     lost[250:258, 30:40] = 70, 80, 90, 255
     write(folder / "lost.png", lost)
-    here = everything(imported(folder))
-    monkeypatch.setattr(workers, "processes_for", lambda count: 1)
+    for seed in range(3):
+        cells = [sprite(10 * seed + 400 + cell, 16) for cell in range(6)]
+        write(folder / f"strip {seed}.png", np.concatenate([*cells, np.zeros((16, 32, 4), np.uint8)], axis=1))
+    here = everything(imported(folder, sheets=sheets))
+    pools: list[ReaderPool] = request.getfixturevalue("pools")
     monkeypatch.setattr(workers, "_MOST_KNOWN", 40)  # is forgotten now and then
     monkeypatch.setattr(workers, "read_all", None)
-    monkeypatch.setattr(importing, "ReaderPool", OnlyProcesses)
     monkeypatch.setattr(importing, "_CHUNK", 7)
-    assert everything(imported(folder)) == here
-    assert len(here[1]) > 70 and "third" in here[2]
-
-
-@pytest.mark.parametrize("fate", ["dies", "stumbles"])
-def test_what_a_process_leaves_undone_is_read_here(
-    tmp_path: Path, odd_files: Path, pools: list[ReaderPool], fate: str
-) -> None:
-    event = imported(folder_of(tmp_path / "set", fate))
-    assert len(event.sprites) == 41 and any(fate in name for name in event.sprites.names)
+    assert everything(imported(folder, sheets=sheets)) == here
+    assert len(processes_of(pools)) == (2 if sheets == "grid" else 1)  # looked at all files, and cut the sheets
+    assert len(here[1]) > 70 and "third" in here[2] and ("strip 2.png#r1 c6" in here[1]) is (sheets == "grid")
     assert_gone(pools)
 
 
-def test_an_error_in_a_process_comes_out_as_it_is(tmp_path: Path, odd_files: Path, pools: list[ReaderPool]) -> None:
+def test_what_a_process_leaves_undone_is_read_here_and_an_error_comes_out_as_it_is(
+    tmp_path: Path, odd_files: Path, pools: list[ReaderPool]
+) -> None:
+    for fate in ("dies", "stumbles"):
+        event = imported(folder_of(tmp_path / fate, fate))
+        assert len(event.sprites) == 41 and f"{fate}.odd#{fate}" in event.sprites.names
     with pytest.raises(ZeroDivisionError, match="odd indeed"):
         imported(folder_of(tmp_path / "set", "fails"))
     assert_gone(pools)
@@ -187,9 +174,7 @@ def test_a_file_that_hangs_in_a_process(tmp_path: Path, odd_files: Path, pools: 
         if seen == 6:
             break
     assert processes_of(pools)[0].poll() is None
-    started = time.perf_counter()
-    job.close()
-    assert time.perf_counter() - started < PATIENCE_S
+    close_at_once(job)
     assert_gone(pools)
 
 
@@ -203,9 +188,7 @@ def test_closing_ends_the_processes(
     for event in job:
         if processes_of(pools) and isinstance(event, Progress) and event.done >= least:
             break
-    started = time.perf_counter()
-    job.close()
-    assert time.perf_counter() - started < PATIENCE_S
+    close_at_once(job)
     assert_gone(pools)
 
 
@@ -256,19 +239,15 @@ def test_a_process_with_other_sources_reads_nothing(tmp_path: Path, pools: list[
 
 
 def test_fault_36_how_many_the_cpus_and_the_memory_allow(monkeypatch: pytest.MonkeyPatch) -> None:
-    def machine(cpus: int, free_bytes: int = 64 << 30) -> None:
-        monkeypatch.setattr(limits, "cpus", lambda: cpus)
-        monkeypatch.setattr(limits, "memory", lambda: limits.Memory(64 << 30, free_bytes))
-
-    machine(8)
-    assert [processes_for(count) for count in (0, 1999, 2000, 3000, 50_000)] == [0, 0, 4, 6, 7]
-    machine(200)
-    assert processes_for(1_000_000) == 16
-    machine(1)
-    assert processes_for(1_000_000) == 0
-    machine(8, free_bytes=512 << 20)
-    assert processes_for(1_000_000) == 4
-    machine(8)
+    for cpus, free_bytes, expected in (
+        (200, 64 << 30, {1_000_000: 16}),
+        (1, 64 << 30, {1_000_000: 0}),
+        (8, 512 << 20, {1_000_000: 4}),
+        (8, 64 << 30, {0: 0, 1999: 0, 2000: 4, 3000: 6, 50_000: 7}),
+    ):
+        monkeypatch.setattr(limits, "cpus", lambda cpus=cpus: cpus)
+        monkeypatch.setattr(limits, "memory", lambda free_bytes=free_bytes: limits.Memory(64 << 30, free_bytes))
+        assert {count: processes_for(count) for count in expected} == expected
     for executable in (None, "", "/opt/Sprite Studio/studio"):
         monkeypatch.setattr(sys, "executable", executable)
         assert processes_for(1_000_000) == 0
@@ -303,3 +282,116 @@ def test_a_process_loads_neither_torch_nor_qt() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=STUDIO, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+class HangingSource(PictureSource):
+    """A drive that has gone to sleep: reading waits until the test ends."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.woken = threading.Event()
+
+    def read(self, file: SourceFile) -> Iterator[Picture | Remark]:
+        self.asked.set()
+        self.woken.wait(30)
+        yield from super().read(file)
+
+
+@pytest.mark.parametrize("stage", ["files found", "files read", "sprites kept for the next time", "after the last"])
+def test_closing_leaves_nothing_running(tmp_path: Path, stage: str) -> None:
+    folder = write_many(tmp_path / "set", 300, 16)
+    close_at_once(import_sprites([folder], ImportOptions()))  # before the first event
+    job = import_sprites([folder], ImportOptions(), tmp_path / "cache")
+    for event in job:
+        if isinstance(event, Progress) and event.what == stage:
+            break
+    close_at_once(job)
+    assert not readers()
+
+
+def test_a_file_that_hangs_holds_up_neither_progress_nor_closing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = HangingSource()
+    monkeypatch.setattr(importing, "all_sources", lambda: [source])
+    job = import_sprites([write_many(tmp_path / "set", 300)], ImportOptions())
+    seen = 0
+    for event in job:
+        seen += source.asked.is_set() and isinstance(event, Progress)
+        if seen == 4:
+            break
+    close_at_once(job)
+    waiting = readers()
+    assert waiting and all(thread.daemon for thread in waiting)  # they can't keep the program from ending
+    source.woken.set()
+    for thread in waiting:
+        thread.join(5)
+    assert not readers()
+
+
+def test_every_job_is_done_once_and_errors_come_out_where_it_is_waited_for() -> None:
+    def work(job: int) -> Iterator[int]:
+        yield from (job, job + 1000)
+        if job == 500:
+            raise ZeroDivisionError(f"job {job}")
+
+    for threads in (1, 3, 20):
+        results = [item for batch in in_threads(work, range(10), threads) for item in batch]
+        assert sorted(results) == sorted([*range(10), *range(1000, 1010)])
+        assert all(results.index(job) < results.index(job + 1000) for job in range(10))
+    assert list(in_threads(work, [], threads=2)) == []
+    with pytest.raises(ZeroDivisionError, match="job"):
+        list(in_threads(work, [1, 500, 3], threads=2))
+    assert not readers()
+
+
+def test_nobody_works_far_ahead_of_whoever_takes_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "_MOST_WAITING", 3)
+    made = 0
+
+    def work(job: int) -> Iterator[int]:
+        nonlocal made
+        made += 1
+        yield job
+
+    taken = 0
+    for batch in in_threads(work, range(500), threads=1):
+        taken += len(batch)
+        assert made <= taken + 3 + 2  # that wait, in hand, and one that was taken just now
+    assert taken == made == 500
+
+
+def test_work_aside_counts_and_returns() -> None:
+    def work(most: int) -> Generator[int, None, str]:
+        for number in range(most):
+            if number == 7:
+                raise ZeroDivisionError
+            yield number
+        return "done"
+
+    def watched() -> Generator[Event, None, None]:
+        assert (yield from run_in_thread(work(5), 0, "")) == "done"
+
+    seen = [event.done for event in watched() if isinstance(event, Progress)]
+    assert seen == sorted(seen) and seen[-1] == 4
+    with pytest.raises(ZeroDivisionError):
+        list(run_in_thread(work(9), 0, ""))
+    assert not readers()
+
+
+def test_closing_work_aside_closes_it() -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    def work() -> Generator[int, None, None]:
+        try:
+            while True:
+                began.set()
+                yield 1
+        finally:
+            ended.set()
+
+    job = run_in_thread(work(), 0, "")
+    next(job)
+    assert began.wait(5)
+    job.close()
+    assert ended.wait(5)

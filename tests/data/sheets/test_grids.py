@@ -1,22 +1,22 @@
-"""Grids told from pixels, against sheets that were put together from known tiles."""
+"""Grids told from pixels, against sheets that were put together from known tiles, and which of their cells are cut."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.random import Generator
-from PIL import Image
 
-from studio.data.images.canvas import clear_hidden
-from studio.data.options import Grid
+from studio.data.options import Grid, ImportOptions
+from studio.data.sheets.cells import SummedArea, cells_of
 from studio.data.sheets.grids import propose_grid
+from studio.data.sheets.slicing import given_grid, sliced
+from studio.data.source_files import Picture
+from tests.data.composing import demo_sheets, laid
 from tests.data.making import Pixels
 
-DEMO = Path(__file__).resolve().parents[3] / "assets/demo/demo sprites"
 SIZES = [(8, 8), (16, 16), (32, 32), (16, 24), (32, 16), (48, 32)]
 # Left, top, spacing, and what is left behind an equal margin.
 PLACES = [(0, 0, 0, 0), (1, 1, 1, 0), (0, 0, 2, 0), (2, 2, 2, 0), (4, 4, 0, 0), (3, 5, 1, 0), (5, 2, 0, 3)]
@@ -40,15 +40,16 @@ def drawn(rng: Generator, width: int, height: int, *, opaque: bool = False) -> P
 
 def assembled(rng: Generator, grid: Grid, columns: int, rows: int, *, rest: int = 0, opaque: bool = False) -> Pixels:
     """A sheet with equal margins and some rest behind them, one place in eight left empty."""
-    step_x, step_y = grid.tile_width + grid.spacing, grid.tile_height + grid.spacing
-    height, width = 2 * grid.top + rows * step_y - grid.spacing, 2 * grid.left + columns * step_x - grid.spacing
-    sheet = np.zeros((height + rest, width + rest, 4), np.uint8)
-    for row, column in product(range(rows), range(columns)):
-        if rng.random() > 0.125:
-            y, x = grid.top + row * step_y, grid.left + column * step_x
-            tile = drawn(rng, grid.tile_width, grid.tile_height, opaque=opaque)
-            sheet[y : y + grid.tile_height, x : x + grid.tile_width] = tile
-    return sheet
+    width, height = grid.tile_width, grid.tile_height
+    empty = np.zeros((height, width, 4), np.uint8)
+    cells = [drawn(rng, width, height, opaque=opaque) if rng.random() > 0.125 else empty for _ in range(columns * rows)]
+    return np.pad(laid(cells, grid, columns), ((0, rest), (0, rest), (0, 0)))
+
+
+def proposed(rgba: Pixels, least_confidence: float = 0) -> Grid | None:
+    grid = propose_grid(rgba)
+    assert grid is None or grid.confidence > least_confidence
+    return grid and replace(grid, confidence=1.0)
 
 
 def test_grids_of_sheets_that_were_put_together() -> None:
@@ -57,31 +58,23 @@ def test_grids_of_sheets_that_were_put_together() -> None:
     wrong = []
     for number, ((width, height), (left, top, spacing, rest)) in enumerate(cases):
         grid = Grid(width, height, left, top, spacing)
-        proposed = propose_grid(assembled(rng, grid, 6, 4, rest=rest, opaque=number % 2 == 1))
-        if proposed is None or replace(proposed, confidence=1.0) != grid:
-            wrong.append((grid, proposed))
+        found = proposed(assembled(rng, grid, 6, 4, rest=rest, opaque=number % 2 == 1))
+        wrong += [] if found == grid else [(grid, found)]
     assert len(cases) == 42 and len(wrong) <= 1, wrong
 
 
 def test_grids_of_the_demo_sheets() -> None:
-    for path in sorted(DEMO.glob("*.png")):
-        rgba = np.array(Image.open(path).convert("RGBA"))
-        clear_hidden(rgba)
-        frame = json.loads(path.with_suffix(".json").read_text())["frames"][0]["frame"]
-        proposed = propose_grid(rgba)
-        assert proposed is not None and proposed.confidence > 0.9, path.name
-        assert replace(proposed, confidence=1.0) == Grid(frame["w"], frame["h"]), path.name
+    for rgba, frames in demo_sheets():
+        assert proposed(rgba, least_confidence=0.9) == Grid(frames[0]["w"], frames[0]["h"])
 
 
 def test_a_strip_and_drawn_lines() -> None:
     rng = np.random.default_rng(1)
-    strip = assembled(rng, Grid(16, 24), 8, 1)
-    proposed = propose_grid(strip)
-    assert proposed is not None and (proposed.tile_width, proposed.tile_height) == (16, 24)
+    strip = propose_grid(assembled(rng, Grid(16, 24), 8, 1))
+    assert strip is not None and (strip.tile_width, strip.tile_height) == (16, 24)
     lined = assembled(rng, Grid(16, 16, 1, 1, 1), 6, 5)
     lined[::17] = lined[:, ::17] = (90, 90, 90, 255)
-    proposed = propose_grid(lined)
-    assert proposed is not None and replace(proposed, confidence=1.0) == Grid(16, 16, 1, 1, 1)
+    assert proposed(lined) == Grid(16, 16, 1, 1, 1)
 
 
 def test_no_grid_without_evidence() -> None:
@@ -92,3 +85,40 @@ def test_no_grid_without_evidence() -> None:
     noise[..., :3] = rng.integers(0, 255, (64, 64, 3))
     for rgba in (noise, noise[:1], np.zeros((64, 64, 4), np.uint8), np.full((64, 64, 4), 255, np.uint8), noise[:3, :3]):
         assert propose_grid(rgba) is None
+
+
+def scattered(seed: int, height: int, width: int, background: tuple[int, ...]) -> Pixels:
+    rng = np.random.default_rng(seed)
+    rgba = np.full((height, width, 4), background, np.uint8)
+    for y, x in rng.integers(1, (height - 1, width - 1), (14, 2)).tolist():
+        rgba[y, x] = (*rng.integers(0, 200, 3).tolist(), 255)
+    return rgba
+
+
+@pytest.mark.parametrize("background", [(0, 0, 0, 0), (255, 0, 255, 255)])
+@pytest.mark.parametrize(
+    "grid", [Grid(8, 8), Grid(5, 7, 3, 3, 2), Grid(16, 4, 0, 5, 1), Grid(64, 48), Grid(1, 1, 2, 2, 3), Grid(65, 8)]
+)
+def test_cells_are_those_of_a_search_one_by_one(grid: Grid, background: tuple[int, ...]) -> None:
+    rgba = scattered(grid.tile_width, 48, 64, background)
+    tops = range(grid.top, 48 - grid.tile_height + 1, grid.tile_height + grid.spacing)
+    lefts = range(grid.left, 64 - grid.tile_width + 1, grid.tile_width + grid.spacing)
+    expected = [
+        [bool((rgba[y : y + grid.tile_height, x : x + grid.tile_width] != background).any()) for x in lefts]
+        for y in tops
+    ]
+    cells = cells_of(grid, SummedArea.of(rgba))
+    assert cells.tops.tolist() == list(tops) and cells.lefts.tolist() == list(lefts)
+    assert cells.filled.tolist() == expected
+    assert cells.sprites == sum(map(sum, expected)) and cells.empty == len(tops) * len(lefts) - cells.sprites
+
+
+def test_filled_cells_are_what_is_cut() -> None:
+    options = ImportOptions(sheets="grid", tile=9, tile_height=7, margin=2, spacing=1)
+    rgba = scattered(3, 60, 80, (0, 0, 0, 0))
+    cells = cells_of(given_grid(options), SummedArea.of(rgba))
+    places = [(cells.tops[row], cells.lefts[column]) for row, column in np.argwhere(cells.filled)]
+    cut = sliced(Picture(rgba.copy()), "s", options)
+    assert len(cut) == len(places) > 3 and cells.empty
+    for picture, (y, x) in zip(cut, places, strict=True):
+        assert (picture.rgba == rgba[y : y + 7, x : x + 9]).all()

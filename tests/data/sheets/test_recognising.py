@@ -18,9 +18,10 @@ from studio.data.reading.read import DecodedSprite, Reading
 from studio.data.sheets.recognising import SheetCandidate, elect_sheets, sheet_candidates
 from studio.data.source_files import SourceFile
 from tests.data.composing import Composed, Composer, animated, celled, demo_sprites, frames_of, laid, trimmed
-from tests.data.making import Pixels, imported, notes, reasons, sprite, write
+from tests.data.making import Pixels, imported, notes, reasons, sprite, write, write_many
 
 STRIPS, WHOLE = 44, 12
+Both = tuple[SpritesImported, SpritesImported]
 
 
 @pytest.fixture(scope="module")
@@ -35,30 +36,19 @@ def composed(sprites: list[Pixels]) -> dict[str, Composed]:
 
 
 @pytest.fixture(scope="module")
-def folder(composed: dict[str, Composed], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def both(composed: dict[str, Composed], tmp_path_factory: pytest.TempPathFactory) -> Both:
+    """The pictures as they are, and with those cut that are sheets."""
     where = tmp_path_factory.mktemp("game") / "set"
     for one in composed.values():
         write(where / one.name, one.rgba)
-    return where
+    return imported(where), imported(where, sheets="grid")
 
 
-@pytest.fixture(scope="module")
-def uncut(folder: Path) -> SpritesImported:
-    return imported(folder)
-
-
-@pytest.fixture(scope="module")
-def cut(folder: Path) -> SpritesImported:
-    return imported(folder, sheets="grid")
-
-
-def test_all_strips_and_sheets_are_recognised_with_their_cells(
-    composed: dict[str, Composed], uncut: SpritesImported
-) -> None:
+def test_all_strips_and_sheets_are_recognised_with_their_cells(composed: dict[str, Composed], both: Both) -> None:
     kinds = Counter(one.name.split()[0] for one in composed.values() if one.grid)
     assert sum(kinds.values()) == STRIPS and min(kinds.values()) >= 2 and len(kinds) == 7
     expected = {one.name: one for one in composed.values() if one.grid}
-    found = {sheet.name: sheet for sheet in uncut.sheets}
+    found = {sheet.name: sheet for sheet in both[0].sheets}
     assert found.keys() == expected.keys()  # all 44, and none of the 12 whole sprites
     exact = 0
     for name, sheet in found.items():
@@ -69,9 +59,8 @@ def test_all_strips_and_sheets_are_recognised_with_their_cells(
     assert exact >= 40  # a page that is higher than the frames leaves open how high their cells are
 
 
-def test_a_whole_sprite_is_never_cut(
-    composed: dict[str, Composed], uncut: SpritesImported, cut: SpritesImported
-) -> None:
+def test_a_whole_sprite_is_never_cut(composed: dict[str, Composed], both: Both) -> None:
+    uncut, cut = both
     whole = {one.name for one in composed.values() if not one.grid}
     names = {*cut.sprites.names, *(item.name for item in cut.quarantine)}
     assert whole <= names and notes(cut, "cut sheet").keys() == {one.name for one in composed.values() if one.grid}
@@ -79,9 +68,8 @@ def test_a_whole_sprite_is_never_cut(
     assert cut.sheets == uncut.sheets
 
 
-def test_the_canvas_comes_from_the_cells(
-    composed: dict[str, Composed], uncut: SpritesImported, cut: SpritesImported
-) -> None:
+def test_the_canvas_comes_from_the_cells(composed: dict[str, Composed], both: Both) -> None:
+    uncut, cut = both
     assert uncut.sprites.size == 256
     largest = max(max(sheet.grid.tile_width, sheet.grid.tile_height) for sheet in cut.sheets)
     assert cut.sprites.size <= 32 and largest <= 32
@@ -90,7 +78,8 @@ def test_the_canvas_comes_from_the_cells(
     assert kept + left_out == sum(one.frames for one in composed.values() if one.grid)  # no empty cell
 
 
-def test_what_is_recognised_is_said_with_its_flag(uncut: SpritesImported, composed: dict[str, Composed]) -> None:
+def test_what_is_recognised_is_said_with_its_flag(composed: dict[str, Composed], both: Both) -> None:
+    uncut, _ = both
     said = {**notes(uncut, "looks like a sheet"), **reasons(uncut, "looks like a sheet")}
     duplicates = reasons(uncut, "duplicate").keys()
     assert said.keys() | duplicates >= {one.name for one in composed.values() if one.grid}
@@ -127,13 +116,10 @@ def test_enlarged_strips_are_cut_at_their_true_borders(sprites: list[Pixels]) ->
     assert replace(grid, confidence=1.0) == Grid(72, 72)
 
 
-def test_pictures_that_are_full_of_colours_are_no_sheets() -> None:
+def test_pictures_that_are_full_of_colours_or_too_plain_are_no_sheets() -> None:
     for seed in range(30):
         height = 12 + seed
         assert not elect_sheets({0: sheet_candidates(sprite(seed, height * (2 + seed % 5), height))})
-
-
-def test_pictures_that_are_too_plain_to_tell(tmp_path: Path) -> None:
     for side in (1, 5, 11, 64, 300):
         for rgba in (np.zeros((side, side, 4), np.uint8), np.full((side, 4 * side, 4), 255, np.uint8)):
             assert not elect_sheets({0: sheet_candidates(rgba)})
@@ -142,8 +128,7 @@ def test_pictures_that_are_too_plain_to_tell(tmp_path: Path) -> None:
 def test_what_somebody_says_is_a_sheet_is_cut_on_less_evidence(tmp_path: Path, sprites: list[Pixels]) -> None:
     pair = laid([sprites[700], sprites[701]], Grid(*sprites[700].shape[1::-1]), 2)
     write(tmp_path / "pair.png", pair)
-    for number in range(4):
-        write(tmp_path / f"{number}.png", sprite(number, 16))
+    write_many(tmp_path, 4, 16)
     assert not imported(tmp_path).sheets
     assert "pair.png" in imported(tmp_path, size=64, sheets="grid").sprites.names
     assert "pair.png#r1 c1" in imported(tmp_path, size=24, sheets="grid").sprites.names

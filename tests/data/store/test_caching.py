@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from studio.data.importing import SpritesImported
 from studio.data.store import caching, packed
-from tests.data.making import frame, imported, sprite, write, write_sheet
+from tests.data.making import everything, frame, imported, sprite, write, write_sheet
 
 
 @pytest.fixture
@@ -30,29 +29,19 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def same(one: SpritesImported, other: SpritesImported) -> bool:
-    return (
-        one.sprites.fingerprint == other.sprites.fingerprint
-        and one.sprites.names == other.sprites.names
-        and one.sprites.title == other.sprites.title
-        and (one.quarantine, one.notes, one.sizes, one.proposed_size)
-        == (other.quarantine, other.notes, other.sizes, other.proposed_size)
-    )
-
-
 def test_the_second_time_is_the_same(folder: Path, cache: Path) -> None:
     first = imported(folder, cache=cache)
     (entry,) = cache.iterdir()
     os.utime(entry, (1, 1))
     second = imported(folder, cache=cache)
-    assert not first.from_cache and second.from_cache and same(first, second)
+    assert not first.from_cache and second.from_cache and everything(first) == everything(second)
     assert first.quarantine and first.notes
     assert entry.stat().st_mtime > 1  # using it keeps it
     second.sprites.rgba[0] = 0  # can be written to
     assert not imported(folder).from_cache
 
 
-def test_sheets_that_were_recognised_are_kept_and_older_entries_are_not_used(
+def test_what_was_recognised_and_asked_for_is_kept_and_older_entries_are_not_used(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "strips"
@@ -64,13 +53,9 @@ def test_sheets_that_were_recognised_are_kept_and_older_entries_are_not_used(
     first, second = imported(folder, cache=cache), imported(folder, cache=cache)
     assert not first.from_cache and second.from_cache
     assert first.sheets == second.sheets and [sheet.sprites for sheet in second.sheets] == [6, 6, 6]
-
-
-def test_other_options_are_another_entry(folder: Path, cache: Path) -> None:
-    imported(folder, cache=cache)
-    assert not imported(folder, cache=cache, size=16).from_cache
-    assert not imported(folder, cache=cache, class_levels=1).from_cache
-    assert imported(folder, cache=cache, size=16).from_cache
+    for options in ({"size": 96}, {"class_levels": 1}, {"sheets": "grid"}):  # others are another entry
+        one, other = (imported(folder, cache=cache, **options) for _ in range(2))
+        assert not one.from_cache and other.from_cache and everything(one) == everything(other)
 
 
 def test_every_change_is_noticed(folder: Path, cache: Path) -> None:
@@ -109,7 +94,7 @@ def test_damaged_entries_are_rebuilt(folder: Path, cache: Path) -> None:
     for damaged in (b"", whole[:100], whole[:-1], whole.replace(b"soft.png", b"sofa.png"), b"\xff" * len(whole)):
         entry.write_bytes(damaged)
         event = imported(folder, cache=cache)
-        assert not event.from_cache and same(first, event)
+        assert not event.from_cache and everything(first) == everything(event)
         assert imported(folder, cache=cache).from_cache
     packed.save(first.sprites, entry, {"sizes": "?"})  # whole, but not an import
     assert not imported(folder, cache=cache).from_cache

@@ -27,7 +27,10 @@ from tests.data.making import sprite
 def sprites() -> Sprites:
     rgba = np.stack([sprite(number) for number in range(5)])
     names = ("a.png", "ü/剣 🗡.png", "caf\udce9.png", '"quoted"\n.png', "")
-    return Sprites(rgba, np.array([0, 1, 2, 0, 1]), ("x", "item/potion", "empty"), names, "the set")
+    targets = np.array([[1, np.nan], [2, -5e20], [0.1, 0], [np.nan, np.nan], [7, 8]], np.float32)
+    labels, groups = np.array([0, 1, 2, 0, 1]), np.array([0, 0, 2, 3, 2])
+    classes = ("x", "item/potion", "empty")
+    return Sprites(rgba, labels, classes, names, "the set", targets, ("price", "größe"), groups=groups)
 
 
 @pytest.fixture
@@ -35,22 +38,42 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "data.safetensors"
 
 
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file counts as one that is too large for the memory."""
+    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
+
+
+def assert_refused(path: Path, words: str = "damaged") -> None:
+    with pytest.raises(BadInputError, match=words):
+        load(path)
+
+
+def test_there_and_back(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_module, "_A_LINE", 2)
+    extra = {"notes": [["ü", 1]], "empty": [], "nothing": None, "many": [1, 2, 3]}
+    plain = dataclasses.replace(sprites, targets=np.zeros((5, 0), np.float32), target_names=())
+    view = dataclasses.replace(plain, rgba=sprites.rgba[:, ::-1, ::-1], labels=sprites.labels[::-1])
+    for kept in (sprites, plain, view, sprites.take([])):
+        save(kept, path, extra)
+        again, found = returned(loading(path))
+        assert found == extra and (again.fingerprint, again.size) == (kept.fingerprint, 8)
+        for name in ("names", "class_names", "title", "target_names"):
+            assert getattr(again, name) == getattr(kept, name)
+        for array, expected in ((again.rgba, kept.rgba), (again.labels, kept.labels), (again.groups, kept.groups)):
+            assert np.array_equal(array, expected) and array.flags.writeable
+        assert np.array_equal(again.targets, kept.targets, equal_nan=True) and again.targets.flags.writeable
+        assert list(path.parent.iterdir()) == [path]
+
+
 def test_other_programs_can_read_it(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed_module, "_A_LINE", 2)
-    save(sprites, path, {"empty": [], "nothing": None, "many": [1, 2, 3]})
+    save(sprites, path)
     arrays = safetensors.numpy.load_file(path)
     assert (arrays["rgba"] == sprites.rgba).all() and (arrays["labels"] == sprites.labels).all()
     lines = [json.loads(line) for line in arrays["texts"].tobytes().splitlines()]
     assert [name for key, part in lines if key == "names" for name in part] == list(sprites.names)
     assert max(len(part) for key, part in lines if key == "names") == 2
-    again, extra = returned(loading(path))
-    assert again.names == sprites.names and extra == {"empty": [], "nothing": None, "many": [1, 2, 3]}
-
-
-@pytest.fixture
-def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every file counts as one that is too large for the memory."""
-    monkeypatch.setattr(scratch, "IN_MEMORY", 1000)
 
 
 @pytest.mark.usefixtures("large")
@@ -64,25 +87,6 @@ def test_large_files_are_mapped(sprites: Sprites, path: Path) -> None:
     path.unlink()
     assert (again.rgba == sprites.rgba).all()  # it stays until it is let go
     assert again.take([1]).stored is None and again.take([1]).rgba.flags.writeable
-
-
-@pytest.mark.usefixtures("large")
-def test_damage_to_a_large_file_is_found(sprites: Sprites, path: Path) -> None:
-    save(sprites, path)
-    start = load(path).stored
-    assert start is not None
-    for position in (start.start, start.start + sprites.rgba.nbytes - 1, path.stat().st_size - 3):
-        save(sprites, path)
-        with path.open("r+b") as stream:
-            stream.seek(position)
-            byte = stream.read(1)
-            stream.seek(position)
-            stream.write(bytes([byte[0] ^ 1]))
-        with pytest.raises(BadInputError, match="damaged"):
-            load(path)
-    os.truncate(path, start.start + 10)
-    with pytest.raises(BadInputError, match="damaged"):
-        load(path)
 
 
 @pytest.mark.usefixtures("large")
@@ -127,54 +131,9 @@ def test_saving_and_loading_can_be_given_up(sprites: Sprites, path: Path, monkey
     assert list(loading(path)) == [1, 2, 3, 4, 5]
 
 
-def test_there_and_back(sprites: Sprites, path: Path) -> None:
-    save(sprites, path, {"notes": [["ü", 1]]})
-    again, extra = returned(loading(path))
-    assert (again.rgba == sprites.rgba).all() and (again.labels == sprites.labels).all()
-    assert (again.names, again.class_names, again.title) == (sprites.names, sprites.class_names, sprites.title)
-    assert again.fingerprint == sprites.fingerprint and extra == {"notes": [["ü", 1]]}
-    assert again.rgba.flags.writeable and again.labels.flags.writeable
-    assert [other.name for other in path.parent.iterdir()] == [path.name]
-
-
-def test_numbers_there_and_back(sprites: Sprites, path: Path) -> None:
-    save(sprites, path)
-    assert load(path).targets.shape == (5, 0) and load(path).target_names == ()
-    targets = np.array([[1, np.nan], [2, -5e20], [0.1, 0], [np.nan, np.nan], [7, 8]], np.float32)
-    told = dataclasses.replace(sprites, targets=targets, target_names=("price", "größe"))
-    save(told, path)
-    again = load(path)
-    assert np.array_equal(again.targets, targets, equal_nan=True) and again.target_names == ("price", "größe")
-    assert again.fingerprint == told.fingerprint != sprites.fingerprint and again.targets.flags.writeable
-    data, header = path.read_bytes(), header_of(path)
-    about, texts = header["targets"], header["__metadata__"]
-    lies: list[dict[str, Any]] = [
-        *({"targets": {**about, **change}} for change in ({"shape": [5, 3]}, {"shape": [10, 1]}, {"dtype": "I64"})),
-        *({"__metadata__": {**texts, "format": f"sprites {number}"}} for number in (2, 4)),
-        {"targets": None},
-    ]
-    for lie in lies:
-        with_header(path, {**header, **lie})
-        with pytest.raises(BadInputError, match="damaged"):
-            load(path)
-    for before, after in ((b'"price", ', b""), (b'"price"', b"7"), (b'"price"', b'"prize"')):
-        path.write_bytes(data.replace(before, after))
-        with pytest.raises(BadInputError, match="damaged"):
-            load(path)
-
-
-def test_views_and_nothing_at_all(sprites: Sprites, path: Path) -> None:
-    view = Sprites(sprites.rgba[:, ::-1, ::-1], sprites.labels[::-1], sprites.class_names, sprites.names, "t")
-    save(view, path)
-    assert (load(path).rgba == view.rgba).all() and (load(path).labels == view.labels).all()
-    save(sprites.take([]), path)
-    assert len(load(path)) == 0 and load(path).size == 8
-
-
 def test_missing_and_not_a_file(tmp_path: Path) -> None:
     for path in (tmp_path / "none", tmp_path):
-        with pytest.raises(BadInputError, match="can't be read"):
-            load(path)
+        assert_refused(path, "can't be read")
 
 
 def test_a_failed_save_leaves_the_old_file(sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,13 +149,16 @@ def test_a_failed_save_leaves_the_old_file(sprites: Sprites, path: Path, monkeyp
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
 
 
-def test_cut_off_anywhere_and_every_flipped_bit_is_noticed(sprites: Sprites, path: Path) -> None:
+@pytest.mark.parametrize("in_memory", [1000, 1 << 20], ids=["mapped", "in memory"])
+def test_cut_off_anywhere_and_every_flipped_bit_is_noticed(
+    sprites: Sprites, path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int
+) -> None:
+    monkeypatch.setattr(scratch, "IN_MEMORY", in_memory)
     save(sprites, path)
     data, rng = path.read_bytes(), np.random.default_rng(0)
     for length in [*range(0, len(data), 13), len(data) - 1]:
         path.write_bytes(data[:length])
-        with pytest.raises(BadInputError):
-            load(path)
+        assert_refused(path)
     for position in [*range(64), *rng.integers(64, 8 * len(data), 400)]:
         flipped = bytearray(data)
         flipped[position // 8] ^= 1 << int(position % 8)
@@ -208,42 +170,29 @@ def test_cut_off_anywhere_and_every_flipped_bit_is_noticed(sprites: Sprites, pat
         assert (again.fingerprint, again.names) == (sprites.fingerprint, sprites.names)  # a blank that fills up a line
 
 
-def with_header(path: Path, header: Any) -> None:
-    """The same file with another header."""
-    data, packed = path.read_bytes(), json.dumps(header).encode()
-    rest = data[8 + int.from_bytes(data[:8], "little") :]
-    path.write_bytes(len(packed).to_bytes(8, "little") + packed + rest)
-
-
-def header_of(path: Path) -> dict[str, Any]:
-    data = path.read_bytes()
-    header: dict[str, Any] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    return header
-
-
 def test_headers_that_lie(sprites: Sprites, path: Path) -> None:
     save(sprites, path)
-    header, data = header_of(path), path.read_bytes()
-    lies: list[Any] = [
-        [], None, {"__metadata__": 7}, {"__metadata__": {"format": "sprites 3"}}, {**header, "texts": None},
-        {**header, "groups": None},
-        {**header, "groups": {**header["groups"], "shape": [0], "data_offsets": [0, 0]}},
-        *({**header, "rgba": {**header["rgba"], **change}} for change in (
-            {"shape": [5, 8, 8, 400]}, {"shape": [5, 4, 16, 4]}, {"data_offsets": [0, 10**15]}, {"dtype": "F64"},
-        )),
-        {**header, "labels": {**header["labels"], "dtype": "F64"}},
-        {**header, "texts": {**header["texts"], "shape": [3]}},
-        {**header, "__metadata__": {**header["__metadata__"], "sha256": "0" * 64}},
-    ]  # fmt: skip
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
+    about: dict[str, list[dict[str, Any]]] = {
+        "rgba": [{"shape": [5, 8, 8, 400]}, {"shape": [5, 4, 16, 4]}, {"data_offsets": [0, 10**15]}, {"dtype": "F64"}],
+        "labels": [{"dtype": "F64"}],
+        "groups": [{"shape": [0], "data_offsets": [0, 0]}, {"shape": [4], "data_offsets": [40, 72]}],
+        "targets": [{"shape": [5, 3]}, {"shape": [10, 1]}, {"dtype": "I64"}],
+        "texts": [{"shape": [3]}],
+        "__metadata__": [{"sha256": "0" * 64}, {"format": "sprites 2"}, {"format": "sprites 4"}],
+    }
+    lies: list[Any] = [[], None, {"__metadata__": 7}, {"__metadata__": {"format": "sprites 3"}}]
+    lies += [{**header, name: None} for name in about]
+    lies += [{**header, name: {**header[name], **change}} for name, changes in about.items() for change in changes]
     for lie in lies:
-        with_header(path, lie)
-        with pytest.raises(BadInputError, match="damaged"):
-            load(path)
-        path.write_bytes(data)
-    for start in (0, 2**62, 10**8 + 1, int.from_bytes(data[:8], "little") + 1):
+        packed = json.dumps(lie).encode()
+        path.write_bytes(len(packed).to_bytes(8, "little") + packed + body)
+        assert_refused(path)
+    for start in (0, 2**62, 10**8 + 1, length + 1):
         path.write_bytes(start.to_bytes(8, "little") + data[8:])
-        with pytest.raises(BadInputError):
-            load(path)
+        assert_refused(path)
 
 
 def test_texts_and_labels_that_lie(sprites: Sprites, path: Path) -> None:
@@ -255,13 +204,14 @@ def test_texts_and_labels_that_lie(sprites: Sprites, path: Path) -> None:
     lies: list[tuple[dict[str, NDArray[Any]], str]] = [
         ({"labels": np.full(5, wrong, np.int64)}, "don't match each other") for wrong in (-1, 3)
     ]
-    for line in (b"[", b"7\n", b'["names", 7]\n', b'["title", 7]\n', b'["names", ["more"]]\n', b"[" * 100_000 + b"\n"):
+    told = [b'["names", 7]', b'["title", 7]', b'["names", ["more"]]', b'["target_names", ["more"]]', b"7", b"[" * 10**5]
+    for line in (b"[", *(text + b"\n" for text in told)):
         for texts in (b"".join([*lines, line]), b"".join([line, *lines[1:]])):
             lies.append(({"texts": np.frombuffer(texts, np.uint8)}, "damaged"))
+    lies.append(({"texts": np.frombuffer(b"".join(lines).replace(b"price", b"prize"), np.uint8)}, "checksum"))
     for lie, said in lies:
         safetensors.numpy.save_file({**arrays, **lie}, path, about)
-        with pytest.raises(BadInputError, match=said):
-            load(path)
+        assert_refused(path, said)
 
 
 class Canary:
@@ -282,6 +232,5 @@ def test_nothing_is_ever_unpickled(tmp_path: Path) -> None:
             np.save(path, np.array([Canary(canary)], dtype=object), allow_pickle=True)
         else:
             path.write_bytes(pickle.dumps(Canary(canary)))
-        with pytest.raises(BadInputError):
-            load(path)
+        assert_refused(path)
     assert not canary.exists()

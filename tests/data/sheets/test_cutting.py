@@ -1,4 +1,4 @@
-"""Sheets that nothing describes, cut on import."""
+"""Sheets that nothing describes: looked at before they are cut, and cut on import."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from studio.core.errors import BadInputError
+from studio.core.generators import returned
+from studio.data.importing import NothingUsableError
 from studio.data.options import Grid
-from studio.data.sheets.slicing import cut_grid, cut_packed
-from tests.data.making import frame, imported, png_of, reasons, sprite, write, write_sheet, zipped
-from tests.data.sheets.test_grids import assembled, drawn
+from studio.data.sheet_preview import Sheet, find_packed, look_at_sheet
+from studio.data.sheets.slicing import cut_packed
+from tests.data.making import frame, imported, notes, png_of, reasons, sprite, write, write_sheet, zipped
+from tests.data.sheets.test_grids import assembled
 
 WHITE = (255, 255, 255, 255)
 
@@ -44,25 +47,21 @@ def test_packed_parts_are_those_of_a_flood_fill(share: float, gap: int) -> None:
     filled = np.pad(seeds, 1).repeat(3, axis=0).repeat(2, axis=1)  # blobs of six pixels: none is a spark
     rgba = np.zeros((*filled.shape, 4), np.uint8)
     rgba[filled] = WHITE
-    expected = flood_filled(filled, gap)
     found = set()
     for piece in cut_packed(rgba, gap):
         places = np.argwhere(piece.rgba[..., 3]).tolist()
         found.add(frozenset((y + piece.top, x + piece.left) for y, x in places))
-    assert found == expected
+    assert found == flood_filled(filled, gap)
 
 
 def test_a_spiral_is_one_part() -> None:
     rgba = np.zeros((33, 33, 4), np.uint8)
-    y, x, steps = 0, 0, 32
-    rgba[y, x] = WHITE
-    for turn, (down, across) in enumerate([(0, 1), (1, 0), (0, -1), (-1, 0)] * 8):
-        for _ in range(steps):
-            y, x = y + down, x + across
-            rgba[y, x] = WHITE
-        steps -= 2 if turn % 2 == 0 and turn else 0
-        if steps <= 0:
-            break
+    for near in range(
+        0, 16, 2
+    ):  # a turn: the row above, the column on the right, the row below, the column on the left
+        far = 32 - near
+        rgba[near, max(0, near - 2) : far] = rgba[near : far + 1, far] = WHITE
+        rgba[far, near:far] = rgba[near + 2 : far, near] = WHITE
     (piece,) = cut_packed(rgba, 0)
     assert (piece.rgba == rgba).all()
 
@@ -94,26 +93,38 @@ def test_an_opaque_background_parts_sprites_and_stays() -> None:
     assert (first.rgba == rgba[2:10, 2:10]).all() and (second.rgba == 255).all()
 
 
-def test_whole_tiles_that_hold_anything() -> None:
-    grid = Grid(8, 6, 3, 2, 1)
-    rgba = np.zeros((2 + 3 * 7, 3 + 3 * 9 + 5, 4), np.uint8)
-    rgba[2:8, 3:11] = 50
-    rgba[14, 28] = 60  # the last pixel of row 1, column 2
-    rgba[14, 20] = rgba[14, 30] = 70  # between tiles, and behind the last one
-    cut = cut_grid(rgba, grid)
-    assert [(row, column) for row, column, _ in cut] == [(0, 0), (1, 2)]
-    assert (cut[0][2] == 50).all() and cut[1][2].shape == (6, 8, 4) and cut[1][2][5, 7, 0] == 60
+def looked_at(folder: Path, name: str) -> Sheet:
+    return returned(look_at_sheet([folder], name))
 
 
-def test_a_proposed_grid(tmp_path: Path) -> None:
+def test_a_sheet_is_found_by_the_name_that_its_import_gives_it_and_cut_by_the_grid_that_is_seen(tmp_path: Path) -> None:
     rgba = assembled(np.random.default_rng(0), Grid(16, 16, 1, 1, 1), 6, 4)
-    write(tmp_path / "set" / "gems.png", rgba)
-    write(tmp_path / "set" / "item" / "one.png", sprite(1, 16))
-    event = imported(tmp_path / "set", size=16, sheets="grid")
-    assert event.sprites.class_names == ("gems", "item") and not event.quarantine
-    assert event.sprites.names[0] == "gems.png#r1 c1" and event.sprites.names[-1] == "item/one.png"
-    assert (event.sprites.rgba[0] == rgba[1:17, 1:17]).all()
-    assert imported(tmp_path / "set", sheets="grid").sprites.fingerprint == event.sprites.fingerprint
+    folder = tmp_path / "set"
+    write(folder / "a" / "gems.png", rgba)
+    write(folder / "one.png", sprite(1, 16))
+    zipped(folder / "pack.zip", {"inner/deep/gems.png": png_of(rgba), "inner/x.png": png_of(sprite(2, 16))})
+    event = imported(folder, size=16)
+    said = reasons(event, "looks like a sheet")
+    names = sorted(said)
+    assert names == ["a/gems.png", "pack.zip/deep/gems.png"] and "--sheets grid" in said["a/gems.png"]
+    assert event.sprites.names == ("one.png", "pack.zip/x.png")  # without being asked nothing is cut
+    for name in [*names, "a/gems.png#r1 c2"]:
+        sheet = looked_at(folder, name)
+        assert (sheet.rgba == rgba).all() and sheet.name == name.partition("#")[0]
+        assert sheet.proposed is not None and sheet.proposed.tile_width == 16 and sheet.proposed.spacing == 1
+    cut = imported(folder, size=16, sheets="grid").sprites
+    assert cut.class_names == ("a/gems", "pack", "set")  # the same sheet once more is no class
+    assert cut.names[0] == "a/gems.png#r1 c1" and {"one.png", "pack.zip/x.png"} <= set(cut.names)
+    assert (cut.rgba[0] == rgba[1:17, 1:17]).all()
+    assert imported(folder, sheets="grid").sprites.fingerprint == cut.fingerprint
+
+
+def test_what_can_not_be_cut_says_why(tmp_path: Path) -> None:
+    write_sheet(tmp_path / "gems.png", np.tile(sprite(0), (1, 4, 1)), [frame("a", 0, 0, 8, 8)])
+    (tmp_path / "broken.png").write_bytes(png_of(sprite(1))[:60])
+    for name, words in (("gems.png", "describes"), ("broken.png", "broken.png"), ("other.png", "'other.png' has gone")):
+        with pytest.raises(BadInputError, match=words):
+            looked_at(tmp_path, name)
 
 
 def test_a_grid_that_is_given_and_a_class_per_row(tmp_path: Path) -> None:
@@ -137,14 +148,15 @@ def test_a_sheet_that_is_cut_makes_classes_however_deep_it_lies(tmp_path: Path) 
     assert imported(tmp_path, class_levels=1, **grid).sprites.class_names == ("chars/s",)
 
 
-def test_packed_sprites(tmp_path: Path) -> None:
+def test_packed_sprites_are_cut_as_their_boxes_are_drawn(tmp_path: Path) -> None:
     rgba = np.zeros((40, 40, 4), np.uint8)
     rgba[2:18, 3:19], rgba[20:32, 5:15], rgba[4:12, 25:33] = sprite(0, 16), sprite(1, 10, 12), sprite(2)
-    write(tmp_path / "set" / "s.png", rgba)
-    event = imported(tmp_path / "set", sheets="packed")
-    assert event.sprites.names == ("s.png#1", "s.png#2", "s.png#3")
-    assert imported(tmp_path / "set", sheets="packed", sheet_classes="row").sprites.labels.tolist() == [0, 0, 1]
-    assert imported(tmp_path / "set", sheets="packed", gap=16).sprites.names == ("s.png",)
+    write(tmp_path / "s.png", rgba)
+    boxes = returned(find_packed(looked_at(tmp_path, "s.png"), 1))
+    assert boxes.tolist() == [[4, 3, 18, 17], [26, 5, 32, 11], [6, 21, 14, 31]]
+    assert imported(tmp_path, sheets="packed").sprites.names == ("s.png#1", "s.png#2", "s.png#3")
+    assert imported(tmp_path, sheets="packed", sheet_classes="row").sprites.labels.tolist() == [0, 0, 1]
+    assert imported(tmp_path, sheets="packed", gap=16).sprites.names == ("s.png",)
 
 
 def test_what_is_described_or_fits_the_canvas_stays_whole(tmp_path: Path) -> None:
@@ -167,23 +179,31 @@ def test_enlarged_sprites_that_fit_the_canvas_at_their_true_size_stay_whole(tmp_
 
 
 def test_a_sheet_without_a_grid_says_what_to_do(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "s.png", np.full((320, 320, 4), 255, np.uint8))
-    write(tmp_path / "set" / "one.png", sprite(1, 16))
+    write(tmp_path / "s.png", np.full((320, 320, 4), 255, np.uint8))
+    with pytest.raises(NothingUsableError) as caught:
+        imported(tmp_path)
+    assert [item.name for item in caught.value.left_out] == ["s.png"]
+    write(tmp_path / "one.png", sprite(1, 16))
     for sheets, advice in (("grid", "--tile 16"), ("packed", "--sheets grid")):
-        event = imported(tmp_path / "set", sheets=sheets, size=16)
+        event = imported(tmp_path, sheets=sheets, size=16)
         assert event.sprites.names == ("one.png",) and advice in reasons(event, "looks like a sheet")["s.png"]
 
 
-def test_too_many_tiles_are_refused(tmp_path: Path) -> None:
+def test_too_many_sprites_are_refused(tmp_path: Path) -> None:
     rgba = np.random.default_rng(0).integers(1, 255, (200, 200, 4)).astype(np.uint8)
-    sheet = write(tmp_path / "set" / "s.png", rgba)
+    path = write(tmp_path / "s.png", rgba)
     with pytest.raises(BadInputError, match="at most 30,000"):
-        imported(sheet, sheets="grid", tile=1)
+        imported(path, sheets="grid", tile=1)
+    specks = np.zeros((800, 800, 4), np.uint8)
+    specks[::4, ::4] = 255
+    with pytest.raises(BadInputError, match="at most 30,000"):
+        returned(find_packed(Sheet("s.png", specks, looked_at(tmp_path, "s.png").foreground, None), 0))
 
 
-def test_cut_imports_are_kept_apart(tmp_path: Path) -> None:
-    write(tmp_path / "set" / "s.png", np.concatenate([drawn(np.random.default_rng(n), 8, 8) for n in range(4)], axis=1))
-    whole = imported(tmp_path / "set", cache=tmp_path / "cache")
-    cut = imported(tmp_path / "set", cache=tmp_path / "cache", sheets="grid", tile=8)
-    again = imported(tmp_path / "set", cache=tmp_path / "cache", sheets="grid", tile=8)
-    assert (len(whole.sprites), len(cut.sprites), len(again.sprites)) == (1, 4, 4) and again.from_cache
+def test_a_cut_sheet_is_noted_also_when_none_of_it_is_kept(tmp_path: Path) -> None:
+    sheet = np.concatenate([sprite(n, 16) for n in range(4)], axis=1)
+    write(tmp_path / "a.png", sheet)
+    write(tmp_path / "b.png", sheet)
+    event = imported(tmp_path, sheets="grid", tile=16)
+    words = "cut into 4 tiles of 16 x 16 pixels"
+    assert len(event.sprites) == 4 and notes(event, "cut sheet") == {"a.png": words, "b.png": words}
