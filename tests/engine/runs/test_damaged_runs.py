@@ -8,11 +8,11 @@ import json
 import os
 import shutil
 import stat
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -20,7 +20,6 @@ from studio.cli.runs import _run_row
 from studio.core import files, places
 from studio.core.errors import DamagedError, RunError, StudioError
 from studio.core.events import Event, Halted, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
-from studio.core.file_systems import take_lock
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.generate import checkpoint_names, find_checkpoint, load_model
@@ -457,20 +456,10 @@ def test_fault_35_a_file_system_that_lacks_much_trains_and_says_so_once(
     assert known_runs() == [run_path]
 
 
-def test_fault_27_a_run_waits_for_who_looks_whether_it_is_busy(tmp_path: Path) -> None:
-    run, held, done = RunDir(tmp_path), threading.Event(), threading.Event()
-
-    def look_for_long() -> None:
-        lock = take_lock(tmp_path / ".lock", 0.0)
-        held.set()
-        done.wait(0.1)
-        assert lock is not None
-        lock.release()
-
-    looking = threading.Thread(target=look_for_long)
-    looking.start()
-    assert held.wait(10.0)
-    run.acquire()
-    looking.join()
-    assert run.is_busy()
-    run.release()
+def test_fault_27_a_run_waits_for_who_looks_whether_it_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who looks holds the lock for a moment; that `take_lock` waits so long is tested where it is."""
+    held = Mock(return_value=None)
+    monkeypatch.setattr("studio.engine.runs.folder.file_systems.take_lock", held)
+    with pytest.raises(RunError, match="trained elsewhere"):
+        RunDir(tmp_path).acquire()
+    held.assert_called_once_with(tmp_path / ".lock", 1.0)
