@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from studio.engine.exporting import LARGEST_DIFFERENCE, as_exportable, compare, 
 from studio.engine.model import TrainedModel
 from studio.exports.base import ModelExport
 from tests.engine.tools import of_kind
-from tests.exports.tools import small_model
+from tests.exports.tools import small_exportable, small_model
 
 EXPORTS = list(catalog.model_exports().values())
 RECIPES = list(catalog.recipes())
@@ -30,9 +29,10 @@ def model(request: pytest.FixtureRequest) -> TrainedModel:
     return small_model(catalog.recipe(request.param))
 
 
-@pytest.fixture
-def generator() -> TrainedModel:
-    return small_model(catalog.recipe("generator"))
+def exported(model: TrainedModel, form: ModelExport, target: Path) -> Exported:
+    *_, done = export(model, form.name, target)
+    assert isinstance(done, Exported)
+    return done
 
 
 def test_it_introduces_itself(form: ModelExport) -> None:
@@ -62,8 +62,8 @@ def test_the_difference_is_measured(form: ModelExport, model: TrainedModel, tmp_
     assert not torch.allclose(before, exportable.outputs(exportable.network), atol=1e-3)
 
 
-def test_a_damaged_file_is_refused(form: ModelExport, generator: TrainedModel, tmp_path: Path) -> None:
-    exportable = as_exportable(generator)
+def test_a_damaged_file_is_refused(form: ModelExport, tmp_path: Path) -> None:
+    exportable = small_exportable("generator")
     paths = form.write(exportable, tmp_path / f"model{form.suffix}")
     live, whole = exportable.outputs(exportable.network), paths[0].read_bytes()
     for length in (0, 1, 7, 8, 100, len(whole) // 3, len(whole) - 1):
@@ -83,10 +83,9 @@ def test_a_damaged_file_is_refused(form: ModelExport, generator: TrainedModel, t
         form.read_back(paths, exportable)
 
 
-def test_a_file_of_another_model_is_refused(form: ModelExport, generator: TrainedModel, tmp_path: Path) -> None:
-    exportable = as_exportable(generator)
+def test_a_file_of_another_model_is_refused(form: ModelExport, tmp_path: Path) -> None:
+    exportable, other = small_exportable("generator"), small_exportable("classifier")
     paths = form.write(exportable, tmp_path / f"model{form.suffix}")
-    other = as_exportable(small_model(catalog.recipe("classifier")))
     shutil.move(form.write(other, tmp_path / f"other{form.suffix}")[0], paths[0])
     with pytest.raises(ExportError):
         form.read_back(paths, exportable)
@@ -120,41 +119,18 @@ def test_fault_29_nothing_in_the_way_is_replaced(form: ModelExport, model: Train
     assert not set(done.paths) & set(occupied)
     assert target.name in of_kind(events, Notice)[0].title and done.paths[0].name in of_kind(events, Notice)[0].title
     occupied[0].unlink()  # a companion alone is in the way, too
-    again = of_kind(list(export(model, form.name, target)), Exported)[0]
-    assert not set(again.paths) & {*occupied[1:], *done.paths}
+    assert not set(exported(model, form, target).paths) & {*occupied[1:], *done.paths}
 
 
 def test_a_folder_or_a_name_without_ending_will_do(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
-    done = of_kind(list(export(model, form.name, tmp_path)), Exported)[0]
-    assert done.paths[0] == tmp_path / f"2026 trial{form.suffix}"
-    done = of_kind(list(export(model, form.name, tmp_path / "v1.2")), Exported)[0]
-    assert done.paths[0] == tmp_path / f"v1.2{form.suffix}"
+    assert exported(model, form, tmp_path).paths[0] == tmp_path / f"2026 trial{form.suffix}"
+    assert exported(model, form, tmp_path / "v1.2").paths[0] == tmp_path / f"v1.2{form.suffix}"
 
 
 def test_a_folder_that_refuses_is_said(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(ExportError, match="Can't write"):
         list(export(model, form.name, tmp_path / "file" / "model"))
-
-
-def test_a_full_disk_leaves_nothing_behind(
-    form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls, broken = 0, -1
-
-    def full(handle: int) -> None:
-        nonlocal calls
-        calls += stat.S_ISREG(os.fstat(handle).st_mode)  # a folder that can't be flushed costs nothing
-        if calls > broken >= 0:
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    list(export(model, form.name, tmp_path / "enough" / "model"))
-    for allowed in range(calls):
-        calls, broken = 0, allowed
-        with pytest.raises(ExportError, match="No space left"):
-            list(export(model, form.name, tmp_path / "full" / "model"))
-        assert list((tmp_path / "full").iterdir()) == []
 
 
 def test_closing_the_job_leaves_nothing_behind(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
@@ -164,25 +140,33 @@ def test_closing_the_job_leaves_nothing_behind(form: ModelExport, model: Trained
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_interruption_at_any_write_leaves_nothing_behind(
-    form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("failure", "told"), [(OSError(28, "No space left"), ExportError), (KeyboardInterrupt(), KeyboardInterrupt)]
+)
+def test_what_stops_it_at_any_write_leaves_nothing_behind(
+    form: ModelExport,
+    model: TrainedModel,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: BaseException,
+    told: type[BaseException],
 ) -> None:
     honest, calls, most = os.replace, 0, 1000
 
-    def interrupted(path: Path, target: Path) -> None:
+    def stopped(path: Path, target: Path) -> None:
         nonlocal calls
         calls += 1
         if calls > most:
-            raise KeyboardInterrupt
+            raise failure
         honest(path, target)
 
-    monkeypatch.setattr(Path, "replace", interrupted)
+    monkeypatch.setattr(Path, "replace", stopped)
     list(export(model, form.name, tmp_path / "enough" / "model"))
     writes = calls
     assert writes == 1 + len(form.companions(tmp_path / "model"))
     for allowed in range(writes):
         calls, most = 0, allowed
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(told):
             list(export(model, form.name, tmp_path / "cut short" / "model"))
         assert list((tmp_path / "cut short").iterdir()) == []
 
@@ -190,7 +174,7 @@ def test_an_interruption_at_any_write_leaves_nothing_behind(
 def test_the_snippet_runs(
     form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = of_kind(list(export(model, form.name, tmp_path / f"my {model.recipe.name}{form.suffix}")), Exported)[0]
+    done = exported(model, form, tmp_path / f"my {model.recipe.name}{form.suffix}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     space = {"sprites": torch.zeros(2, 8, 8, 4, dtype=torch.uint8)}

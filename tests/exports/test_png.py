@@ -11,10 +11,9 @@ from PIL import Image
 
 from studio.core.errors import ExportError
 from studio.core.events import Rgba
-from studio.data.importing import import_sprites
-from studio.data.options import ImportOptions, SpritesImported
 from studio.exports.png import save_enlarged, save_files, save_sheet
 from tests.conftest import make_sprites
+from tests.data.making import imported
 
 ABOUT = {"model": "trial, step 8", "seed": 7, "note": "naïve 剣"}
 
@@ -35,29 +34,32 @@ def test_pixels_and_metadata_come_back_exactly(tmp_path: Path, noise: Rgba) -> N
             assert picture.text["note"] == "naïve 剣"  # type: ignore[attr-defined]
 
 
-def test_names_are_made_safe_and_stay_in_the_folder(tmp_path: Path, noise: Rgba) -> None:
+def test_fault_13_names_and_classes_are_made_safe_and_stay_in_the_folder(tmp_path: Path, noise: Rgba) -> None:
     names = [
         "CON", "../../x", "..\\..\\y", "🗡 sword", "a" * 300, "a" * 300,
         "dots...", "", "a\0b\nc", "/etc/passwd", "nul.txt"
     ]  # fmt: skip
     folder = tmp_path / "inner" / "new"
     paths = save_files(folder, noise, names)
-    assert len(set(paths)) == len(names) and all(path.parent == folder and path.is_file() for path in paths)
-    assert sorted(tmp_path.rglob("*.png")) == sorted(paths)
+    assert len(set(paths)) == len(names)
     assert paths[0].name == "_CON.png" and paths[3].name == "🗡 sword.png" and paths[10].name == "_nul.txt.png"
     assert all(len(path.name) < 100 and path.name.isprintable() for path in paths)
+    sheet = save_sheet(folder / "sheet.png", noise[:3], classes=["../../x", "/x", "a/..\\../b"])
+    frames = json.loads(sheet[1].read_text(encoding="utf-8"))["frames"]
+    assert [frame["filename"] for frame in frames] == ["x/x 001", "x/x 002", "a/b/b 001"]
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == sorted([*paths, *sheet])
+    assert {path.parent for path in [*paths, *sheet]} == {folder}
 
 
 def test_nothing_is_overwritten(tmp_path: Path, noise: Rgba) -> None:
     first = save_files(tmp_path, noise[:1], ["sword"])
     second = save_files(tmp_path, noise[1:2], ["sword"])
     assert [path.name for path in first + second] == ["sword.png", "sword 2.png"]
-    sheets = [save_sheet(tmp_path / "sheet.png", noise) for _ in range(2)]
-    assert [path.name for paths in sheets for path in paths] == [
-        "sheet.png", "sheet.json", "sheet 2.png", "sheet 2.json",
-    ]  # fmt: skip
     (tmp_path / "alone.json").write_text("mine")
-    assert [path.name for path in save_sheet(tmp_path / "alone.png", noise)] == ["alone 2.png", "alone 2.json"]
+    saved = [save_sheet(tmp_path / f"{name}.png", noise) for name in ("sheet", "sheet", "alone")]
+    assert [[path.name for path in pair] for pair in saved] == [
+        ["sheet.png", "sheet.json"], ["sheet 2.png", "sheet 2.json"], ["alone 2.png", "alone 2.json"],
+    ]  # fmt: skip
     assert (tmp_path / "alone.json").read_text() == "mine"
 
 
@@ -79,20 +81,10 @@ def test_a_sheet_is_read_back_by_pillow(tmp_path: Path, noise: Rgba) -> None:
         assert np.array_equal(sheet[box["y"] : box["y"] + box["h"], box["x"] : box["x"] + box["w"]], pixels)
 
 
-def test_fault_13_names_and_classes_stay_in_their_folder(tmp_path: Path, noise: Rgba) -> None:
-    target = tmp_path / "in" / "here"
-    save_files(target, noise[:3], ["../../x", "/etc/x", "..\\x"])
-    _, beside = save_sheet(target / "sheet.png", noise[:3], classes=["../../x", "/x", "a/..\\../b"])
-    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.parent != target] == []
-    frames = json.loads(beside.read_text(encoding="utf-8"))["frames"]
-    assert [frame["filename"] for frame in frames] == ["x/x 001", "x/x 002", "a/b/b 001"]
-
-
 def test_a_sheet_is_read_back_by_the_studios_own_import(tmp_path: Path) -> None:
     sprites = make_sprites()
     save_sheet(tmp_path / "discs.png", sprites.rgba, 5, names=[f"disc {i}" for i in range(len(sprites))])
-    *_, found = import_sprites([tmp_path], ImportOptions(size=8))
-    assert isinstance(found, SpritesImported)
+    found = imported(tmp_path, size=8)
     assert not found.quarantine and found.sprites.class_names == ("discs",)
     assert {pixels.tobytes() for pixels in found.sprites.rgba} == {pixels.tobytes() for pixels in sprites.rgba}
     assert any(name.endswith("disc 3") for name in found.sprites.names)

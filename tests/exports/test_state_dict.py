@@ -17,11 +17,10 @@ from PIL import Image
 from studio.core.errors import ExportError
 from studio.engine import catalog
 from studio.engine.batches import to_rgba
-from studio.engine.exporting import as_exportable
 from studio.exports.state_dict import StateDict, compose_loader, loader_path
 from studio.recipes.generator import Generator
 from tests.engine.tools import agreeing
-from tests.exports.tools import CLASS_NAMES, TARGET_NAMES, small_model
+from tests.exports.tools import CLASS_NAMES, TARGET_NAMES, small_exportable
 
 # Runs a loader as a program on a Python that finds torch and the standard library, and nothing else.
 _ALONE = """
@@ -46,7 +45,7 @@ def _run_alone(loader: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_generators_loader_needs_torch_alone(tmp_path: Path) -> None:
-    model = as_exportable(small_model(catalog.recipe("generator")))
+    model = small_exportable("generator")
     _, loader = StateDict().write(model, tmp_path / "my model.pt")
     done = _run_alone(loader, "--count", "5", "--seed", "7", "--steps", "3", "--guidance", "2", "--out", "new.png")
     assert done.returncode == 0, done.stderr
@@ -61,7 +60,7 @@ def test_the_generators_loader_needs_torch_alone(tmp_path: Path) -> None:
 
 
 def test_the_classifiers_loader_needs_torch_alone(tmp_path: Path) -> None:
-    model = as_exportable(small_model(catalog.recipe("classifier")))
+    model = small_exportable("classifier")
     _, loader = StateDict().write(model, tmp_path / "1st.pt")
     assert loader.name == "_1st_loader.py"
     done = _run_alone(loader)
@@ -70,7 +69,7 @@ def test_the_classifiers_loader_needs_torch_alone(tmp_path: Path) -> None:
 
 
 def test_the_regressions_loader_knows_the_units(tmp_path: Path) -> None:
-    model = as_exportable(small_model(catalog.recipe("regression")))
+    model = small_exportable("regression")
     weights, loader = StateDict().write(model, tmp_path / "prices.pt")
     space = runpy.run_path(str(loader))
     assert space["TARGET_NAMES"] == list(TARGET_NAMES) and "CLASS_NAMES" not in space
@@ -82,7 +81,7 @@ def test_the_regressions_loader_knows_the_units(tmp_path: Path) -> None:
 
 
 def test_the_weights_are_a_plain_state_dict(tmp_path: Path) -> None:
-    model = as_exportable(small_model(catalog.recipe("generator")))
+    model = small_exportable("generator")
     path, _ = StateDict().write(model, tmp_path / "model.pt")
     found = torch.load(path, map_location="cpu", weights_only=True)
     assert type(found) in {dict, OrderedDict} and found.keys() == model.network.state_dict().keys()
@@ -90,7 +89,7 @@ def test_the_weights_are_a_plain_state_dict(tmp_path: Path) -> None:
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
-    model = as_exportable(small_model(catalog.recipe("classifier")))
+    model = small_exportable("classifier")
     first, second = (StateDict().write(model, tmp_path / f"{name}.pt")[0] for name in ("a", "some other name"))
     assert first.read_bytes() == second.read_bytes()
 
@@ -109,8 +108,8 @@ def test_a_loader_can_be_imported_by_its_name(name: str, loader: str) -> None:
 
 
 def test_the_loader_is_short_and_readable() -> None:
-    for recipe in catalog.recipes().values():
-        text = compose_loader(as_exportable(small_model(recipe)), "model.pt")
+    for recipe in catalog.recipes():
+        text = compose_loader(small_exportable(recipe), "model.pt")
         assert len(text.splitlines()) < 300 and max(map(len, text.splitlines())) <= 120
         assert "# type: ignore" not in text and "# noqa" not in text and "studio." not in text
         assert "weights_only=True" in text and "map_location=device" in text
@@ -118,7 +117,7 @@ def test_the_loader_is_short_and_readable() -> None:
 
 
 def test_code_that_needs_more_than_torch_is_refused(tmp_path: Path) -> None:
-    model = as_exportable(small_model(catalog.recipe("generator")))
+    model = small_exportable("generator")
     leaning = dataclasses.replace(model, portable=(*model.portable, np.fft.fftfreq))
     with pytest.raises(ExportError, match=r"also needs "):
         StateDict().write(leaning, tmp_path / "model.pt")

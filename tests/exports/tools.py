@@ -6,7 +6,10 @@ import numpy as np
 import torch
 
 from studio.data.colour.true_pixels import PixelStyle
+from studio.engine import catalog
+from studio.engine.exporting import as_exportable
 from studio.engine.model import TrainedModel
+from studio.exports.base import ExportableModel
 from studio.recipes.base import Recipe, Spec
 from tests.conftest import make_sprites, with_numbers
 
@@ -25,3 +28,8 @@ def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
         network.get_buffer(name).copy_(torch.tensor([0.5, 30.0]))
     style = PixelStyle((4,) * len(CLASS_NAMES), np.zeros((1, 3), np.uint8), soft_alpha=False)
     return TrainedModel(recipe, config, spec, network, torch.device("cpu"), "fp32", 123, "2026 trial", style)
+
+
+def small_exportable(recipe: str) -> ExportableModel:
+    """Such a model of the recipe of that name, as exports get it."""
+    return as_exportable(small_model(catalog.recipe(recipe)))

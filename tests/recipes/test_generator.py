@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import pytest
@@ -11,64 +12,50 @@ from torch import Tensor, nn
 from studio.recipes.generator import UNet, draw_noise, solve
 
 
-class _TowardsPoint(nn.Module):
-    """The exact velocity when all data are one point: (point - x) / (1 - t)."""
+class _Velocity(nn.Module):
+    """A network whose velocity at x, at the time t and for a class is known."""
 
     classes = 3
 
-    def __init__(self, point: Tensor) -> None:
+    def __init__(self, velocity: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
         super().__init__()
-        self.point = point
+        self._velocity = velocity
 
     def forward(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
-        return (self.point - x) / (1 - t)[:, None, None, None]
+        return self._velocity(x, t[:, None, None, None], label[:, None, None, None])
 
 
-class _Gaussian(nn.Module):
-    """The exact velocity when the data are normal with standard deviation `spread`: every path ends at spread * x_0."""
-
-    classes = 3
-
-    def __init__(self, spread: float) -> None:
-        super().__init__()
-        self.spread = spread
-
-    def forward(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
-        t = t[:, None, None, None]
-        variance = (1 - t) ** 2 + (t * self.spread) ** 2
-        return x * (t * self.spread**2 - (1 - t)) / variance
-
-
-def _solve(network: nn.Module, noise: Tensor, steps: int, guidance: float = 1.0) -> Tensor:
-    *_, last = solve(cast(UNet, network), noise, torch.zeros(len(noise), dtype=torch.int64), guidance, steps)
+def _solve(
+    velocity: Callable[[Tensor, Tensor, Tensor], Tensor], noise: Tensor, steps: int, guidance: float = 1.0
+) -> Tensor:
+    network, labels = cast(UNet, _Velocity(velocity)), torch.zeros(len(noise), dtype=torch.int64)
+    *_, last = solve(network, noise, labels, guidance, steps)
     return last
 
 
 @pytest.mark.parametrize("steps", [1, 2, 7, 30])
 def test_one_point_is_reached_exactly(steps: int) -> None:
     point = torch.linspace(-1, 1, 64).reshape(1, 4, 4, 4)
-    assert torch.allclose(
-        _solve(_TowardsPoint(point), draw_noise(3, 4, 0), steps), point.expand(3, -1, -1, -1), atol=1e-5
-    )
+    found = _solve(lambda x, t, label: (point - x) / (1 - t), draw_noise(3, 4, 0), steps)
+    assert torch.allclose(found, point.expand(3, -1, -1, -1), atol=1e-5)
 
 
 def test_a_gaussian_is_solved_to_second_order() -> None:
+    """The exact velocity for normal data of half the deviation: every path ends at half of where it began."""
+
+    def velocity(x: Tensor, t: Tensor, label: Tensor) -> Tensor:
+        return x * (t * 0.5**2 - (1 - t)) / ((1 - t) ** 2 + (t * 0.5) ** 2)
+
     noise = draw_noise(8, 4, 0).double()
-    errors = [float((_solve(_Gaussian(0.5), noise, steps) - 0.5 * noise).abs().max()) for steps in (10, 20, 40)]
+    errors = [float((_solve(velocity, noise, steps) - 0.5 * noise).abs().max()) for steps in (10, 20, 40)]
     assert errors[-1] < 2e-3
     assert errors[0] / errors[1] > 3 and errors[1] / errors[2] > 3  # halving the step quarters the error
 
 
-class _ByLabel(nn.Module):
-    classes = 3
-
-    def forward(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
-        return (label.float() + 1)[:, None, None, None].expand_as(x)
-
-
 def test_guidance_goes_on_past_the_class() -> None:
     noise = torch.zeros(2, 4, 4, 4)  # class 0 moves by 1, 'any' (label 3) by 4: from 4 towards 1, twice as far, is -2
-    assert torch.allclose(_solve(_ByLabel(), noise, 4, guidance=2.0), torch.full_like(noise, -2.0))
+    found = _solve(lambda x, t, label: (label.float() + 1).expand_as(x), noise, 4, guidance=2.0)
+    assert torch.allclose(found, torch.full_like(noise, -2.0))
 
 
 def test_noise_follows_from_seed_and_place() -> None:

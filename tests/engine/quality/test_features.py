@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Generator
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
 
 from studio.core import places
-from studio.core.events import Event, Progress
+from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine.quality import features as module
 from studio.engine.quality.features import SpriteFeatures, corrupted, features_of
@@ -16,14 +16,11 @@ from studio.engine.quality.scores import frechet_distance
 from tests.conftest import make_sprites
 
 
-def learnt(events: Generator[Event, None, SpriteFeatures]) -> tuple[SpriteFeatures, int]:
-    """What the generator returns, and how many steps it took."""
-    steps = 0
-    while True:
-        try:
-            steps += isinstance(next(events), Progress)
-        except StopIteration as end:
-            return end.value, steps
+def learnt(sprites: Sprites) -> tuple[SpriteFeatures, int]:
+    """The features for these sprites, and how many steps it took to learn them."""
+    with patch.object(module, "corrupted", wraps=corrupted) as looks:
+        found = returned(features_of(sprites, torch.device("cpu"), "fp32"))
+    return found, looks.call_count
 
 
 @pytest.fixture
@@ -35,7 +32,7 @@ def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_classes_and_mush_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_STEPS", 150)
     training, others = make_sprites(40), make_sprites(40, seed=1)
-    found, _ = learnt(features_of(training, torch.device("cpu"), "fp32"))
+    found, _ = learnt(training)
     assert (found.classes_of(others.rgba) == others.labels).mean() > 0.9
     values = found.of(training.rgba)
     assert values.shape == (80, 128) and np.allclose((values**2).sum(1), 128)
@@ -48,16 +45,16 @@ def test_classes_and_mush_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("few_steps")
 def test_they_are_kept_for_the_same_sprites_alone(sprites: Sprites) -> None:
-    first, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
+    first, steps = learnt(sprites)
     assert steps == 20
-    again, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
+    again, steps = learnt(sprites)
     assert steps == 0
     np.testing.assert_allclose(again.of(sprites.rgba), first.of(sprites.rgba), rtol=1e-4, atol=1e-4)
     other = dataclasses.replace(sprites, labels=1 - sprites.labels)
-    assert learnt(features_of(other, torch.device("cpu"), "fp32"))[1] == 20
+    assert learnt(other)[1] == 20
     (kept, _) = sorted(places.features().iterdir(), key=lambda path: path.stat().st_mtime)
     kept.write_bytes(kept.read_bytes()[:1000])
-    anew, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
+    anew, steps = learnt(sprites)
     assert steps == 20 and np.array_equal(anew.of(sprites.rgba), first.of(sprites.rgba))
 
 
@@ -65,14 +62,14 @@ def test_they_are_kept_for_the_same_sprites_alone(sprites: Sprites) -> None:
 def test_where_they_can_not_be_kept_they_are_learnt_all_the_same(sprites: Sprites) -> None:
     places.features().parent.mkdir(parents=True, exist_ok=True)
     places.features().write_bytes(b"in the way")
-    found, steps = learnt(features_of(sprites, torch.device("cpu"), "fp32"))
+    found, steps = learnt(sprites)
     assert steps == 20 and np.isfinite(found.of(sprites.rgba)).all()
 
 
 @pytest.mark.usefixtures("few_steps")
 def test_one_class_will_do() -> None:
     alone = make_sprites(24, classes=1)
-    found, _ = learnt(features_of(alone, torch.device("cpu"), "fp32"))
+    found, _ = learnt(alone)
     assert not found.knows_classes
     assert np.isfinite(found.of(alone.rgba)).all()
 

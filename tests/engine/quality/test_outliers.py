@@ -16,8 +16,6 @@ from studio.engine.quality import outliers
 from studio.engine.quality.outliers import find_outliers, nearest_of
 from tests.engine.tools import CPU
 
-PLACE = "place"
-
 
 class PlacesAsFeatures:
     """Says of each sprite where it was put: see `put`."""

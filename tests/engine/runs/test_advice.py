@@ -1,29 +1,41 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
 from studio.core.events import Advised, Event, QualityMeasured, RunFinished, Validated
-from studio.engine.runs.advice import Adviser, Measurement, advice, advice_by_figure, advice_on, best_step, measurements
+from studio.engine.runs.advice import Adviser, Measurement, advice, advice_on, best_step, measurements
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import History, read_history
+from tests.engine.tools import of_kind
 
 
 def measured(
     kids: Iterable[float], copies: Iterable[float] = (), error: float = 0.01, real: float = 0.0
-) -> list[Measurement]:
+) -> list[QualityMeasured]:
     """Measurements at steps 100, 200, ..., beside real sprites at a KID of `real` and 5 % of copies."""
     kids = list(kids)
     shares = [*copies] or [0.0] * len(kids)
+    own = {"kid_error": error, "kid_real": real, "copies_real": 0.05}
     return [
-        Measurement(
-            100 * number,
-            {"kid": kid, "kid_error": error, "kid_real": real, "copies": share, "copies_real": 0.05},
-        )
+        QualityMeasured(100 * number, {"kid": kid, "copies": share, **own})
         for number, (kid, share) in enumerate(zip(kids, shares, strict=True), 1)
     ]
+
+
+def known(events: Iterable[QualityMeasured]) -> list[Measurement]:
+    return [Measurement(event.step, event.figures) for event in events]
+
+
+def told(events: Sequence[Event], past: History | None = None) -> list[Event]:
+    return list(Adviser(past or History()).follow(event for event in events))
+
+
+def news(events: Sequence[Event]) -> list[tuple[int, str, int]]:
+    """Step, verdict and best step of each advice."""
+    return [(one.step, one.verdict, one.best_step) for one in of_kind(told(events), Advised)]
 
 
 @pytest.mark.parametrize(
@@ -40,14 +52,14 @@ def measured(
     ],
 )
 def test_what_is_said_of_a_training(kids: list[float], copies: list[float], verdict: str, best: int) -> None:
-    found = advice(measured(kids, copies))
+    found = advice(known(measured(kids, copies)))
     assert found is not None and (found.verdict, found.best_step) == (verdict, best)
     words = {"copying": ("40 %", "5 %"), "good enough": ("step 200",) if len(kids) > 3 else ()}.get(verdict, ())
     assert all(word in found.why for word in words)
 
 
 def test_nothing_is_said_of_two_measurements_or_none() -> None:
-    assert advice(measured([0.5, 0.4])) is None
+    assert advice(known(measured([0.5, 0.4]))) is None
     assert measurements(History()) == [] and advice_on(History()) is None
     figures = {"kid": 0.3, "kid_error": 0.01, "kid_real": 0.0}  # of sprites that were not looked through for copies
     found = advice([Measurement(step, figures) for step in (1, 2, 3)])
@@ -56,75 +68,55 @@ def test_nothing_is_said_of_two_measurements_or_none() -> None:
 
 def test_real_sprites_that_are_like_each_other_are_no_nearer_than_they_are() -> None:
     """Figures of 819 sprites of figures with little difference, of which 1 in 10 was held out."""
-    nearing = [0.047, -0.02, -0.066, -0.088, -0.111]
-    for count in range(3, 6):
-        found = advice(measured(nearing[:count], error=0.05, real=-0.166))
-        assert found is not None and found.verdict == "improving"
-    there = advice(measured([*nearing, -0.12, -0.13], error=0.05, real=-0.166))
-    assert there is not None and there.verdict == "good enough" and there.best_step == 700
+    nearing = [0.047, -0.02, -0.066, -0.088, -0.111, -0.12, -0.13]
+    assert news(measured(nearing, error=0.05, real=-0.166)) == [(300, "improving", 300), (700, "good enough", 700)]
 
 
 def test_where_all_but_mush_copy_the_one_that_copies_least_is_the_best() -> None:
     """Figures of 60 sprites that were learnt by heart before they were first measured."""
-    kids, copies = [6.8, 0.42, 0.42, 0.46], [0.0, 0.23, 0.57, 0.58]
-    assert [best_step(measured(kids[:count], copies[:count])) for count in (1, 2, 3, 4)] == [100, 200, 200, 200]
-    assert best_step(measured([0.3, 0.2, 0.1], [0.9, 0.9, 0.9])) == 100  # where all copy alike
+    found = known(measured([6.8, 0.42, 0.42, 0.46], [0.0, 0.23, 0.57, 0.58]))
+    assert [best_step(found[:count]) for count in (1, 2, 3, 4)] == [100, 200, 200, 200]
+    assert best_step(known(measured([0.3, 0.2, 0.1], [0.9, 0.9, 0.9]))) == 100  # where all copy alike
 
 
 def test_news_is_told_once_and_events_are_handed_on() -> None:
-    figures = [one.figures for one in measured([0.5, 0.4, 0.3, 0.2, 0.001, 0.002])]
-    events: list[Event] = [QualityMeasured(100 * number, values) for number, values in enumerate(figures, 1)]
-    events.append(RunFinished("finished", 600, 1.0, Path()))
-    told = list(Adviser(History()).follow(event for event in events))
-    assert [event for event in told if not isinstance(event, Advised)] == events
-    assert [(event.step, event.verdict) for event in told if isinstance(event, Advised)] == [
-        (300, "improving"),
-        (600, "good enough"),
-    ]
+    events = [*measured([0.5, 0.4, 0.3, 0.2, 0.001, 0.002]), RunFinished("finished", 600, 1.0, Path())]
+    assert [event for event in told(events) if not isinstance(event, Advised)] == events
+    assert news(events) == [(300, "improving", 300), (600, "good enough", 600)]
 
 
 def test_a_resumed_run_remembers_what_was_measured(tmp_path: Path) -> None:
-    run = RunDir(tmp_path)
-    before = measured([0.5, 0.4, 0.3])
-    for one in before:
-        run.append(QualityMeasured(one.step, one.figures))
+    *before, after = measured([0.5, 0.4, 0.3, 0.2])
+    for event in before:
+        RunDir(tmp_path).append(event)
     past = read_history(tmp_path)
-    assert measurements(past) == before
-    event = QualityMeasured(400, measured([0.2])[0].figures)
-    assert list(Adviser(past).follow(event for event in [event])) == [event]  # improving was said before
+    assert measurements(past) == known(before)
+    assert told([after], past) == [after]  # improving was said before
 
 
-def test_an_accuracy_that_has_not_risen_for_long_is_good_enough() -> None:
-    rising = [(100, 0.5), (200, 0.6), (300, 0.7)]
-    assert advice_by_figure("accuracy", rising[:2]) is None
-    found = advice_by_figure("accuracy", rising)
-    assert found is not None and found.verdict == "improving"
-    soon = [*rising, *((300 + number, 0.65) for number in range(1, 6))]
-    found = advice_by_figure("accuracy", soon)
-    assert found is not None and found.verdict == "improving"
-    found = advice_by_figure("accuracy", [*soon, (450, 0.7)])
-    assert found is not None and (found.verdict, found.best_step) == ("good enough", 300)
-    assert "70 % of step 300" in found.why
-
-
-def test_a_regression_is_told_by_how_near_it_comes() -> None:
-    events: list[Event] = [
-        Validated(100 * n, {"loss": 1.0, "r2": r2}) for n, r2 in enumerate([0.1, 0.5, 0.8] + [0.7] * 6)
-    ]
-    told = [event for event in Adviser(History()).follow(event for event in events) if isinstance(event, Advised)]
-    assert [(event.step, event.verdict, event.best_step) for event in told] == [
-        (200, "improving", 200), (600, "good enough", 200),
-    ]  # fmt: skip
-    assert "come no nearer to their true numbers since step 200" in told[1].why
-
-
-def test_a_classifier_is_told_by_its_accuracy(tmp_path: Path) -> None:
-    events: list[Event] = [Validated(step, {"loss": 1.0, "accuracy": 0.5}) for step in range(100, 700, 100)]
-    told = [event for event in Adviser(History()).follow(event for event in events) if isinstance(event, Advised)]
-    assert [(event.step, event.verdict) for event in told] == [(300, "improving"), (500, "good enough")]
-    run = RunDir(tmp_path)
+@pytest.mark.parametrize(
+    ("figure", "values", "expected", "why"),
+    [
+        (
+            "accuracy",
+            {100: 0.5, 200: 0.6, 300: 0.7, **dict.fromkeys(range(301, 306), 0.65), 450: 0.7},
+            [(300, "improving", 300), (450, "good enough", 300)],
+            "70 % of step 300",
+        ),
+        (
+            "r2",
+            {0: 0.1, 100: 0.5, 200: 0.8, **dict.fromkeys(range(300, 900, 100), 0.7)},
+            [(200, "improving", 200), (600, "good enough", 200)],
+            "come no nearer to their true numbers since step 200",
+        ),
+    ],
+)
+def test_a_figure_on_held_out_sprites_that_has_not_risen_for_long_is_good_enough(
+    tmp_path: Path, figure: str, values: dict[int, float], expected: list[tuple[int, str, int]], why: str
+) -> None:
+    events = [Validated(step, {"loss": 1.0, figure: value}) for step, value in values.items()]
+    assert news(events) == expected
     for event in events:
-        assert isinstance(event, Validated)
-        run.append(event)
+        RunDir(tmp_path).append(event)
     found = advice_on(read_history(tmp_path))
-    assert found is not None and found.verdict == "good enough"
+    assert found is not None and found.verdict == "good enough" and why in found.why
