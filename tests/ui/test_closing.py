@@ -17,7 +17,7 @@ from studio.core.events import Events
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import summarise
 from studio.engine.train import save
-from tests.ui.conftest import LONG_MS, click, start_endless, wait_for_steps, wait_idle
+from tests.ui.conftest import LONG_MS, click, start_endless, tiny, wait_for_steps, wait_idle
 
 
 def answer(window: Window, words: str) -> None:
@@ -148,10 +148,14 @@ def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
     assert f"Can't write to {training.path}." in capsys.readouterr().err
 
 
-def test_the_window_comes_back_as_it_was(qtbot: QtBot, qapp: QApplication, opened: Window) -> None:
+def test_the_window_and_the_settings_of_a_training_come_back_as_they_were(
+    qtbot: QtBot, qapp: QApplication, opened: Window
+) -> None:
     opened.resize(790, 640)
-    size = opened.size()
+    size, config = opened.size(), tiny(opened.session, minutes=3.5)
+    opened.session.setup.set_config(config)
     opened.close()
+    assert type(config).from_json(opened.session.settings.values("generator")) == config
     again = Window(opened.session, theme.apply(qapp))
     qtbot.addWidget(again)
     assert again.size() == size
