@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from studio.app import dialogs
+from studio.app import dialogs, theme
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.window import Window
 from studio.core import places
@@ -56,6 +56,13 @@ def train_to_the_end(qtbot: QtBot, window: Window) -> None:
     set_tiny(window)
     click(window.train.controls.start)
     wait_idle(qtbot, window.session)
+
+
+def test_the_picture_of_an_empty_window_follows_the_scheme(qtbot: QtBot, qapp: QApplication, window: Window) -> None:
+    picture = window.sprites.drop_zone._picture
+    light = picture.pixmap().toImage()
+    theme.apply(qapp, "dark")
+    qtbot.waitUntil(lambda: picture.pixmap().toImage() != light)
 
 
 def test_an_empty_window_says_what_to_do(window: Window) -> None:
