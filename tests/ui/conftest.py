@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 from PySide6.QtCore import QEvent, QObject, Qt
@@ -20,9 +21,12 @@ from studio.app.background.job_queue import JobQueue
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
+from studio.app.state.training import CurrentTraining
 from studio.app.window import Window
 from studio.core.config import TrainingConfig
-from studio.core.events import Event, Events, Progress
+from studio.core.events import Event, Events, LossChunk, Progress
+from studio.data.sprites import Sprites
+from studio.engine.types import Device
 from tests.conftest import make_sprites
 
 _DEVICES_FOUND: list[Event] = []
@@ -128,7 +132,7 @@ def window(qtbot: QtBot, qapp: QApplication, session: Session) -> Iterator[Windo
     yield made
     if session.training.is_busy():
         session.training.stop()
-        qtbot.waitUntil(lambda: not session.training.is_busy(), timeout=LONG_MS)
+        wait_idle(qtbot, session)
     qapp.removeEventFilter(strays)
     assert not strays.found
 
@@ -160,9 +164,27 @@ def sprite_folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def opened(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
     """The window with the sprites open."""
-    with qtbot.waitSignal(window.session.open_sprites.imported, timeout=LONG_MS):
-        window.open_paths([sprite_folder])
+    open_sprites(qtbot, window.session, sprite_folder)
     return window
+
+
+def open_sprites(qtbot: QtBot, session: Session, *paths: Path) -> None:
+    """Open these files, and wait for their sprites."""
+    with qtbot.waitSignal(session.open_sprites.imported, timeout=LONG_MS):
+        session.open_sprites.open_paths(paths)
+
+
+def sprites_of(session: Session) -> Sprites:
+    """The sprites that are open."""
+    assert session.open_sprites.sprites is not None
+    return session.open_sprites.sprites
+
+
+def cpu_of(session: Session) -> Device:
+    """The CPU, as it was found."""
+    device = session.catalog.device("cpu")
+    assert device is not None
+    return device
 
 
 def tiny(session: Session, recipe: str = "generator", **changes: float) -> TrainingConfig:
@@ -174,14 +196,33 @@ def tiny(session: Session, recipe: str = "generator", **changes: float) -> Train
 
 def start_tiny(session: Session, recipe: str = "generator", **changes: float) -> None:
     """Start a tiny training on the CPU."""
-    sprites, device = session.open_sprites.sprites or make_sprites(), session.catalog.device("cpu")
-    assert device is not None
-    session.training.start(sprites, session.catalog.recipes[recipe], tiny(session, recipe, **changes), device)
+    sprites = session.open_sprites.sprites or make_sprites()
+    config = tiny(session, recipe, **changes)
+    session.training.start(sprites, session.catalog.recipes[recipe], config, cpu_of(session))
 
 
-def trains(session: Session) -> Callable[[], bool]:
-    """Whether steps are being taken."""
-    return lambda: session.training.state == "training" and session.training.chunk is not None
+def start_endless(qtbot: QtBot, session: Session) -> CurrentTraining:
+    """Start a tiny training without end, and wait until steps are being taken."""
+    start_tiny(session, steps=1_000_000)
+    wait_for_steps(qtbot, session)
+    return session.training
+
+
+def wait_for_steps(qtbot: QtBot, session: Session) -> None:
+    """Wait until a training takes steps."""
+    training = session.training
+    qtbot.waitUntil(lambda: training.state == "training" and training.chunk is not None, timeout=LONG_MS)
+
+
+def wait_idle(qtbot: QtBot, session: Session) -> None:
+    """Wait until nothing trains any more."""
+    qtbot.waitUntil(lambda: not session.training.is_busy(), timeout=LONG_MS)
+
+
+def chunk(first_step: int, count: int = 1) -> LossChunk:
+    """What a training says of that many steps; each loss is the number of its step."""
+    losses = np.arange(first_step, first_step + count, dtype=np.float32)
+    return LossChunk(first_step, losses, losses, 0.1, 1.0, 1.0, 1.0, 0.0, 0)
 
 
 def endless(*asked: object) -> Events:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -13,28 +11,36 @@ from PySide6.QtWidgets import QApplication, QMessageBox, QPushButton
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
-from studio.app.application import Interrupt
 from studio.app.state.training import CurrentTraining
 from studio.app.window import Window
 from studio.core.events import Events
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import summarise
 from studio.engine.train import save
-from tests.ui.conftest import LONG_MS, click, start_tiny, trains
+from tests.ui.conftest import LONG_MS, click, start_endless, tiny, wait_for_steps, wait_idle
 
 
 def answer(window: Window, words: str) -> None:
+    click(next(button for button in question(window).findChildren(QPushButton) if button.text() == words))
+
+
+def question(window: Window) -> QMessageBox:
     box = window.findChild(QMessageBox)
     assert isinstance(box, QMessageBox)
-    click(next(button for button in box.findChildren(QPushButton) if button.text() == words))
+    return box
 
 
 @pytest.fixture
 def training(qtbot: QtBot, opened: Window) -> CurrentTraining:
     """A run without end that trains in the window."""
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
-    return opened.session.training
+    return start_endless(qtbot, opened.session)
+
+
+def saved(training: CurrentTraining) -> bool:
+    """Whether its run has been stopped, and can be resumed."""
+    assert training.path is not None
+    summary = summarise(training.path)
+    return summary.standing == "stopped" and summary.progress is not None and summary.progress.step > 0
 
 
 def test_an_idle_window_closes_at_once(qtbot: QtBot, window: Window) -> None:
@@ -43,30 +49,25 @@ def test_an_idle_window_closes_at_once(qtbot: QtBot, window: Window) -> None:
     assert not window.isVisible()
 
 
-def test_fault_28_keep_training_keeps_the_window(opened: Window, training: CurrentTraining) -> None:
+def test_fault_28_keep_training_keeps_the_window_and_stop_and_save_leaves_a_run_to_resume(
+    qtbot: QtBot, opened: Window, training: CurrentTraining
+) -> None:
     opened.close()
     assert opened.isVisible()
     answer(opened, "Keep training")
     assert opened.isVisible() and training.state == "training"
-
-
-def test_fault_28_stop_and_save_closes_and_leaves_a_run_to_resume(
-    qtbot: QtBot, opened: Window, training: CurrentTraining
-) -> None:
     opened.close()
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         answer(opened, "Stop and save")
-    assert not opened.isVisible() and training.path is not None
-    summary = summarise(training.path)
-    assert summary.standing == "stopped" and summary.progress is not None and summary.progress.step > 0
+    assert not opened.isVisible() and saved(training) and training.path is not None
     opened.session.resume_run(training.path)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
+    wait_for_steps(qtbot, opened.session)
 
 
 def test_fault_28_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window, training: CurrentTraining) -> None:
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         opened.close_guard.insist()
-    assert training.path is not None and summarise(training.path).standing == "stopped"
+    assert saved(training)
 
 
 def test_fault_28_leaving_does_not_wait_for_ever_for_a_device_that_hangs(
@@ -84,44 +85,11 @@ def test_fault_28_leaving_does_not_wait_for_ever_for_a_device_that_hangs(
         opened.close_guard.insist()
     assert training.is_busy()
     answers_again.set()
-    qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
+    wait_idle(qtbot, opened.session)
 
 
 def no_space(*arguments: object) -> None:
     raise OSError(28, "No space left on device", "/runs/trial")
-
-
-def test_a_window_whose_run_can_not_be_saved_stays_open_once(
-    qtbot: QtBot, opened: Window, training: CurrentTraining, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("studio.engine.train.save", no_space)
-    opened.close()
-    answer(opened, "Stop and save")
-    qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
-    assert opened.isVisible()
-    said = [card.words[0] for card in opened.notices.cards()][:2]
-    assert said == ["Can't use /runs/trial.", "The window stays open: 'discs generator' ended with an error."]
-    with qtbot.waitSignal(opened.closed):
-        opened.close()
-
-
-@pytest.mark.usefixtures("training")
-def test_ctrl_c_leaves_also_when_nothing_can_be_saved(
-    qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("studio.engine.train.save", no_space)
-    with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        opened.close_guard.insist()
-    assert capsys.readouterr().err == "Can't use /runs/trial. No space left on device.\n"
-
-
-def test_the_window_comes_back_as_it_was(qtbot: QtBot, qapp: QApplication, opened: Window) -> None:
-    opened.resize(790, 640)
-    size = opened.size()
-    opened.close()
-    again = Window(opened.session, theme.apply(qapp))
-    qtbot.addWidget(again)
-    assert again.size() == size
 
 
 def no_space_for_lines(*arguments: object) -> None:
@@ -145,6 +113,52 @@ class Disk:
 def disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     with monkeypatch.context() as patch:
         yield Disk(patch)
+
+
+def test_a_window_whose_run_can_not_be_saved_stays_open_once(
+    qtbot: QtBot, opened: Window, training: CurrentTraining, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.engine.train.save", no_space)
+    opened.close()
+    answer(opened, "Stop and save")
+    wait_idle(qtbot, opened.session)
+    assert opened.isVisible()
+    said = [card.words[0] for card in opened.notices.cards()][:2]
+    assert said == ["Can't use /runs/trial.", "The window stays open: 'discs generator' ended with an error."]
+    with qtbot.waitSignal(opened.closed):
+        opened.close()
+
+
+@pytest.mark.usefixtures("training")
+def test_ctrl_c_leaves_also_when_nothing_can_be_saved(
+    qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("studio.engine.train.save", no_space)
+    with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
+        opened.close_guard.insist()
+    assert capsys.readouterr().err == "Can't use /runs/trial. No space left on device.\n"
+
+
+def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
+    qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    disk.fill()
+    with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
+        opened.close_guard.insist()
+    assert f"Can't write to {training.path}." in capsys.readouterr().err
+
+
+def test_the_window_and_the_settings_of_a_training_come_back_as_they_were(
+    qtbot: QtBot, qapp: QApplication, opened: Window
+) -> None:
+    opened.resize(790, 640)
+    size, config = opened.size(), tiny(opened.session, minutes=3.5)
+    opened.session.setup.set_config(config)
+    opened.close()
+    assert type(config).from_json(opened.session.settings.values("generator")) == config
+    again = Window(opened.session, theme.apply(qapp))
+    qtbot.addWidget(again)
+    assert again.size() == size
 
 
 def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
@@ -172,10 +186,10 @@ def test_a_run_that_can_not_be_written_waits_and_loses_nothing(
         qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
     disk.free()
     click(controls.stop)
-    qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
-    assert training.path is not None and training.failure is None
+    wait_idle(qtbot, opened.session)
+    assert saved(training) and training.path is not None and training.failure is None
     steps = read_history(training.path).series["loss"].steps.tolist()
-    assert steps == list(range(len(steps))) and summarise(training.path).standing == "stopped"
+    assert steps == list(range(len(steps)))
 
 
 def test_a_window_with_a_run_that_waits_for_its_disk_says_what_leaving_costs(
@@ -194,15 +208,6 @@ def test_a_window_with_a_run_that_waits_for_its_disk_says_what_leaving_costs(
         answer(opened, "Leave without saving")
 
 
-def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
-    qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk, capsys: pytest.CaptureFixture[str]
-) -> None:
-    disk.fill()
-    with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
-        opened.close_guard.insist()
-    assert f"Can't write to {training.path}." in capsys.readouterr().err
-
-
 def test_a_run_that_waits_for_its_disk_can_be_ended_from_its_message(
     qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:
@@ -210,7 +215,7 @@ def test_a_run_that_waits_for_its_disk_can_be_ended_from_its_message(
     qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
     (card,) = opened.notices.cards()
     click(next(button for button in card.findChildren(QPushButton) if button.text().strip() == "End without saving"))
-    qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
+    wait_idle(qtbot, opened.session)
     (card,) = opened.notices.cards()
     assert card.words[1] == "No space left on device. Free some space or choose another folder."
 
@@ -219,31 +224,14 @@ def test_the_question_whether_to_leave_keeps_up_with_the_disk(
     qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:
     opened.close()
-    question = opened.findChild(QMessageBox)
-    assert isinstance(question, QMessageBox) and "Its work is saved" in question.informativeText()
+    asked = question(opened)
+    assert "Its work is saved" in asked.informativeText()
     disk.fill()
-    with qtbot.waitSignal(question.destroyed, timeout=LONG_MS):
+    with qtbot.waitSignal(asked.destroyed, timeout=LONG_MS):
         qtbot.waitUntil(lambda: training.halted is not None, timeout=LONG_MS)
-    question = opened.findChild(QMessageBox)
-    assert isinstance(question, QMessageBox) and "is lost when you leave now" in question.informativeText()
+    assert "is lost when you leave now" in question(opened).informativeText()
     answer(opened, "Stay")
     disk.free()
     training.stop()
-    qtbot.waitUntil(lambda: not training.is_busy(), timeout=LONG_MS)
+    wait_idle(qtbot, opened.session)
     assert training.failure is None and opened.notices.cards() == []
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="no terminal hangs up there")
-def test_fault_36_all_signals_of_one_shutdown_ask_the_window_once(qtbot: QtBot) -> None:
-    before, asked = signal.getsignal(signal.SIGINT), list[bool]()
-    interrupt = Interrupt()
-    interrupt.happened.connect(lambda: asked.append(True))
-    interrupt.install()
-    try:
-        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGTERM, signal.SIGHUP):
-            assert signal.getsignal(number) not in (signal.SIG_DFL, signal.SIG_IGN)  # would end the tests
-            signal.raise_signal(number)
-        assert asked == [True] and signal.getsignal(signal.SIGINT) is signal.SIG_DFL
-    finally:
-        interrupt.uninstall()
-    assert signal.getsignal(signal.SIGINT) is before

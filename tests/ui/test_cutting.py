@@ -1,4 +1,6 @@
-"""Cutting sheets by looking: what is drawn is what is cut, and handles and numbers are the same thing."""
+"""Cutting sheets, by looking (what is drawn is what is cut, and handles and numbers are the same thing) or by a click:
+a folder of strips opens with the proposal to cut them, and Undo.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,17 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app.pages.sprites.cut_view import CutView
+from studio.app.pages.sprites.cut_words import proposal
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.widgets.sheet.canvas import Kind, moved
 from studio.app.widgets.sheet.overlay import SheetPart, draw_boxes, draw_cells
-from studio.data.options import Grid, ImportOptions
+from studio.data.options import FoundSheet, Grid, ImportOptions
 from studio.data.sheets.cells import GridCells
+from studio.data.sprites import Sprites
+from tests.data.composing import animated, demo_sprites, laid, trimmed
 from tests.data.making import Pixels, png_of, sprite, write, zipped
 from tests.data.sheets.test_grids import drawn
-from tests.ui.conftest import click, endless
+from tests.ui.conftest import click, endless, sprites_of
 
 RED, GREEN = (200, 0, 0, 255), (0, 160, 0, 255)
 
@@ -59,10 +64,29 @@ def opened(qtbot: QtBot, page: SpritesPage, folder: Path) -> CutView:
     return seen(qtbot, page)
 
 
-def cut(qtbot: QtBot, page: SpritesPage) -> None:
+def opened_by_name(qtbot: QtBot, page: SpritesPage, rgba: Pixels, folder: Path) -> CutView:
+    """A sheet beside a single sprite, from the list of what was left out."""
+    write(folder / "s.png", rgba)
+    write(folder / "one.png", sprite(1, 16))
+    load(qtbot, page, folder)
+    page.doctor.files.cut_wanted.emit("s.png")
+    return seen(qtbot, page)
+
+
+def cut(qtbot: QtBot, page: SpritesPage) -> Sprites:
+    """Cut as the view shows it; returns the sprites that are open then."""
     with qtbot.waitSignal(page.session.open_sprites.imported):
         click(page.cutting.cut)
     assert page.grid.isVisible() and not page.cutting.isVisible()
+    return sprites_of(page.session)
+
+
+def numbers(view: CutView, *names: str) -> list[int]:
+    return [view.form.boxes[name].value() for name in names or ("tile", "tile_height", "margin", "spacing")]
+
+
+def colour_at(image: QImage, place: QPoint) -> tuple[int, int, int, int]:
+    return QColor(image.pixel(place)).getRgb()  # type: ignore[return-value]
 
 
 @pytest.fixture
@@ -85,10 +109,9 @@ def test_a_sheet_that_was_found_opens_and_is_cut_as_it_is_drawn(qtbot: QtBot, pa
     view = seen(qtbot, page)
     assert view.count.text() == "29 sprites, 3 empty cells left out"
     assert "own grid" in view.hint.text() and "8 other sprites stay whole" in view.hint.text()
-    assert [view.form.boxes[name].value() for name in ("tile", "tile_height", "margin", "spacing")] == [16, 16, 2, 1]
-    cut(qtbot, page)
-    sprites = page.session.open_sprites.sprites
-    assert sprites is not None and len(sprites) == 29 + 36 + 8 and sprites.size == 16
+    assert numbers(view) == [16, 16, 2, 1]
+    sprites = cut(qtbot, page)
+    assert len(sprites) == 29 + 36 + 8 and sprites.size == 16
     assert sprites.class_names == ("a", "b", "one")
     assert (sprites.rgba[:8].transpose(1, 0, 2, 3) == first_row(folder / "a.png")).all()
     page.doctor.files.cut_wanted.emit("b.png")
@@ -118,10 +141,8 @@ def test_the_next_sheet_shows_how_the_numbers_fit_it(qtbot: QtBot, page: Sprites
 
 
 def test_what_is_clear_on_the_screen_is_what_is_cut(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
-    rgba = np.zeros((4 * 20, 6 * 20, 4), np.uint8)
-    rgba[:] = RED
+    rgba = np.full((4 * 20, 6 * 20, 4), RED, np.uint8)
     rgba[20:40, 40:80] = 0
-    rgba[65, 100] = RED
     rgba[60:80, 100:120] = 0
     rgba[61, 118] = GREEN
     write(tmp_path / "s.png", rgba)
@@ -135,7 +156,7 @@ def test_what_is_clear_on_the_screen_is_what_is_cut(qtbot: QtBot, page: SpritesP
     clear = set()
     for row, column in np.ndindex(4, 6):
         inside = view.canvas.point(20 * column + 18.5, 20 * row + 1.5) * shot.devicePixelRatio()
-        if QColor(shot.pixel(inside)).getRgb() in (RED, GREEN):
+        if colour_at(shot, inside) in (RED, GREEN):
             clear.add(f"s.png#r{row + 1} c{column + 1}")
     assert view.count.text() == f"{len(clear)} sprites, 2 empty cells left out" and len(clear) == 22
     cut(qtbot, page)
@@ -146,24 +167,23 @@ def test_what_is_clear_on_the_screen_is_what_is_cut(qtbot: QtBot, page: SpritesP
 
 def test_a_handle_that_is_dragged_changes_numbers_and_cells(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     view = opened(qtbot, page, folder)
-    canvas, boxes = view.canvas, view.form.boxes
-    zoom = canvas.zoom()
-    steps: list[tuple[Kind, QPoint, tuple[int, int, int, int]]] = [
-        ("tile", QPoint(3 * zoom, 2 * zoom), (19, 18, 2, 1)),
-        ("spacing", QPoint(2 * zoom, 0), (19, 18, 2, 3)),
-        ("margin", QPoint(-zoom, -zoom), (19, 18, 1, 3)),
-        ("spacing", QPoint(-40 * zoom, 0), (19, 18, 1, 0)),
+    canvas, zoom = view.canvas, view.canvas.zoom()
+    steps: list[tuple[Kind, int, int, list[int]]] = [
+        ("tile", 3, 2, [19, 18, 2, 1]),
+        ("spacing", 2, 0, [19, 18, 2, 3]),
+        ("margin", -1, -1, [19, 18, 1, 3]),
+        ("spacing", -40, 0, [19, 18, 1, 0]),
     ]
-    for kind, by, expected in steps:
-        drag(canvas.handles[kind], by)
-        assert tuple(boxes[name].value() for name in ("tile", "tile_height", "margin", "spacing")) == expected
-        assert canvas._cells is not None
-        assert canvas._cells.grid == Grid(*expected[:2], expected[2], expected[2], expected[3])
+    for kind, across, down, expected in steps:
+        drag(canvas.handles[kind], QPoint(across, down) * zoom)
+        assert numbers(view) == expected
+        width, height, margin, spacing = expected
+        assert canvas._cells is not None and canvas._cells.grid == Grid(width, height, margin, margin, spacing)
     assert not view.form.automatic.isChecked()
     assert canvas.handles["tile"].geometry().center() == canvas.point(1 + 19, 1 + 18)
     assert view.options().tile == 19 and view.options().size == 24
     view.form.automatic.click()
-    assert view.options().tile == 0 and boxes["tile"].value() == 16 and boxes["spacing"].value() == 1
+    assert view.options().tile == 0 and numbers(view, "tile", "spacing") == [16, 1]
 
 
 def drag(handle: QWidget, by: QPoint) -> None:
@@ -176,7 +196,7 @@ def drag(handle: QWidget, by: QPoint) -> None:
 
 def test_handles_move_by_keys_alone_and_come_into_sight(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
     view = opened(qtbot, page, folder)
-    canvas, boxes = view.canvas, view.form.boxes
+    canvas = view.canvas
     assert canvas.hasFocus()
     focused: list[QWidget] = [canvas]
     for _ in range(3):
@@ -189,8 +209,7 @@ def test_handles_move_by_keys_alone_and_come_into_sight(qtbot: QtBot, page: Spri
     qtbot.keyClick(tile, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
     qtbot.keyClick(canvas.handles["spacing"], Qt.Key.Key_Left)
     qtbot.keyClick(canvas.handles["margin"], Qt.Key.Key_Down)
-    numbers = ("tile", "tile_height", "margin", "margin_top", "spacing")
-    assert [boxes[name].value() for name in numbers] == [17, 24, 2, 3, 0]
+    assert numbers(view) == [17, 24, 2, 0] and numbers(view, "margin_top") == [3]
     assert (view.options().margin, view.options().margin_top) == (2, 3)
     qtbot.keyClick(canvas.handles["margin"], Qt.Key.Key_Up)
     assert view.options().margin_top == -1  # the same as on its left
@@ -215,11 +234,7 @@ def test_packed_sprites_have_boxes_and_rows_can_be_classes(qtbot: QtBot, page: S
     rgba = np.zeros((90, 90, 4), np.uint8)
     rgba[5:25, 5:25], rgba[8:20, 40:60], rgba[50:70, 20:45] = RED, GREEN, RED
     rgba[5:25, 28:30] = GREEN  # two pixels from the first sprite
-    write(tmp_path / "s.png", rgba)
-    write(tmp_path / "one.png", sprite(1, 16))
-    load(qtbot, page, tmp_path)
-    page.doctor.files.cut_wanted.emit("s.png")
-    view = seen(qtbot, page)
+    view = opened_by_name(qtbot, page, rgba, tmp_path)
     view.form.packed.click()
     qtbot.waitUntil(lambda: view.count.text() == "4 sprites")
     assert view.canvas._boxes is not None and view.canvas._boxes[1].tolist() == [28, 5, 30, 25]
@@ -228,11 +243,9 @@ def test_packed_sprites_have_boxes_and_rows_can_be_classes(qtbot: QtBot, page: S
     qtbot.waitUntil(lambda: view.count.text() == "3 sprites")
     view.form.classes.setCurrentIndex(1)
     shot = view.canvas.viewport().grab().toImage()
-    point = view.canvas.point(30.5, 55.5) * shot.devicePixelRatio()
-    assert QColor(shot.pixel(point)).getRgb() == RED
-    cut(qtbot, page)
-    sprites = page.session.open_sprites.sprites
-    assert sprites is not None and sprites.size == 32
+    assert colour_at(shot, view.canvas.point(30.5, 55.5) * shot.devicePixelRatio()) == RED
+    sprites = cut(qtbot, page)
+    assert sprites.size == 32
     assert sorted(sprites.class_names) == sorted(["s row 1", "s row 2", tmp_path.name])
 
 
@@ -284,9 +297,7 @@ def test_sheets_alone_open_by_themselves_and_what_was_open_stays(
     assert page.grid.isVisible() and page.session.open_sprites.sprites is before
     load(qtbot, page, archive)
     seen(qtbot, page)
-    cut(qtbot, page)
-    sprites = page.session.open_sprites.sprites
-    assert sprites is not None and len(sprites) == 176 and page.session.open_sprites.paths == (archive,)
+    assert len(cut(qtbot, page)) == 176 and page.session.open_sprites.paths == (archive,)
 
 
 def test_a_sheet_that_has_gone_says_so(qtbot: QtBot, page: SpritesPage, folder: Path) -> None:
@@ -312,11 +323,7 @@ def test_a_cut_that_fails_comes_back_with_its_numbers(qtbot: QtBot, page: Sprite
 
 
 def test_what_would_stay_whole_is_said(qtbot: QtBot, page: SpritesPage, tmp_path: Path) -> None:
-    write(tmp_path / "s.png", np.full((160, 160, 4), 255, np.uint8))
-    write(tmp_path / "one.png", sprite(1, 16))
-    load(qtbot, page, tmp_path)
-    page.doctor.files.cut_wanted.emit("s.png")
-    view = seen(qtbot, page)
+    view = opened_by_name(qtbot, page, np.full((160, 160, 4), 255, np.uint8), tmp_path)
     assert view.count.text().startswith("No grid is seen") and not view.cut.isEnabled()
     view.form.boxes["tile"].setValue(100)
     view.form.boxes["tile_height"].setValue(100)
@@ -337,8 +344,7 @@ def test_a_small_sheet_among_the_sprites_can_be_chosen(qtbot: QtBot, page: Sprit
     page.summary.see_cells.click()
     view = seen(qtbot, page)
     assert view._title.text() == "t.png" and view.options().size == 0
-    cut(qtbot, page)
-    assert page.session.open_sprites.sprites is not None and len(page.session.open_sprites.sprites) == 8
+    assert len(cut(qtbot, page)) == 8
 
 
 def test_only_the_visible_part_of_a_large_sheet_is_drawn(
@@ -393,4 +399,101 @@ def test_only_what_is_in_a_box_or_a_filled_cell_is_clear(qapp: QApplication, lef
             for y, x in np.ndindex(5, 5):
                 place = QPoint(24 * column + 4 + 4 * x - left, 24 * row + 4 + 4 * y - top)
                 if image.rect().contains(place):
-                    assert (QColor(image.pixel(place)).getRgb() == RED) is (row == column), (row, column, y, x)
+                    assert (colour_at(image, place) == RED) is (row == column), (row, column, y, x)
+
+
+@pytest.fixture(scope="module")
+def strips(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five strips of six frames on pages of 192 pixels, one that is larger than any canvas, and two whole sprites."""
+    where, rng = tmp_path_factory.mktemp("game") / "set", np.random.default_rng(0)
+    drawn = [trimmed(rgba) for rgba in demo_sprites()[::560]]
+    for number, one in enumerate(drawn[:5]):
+        cells = animated(one, 6, 24, 24, rng)
+        write(where / f"strip{number}.png", laid(cells, Grid(24, 24), 6, 192))
+    write(where / "strip5.png", laid(animated(drawn[5], 12, 24, 24, rng), Grid(24, 24), 12))
+    write(where / "whole.png", sprite(1, 24))
+    write(where / "wide.png", sprite(2, 64, 24))
+    return where
+
+
+def test_one_click_cuts_all_and_undo_takes_it_back(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
+    load(qtbot, page, strips)
+    line, open_sprites = page.proposal, page.session.open_sprites
+    assert line.isVisible() and page.tabs.isVisible() and QApplication.activeModalWidget() is None
+    assert line.words.text() == (
+        "6 pictures look like strips or sheets of many sprites: cut them into 42 sprites of 24 × 24 pixels?"
+    )
+    assert sprites_of(page.session).size == 192 and len(sprites_of(page.session)) == 7
+    with qtbot.waitSignal(open_sprites.imported):
+        click(line.cut)
+    assert sprites_of(page.session).size == 24 and not line.cut.isVisible()
+    assert line.words.text() == "6 pictures were cut into 42 sprites."
+    assert {"whole.png"} == {name for name in sprites_of(page.session).names if "#" not in name}
+    with qtbot.waitSignal(open_sprites.imported):
+        click(line.undo)
+    assert sprites_of(page.session).size == 192 and line.cut.isVisible() and not line.undo.isVisible()
+    click(line.close_line)
+    assert not line.isVisible() and page.tabs.isVisible()
+
+
+def test_the_doctors_cut_is_the_same_and_undo_leaves_later_choices(
+    qtbot: QtBot, page: SpritesPage, strips: Path
+) -> None:
+    load(qtbot, page, strips)
+    line, open_sprites, doctor = page.proposal, page.session.open_sprites, page.session.doctor
+    fixes = [fix for found in doctor.findings for fix in found.fixes if fix.title == line.cut.text()]
+    with qtbot.waitSignal(open_sprites.ended):
+        doctor.mend(fixes[0])
+    assert line.words.text() == "6 pictures were cut into 42 sprites." and line.undo.isVisible()
+    by_doctor = open_sprites.opened
+    open_sprites.undo()
+    line.cut.click()
+    assert (open_sprites.newest.options, open_sprites.newest.past) == (by_doctor.options, by_doctor.past)
+    qtbot.waitUntil(lambda: not open_sprites.is_busy())
+    open_sprites.change_options(open_sprites.options.replace(class_levels=1))
+    chosen = open_sprites.newest
+    line.undo.click()
+    assert open_sprites.newest is chosen
+    qtbot.waitUntil(lambda: not open_sprites.is_busy())
+    assert open_sprites.opened is chosen and not line.isVisible()
+
+
+def test_the_cells_are_seen_before_anything_is_cut(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
+    load(qtbot, page, strips)
+    click(page.proposal.see_cells)
+    view = seen(qtbot, page)
+    assert view._which.text() == "Sheet 1 of 6" and view.count.text() == "6 sprites, 2 empty cells left out"
+    assert view.form.automatic.isChecked() and numbers(view, "tile") == [24]
+    assert "own grid" in view.hint.text() and "2 other sprites stay whole" in view.hint.text()
+    sprites = cut(qtbot, page)
+    assert sprites.size == 24 and "strip5.png#r1 c12" in sprites.names
+
+
+def test_the_doctor_leads_to_the_cells_too(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
+    load(qtbot, page, strips)
+    page.tabs.setCurrentIndex(1)
+    doctor = page.doctor
+    words = [doctor.groups.item(row).text() for row in range(doctor.groups.count())]
+    assert "Looks like a sheet (1)" in words and "Looks like a sheet (5)" in words
+    doctor.groups.setCurrentRow(words.index("Looks like a sheet (5)"))
+    doctor.grid.select([3])
+    click(doctor.see_cells)
+    assert seen(qtbot, page)._title.text() == "strip3.png"
+
+
+def test_a_picture_that_may_be_one_sprite_is_not_cut_by_the_way(qtbot: QtBot, page: SpritesPage, strips: Path) -> None:
+    load(qtbot, page, strips)
+    page.doctor.files.cut_wanted.emit("wide.png")
+    view = seen(qtbot, page)
+    assert not view.cut.isEnabled() and "whole" in view.count.text()
+    view.form.boxes["tile"].setValue(32)
+    assert view.cut.isEnabled() and view.options().tile == 32
+
+
+def test_one_picture_and_sizes_that_differ() -> None:
+    one = [FoundSheet("a.png", Grid(16, 24), 8)]
+    assert proposal(one) == (
+        "1 picture looks like a strip or a sheet of many sprites: cut it into 8 sprites of 16 × 24 pixels?"
+    )
+    several = [*one, FoundSheet("b.png", Grid(12, 15), 1_200)]
+    assert proposal(several).endswith("cut them into 1,208 sprites of about 12 × 15 pixels?")

@@ -1,21 +1,36 @@
-"""Where to save: a name gets the ending of its kind, and nothing is overwritten that nobody was asked about."""
+"""Where to save: a name gets the ending of its kind, and nothing is overwritten that nobody was asked about. And the
+export dialog: it begins when it can, shows its own result only, and gives up what it leaves.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
+from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.base import Page
+from studio.app.pages.export_dialog import ExportDialog
+from studio.app.pages.runs.actions import RunActions
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
-from studio.core.events import Notice
+from studio.core.events import Events, Exported
+from studio.engine.runs.listing import summarise
+from tests.ui.conftest import LONG_MS, click, cpu_of, endless, start_tiny, wait_idle
 
 _PNG, _CSV = "PNG picture (*.png)", "CSV table (*.csv)"
+
+
+@pytest.fixture
+def parent(qtbot: QtBot) -> QWidget:
+    made = QWidget()
+    qtbot.addWidget(made)
+    return made
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, path: Path, kind: str) -> None:
@@ -36,44 +51,37 @@ def answer(monkeypatch: pytest.MonkeyPatch, path: Path, kind: str) -> None:
     ],
 )
 def test_a_name_gets_the_ending_of_its_kind(
-    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, kind: str, expected: str
+    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, kind: str, expected: str
 ) -> None:
     (tmp_path / "loss.png").write_text("old")
     answer(monkeypatch, tmp_path / typed, kind)
-    parent = QWidget()
-    qtbot.addWidget(parent)
     chosen = dialogs.for_new_file(parent, Settings(), "Save", "plot.png", f"{_PNG};;{_CSV}")
     assert chosen == tmp_path / expected
 
 
 def test_fault_13_what_is_proposed_stays_in_the_folder(
-    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proposed: list[str] = []
+    proposed: list[Path] = []
 
     def take(parent: QWidget, title: str, start: str, kinds: str) -> tuple[str, str]:
-        proposed.append(start)
+        proposed.append(Path(start))
         return "", ""
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", take)
-    parent, settings = QWidget(), Settings()
-    qtbot.addWidget(parent)
+    settings = Settings()
     settings.keep_text("last_save_folder", str(tmp_path))
     for name in ("../../x.gpl", "/etc/x.png", "swords/long 1.5.png", "model"):
         assert dialogs.for_new_file(parent, settings, "Save", name, _PNG) is None
-    names = ["_.._x.gpl", "_etc_x.png", "swords_long 1.5.png", "model"]
-    assert [Path(path) for path in proposed] == [tmp_path / name for name in names]
+    assert proposed == [tmp_path / name for name in ("_.._x.gpl", "_etc_x.png", "swords_long 1.5.png", "model")]
 
 
-class Ear(QObject):
-    def __init__(self, session: Session) -> None:
-        super().__init__()
-        self.titles: list[str] = []
-        session.noticed.connect(self.take)
-
-    @Slot(object)
-    def take(self, notice: Notice) -> None:
-        self.titles.append(notice.title)
+def test_every_kind_of_palette_is_offered_once(parent: QWidget, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(dialogs, "for_new_file", lambda *args: asked.append(args[-1]))
+    dialogs.for_new_palette(parent, Settings(), "discs.gpl")
+    kinds = asked[0].split(";;")
+    assert kinds[0] == "GIMP palette (*.gpl)" and len(kinds) == len({kind.partition("*")[2] for kind in kinds}) == 6
 
 
 def test_a_plot_is_saved_beside_the_old_one_and_its_name_is_said(
@@ -81,13 +89,73 @@ def test_a_plot_is_saved_beside_the_old_one_and_its_name_is_said(
 ) -> None:
     from studio.app.widgets.plot.loss_plot import LossPlot
 
-    page, plot, ear = Page(session), LossPlot(), Ear(session)
+    page, plot = Page(session), LossPlot()
     for widget in (page, plot):
         qtbot.addWidget(widget)
     plot.append([0, 1], [2.0, 1.0])
     (tmp_path / "loss.csv").write_text("old")
     answer(monkeypatch, tmp_path / "loss", _CSV)
-    page.save_plot(plot, "loss.png")
+    with qtbot.waitSignal(session.noticed) as said:
+        page.save_plot(plot, "loss.png")
     assert (tmp_path / "loss.csv").read_text() == "old"
     assert (tmp_path / "loss 2.csv").read_text().startswith("step,loss")
-    assert ear.titles == ["Saved as loss 2.csv."]
+    assert said.args[0].title == "Saved as loss 2.csv."
+
+
+@pytest.fixture
+def given_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Exports go on until they are given up; the list tells which were."""
+    closed: list[str] = []
+
+    def export(shelf: object, source: SavedModel, *rest: object) -> Events:
+        try:
+            yield from endless()
+        finally:
+            closed.append(source.path.name)
+
+    monkeypatch.setattr("studio.app.background.model_jobs.export", export)
+    return closed
+
+
+def dialog(session: Session, parent: QWidget, name: str) -> ExportDialog:
+    made = ExportDialog(session, SavedModel(Path(name), "best"), name, cpu_of(session), parent)
+    made.open()
+    return made
+
+
+def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it(
+    qtbot: QtBot, ready: Session, parent: QWidget, given_up: list[str]
+) -> None:
+    first = dialog(ready, parent, "first")
+    with qtbot.waitSignal(ready.inference.progressed, timeout=LONG_MS):
+        click(first.start)
+    assert first.stop.isVisible()
+    QTest.keyClick(first.stop, Qt.Key.Key_Return)
+    assert first.isVisible()
+    click(first.stop)
+    second = dialog(ready, parent, "second")
+    assert not second.start.isEnabled() and "at work" in second.start.toolTip()
+    ready.inference.exported.emit(Exported((Path("first.onnx"),), 0.0, "load()"))  # what was on its way
+    assert second.start.isVisible() and not second.outcome.text()
+    qtbot.waitUntil(second.start.isEnabled, timeout=LONG_MS)
+    assert given_up == ["first"]
+    assert second.start.toolTip().startswith("Write the file")
+    second.path.clear()
+    assert not second.start.isEnabled()
+    ready.inference.cancel()
+
+
+def test_a_run_can_be_exported_once_the_formats_are_known(qtbot: QtBot, ready: Session) -> None:
+    start_tiny(ready, steps=3)
+    wait_idle(qtbot, ready)
+    assert ready.training.path is not None
+    known, ready.catalog.exports = ready.catalog.exports, {}  # devices may be found first
+    actions = RunActions(ready)
+    qtbot.addWidget(actions)
+    actions.set_runs([summarise(ready.training.path)])
+    assert actions.use.isEnabled()
+    assert not actions.export.isEnabled() and "starting" in actions.export.toolTip()
+    assert not actions.export_model()
+    ready.catalog.exports = known
+    ready.catalog.ready.emit()
+    assert actions.export.isEnabled()

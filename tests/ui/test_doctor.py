@@ -11,10 +11,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from studio.app.pages.sprites.doctor import DoctorView
 from studio.app.window import Window
 from studio.data.doctor.findings import Examined
 from studio.data.source_files import Quarantined
-from tests.ui.conftest import LONG_MS, click
+from tests.ui.conftest import LONG_MS, click, sprites_of
 
 
 @pytest.fixture
@@ -32,15 +33,15 @@ def looked_over(qtbot: QtBot, window: Window, sprite_folder: Path) -> Window:
 
 
 def wait_for_the_doctor(qtbot: QtBot, window: Window) -> None:
-    session = window.session
-    qtbot.waitUntil(
-        lambda: (
-            session.open_sprites.result is not None
-            and not session.open_sprites.is_busy()
-            and not session.doctor.is_looking
-        ),
-        timeout=LONG_MS,
-    )
+    opened, doctor = window.session.open_sprites, window.session.doctor
+    qtbot.waitUntil(lambda: bool(opened.result) and not opened.is_busy() and not doctor.is_looking, timeout=LONG_MS)
+
+
+def choose(window: Window, group: str) -> DoctorView:
+    """Choose a group of findings; returns the view."""
+    view = window.sprites.doctor
+    view.groups.setCurrentRow(groups(window)[group])
+    return view
 
 
 def groups(window: Window) -> dict[str, int]:
@@ -48,79 +49,68 @@ def groups(window: Window) -> dict[str, int]:
     return {listed.item(row).text().partition(" (")[0]: row for row in range(listed.count())}
 
 
-def test_the_findings_are_listed_with_what_to_do(qtbot: QtBot, looked_over: Window) -> None:
-    view = looked_over.sprites.doctor
+def test_the_findings_are_listed_with_what_to_do(looked_over: Window) -> None:
     assert looked_over.sprites.tabs.tabText(1).startswith("Doctor (")
     assert {"Left out", "Unreadable", "Kept, but worth a look", "Similar", "Soft alpha"} <= groups(looked_over).keys()
-    view.groups.setCurrentRow(groups(looked_over)["Unreadable"])
+    view = choose(looked_over, "Unreadable")
     assert view.files.isVisible() and view.files.model().rowCount() == 1 and not view.fixes[0].isVisible()
-    view.groups.setCurrentRow(groups(looked_over)["Soft alpha"])
+    choose(looked_over, "Soft alpha")
     assert view.grid.isVisible() and view.grid.visible_count() == 1
     assert view.fixes[0].text() == "Make them solid or clear" and view.threshold.isVisible()
-
-
-def test_similar_sprites_stand_beside_what_they_are_like(looked_over: Window) -> None:
-    view = looked_over.sprites.doctor
-    view.groups.setCurrentRow(groups(looked_over)["Similar"])
+    choose(looked_over, "Similar")  # they stand beside what they are like
     finding = next(each for each in looked_over.session.doctor.findings if each.group == "similar")
-    assert view.grid.visible_count() == 2 * len(finding.items)
-    assert not view.threshold.isVisible()
+    assert view.grid.visible_count() == 2 * len(finding.items) and not view.threshold.isVisible()
 
 
 def test_a_threshold_is_previewed_and_used_and_taken_back(qtbot: QtBot, looked_over: Window) -> None:
-    view, open_sprites = looked_over.sprites.doctor, looked_over.session.open_sprites
-    assert open_sprites.sprites is not None
-    before = open_sprites.sprites.fingerprint
-    view.groups.setCurrentRow(groups(looked_over)["Soft alpha"])
+    view, open_sprites = choose(looked_over, "Soft alpha"), looked_over.session.open_sprites
+    before = sprites_of(looked_over.session).fingerprint
     view.threshold.slider.setValue(100)
     assert view.threshold.preview.isChecked()
-    shown = view.grid._model.rgba
-    assert set(np.unique(shown[..., 3])) == {0, 255} and open_sprites.sprites.fingerprint == before
+    assert set(np.unique(view.grid._model.rgba[..., 3])) == {0, 255}
+    assert sprites_of(looked_over.session).fingerprint == before
     view.threshold.preview.setChecked(False)
     assert 90 in view.grid._model.rgba[..., 3]
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.fixes[0])
-    assert open_sprites.options.alpha_threshold == 100 and 90 not in open_sprites.sprites.rgba[..., 3]
+    assert open_sprites.options.alpha_threshold == 100
+    assert 90 not in sprites_of(looked_over.session).rgba[..., 3]
     wait_for_the_doctor(qtbot, looked_over)
     assert "Mended" in groups(looked_over) and "Soft alpha" not in groups(looked_over)
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
         click(view.undo)
-    assert open_sprites.sprites.fingerprint == before
+    assert sprites_of(looked_over.session).fingerprint == before
+    again = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
-        QTest.keyClick(
-            looked_over, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
-        )
+        QTest.keyClick(looked_over, Qt.Key.Key_Z, again)
     assert open_sprites.options.alpha_threshold == 100 and not open_sprites.opened.future
 
 
 def test_what_is_found_later_leaves_the_chosen_group_alone(looked_over: Window) -> None:
-    view, session = looked_over.sprites.doctor, looked_over.session
-    assert session.open_sprites.sprites is not None
-    view.groups.setCurrentRow(groups(looked_over)["Similar"])
+    view, sprites = choose(looked_over, "Similar"), sprites_of(looked_over.session)
     assert not view.leave_out.isEnabled() and view.leave_out.toolTip() == "Select sprites first."
     view.grid.select([1])
     assert view.leave_out.isEnabled() and "selected below" in view.leave_out.toolTip()
-    odd = Quarantined(session.open_sprites.sprites.names[0], "odd", "outlier")
-    session.doctor.add(Examined(session.open_sprites.sprites, (odd,), 1))
+    odd = Quarantined(sprites.names[0], "odd", "outlier")
+    looked_over.session.doctor.add(Examined(sprites, (odd,), 1))
     assert "Outlier" in groups(looked_over) and "Similar" in view.groups.currentItem().text()
     assert view.grid.selected() == [1]
 
 
 def test_chosen_sprites_are_left_out_by_a_key(qtbot: QtBot, looked_over: Window) -> None:
-    page, open_sprites = looked_over.sprites, looked_over.session.open_sprites
+    page, imported = looked_over.sprites, looked_over.session.open_sprites.imported
     page.tabs.setCurrentIndex(0)
-    assert open_sprites.sprites is not None and not page.selection.leave_out.isVisible()
-    names, count = open_sprites.sprites.names, len(open_sprites.sprites)
+    names = sprites_of(looked_over.session).names
+    assert not page.selection.leave_out.isVisible()
     page.grid.select([1, 3])
     assert page.selection.leave_out.isVisible()
     page.grid.view.setFocus()
-    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+    with qtbot.waitSignal(imported, timeout=LONG_MS):
         QTest.keyClick(page.grid.view, Qt.Key.Key_Delete)
-    assert len(open_sprites.sprites) == count - 2
-    assert not {names[1], names[3]} & set(open_sprites.sprites.names)
-    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
+    assert sprites_of(looked_over.session).names == (names[0], names[2], *names[4:])
+    with qtbot.waitSignal(imported, timeout=LONG_MS):
         QTest.keyClick(looked_over, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    assert open_sprites.sprites.names == names
+    assert sprites_of(looked_over.session).names == names
 
 
 def test_a_choice_that_fails_changes_nothing(qtbot: QtBot, looked_over: Window) -> None:

@@ -32,41 +32,38 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return asked
 
 
-def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, sprites: Sprites, loaded: list[str]) -> None:
+@pytest.fixture
+def checkpoints(run_path: Path, sprites: Sprites) -> Path:
+    """Those of a run that has one a step."""
     control = Control()
     for event in train_generator(run_path, sprites, control, steps=4):
         control.checkpoint_now = isinstance(event, LossChunk)
-    folder, cache = run_path / "checkpoints", ModelCache()
-    first, *_, last = [info.step for _, info in find(folder)]
-    add_metrics(folder, first, {**FIGURES, "kid": 0.3})
-    add_metrics(folder, last, {**FIGURES, "kid": 0.1})
+    return run_path / "checkpoints"
+
+
+def test_best_is_looked_up_each_time_and_loaded_once(run_path: Path, checkpoints: Path, loaded: list[str]) -> None:
+    cache = ModelCache()
+    first, *_, last = [info.step for _, info in find(checkpoints)]
+    add_metrics(checkpoints, first, {**FIGURES, "kid": 0.3})
+    add_metrics(checkpoints, last, {**FIGURES, "kid": 0.1})
     best = SavedModel(run_path, "best")
     model = returned(cache.load(best, CPU))
     assert model.step == last and returned(cache.load(best, CPU)) is model
     for same in ("last", str(last)):
         assert returned(cache.load(SavedModel(run_path, same), CPU)) is model
     assert loaded == ["best"]
-    add_metrics(folder, last, {"kid": 0.5})  # measured again: the folder of checkpoints is as old as before
+    add_metrics(checkpoints, last, {"kid": 0.5})  # measured again: the folder of checkpoints is as old as before
     assert returned(cache.load(best, CPU)).step == first and loaded == ["best", "best"]
 
 
-def test_what_was_passed_over_is_said_once(run_path: Path, sprites: Sprites) -> None:
-    control = Control(checkpoint_now=True)
-    list(train_generator(run_path, sprites, control, steps=2))
-    path, _ = find(run_path / "checkpoints")[-1]
-    (path / "average.safetensors").write_bytes(b"")
-    cache = ModelCache()
-    for said in ([f"Checkpoint {path.name} is damaged."], []):
-        assert [notice.title for notice in cache.load(SavedModel(run_path, "last"), CPU)] == said
-
-
-def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it(run_path: Path, sprites: Sprites) -> None:
-    control = Control()
-    for event in train_generator(run_path, sprites, control, steps=4):
-        control.checkpoint_now = isinstance(event, LossChunk)
-    *_, (_, sound), (path, damaged) = find(run_path / "checkpoints")
+def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it_and_is_said_once(
+    run_path: Path, checkpoints: Path
+) -> None:
+    *_, (_, sound), (path, damaged) = find(checkpoints)
     (path / "average.safetensors").write_bytes(b"")
     cache, last = ModelCache(), SavedModel(run_path, "last")
+    for said in ([f"Checkpoint {path.name} is damaged."], []):
+        assert [notice.title for notice in cache.load(last, CPU)] == said
     model = returned(cache.load(last, CPU))
     assert model.step == sound.step < damaged.step and returned(cache.load(last, CPU)) is model
     with pytest.raises(RunError, match="is damaged"):

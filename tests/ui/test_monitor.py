@@ -5,20 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from pytestqt.qtbot import QtBot
 
 from studio.app.background import job_events
 from studio.app.background.worker import JobPaused
 from studio.app.pages.train.monitor import Monitor
 from studio.app.state.session import Session
-from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, SteppedBack, Validated
+from studio.core.events import Advised, CheckpointSaved, Event, QualityMeasured, SteppedBack, Validated
 from studio.engine.runs.history import Curve, History, HistoryRead
-from tests.ui.conftest import LONG_MS, endless
+from tests.ui.conftest import LONG_MS, chunk, endless
 
 
-def chunk(first_step: int, count: int) -> LossChunk:
-    losses = np.arange(first_step, first_step + count, dtype=np.float32)
-    return LossChunk(first_step, losses, losses, 0.1, 1.0, 1.0, 1.0, 0.0, 0)
+@pytest.fixture
+def monitor(qtbot: QtBot, session: Session) -> Monitor:
+    made = Monitor(session)
+    qtbot.addWidget(made)
+    return made
 
 
 def said() -> list[Event]:
@@ -40,22 +43,18 @@ def said() -> list[Event]:
 
 
 def test_plots_do_not_wait_for_a_long_import(qtbot: QtBot, session: Session) -> None:
-    def ignore(event: Event) -> None:
-        """What an import says is of no interest here."""
-
-    job = session.job_queue.start("files", "Opening a million files", endless(), ignore)
-    with qtbot.waitSignal(session.job_queue.progressed, timeout=LONG_MS):
-        pass
+    got: list[Event] = []
+    job = session.job_queue.start("files", "Opening a million files", endless(), got.append)
+    qtbot.waitUntil(lambda: bool(got), timeout=LONG_MS)
     with qtbot.waitSignal(session.catalog.plots_ready, timeout=10_000):
         session.catalog._receive(job_events.LibrariesLoaded())
     assert job in session.job_queue.running()
 
 
-def test_on_a_pause_the_curves_end_where_the_readings_do(qtbot: QtBot, session: Session) -> None:
+def test_on_a_pause_the_curves_end_where_the_readings_do(qtbot: QtBot, session: Session, monitor: Monitor) -> None:
     from studio.app.widgets.plot.loss_plot import LossPlot
 
-    monitor, plot = Monitor(session), LossPlot()
-    qtbot.addWidget(monitor)
+    plot = LossPlot()
     monitor.set_plot(plot)
     monitor.show()
     plot.set_redraw_interval_ms(1_000_000)
@@ -65,33 +64,32 @@ def test_on_a_pause_the_curves_end_where_the_readings_do(qtbot: QtBot, session: 
         session.training.event_received.emit(JobPaused())
 
 
-def test_curves_that_came_before_their_plot_are_drawn_with_it(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
+def test_curves_that_came_before_their_plot_are_drawn_with_it(
+    qtbot: QtBot, session: Session, monitor: Monitor, tmp_path: Path
+) -> None:
     from studio.app.widgets.plot.loss_plot import LossPlot
 
-    early, late = Monitor(session), Monitor(session)
-    for monitor in (early, late):
-        qtbot.addWidget(monitor)
-    early.set_plot(LossPlot())
+    late = Monitor(session)
+    qtbot.addWidget(late)
+    monitor.set_plot(LossPlot())
     for event in said():
         session.training.event_received.emit(event)
     late.set_plot(LossPlot())
     found = []
-    for monitor in (early, late):
-        assert monitor.plot is not None
-        monitor.plot.save(tmp_path / "loss.csv")
-        marks = [(mark.step, mark.kind) for mark in monitor.plot.marks]
-        found.append(((tmp_path / "loss.csv").read_text(), marks, list(monitor.plot.tabs)))
+    for plot in (monitor.plot, late.plot):
+        assert plot is not None
+        plot.save(tmp_path / "loss.csv")
+        marks = [(mark.step, mark.kind) for mark in plot.marks]
+        found.append(((tmp_path / "loss.csv").read_text(), marks, list(plot.tabs)))
     assert found[1] == found[0]
     table, marks, _ = found[1]
     assert [line.split(",")[0] for line in table.splitlines()] == ["step", *map(str, range(10))]
     assert marks == [(9, "checkpoint"), (9, "incident"), (3, "best")]
 
 
-def test_a_new_run_forgets_what_came_before_it(qtbot: QtBot, session: Session) -> None:
+def test_a_new_run_forgets_what_came_before_it(session: Session, monitor: Monitor) -> None:
     from studio.app.widgets.plot.loss_plot import LossPlot
 
-    monitor = Monitor(session)
-    qtbot.addWidget(monitor)
     session.training.event_received.emit(chunk(0, 5))
     session.training._set_state("starting")
     session.training._set_state("idle")

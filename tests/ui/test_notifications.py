@@ -21,29 +21,33 @@ def button(card: NoticeCard, name: str) -> QPushButton:
     return next(found for found in card.findChildren(QPushButton) if found.accessibleName() == name)
 
 
-def shown(qtbot: QtBot) -> NoticeBar:
-    bar = NoticeBar()
-    qtbot.addWidget(bar)
-    return bar
+@pytest.fixture
+def bar(qtbot: QtBot) -> NoticeBar:
+    made = NoticeBar()
+    qtbot.addWidget(made)
+    return made
 
 
-def test_a_failure_is_a_sentence_and_a_hint_with_details_on_demand(qtbot: QtBot) -> None:
-    bar = shown(qtbot)
+def titles(bar: NoticeBar) -> list[str]:
+    return [card.words[0] for card in bar.cards()]
+
+
+def test_a_failure_is_a_sentence_and_a_hint_with_details_on_demand(bar: NoticeBar) -> None:
     assert bar.isHidden()
     bar.show_failure(JobFailed("It broke.", "Mend it.", "Traceback: line 7"))
     assert bar.isVisible()
     card = bar.cards()[0]
     text = card.findChild(QPlainTextEdit)
-    assert isinstance(text, QPlainTextEdit)
-    assert text.isHidden()
+    assert isinstance(text, QPlainTextEdit) and text.isHidden()
     click(button(card, "Details"))
     assert text.isVisible()
     click(button(card, "Copy"))
     assert QGuiApplication.clipboard().text() == "It broke.\nMend it.\nTraceback: line 7"
 
 
-def test_a_message_is_closed_by_its_cross_or_its_own_button_and_the_last_one_hides_the_bar(qtbot: QtBot) -> None:
-    bar = shown(qtbot)
+def test_a_message_is_closed_by_its_cross_or_its_own_button_and_the_last_one_hides_the_bar(
+    qtbot: QtBot, bar: NoticeBar
+) -> None:
     bar.show_failure(JobFailed("No such class.", "Choose another."))
     assert button(bar.cards()[0], "Details").isHidden()  # there are none
     close = bar.cards()[0].findChild(QToolButton)
@@ -55,33 +59,32 @@ def test_a_message_is_closed_by_its_cross_or_its_own_button_and_the_last_one_hid
         click(button(card, "Resume"))
     assert bar.cards() == []
     bar.show_notice(Notice("warning", "Careful."))
-    assert [card.words[0] for card in bar.cards()] == ["Careful."] and bar.isVisible()
+    assert titles(bar) == ["Careful."] and bar.isVisible()
 
 
-def test_the_same_message_comes_once_and_old_ones_make_room(qtbot: QtBot) -> None:
-    bar = shown(qtbot)
+def test_the_same_message_comes_once_and_old_ones_make_room(bar: NoticeBar) -> None:
     for number in (1, 2, 2, 3, 4):
         bar.add("error", f"Fault {number}.")
-    assert [card.words[0] for card in bar.cards()] == ["Fault 2.", "Fault 3.", "Fault 4."]
+    assert titles(bar) == ["Fault 2.", "Fault 3.", "Fault 4."]
 
 
-def test_what_passes_makes_room_before_what_stays(qtbot: QtBot) -> None:
-    bar = shown(qtbot)
+def test_what_passes_makes_room_before_what_stays(bar: NoticeBar) -> None:
     bar.add("info", "A run stopped.", button="Resume")
     bar.add("error", "Fault 1.")
     for number in range(3):
         bar.add("warning" if number else "info", f"News {number}.")
-    assert [card.words[0] for card in bar.cards()] == ["A run stopped.", "Fault 1.", "News 2."]
+    assert titles(bar) == ["A run stopped.", "Fault 1.", "News 2."]
     bar.add("error", "Fault 2.")
     for number in range(2):
         bar.add("info", f"More {number}.")
-    assert [card.words[0] for card in bar.cards()] == ["A run stopped.", "Fault 1.", "Fault 2.", "More 1."]
+    assert titles(bar) == ["A run stopped.", "Fault 1.", "Fault 2.", "More 1."]
     bar.add("error", "Fault 3.")
-    assert [card.words[0] for card in bar.cards()] == ["Fault 1.", "Fault 2.", "Fault 3."]
+    assert titles(bar) == ["Fault 1.", "Fault 2.", "Fault 3."]
 
 
-def test_what_nobody_caught_is_shown_from_every_thread(qtbot: QtBot, caplog: pytest.LogCaptureFixture) -> None:
-    bar = shown(qtbot)
+def test_what_nobody_caught_is_shown_from_every_thread(
+    qtbot: QtBot, bar: NoticeBar, caplog: pytest.LogCaptureFixture
+) -> None:
     errors, before = UncaughtErrors(), (sys.excepthook, threading.excepthook)
     errors.happened.connect(bar.show_failure)
     errors.install()

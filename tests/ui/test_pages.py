@@ -26,14 +26,13 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from studio.app import dialogs
+from studio.app import dialogs, theme
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.window import Window
 from studio.core import places
-from studio.core.config import TrainingConfig
 from studio.core.events import Advised, QualityMeasured
 from studio.recipes.base import TrainingBudget
-from tests.ui.conftest import LONG_MS, click, start_tiny, tiny, trains
+from tests.ui.conftest import LONG_MS, click, open_sprites, start_endless, tiny, wait_for_steps, wait_idle
 
 
 def choose(box: QComboBox, data: object) -> None:
@@ -56,7 +55,14 @@ def train_to_the_end(qtbot: QtBot, window: Window) -> None:
     window.show_page("train")
     set_tiny(window)
     click(window.train.controls.start)
-    qtbot.waitUntil(lambda: window.session.training.state == "idle", timeout=LONG_MS)
+    wait_idle(qtbot, window.session)
+
+
+def test_the_picture_of_an_empty_window_follows_the_scheme(qtbot: QtBot, qapp: QApplication, window: Window) -> None:
+    picture = window.sprites.drop_zone._picture
+    light = picture.pixmap().toImage()
+    theme.apply(qapp, "dark")
+    qtbot.waitUntil(lambda: picture.pixmap().toImage() != light)
 
 
 def test_an_empty_window_says_what_to_do(window: Window) -> None:
@@ -94,41 +100,29 @@ def test_dropping_a_folder_anywhere_opens_it(qtbot: QtBot, window: Window, sprit
     assert window.session.doctor.findings[0].group == "unreadable"
 
 
-def test_classes_filter_the_grid(opened: Window) -> None:
-    page = opened.sprites
-    assert page.summary.classes.topLevelItemCount() == 3
-    page.summary.classes.setFocus()
-    QTest.keyClick(page.summary.classes, Qt.Key.Key_Down)
-    assert page.grid.visible_count() == 12
-    QTest.keyClick(page.summary.classes, Qt.Key.Key_Up)
-    assert page.grid.visible_count() == 24
-
-
-def test_quality_has_its_tabs_beside_the_loss(qtbot: QtBot, opened: Window) -> None:
-    opened.show_page("train")
-    qtbot.waitUntil(lambda: opened.train.monitor.plot is not None, timeout=LONG_MS)
-    plot = opened.train.monitor.plot
-    assert plot is not None
-    plot.append_series("Speed", [10], [300.0])
+def test_quality_has_its_tabs_beside_the_loss(opened: Window) -> None:
+    monitor = opened.train.monitor
+    assert monitor.plot is not None
+    monitor.plot.append_series("Speed", [10], [300.0])
     figures = {"kid": 0.25, "kid_error": 0.01, "kid_real": 0.0, "copies": 0.1, "copies_real": 0.06}
     opened.session.training.event_received.emit(QualityMeasured(12, figures))
-    bar = plot.findChild(QTabBar)
+    bar = monitor.plot.findChild(QTabBar)
     assert bar is not None
     assert [bar.tabText(i) for i in range(bar.count())] == ["Loss", "Quality (KID)", "Copies", "Speed"]
-    assert opened.train.monitor.readings.value("Copies") == "10 % (6 % by chance)"
+    assert monitor.readings.value("Copies") == "10 % (6 % by chance)"
 
 
 def test_advice_is_said_and_marked_on_the_plot(qtbot: QtBot, opened: Window) -> None:
     train_to_the_end(qtbot, opened)
-    page, plot = opened.train, opened.train.monitor.plot
+    page, plot, training = opened.train, opened.train.monitor.plot, opened.session.training
     assert plot is not None
-    training = opened.session.training
-    training._receive(Advised(4, "improving", "New sprites still come nearer to yours.", 3))
-    assert "Still improving: new sprites still come nearer" in page._state.text()
-    assert not [mark for mark in plot.marks if mark.kind == "best"]
-    training._receive(Advised(4, "copying", "30 % of the new sprites are copies of yours.", 2))
-    assert page._state.text().endswith("Starting to copy: 30 % of the new sprites are copies of yours.")
-    assert [mark.step for mark in plot.marks if mark.kind == "best"] == [2]
+    for advice, said, marked in (
+        (Advised(4, "improving", "New sprites come nearer.", 3), "Still improving: new sprites come nearer.", []),
+        (Advised(4, "copying", "30 % are copies.", 2), "Starting to copy: 30 % are copies.", [2]),
+    ):
+        training._receive(advice)
+        assert page._state.text().endswith(said)
+        assert [mark.step for mark in plot.marks if mark.kind == "best"] == marked
 
 
 def test_training_from_start_to_new_sprites_on_disk(
@@ -165,57 +159,44 @@ def test_training_from_start_to_new_sprites_on_disk(
     assert picked is not None and all(name.startswith("class") for name in picked.names)
 
 
-def test_the_buttons_follow_the_training(qtbot: QtBot, opened: Window) -> None:
+def test_the_buttons_and_space_follow_the_training(qtbot: QtBot, opened: Window) -> None:
     opened.show_page("train")
     set_tiny(opened, steps=1_000_000)
     controls = opened.train.controls
     click(controls.start)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
-    assert not controls.start.isVisible()
-    assert not opened.train.setup.recipes.isEnabled()
-    click(controls.pause)
-    assert opened.session.training.state == "paused"
-    assert controls.pause.accessibleName() == "Go on"
-    click(controls.pause)
-    assert opened.train.save.isEnabled()
+    wait_for_steps(qtbot, opened.session)
+    assert not controls.start.isVisible() and not opened.train.setup.recipes.isEnabled()
+    for key in (False, True):
+        for state in ("paused", "training"):
+            QTest.keyClick(opened, Qt.Key.Key_Space) if key else click(controls.pause)
+            assert opened.session.training.state == state
+            assert controls.pause.accessibleName() == ("Go on" if state == "paused" else "Pause")
+    held_down = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Space, Qt.KeyboardModifier.NoModifier, " ", True)
+    QApplication.sendEvent(opened, held_down)
+    assert opened.session.training.state == "training" and opened.train.save.isEnabled()
     click(controls.stop)
     qtbot.waitUntil(controls.start.isVisible, timeout=LONG_MS)
     assert opened.train.setup.recipes.isEnabled()
 
 
-def test_space_pauses_and_goes_on(qtbot: QtBot, opened: Window) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
-    states = []
-    for _ in range(2):
-        QTest.keyClick(opened, Qt.Key.Key_Space)
-        states.append(opened.session.training.state)
-    assert states == ["paused", "training"]
-    held_down = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_Space, Qt.KeyboardModifier.NoModifier, " ", True)
-    QApplication.sendEvent(opened, held_down)
-    assert opened.session.training.state == "training"
-
-
 def test_settings_that_make_no_sense_keep_start_away(opened: Window) -> None:
     opened.show_page("train")
     setup = opened.train.setup
-    form = setup.forms._forms[setup.recipes.currentData()]
-    box = form.findChild(QWidget, "batch_size")
+    box = setup.forms._forms[setup.recipes.currentData()].findChild(QAbstractSpinBox, "batch_size")
     assert box is not None
-    box.setFocus()
-    QTest.keyClick(box, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
-    QTest.keyClick(box, Qt.Key.Key_Delete)
+    box.selectAll()
     QTest.keyClicks(box, "0")
     assert not opened.train.controls.start.isEnabled()
     assert "Batch size" in opened.train.controls.start.toolTip()
 
 
-def test_presets_fill_the_form_and_own_settings_unmark_them(opened: Window) -> None:
+def test_presets_follow_the_sprites_and_own_settings_unmark_them(opened: Window) -> None:
     panel, setup = opened.train.setup, opened.session.setup
     quick = next(button for button in panel.presets.findChildren(QPushButton) if "Quick" in button.text())
+    assert setup.config is not None
+    assert setup.preset == "Standard" and setup.config.minutes == 0.5
     opened.show_page("train")
     click(quick)
-    assert setup.config is not None
     assert setup.config.minutes == 0.5 and "30 s" in quick.text()  # few sprites are soon learnt by heart
     assert quick.isChecked() and panel.forms.config() == setup.config
     setup.set_config(setup.config.replace(batch_size=7))
@@ -225,13 +206,11 @@ def test_presets_fill_the_form_and_own_settings_unmark_them(opened: Window) -> N
     assert "The settings of this run." in texts(panel.presets)
 
 
-def test_presets_follow_the_sprites_and_the_device(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_presets_follow_the_device(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     setup = opened.session.setup
-    assert setup.config is not None
-    assert setup.preset == "Standard" and setup.config.minutes == 0.5
     monkeypatch.setattr("studio.app.state.training_setup._budget", lambda *known: TrainingBudget(100_000, 500.0))
     setup._offer_presets()
-    assert setup.preset == "Standard" and setup.config.minutes == 10.0
+    assert setup.config is not None and setup.preset == "Standard" and setup.config.minutes == 10.0
 
 
 def test_a_classifier_shows_its_confusion_and_names_sprites(
@@ -259,8 +238,7 @@ def test_a_regression_shows_its_numbers_beside_the_true_ones(
     files = sorted(sprite_folder.glob("class*/0*.png"))
     rows = [f"{path.parent.name}/{path.name},{number}\n" for number, path in enumerate(files)]
     (sprite_folder / "labels.csv").write_text("file,price\n" + "".join(rows))
-    with qtbot.waitSignal(window.session.open_sprites.imported, timeout=LONG_MS):
-        window.open_paths([sprite_folder])
+    open_sprites(qtbot, window.session, sprite_folder)
     assert "with a number (price)" in window.sprites.summary._facts.text()
     window.show_page("train")
     choose(window.train.setup.recipes, "regression")
@@ -314,47 +292,30 @@ def test_runs_are_listed_compared_and_used(qtbot: QtBot, opened: Window) -> None
 
 
 def test_a_model_that_trains_becomes_its_run_when_it_ends(qtbot: QtBot, opened: Window) -> None:
-    start_tiny(opened.session, steps=1_000_000)
-    qtbot.waitUntil(trains(opened.session), timeout=LONG_MS)
-    choice = opened.generate.choice
-    assert choice.models.currentData() == "live"
-    opened.session.training.stop()
-    qtbot.waitUntil(lambda: choice.models.currentData() == str(opened.session.training.path), timeout=LONG_MS)
+    training, models = start_endless(qtbot, opened.session), opened.generate.choice.models
+    assert models.currentData() == "live"
+    training.stop()
+    qtbot.waitUntil(lambda: models.currentData() == str(training.path), timeout=LONG_MS)
 
 
 def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window) -> None:
+    setup = opened.session.setup
     opened.show_page("train")
     set_tiny(opened)
     with qtbot.waitSignals([opened.session.catalog.measured] * 2, timeout=LONG_MS):
         opened.train.setup.picker.measure_requested.emit()
-    assert opened.session.setup.measurements.speed(opened.session.setup.device, "auto") > 0
+    assert setup.measurements.speed(setup.device, "auto") > 0
     qtbot.waitUntil(lambda: not opened.session.catalog.is_measuring(), timeout=LONG_MS)
     set_tiny(opened, width=24)
-    assert opened.session.setup.measurements.speed(opened.session.setup.device, "auto") == 0
+    assert setup.measurements.speed(setup.device, "auto") == 0
 
 
 def test_every_control_has_a_name_and_a_tool_tip(opened: Window) -> None:
-    nameless = []
+    nameless, compound = [], QAbstractSpinBox | QComboBox | QTabBar | QMenuBar | QTableView | QLineEdit
     for kind in (QAbstractButton, QComboBox, QAbstractSpinBox, QLineEdit):
         for control in opened.findChildren(kind):
-            inner = isinstance(
-                control.parent(), QAbstractSpinBox | QComboBox | QTabBar | QMenuBar | QTableView | QLineEdit
-            )
-            if not inner and not (control.toolTip() and (control.accessibleName() or _text(control))):
-                nameless.append(f"{type(control).__name__} {_text(control)} in {type(control.parent()).__name__}")
+            text = str(control.property("text") or "")
+            is_named = control.toolTip() and (control.accessibleName() or text)
+            if not is_named and not isinstance(control.parent(), compound):
+                nameless.append(f"{type(control).__name__} {text} in {type(control.parent()).__name__}")
     assert nameless == []
-
-
-def test_settings_of_a_training_come_back(opened: Window) -> None:
-    config = tiny(opened.session, minutes=3.5)
-    opened.session.setup.set_config(config)
-    opened.train.keep()
-    recipe = opened.session.setup.recipe
-    assert recipe is not None
-    kept = recipe.Config.from_json(opened.session.settings.values(recipe.name))
-    assert isinstance(kept, TrainingConfig)
-    assert kept == config
-
-
-def _text(control: QWidget) -> str:
-    return str(control.property("text") or "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
@@ -28,27 +27,23 @@ from studio.data.colour.usage import colour_use
 from studio.data.palettes.files import load_palette, save_palette
 from studio.engine import catalog
 from studio.engine.control import Control
-from studio.engine.runs.folder import RunDir, RunRecord
 from studio.engine.types import GenerateSettings
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU
+from tests.engine.tools import CPU, train_generator
 from tests.exports.tools import CLASS_NAMES, small_model
-from tests.ui.conftest import LONG_MS, click, endless
+from tests.ui.conftest import LONG_MS, click, endless, sprites_of
 
 LEFT, NO_KEY = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
 WARM = Palette(np.array([[190, 74, 47, 255], [20, 20, 30, 255], [240, 220, 180, 255]], np.uint8), "Warm")
 
 
 @pytest.fixture
-def page(qtbot: QtBot, session: Session, sprite_folder: Path) -> SpritesPage:
+def page(qtbot: QtBot, page: SpritesPage, sprite_folder: Path) -> SpritesPage:
     """The Sprites page alone, with sprites and their colours."""
-    made = SpritesPage(session)
-    qtbot.addWidget(made)
-    made.resize(1100, 1200)
-    made.show()
-    with qtbot.waitSignal(session.open_sprites.palette_found, timeout=LONG_MS):
-        session.open_sprites.open_paths([sprite_folder])
-    return made
+    page.resize(1100, 1200)
+    with qtbot.waitSignal(page.session.open_sprites.palette_found, timeout=LONG_MS):
+        page.session.open_sprites.open_paths([sprite_folder])
+    return page
 
 
 @pytest.fixture
@@ -72,8 +67,7 @@ def users(rgba: Rgba, code: str) -> int:
 
 
 def test_a_colour_shows_the_sprites_that_use_it(qtbot: QtBot, page: SpritesPage) -> None:
-    view, sprites = page.summary.palette_view, page.session.open_sprites.sprites
-    assert sprites is not None
+    view, sprites = page.summary.palette_view, sprites_of(page.session)
     total = colour_use(sprites.rgba).total
     assert view._title.text() == f"Colours ({total})" and view.swatches.model().rowCount() == total
     number = 5
@@ -90,6 +84,9 @@ def test_a_colour_shows_the_sprites_that_use_it(qtbot: QtBot, page: SpritesPage)
     QTest.keyClick(page.summary.classes, Qt.Key.Key_Up)
     press(view, number)
     assert page.grid.visible_count() == 24 and view.swatches._marked == -1 and not view.show_all.isVisible()
+    assert page.summary.classes.topLevelItemCount() == 3
+    QTest.keyClick(page.summary.classes, Qt.Key.Key_Down)
+    assert page.grid.visible_count() == 12
 
 
 def test_there_are_ways_back_from_a_colour(qtbot: QtBot, page: SpritesPage) -> None:
@@ -134,9 +131,8 @@ def test_other_sprites_forget_the_colour(qtbot: QtBot, page: SpritesPage, sprite
 
 
 def test_colours_are_laid_out_by_hue_or_by_use(page: SpritesPage) -> None:
-    view, sprites = page.summary.palette_view, page.session.open_sprites.sprites
-    assert sprites is not None
-    by_use = ["#" + bytes(colour[:3]).hex() for colour in colour_use(sprites.rgba).colours.tolist()]
+    view, used = page.summary.palette_view, colour_use(sprites_of(page.session).rgba).colours
+    by_use = ["#" + bytes(colour[:3]).hex() for colour in used.tolist()]
     click(view.copy)
     by_hue = QApplication.clipboard().text().split()
     assert sorted(by_hue) == sorted(by_use) and by_hue != by_use
@@ -167,19 +163,12 @@ def test_the_palette_is_saved_as_what_its_name_says(
     assert not list(tmp_path.glob("discs.txt*"))
 
 
-def test_the_dialog_offers_every_kind_once(monkeypatch: pytest.MonkeyPatch, session: Session, qtbot: QtBot) -> None:
-    asked: list[str] = []
-    monkeypatch.setattr(dialogs, "for_new_file", lambda *args: asked.append(args[-1]))
-    dialogs.for_new_palette(QWidget(), session.settings, "discs.gpl")
-    kinds = asked[0].split(";;")
-    assert kinds[0] == "GIMP palette (*.gpl)" and len(kinds) == len({kind.partition("*")[2] for kind in kinds}) == 6
-
-
 def test_a_palette_can_be_dropped_and_comes_back(
     qtbot: QtBot, session: Session, panel: ColourPanel, tmp_path: Path
 ) -> None:
     assert panel.choice().true_pixels and panel.choice().palette is None
     assert not panel.dither.isEnabled() and "palette file" in panel.dither.toolTip()
+    assert not drop(panel, tmp_path)  # a folder is none
     path = save_palette(tmp_path / "warm.hex", WARM)
     with qtbot.waitSignal(panel.changed, timeout=LONG_MS):
         drop(panel, path)
@@ -209,32 +198,18 @@ def drop(panel: ColourPanel, path: Path) -> bool:
     return entering.isAccepted()
 
 
-BROKEN: dict[str, tuple[str, str]] = {
-    "bad.gpl": ("GIMP Palette\nName: Bad\n#\n10 20 30\n10 twenty 30\n", "line 5 of bad.gpl"),
-    "bad.hex": ("be4a2f\nzzz\n", "line 2 of bad.hex"),
-    "bad.pal": ("JASC-PAL\n0100\n2\n1 2 3\n4 5 999\n", "line 5 of bad.pal"),
-    "bad.json": (json.dumps({"colors": []}), "bad.json"),
-}
-
-
 def test_a_broken_palette_is_told_and_the_choice_stays(
     qtbot: QtBot, session: Session, panel: ColourPanel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, (text, where) in BROKEN.items():
-        path = tmp_path / name
-        path.write_text(text)
-        monkeypatch.setattr(dialogs, "for_palette", lambda *args, path=path: path)
-        with qtbot.waitSignal(session.job_queue.failed, timeout=LONG_MS) as said:
-            choose(panel, "open")
-        failure = said.args[0]
-        assert isinstance(failure, JobFailed) and where in failure.title and failure.hint and not failure.details
-        assert panel.box.currentData() == "own" and panel.choice().palette is None
-
-
-def test_only_palettes_are_taken(panel: ColourPanel, tmp_path: Path) -> None:
-    sprites = tmp_path / "sprites"
-    sprites.mkdir()
-    assert not drop(panel, sprites)
+    path = tmp_path / "bad.gpl"
+    path.write_text("GIMP Palette\nName: Bad\n#\n10 20 30\n10 twenty 30\n")
+    monkeypatch.setattr(dialogs, "for_palette", lambda *args: path)
+    with qtbot.waitSignal(session.job_queue.failed, timeout=LONG_MS) as said:
+        choose(panel, "open")
+    failure = said.args[0]
+    assert isinstance(failure, JobFailed) and "line 5 of bad.gpl" in failure.title
+    assert failure.hint and not failure.details
+    assert panel.box.currentData() == "own" and panel.choice().palette is None
 
 
 def test_new_sprites_come_in_the_chosen_colours(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
@@ -281,21 +256,14 @@ def colours_in(rgba: Rgba) -> set[tuple[int, ...]]:
     return {tuple(colour) for colour in rgba[rgba[..., 3] > 0][:, :3].tolist()}
 
 
-def test_the_colours_of_a_run_are_shown(qtbot: QtBot, session: Session, panel: ColourPanel, run_path: Path) -> None:
-    run_path.mkdir(parents=True)
+def test_the_colours_of_a_run_are_shown(qtbot: QtBot, panel: ColourPanel, run_path: Path) -> None:
     art = make_sprites()
-    style = style_of(art)
-    begun = "2026-01-01T00:00:00+00:00"
-    RunDir(run_path).create(
-        RunRecord(
-            "trial", "generator", {}, 8, art.class_names, "discs", 24, "", "cpu", "CPU", "fp32", 9, begun, {}, "group"
-        )
-    )
-    (run_path / "style.json").write_text(json.dumps(style.to_json()))
+    list(train_generator(run_path, art, steps=1, holdout=0.0))
+    swatches = panel.swatches.model()
     panel._models.models.addItem("trial", str(run_path))  # as if it were listed
-    qtbot.waitUntil(lambda: panel.swatches.model().rowCount() > 0, timeout=LONG_MS)
-    shown = {str(panel.swatches.model().index(row, 0).data()) for row in range(panel.swatches.model().rowCount())}
-    assert shown == {"#" + bytes(colour).hex() for colour in style.palette.tolist()}
+    qtbot.waitUntil(lambda: swatches.rowCount() > 0, timeout=LONG_MS)
+    shown = {str(swatches.index(row, 0).data()) for row in range(swatches.rowCount())}
+    assert shown == {"#" + bytes(colour).hex() for colour in style_of(art).palette.tolist()}
     assert panel._about.text() == f"{len(shown)} colours"
     choose(panel, "drawn")
-    assert not panel.choice().true_pixels and panel.swatches.model().rowCount() == 0
+    assert not panel.choice().true_pixels and swatches.rowCount() == 0

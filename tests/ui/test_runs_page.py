@@ -105,7 +105,6 @@ def look_closer(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
     """Zoom in, and go back to the samples of an earlier step."""
     plot._view.zoom(0.5, 40.0, False)
     plot._view.zoom(0.5, 1.5, True)
-    plot.refresh()
     page.comparison.filmstrip.show_step(50)
     return seen(page, plot)
 

@@ -6,74 +6,41 @@ import functools
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
-from PySide6.QtCore import QByteArray, QObject, QThread, Slot
+from PySide6.QtCore import QByteArray, QThread
 from pytestqt.qtbot import QtBot
 
 from studio.app.background import jobs
-from studio.app.background.job_events import PaletteFound, RunTrashed
+from studio.app.background.job_events import RunTrashed
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.core.errors import StudioError
-from studio.core.events import Event, JobFailed, Notice
-from studio.data.importing import ImportOptions
+from studio.core.events import Event, Notice
 from studio.engine.runs.folder import RunDir
-from tests.ui.conftest import LONG_MS, start_tiny, trains
-
-
-class Ear(QObject):
-    def __init__(self, session: Session) -> None:
-        super().__init__()
-        self.failures: list[JobFailed] = []
-        self.notices: list[Notice] = []
-        self.palettes: list[PaletteFound] = []
-        self.offers: list[tuple[Path, str]] = []
-        session.failed.connect(self.fail)
-        session.noticed.connect(self.notice)
-        session.open_sprites.palette_found.connect(self.palette)
-        session.run_offered.connect(self.offer)
-
-    @Slot(object)
-    def fail(self, failure: JobFailed) -> None:
-        self.failures.append(failure)
-
-    @Slot(object)
-    def notice(self, notice: Notice) -> None:
-        self.notices.append(notice)
-
-    @Slot(object)
-    def palette(self, found: PaletteFound) -> None:
-        self.palettes.append(found)
-
-    @Slot(object, str)
-    def offer(self, path: Path, words: str) -> None:
-        self.offers.append((path, words))
+from tests.ui.conftest import LONG_MS, open_sprites, sprites_of, start_endless, wait_idle
 
 
 def test_a_folder_becomes_sprites_with_their_palette(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
-    ear = Ear(session)
-    with qtbot.waitSignals([session.open_sprites.imported, session.open_sprites.palette_found], timeout=LONG_MS):
-        session.open_sprites.open_paths([sprite_folder])
-    sprites = session.open_sprites.sprites
-    assert sprites is not None
-    assert len(sprites) == 24
-    assert sprites.class_names == ("class0", "class1")
-    use = ear.palettes[0].use
+    with qtbot.waitSignal(session.open_sprites.palette_found, timeout=LONG_MS) as found:
+        open_sprites(qtbot, session, sprite_folder)
+    sprites = sprites_of(session)
+    assert len(sprites) == 24 and sprites.class_names == ("class0", "class1")
+    use = found.args[0].use
     assert len(use.colours) == len(use.pixels) == len(use.sprites) == use.total > 2 and use.step == 1
     assert session.settings.recent() == [str(sprite_folder)]
 
 
 def test_what_is_open_stays_when_an_import_fails(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
-    ear = Ear(session)
-    with qtbot.waitSignal(session.open_sprites.ended, timeout=LONG_MS):
-        session.open_sprites.open_paths([sprite_folder])
+    open_sprites(qtbot, session, sprite_folder)
     before = session.open_sprites.sprites
-    with qtbot.waitSignal(session.open_sprites.ended, timeout=LONG_MS):
+    ended = qtbot.waitSignal(session.open_sprites.ended, timeout=LONG_MS)
+    with ended, qtbot.waitSignal(session.failed, timeout=LONG_MS) as told:
         session.open_sprites.open_paths([sprite_folder / "nowhere"])
-    assert "nowhere" in ear.failures[0].title + ear.failures[0].hint
+    assert "nowhere" in told.args[0].title + told.args[0].hint
     assert session.open_sprites.sprites is before
     assert session.open_sprites.paths == (sprite_folder,)
 
@@ -89,64 +56,42 @@ def test_an_import_is_cancelled_at_once(qtbot: QtBot, session: Session, sprite_f
     assert session.open_sprites.sprites is None
 
 
-def test_other_options_read_the_same_files_anew(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
-    with qtbot.waitSignal(session.open_sprites.ended, timeout=LONG_MS):
-        session.open_sprites.open_paths([sprite_folder])
-    with qtbot.waitSignal(session.open_sprites.imported, timeout=LONG_MS):
-        session.open_sprites.change_options(ImportOptions(size=16))
-    assert session.open_sprites.sprites is not None
-    assert session.open_sprites.sprites.size == 16
-
-
-@pytest.fixture
-def other_folder(sprite_folder: Path) -> Path:
-    """Another folder with sprites."""
-    return Path(shutil.copytree(sprite_folder / "class0", sprite_folder.parent / "other"))
-
-
-def test_of_two_imports_begun_one_after_the_other_the_second_counts(
-    qtbot: QtBot, session: Session, sprite_folder: Path, other_folder: Path
+@pytest.mark.parametrize("is_read", [False, True], ids=["that is under way", "whose sprites lie in the mailbox"])
+def test_an_import_that_another_one_ends_counts_no_more(
+    qtbot: QtBot, session: Session, sprite_folder: Path, is_read: bool
 ) -> None:
-    session.open_sprites.open_paths([sprite_folder])
-    session.open_sprites.open_paths([other_folder])
-    assert session.open_sprites.is_busy()
-    qtbot.waitUntil(lambda: not session.open_sprites.is_busy(), timeout=LONG_MS)
-    assert session.open_sprites.paths == (other_folder,)
-    assert session.open_sprites.sprites is not None and session.open_sprites.sprites.title == "other"
-
-
-def test_what_came_of_an_import_that_another_one_ended_is_not_taken_for_the_others(
-    qtbot: QtBot, session: Session, sprite_folder: Path, other_folder: Path
-) -> None:
+    other = Path(shutil.copytree(sprite_folder / "class0", sprite_folder.parent / "other"))
     session.open_sprites.open_paths([sprite_folder])
     files = session.job_queue._workers["files"]
     deadline = time.perf_counter() + LONG_MS / 1000
-    while files._jobs and time.perf_counter() < deadline:  # its sprites lie in the mailbox, not delivered yet
+    while is_read and files._jobs and time.perf_counter() < deadline:
         QThread.msleep(5)
-    assert not files._jobs and len(files._mailbox)
-    session.open_sprites.open_paths([other_folder])
+    assert not is_read or (not files._jobs and len(files._mailbox))
+    session.open_sprites.open_paths([other])
+    assert session.open_sprites.is_busy()
     qtbot.waitUntil(lambda: not session.open_sprites.is_busy(), timeout=LONG_MS)
-    assert session.open_sprites.paths == (other_folder,)
-    assert session.open_sprites.sprites is not None and session.open_sprites.sprites.title == "other"
+    assert session.open_sprites.paths == (other,) and sprites_of(session).title == "other"
 
 
 def test_choices_that_follow_at_once_are_all_taken_and_all_taken_back(
     qtbot: QtBot, session: Session, sprite_folder: Path
 ) -> None:
-    open_sprites = session.open_sprites
-    with qtbot.waitSignal(open_sprites.imported, timeout=LONG_MS):
-        open_sprites.open_paths([sprite_folder])
-    open_sprites.change_options(open_sprites.newest.options.replace(size=16))
-    open_sprites.change_options(open_sprites.newest.options.replace(class_levels=1))
-    qtbot.waitUntil(lambda: not open_sprites.is_busy(), timeout=LONG_MS)
-    assert open_sprites.options.changed() == {"size": 16, "class_levels": 1} and len(open_sprites.opened.past) == 2
-    open_sprites.undo()
-    open_sprites.undo()
-    qtbot.waitUntil(lambda: not open_sprites.is_busy(), timeout=LONG_MS)
-    assert open_sprites.options.changed() == {} and len(open_sprites.opened.future) == 2
-    open_sprites.redo()
-    qtbot.waitUntil(lambda: not open_sprites.is_busy(), timeout=LONG_MS)
-    assert open_sprites.options.changed() == {"size": 16}
+    opened = session.open_sprites
+    open_sprites(qtbot, session, sprite_folder)
+
+    def taken() -> Mapping[str, object]:
+        qtbot.waitUntil(lambda: not opened.is_busy(), timeout=LONG_MS)
+        return opened.options.changed()
+
+    opened.change_options(opened.newest.options.replace(size=16))
+    opened.change_options(opened.newest.options.replace(class_levels=1))
+    assert taken() == {"size": 16, "class_levels": 1} and len(opened.opened.past) == 2
+    assert sprites_of(session).size == 16
+    opened.undo()
+    opened.undo()
+    assert taken() == {} and len(opened.opened.future) == 2
+    opened.redo()
+    assert taken() == {"size": 16}
 
 
 def _replace_trash(monkeypatch: pytest.MonkeyPatch, move: Callable[[str], bool]) -> None:
@@ -163,16 +108,13 @@ def test_runs_are_listed_and_move_to_the_trash(
     qtbot: QtBot, ready: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _replace_trash(monkeypatch, lambda path: bool(shutil.move(path, tmp_path / "trash")))
-    ear = Ear(ready)
-    start_tiny(ready, steps=1_000_000)
-    qtbot.waitUntil(trains(ready), timeout=LONG_MS)
-    path = ready.training.path
+    path = start_endless(qtbot, ready).path
     assert path is not None
-    ready.runs.trash_run(path)
-    qtbot.waitUntil(lambda: bool(ear.failures), timeout=LONG_MS)
-    assert "being trained" in ear.failures[0].title
+    with qtbot.waitSignal(ready.failed, timeout=LONG_MS) as told:
+        ready.runs.trash_run(path)
+    assert "being trained" in told.args[0].title
     ready.training.stop()
-    qtbot.waitUntil(lambda: not ready.training.is_busy(), timeout=LONG_MS)
+    wait_idle(qtbot, ready)
     qtbot.waitUntil(lambda: [run.standing for run in ready.runs.runs] == ["stopped"], timeout=LONG_MS)
     with qtbot.waitSignal(ready.runs.trashed, timeout=LONG_MS):
         ready.runs.trash_run(path)
@@ -209,36 +151,32 @@ def test_a_run_whose_folder_has_vanished_is_not_blamed_on_the_trash(tmp_path: Pa
 
 
 def test_an_interrupted_run_is_offered_once(qtbot: QtBot, ready: Session) -> None:
-    start_tiny(ready, steps=1_000_000)
-    qtbot.waitUntil(trains(ready), timeout=LONG_MS)
-    ready.training.stop()
-    qtbot.waitUntil(lambda: not ready.training.is_busy(), timeout=LONG_MS)
+    start_endless(qtbot, ready).stop()
+    wait_idle(qtbot, ready)
     run = RunDir(ready.training.path or Path())
-    progress = run.progress()
-    run.write_progress(type(progress)("training", progress.step, progress.elapsed_s, progress.headline))
-    fresh = Session(Settings())
-    ear = Ear(fresh)
+    progress = msgspec.structs.replace(run.progress(), state="training")
+    run.write_progress(progress)
+    fresh, offers = Session(Settings()), list[tuple[Path, str]]()
+    fresh.run_offered.connect(lambda path, words: offers.append((path, words)))
     fresh.open()
-    qtbot.waitUntil(lambda: bool(ear.offers), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: bool(offers), timeout=LONG_MS)
     fresh.runs.list_runs()
     qtbot.waitUntil(lambda: not fresh.job_queue.running(), timeout=LONG_MS)
-    assert ear.offers == [(run.path, f"'{run.path.name}' stopped at step {progress.step:,}.")]
+    assert offers == [(run.path, f"'{run.path.name}' stopped at step {progress.step:,}.")]
     assert fresh.close()
 
 
 def test_a_run_that_can_not_be_resumed_beside_another_says_so(
-    qtbot: QtBot, session: Session, monkeypatch: pytest.MonkeyPatch
+    session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ear, path = Ear(session), Path("discs generator")
+    path, told = Path("discs generator"), list[Notice]()
+    session.noticed.connect(told.append)
     monkeypatch.setattr(session.training, "state", "training")
-    session.resume_run(path)
-    session.training.path = path
-    session.resume_run(path)
-    assert [notice.title for notice in ear.notices] == [
-        "Another run is being trained: stop it first.",
-        "This run is being trained already.",
-    ]
-    assert "discs generator" in ear.notices[0].hint
+    for trained in (None, path):
+        session.training.path = trained
+        session.resume_run(path)
+    titles = ["Another run is being trained: stop it first.", "This run is being trained already."]
+    assert [notice.title for notice in told] == titles and "discs generator" in told[0].hint
 
 
 def test_settings_come_back(qtbot: QtBot, tmp_path: Path) -> None:
@@ -262,9 +200,8 @@ def test_settings_come_back(qtbot: QtBot, tmp_path: Path) -> None:
 def test_an_archive_is_opened_and_offered_again(qtbot: QtBot, session: Session, sprite_folder: Path) -> None:
     archive = Path(shutil.make_archive(str(sprite_folder), "zip", sprite_folder))
     for path, count in ((archive, 24), (sprite_folder / "class0" / "000.png", 1)):
-        with qtbot.waitSignal(session.open_sprites.imported, timeout=LONG_MS):
-            session.open_sprites.open_paths([path])
-        assert session.open_sprites.sprites is not None and len(session.open_sprites.sprites) == count
+        open_sprites(qtbot, session, path)
+        assert len(sprites_of(session)) == count
     assert session.settings.recent() == [str(archive)]
 
 
@@ -272,9 +209,7 @@ def test_a_damaged_settings_file_is_as_if_there_were_none(tmp_path: Path) -> Non
     path = tmp_path / "window.ini"
     path.write_bytes(b"\x00[forms\ngenerator={{{\nrecent=7\nscheme=plaid")
     settings = Settings(path)
-    assert settings.values("generator") == {}
-    assert settings.recent() == []
-    assert settings.scheme() == "system"
+    assert settings.values("generator") == {} and settings.recent() == [] and settings.scheme() == "system"
 
 
 @pytest.mark.parametrize("text", ["[]", "null", '{"minutes": [1]}', '{"minutes": null}', "[" * 100_000])

@@ -17,7 +17,7 @@ from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core.events import Events
 from studio.engine.types import Device
-from tests.ui.conftest import LONG_MS, click, start_tiny
+from tests.ui.conftest import LONG_MS, click, cpu_of, open_sprites, start_tiny
 
 
 @pytest.fixture
@@ -39,8 +39,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> dict[str, Device]:
 
 def add_device(session: Session) -> Device:
     """Another device is found beside the CPU, which is the fastest."""
-    cpu = session.catalog.device("cpu")
-    assert cpu is not None
+    cpu = cpu_of(session)
     other = replace(cpu, id="other", name="Another", steps_per_s=cpu.steps_per_s / 2)
     session.catalog.devices, session.catalog.fastest = (cpu, other), cpu.id
     session.catalog.devices_found.emit()
@@ -73,8 +72,7 @@ def test_the_chosen_device_prepares_draws_and_exports(
 
 
 def test_where_the_chosen_device_has_gone_the_fastest_is_taken(qtbot: QtBot, window: Window) -> None:
-    session, cpu = window.session, window.session.catalog.device("cpu")
-    assert cpu is not None
+    session, cpu = window.session, cpu_of(window.session)
     session.setup.choose_device(add_device(session).id)
     assert window.train.setup.picker.selected() == "other"
     session.catalog.devices = (cpu,)
@@ -109,14 +107,13 @@ def test_what_was_chosen_is_chosen_the_next_time(qtbot: QtBot, ready: Session) -
 def test_settings_that_can_not_be_keep_the_last_sound_ones(qtbot: QtBot, ready: Session, sprite_folder: Path) -> None:
     setup = ready.setup
     assert setup.problem() == "Open a folder of sprites first."
-    with qtbot.waitSignal(ready.open_sprites.imported, timeout=LONG_MS):
-        ready.open_sprites.open_paths([sprite_folder])
+    open_sprites(qtbot, ready, sprite_folder)
     assert setup.problem() == ""
     before = setup.config
+    assert before is not None
     setup.refuse_config("Batch size must be at least 1, not 0.")
     setup.start()
     assert not ready.training.is_busy() and setup.config == before
     assert setup.problem() == setup.invalid() == "Batch size must be at least 1, not 0."
-    assert before is not None
     setup.set_config(before)
     assert setup.problem() == ""

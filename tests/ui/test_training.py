@@ -1,47 +1,53 @@
-"""The one training of the window, really trained: its states, and what is left of it."""
+"""The one training of the window, really trained: its states, what is left of it, and what gives way to it."""
 
 from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
+from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
+import pytest
 from pytestqt.qtbot import QtBot
 
 from studio.app.background.job_events import RunDescribed
 from studio.app.background.worker import JobPaused
+from studio.app.state.feature_training import _TITLE
 from studio.app.state.session import Session
-from studio.core.events import Event, JobFailed, LossChunk, RunFinished, RunStarted, SamplesReady, Validated
+from studio.core import places
+from studio.core.events import Event, Events, JobFailed, LossChunk, RunFinished, RunStarted, SamplesReady, Validated
+from studio.engine.quality import features
 from studio.engine.runs.history import HistoryRead
 from studio.engine.runs.listing import summarise
-from studio.engine.types import GenerateSettings
-from tests.ui.conftest import LONG_MS, start_tiny, trains
+from studio.engine.types import DeviceMeasured, GenerateSettings
+from tests.engine.tools import of_kind
+from tests.ui.conftest import (
+    LONG_MS,
+    cpu_of,
+    endless,
+    open_sprites,
+    start_endless,
+    start_tiny,
+    wait_for_steps,
+    wait_idle,
+)
 
 
-class Listener(QObject):
+class Listener:
+    """What a training says, how it stands, and in which thread that arrives."""
+
     def __init__(self, session: Session) -> None:
-        super().__init__()
-        self.session = session
         self.events: list[Event] = []
         self.states: list[str] = []
         self.failures: list[JobFailed] = []
         self.threads: set[int] = set()
         session.training.event_received.connect(self.take)
-        session.training.state_changed.connect(self.note)
-        session.job_queue.failed.connect(self.fail)
+        session.training.state_changed.connect(lambda: self.states.append(session.training.state))
+        session.job_queue.failed.connect(self.failures.append)
 
-    @Slot(object)
     def take(self, event: Event) -> None:
         self.events.append(event)
         self.threads.add(threading.get_ident())
-
-    @Slot()
-    def note(self) -> None:
-        self.states.append(self.session.training.state)
-
-    @Slot(object)
-    def fail(self, failure: JobFailed) -> None:
-        self.failures.append(failure)
 
     def kinds(self) -> set[type[Event]]:
         return {type(event) for event in self.events}
@@ -49,10 +55,6 @@ class Listener(QObject):
 
 def state(session: Session) -> str:
     return session.training.state
-
-
-def wait_idle(qtbot: QtBot, session: Session) -> None:
-    qtbot.waitUntil(lambda: session.training.state == "idle", timeout=LONG_MS)
 
 
 def test_a_run_from_start_to_end(qtbot: QtBot, ready: Session) -> None:
@@ -64,70 +66,61 @@ def test_a_run_from_start_to_end(qtbot: QtBot, ready: Session) -> None:
     assert listener.failures == []
     assert {RunStarted, RunDescribed, LossChunk, SamplesReady, Validated, RunFinished} <= listener.kinds()
     assert listener.threads == {threading.get_ident()}
-    assert sum(len(event.losses) for event in listener.events if isinstance(event, LossChunk)) == 12
+    assert sum(len(event.losses) for event in of_kind(listener.events, LossChunk)) == 12
     assert ready.training.path is not None
     assert summarise(ready.training.path).standing == "finished"
 
 
 def test_pause_holds_the_steps_and_stop_ends_a_paused_run(qtbot: QtBot, ready: Session) -> None:
-    listener = Listener(ready)
-    start_tiny(ready, steps=1_000_000)
-    qtbot.waitUntil(trains(ready), timeout=LONG_MS)
+    listener, training = Listener(ready), start_endless(qtbot, ready)
     begun = time.perf_counter()
-    ready.training.pause()
+    training.pause()
     assert state(ready) == "paused"
     assert time.perf_counter() - begun < 0.1
     qtbot.waitUntil(lambda: JobPaused in listener.kinds(), timeout=LONG_MS)
-    held = ready.training.chunk
+    held = training.chunk
     qtbot.wait(700)
-    assert ready.training.chunk is held
-    ready.training.resume()
-    qtbot.waitUntil(lambda: ready.training.chunk is not held, timeout=LONG_MS)
-    ready.training.pause()
-    ready.training.stop()
+    assert training.chunk is held
+    training.resume()
+    qtbot.waitUntil(lambda: training.chunk is not held, timeout=LONG_MS)
+    training.pause()
+    training.stop()
     assert state(ready) == "stopping"
     wait_idle(qtbot, ready)
-    assert ready.training.path is not None
-    assert summarise(ready.training.path).standing == "stopped"
+    assert training.path is not None
+    assert summarise(training.path).standing == "stopped"
 
 
 def test_a_stopped_run_is_resumed_with_its_curves(qtbot: QtBot, ready: Session) -> None:
-    start_tiny(ready, steps=1_000_000)
-    qtbot.waitUntil(trains(ready), timeout=LONG_MS)
-    ready.training.stop()
+    training = start_endless(qtbot, ready)
+    training.stop()
     wait_idle(qtbot, ready)
-    path = ready.training.path
-    assert path is not None
-    step = summarise(path).progress.step  # type: ignore[union-attr]
+    assert training.path is not None
+    step = summarise(training.path).progress.step  # type: ignore[union-attr]
     listener = Listener(ready)
     with qtbot.waitSignal(ready.runs.listed, timeout=LONG_MS):
         ready.runs.list_runs()
-    ready.resume_run(path)
-    qtbot.waitUntil(trains(ready), timeout=LONG_MS)
-    read = next(event for event in listener.events if isinstance(event, HistoryRead))
-    assert len(read.history.series["loss"].steps) == step
-    started = next(event for event in listener.events if isinstance(event, RunStarted))
-    assert started.first_step == step
-    ready.training.stop()
+    ready.resume_run(training.path)
+    wait_for_steps(qtbot, ready)
+    (read,), (started,) = of_kind(listener.events, HistoryRead), of_kind(listener.events, RunStarted)
+    assert len(read.history.series["loss"].steps) == started.first_step == step
+    training.stop()
     wait_idle(qtbot, ready)
-    ready.training._receive(read)
-    assert ready.training.heldout["loss"] == read.history.validation["loss"].values[-1]
-    assert ready.training.samples is read.samples[-1] and len(read.samples[-1].captions) == 16
+    training._receive(read)
+    assert training.heldout["loss"] == read.history.validation["loss"].values[-1]
+    assert training.samples is read.samples[-1] and len(read.samples[-1].captions) == 16
 
 
 def test_generating_works_while_training_and_while_paused(qtbot: QtBot, ready: Session) -> None:
-    start_tiny(ready, steps=1_000_000)
-    qtbot.waitUntil(trains(ready), timeout=LONG_MS)
-    control, device = ready.training.control, ready.training.device
-    assert control is not None
-    assert device is not None
+    training = start_endless(qtbot, ready)
+    assert training.control is not None
     for _ in ("training", "paused"):
         with qtbot.waitSignal(ready.inference.generated, timeout=LONG_MS) as caught:
-            ready.inference.generate(control, device, GenerateSettings(count=3, steps=2))
+            ready.inference.generate(training.control, cpu_of(ready), GenerateSettings(count=3, steps=2))
         assert caught.args[0].sprites.shape == (3, 8, 8, 4)
-        ready.training.pause()
-    assert ready.training.state == "paused"
-    ready.training.stop()
+        training.pause()
+    assert state(ready) == "paused"
+    training.stop()
     wait_idle(qtbot, ready)
 
 
@@ -135,11 +128,10 @@ def test_a_failed_start_is_told_and_leaves_the_window_idle(qtbot: QtBot, ready: 
     listener = Listener(ready)
     start_tiny(ready, "classifier", smallest_class=100)
     wait_idle(qtbot, ready)
-    assert "two classes" in listener.failures[0].title
-    assert listener.failures[0].details == ""
     start_tiny(ready)
     wait_idle(qtbot, ready)
-    assert len(listener.failures) == 1
+    (failure,) = listener.failures
+    assert "two classes" in failure.title and failure.details == ""
 
 
 def test_a_second_start_changes_nothing(qtbot: QtBot, ready: Session) -> None:
@@ -147,3 +139,59 @@ def test_a_second_start_changes_nothing(qtbot: QtBot, ready: Session) -> None:
     start_tiny(ready)
     assert sum(job.background for job in ready.job_queue.running()) == 1
     wait_idle(qtbot, ready)
+
+
+def _measure(*settings: object) -> Events:
+    """Finds the other device the faster one, and goes on for ever."""
+    yield DeviceMeasured("cpu", "fp32", 1.0, 0.1, 1.0)
+    yield DeviceMeasured("other", "fp32", 9.0, 0.1, 1.0)
+    yield from endless()
+
+
+def test_a_training_ends_the_measuring_and_its_device_stays_chosen(
+    qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.app.background.jobs.measure", _measure)
+    cpu = cpu_of(ready)
+    open_sprites(qtbot, ready, sprite_folder)
+    ready.catalog.devices = (cpu, replace(cpu, id="other", name="Another"))
+    ready.catalog.devices_found.emit()
+    ready.setup.choose_device("cpu")
+    with qtbot.waitSignals([ready.catalog.measured] * 2, timeout=LONG_MS):
+        ready.setup.measure()
+    start_tiny(ready, steps=1_000_000)
+    qtbot.waitUntil(lambda: not ready.catalog.is_measuring(), timeout=LONG_MS)
+    assert ready.training.is_busy()
+    assert ready.setup.device == cpu
+    ready.training.stop()
+    wait_idle(qtbot, ready)
+    assert ready.training.failure is None
+
+
+def known_features() -> list[Path]:
+    return list(places.features().glob("*.safetensors"))
+
+
+def titles(session: Session) -> list[str]:
+    return [job.title for job in session.job_queue.running()]
+
+
+def test_open_sprites_are_got_to_know_while_nothing_else_is_to_be_done(
+    qtbot: QtBot, ready: Session, sprite_folder: Path
+) -> None:
+    assert not known_features()
+    ready.open_sprites.open_paths([sprite_folder])
+    qtbot.waitUntil(lambda: bool(known_features()), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not titles(ready), timeout=LONG_MS)  # and that was all
+
+
+def test_getting_to_know_them_gives_way_to_a_training_and_goes_on_after_it(
+    qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(features, "_STEPS", 1_000_000)  # it would never end
+    ready.open_sprites.open_paths([sprite_folder])
+    qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)
+    start_tiny(ready, steps=3)
+    wait_idle(qtbot, ready)
+    assert ready.training.chunk is not None
+    qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)

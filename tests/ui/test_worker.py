@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 import tracemalloc
@@ -9,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QObject, QThread, QTimer, Slot
+from PySide6.QtCore import QThread, QTimer
 from pytestqt.qtbot import QtBot
 
 from studio.app.background import worker
@@ -18,28 +19,22 @@ from studio.app.background.worker import Job, JobEnded, JobPaused, Mailbox
 from studio.core.errors import UsageError
 from studio.core.events import Event, Events, JobFailed, LossChunk, Notice, Progress
 from studio.data.reading.read import all_sources
+from tests.ui.conftest import chunk, endless
 
 
-class Log(QObject):
-    """Collects what jobs say, and in which thread it arrives."""
+class Log:
+    """Collects what a job says, and in which thread it arrives."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.events: list[Event] = []
         self.threads: set[QThread] = set()
-        self.failures: list[JobFailed] = []
 
-    @Slot(object)
     def take(self, event: Event) -> None:
         self.events.append(event)
         self.threads.add(QThread.currentThread())
 
-    @Slot(object)
-    def fail(self, failure: JobFailed) -> None:
-        self.failures.append(failure)
-
     def ended(self) -> bool:
-        return any(isinstance(event, JobEnded) for event in self.events)
+        return self.count(JobEnded) > 0
 
     def outcome(self) -> str:
         return next(event.outcome for event in self.events if isinstance(event, JobEnded))
@@ -53,6 +48,14 @@ def log() -> Log:
     return Log()
 
 
+@pytest.fixture
+def failures(job_queue: JobQueue) -> list[JobFailed]:
+    """What the queue says of jobs that fail."""
+    told: list[JobFailed] = []
+    job_queue.failed.connect(told.append)
+    return told
+
+
 def says(*words: str, then: Callable[[], object] | None = None) -> Events:
     for word in words:
         yield Notice("info", word)
@@ -60,24 +63,20 @@ def says(*words: str, then: Callable[[], object] | None = None) -> Events:
         then()
 
 
-def ticks(seconds: float = 0.002, closed: list[float] | None = None, started: threading.Event | None = None) -> Events:
-    """A training without end: a loss a tick."""
-    step = 0
+def ticks(seconds: float = 0.002, closed: list[float] | None = None) -> Events:
+    """A training without end: a loss a tick. closed: gets the time at which it is closed."""
     try:
-        while True:
+        for step in itertools.count():
             time.sleep(seconds)
             yield chunk(step)
-            step += 1
-            if started is not None:
-                started.set()
     finally:
         if closed is not None:
             closed.append(time.perf_counter())
 
 
-def chunk(step: int, count: int = 1) -> LossChunk:
-    losses = np.arange(step, step + count, dtype=np.float32)
-    return LossChunk(step, losses, losses, 0.1, 1.0, 1.0, 1.0, 0.0, 0)
+def fails(error: Exception) -> Events:
+    yield Progress(1, 2, "things")
+    raise error
 
 
 def test_events_come_in_order_and_in_the_main_thread(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
@@ -92,9 +91,8 @@ def test_events_come_in_order_and_in_the_main_thread(qtbot: QtBot, job_queue: Jo
 
 def test_a_background_job_gives_way(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
     training = Log()
-    started = threading.Event()
-    job = job_queue.start("engine", "training", ticks(started=started), training.take, background=True)
-    qtbot.waitUntil(started.is_set)
+    job = job_queue.start("engine", "training", ticks(), training.take, background=True)
+    qtbot.waitUntil(lambda: training.count(LossChunk) > 0)
     order: list[str] = []
     job_queue.start("engine", "first", says("x", "y", then=lambda: order.append("first")), log.take)
     job_queue.start("engine", "second", says("z", then=lambda: order.append("second")), log.take)
@@ -106,23 +104,30 @@ def test_a_background_job_gives_way(qtbot: QtBot, job_queue: JobQueue, log: Log)
     qtbot.waitUntil(training.ended)
 
 
-def test_the_window_draws_between_events_that_take_long_to_receive(qtbot: QtBot, job_queue: JobQueue) -> None:
-    order: list[str] = []
+def test_the_window_draws_between_events_that_take_long_to_receive_and_the_rest_is_joined_in_its_box(
+    qtbot: QtBot, job_queue: JobQueue
+) -> None:
+    order: list[object] = []
 
     def receive(event: Event) -> None:
-        order.append(event.title if isinstance(event, Notice) else "end")
+        order.append(event)
         begun = time.perf_counter()
         while time.perf_counter() - begun < 0.02:
             pass
 
-    job = Job("slow", says(), receive)
+    job, box = Job("slow", says(), receive), job_queue._workers["files"]._mailbox
     job_queue._running[job] = "files"
-    for event in (Notice("info", "a"), Notice("info", "b"), JobEnded("done")):
-        job_queue._workers["files"]._mailbox.put(job, event)
+    first, second = Notice("info", "a"), Notice("info", "b")
+    box.put(job, first)
+    box.put(job, second)
     QTimer.singleShot(0, lambda: order.append("drawn"))
     job_queue.deliver()
-    assert order == ["a"]
-    qtbot.waitUntil(lambda: order == ["a", "drawn", "b", "end"])
+    assert order == [first]
+    for event in (chunk(0), chunk(1), chunk(2), JobEnded("done")):
+        box.put(job, event)
+    qtbot.waitUntil(lambda: not job_queue.running())
+    assert order[:3] + order[4:] == [first, "drawn", second, JobEnded("done")]
+    assert isinstance(order[3], LossChunk) and len(order[3].losses) == 3
 
 
 def test_a_background_job_lets_the_window_show_what_came_before_it(qtbot: QtBot, job_queue: JobQueue) -> None:
@@ -134,11 +139,14 @@ def test_a_background_job_lets_the_window_show_what_came_before_it(qtbot: QtBot,
     assert order == ["shown", "begun"]
 
 
-def test_a_background_job_that_waits_at_the_shut_down_never_begins(log: Log) -> None:
+def test_what_has_not_begun_at_the_shut_down_never_begins(log: Log) -> None:
     job_queue = JobQueue()
     begun = threading.Event()
-    job_queue.start("files", "looking", says(then=begun.set), log.take, background=True)
+    job_queue.start("files", "waiting", says(then=begun.set), log.take, background=True)
     assert job_queue.shut_down(2000)
+    job_queue.start("files", "late", says(then=begun.set), log.take)
+    job_queue.start("engine", "late, in the background", says(then=begun.set), log.take, background=True)
+    job_queue._submit_delayed()
     assert not begun.is_set()
     assert not any(worker.isRunning() for worker in job_queue._workers.values())
 
@@ -171,14 +179,14 @@ def test_a_hurried_job_goes_before_all_others(qtbot: QtBot, job_queue: JobQueue,
 
     job = job_queue.start("engine", "training", events(), training.take, background=True)
     qtbot.waitUntil(lambda: training.count(Notice) > 0)
-    endless = job_queue.start("engine", "generating", ticks(), log.take)
+    other = job_queue.start("engine", "generating", ticks(), log.take)
     qtbot.waitUntil(lambda: log.count(LossChunk) > 0)
     assert not training.ended()
     ending.set()
     job_queue.prioritize(job)
     qtbot.waitUntil(training.ended)
     assert not log.ended()
-    job_queue.cancel(endless)
+    job_queue.cancel(other)
     qtbot.waitUntil(log.ended)
 
 
@@ -193,45 +201,22 @@ def test_a_job_that_is_given_up_ends_and_says_no_more(qtbot: QtBot, job_queue: J
     assert len(log.events) == received
 
 
-def test_a_job_that_is_given_up_does_not_complain(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
+def test_a_job_that_is_given_up_does_not_complain(
+    qtbot: QtBot, job_queue: JobQueue, log: Log, failures: list[JobFailed]
+) -> None:
     begun, failing = threading.Event(), threading.Event()
-    failures: list[JobFailed] = []
-    job_queue.failed.connect(failures.append)
 
     def events() -> Events:
-        yield Progress(1, 2, "things")
         begun.set()
         failing.wait()
-        raise UsageError("No such class.", "Choose another.")
+        yield from fails(UsageError("No such class."))
 
     job = job_queue.start("files", "old", events(), log.take)
     qtbot.waitUntil(begun.is_set)
     job_queue.give_up(job)
     failing.set()
     qtbot.waitUntil(lambda: not job_queue.running())
-    assert failures == [] and log.count(JobFailed) == 0
-
-
-def test_mail_that_waits_to_be_handed_out_leaves_the_rest_in_its_box(qtbot: QtBot, job_queue: JobQueue) -> None:
-    received: list[Event] = []
-
-    def receive(event: Event) -> None:
-        received.append(event)
-        begun = time.perf_counter()
-        while time.perf_counter() - begun < 0.02:
-            pass
-
-    job, box = Job("fast", says(), receive), job_queue._workers["engine"]._mailbox
-    job_queue._running[job] = "engine"
-    for title in ("a", "b"):
-        box.put(job, Notice("info", title))
-    job_queue.deliver()
-    for step in range(3):
-        box.put(job, chunk(step))
-    box.put(job, JobEnded("done"))
-    qtbot.waitUntil(lambda: not job_queue.running())
-    assert [type(event) for event in received] == [Notice, Notice, LossChunk, JobEnded]
-    assert len(received[2].losses) == 3  # type: ignore[attr-defined]
+    assert failures == [] and log.events == []
 
 
 def test_cancelling_closes_the_generator_within_a_tick(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
@@ -245,30 +230,21 @@ def test_cancelling_closes_the_generator_within_a_tick(qtbot: QtBot, job_queue: 
     assert closed[0] - asked < 0.1
 
 
-def test_an_error_of_the_studio_keeps_its_words(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
-    def events() -> Events:
-        yield Progress(1, 2, "things")
-        raise UsageError("No such class.", "Choose another.")
-
-    job_queue.failed.connect(log.fail)
-    job_queue.start("engine", "generating", events(), log.take)
+def test_an_error_of_the_studio_keeps_its_words(
+    qtbot: QtBot, job_queue: JobQueue, log: Log, failures: list[JobFailed]
+) -> None:
+    job_queue.start("engine", "generating", fails(UsageError("No such class.", "Choose another.")), log.take)
     qtbot.waitUntil(log.ended)
-    assert log.failures == [JobFailed("No such class.", "Choose another.")]
-    assert log.outcome() == "failed"
+    assert failures == [JobFailed("No such class.", "Choose another.")] and log.outcome() == "failed"
 
 
 def test_fault_31_a_bug_comes_with_its_traceback_and_the_worker_lives(
-    qtbot: QtBot, job_queue: JobQueue, log: Log
+    qtbot: QtBot, job_queue: JobQueue, log: Log, failures: list[JobFailed]
 ) -> None:
-    def events() -> Events:
-        yield Progress(1, 2, "things")
-        raise ZeroDivisionError("by zero")
-
-    job_queue.failed.connect(log.fail)
-    job_queue.start("engine", "generating", events(), log.take)
+    job_queue.start("engine", "generating", fails(ZeroDivisionError("by zero")), log.take)
     qtbot.waitUntil(log.ended)
-    assert "ZeroDivisionError" in log.failures[0].details
-    assert "Traceback" not in log.failures[0].title + log.failures[0].hint
+    assert "ZeroDivisionError" in failures[0].details
+    assert "Traceback" not in failures[0].title + failures[0].hint
     after = Log()
     job_queue.start("engine", "another", says("a"), after.take)
     qtbot.waitUntil(after.ended)
@@ -284,20 +260,20 @@ def test_fault_31_a_plugin_that_fails_is_named() -> None:
     assert worker.failure(caught.value).title == "The plug-in 'idx' failed."
 
 
-def test_a_failure_while_closing_is_told(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
+def test_a_failure_while_closing_is_told(
+    qtbot: QtBot, job_queue: JobQueue, log: Log, failures: list[JobFailed]
+) -> None:
     def events() -> Events:
         try:
-            while True:
-                yield Progress(1, 2, "things")
+            yield from endless()
         finally:
             raise UsageError("It would not end.")
 
-    job_queue.failed.connect(log.fail)
     job = job_queue.start("files", "stubborn", events(), log.take)
     qtbot.waitUntil(lambda: log.count(Progress) > 0)
     job_queue.cancel(job)
     qtbot.waitUntil(log.ended)
-    assert log.failures == [JobFailed("It would not end.")]
+    assert failures == [JobFailed("It would not end.")]
 
 
 def test_shutting_down_closes_what_runs_and_what_is_paused(qtbot: QtBot, log: Log) -> None:
@@ -310,15 +286,6 @@ def test_shutting_down_closes_what_runs_and_what_is_paused(qtbot: QtBot, log: Lo
     job_queue.pause(job)
     assert job_queue.shut_down(2000)
     assert len(closed) == 2
-
-
-def test_nothing_begins_after_the_shut_down(qtbot: QtBot, log: Log) -> None:
-    job_queue = JobQueue()
-    assert job_queue.shut_down(2000)
-    job_queue.start("files", "late", ticks(), log.take)
-    job_queue.start("engine", "late, in the background", ticks(), log.take, background=True)
-    job_queue._submit_delayed()
-    assert not any(worker.isRunning() for worker in job_queue._workers.values())
 
 
 def test_a_job_that_hangs_does_not_hold_the_shut_down(qtbot: QtBot, log: Log) -> None:
@@ -335,20 +302,9 @@ def test_a_job_that_hangs_does_not_hold_the_shut_down(qtbot: QtBot, log: Log) ->
     assert job_queue.shut_down(5000)
 
 
-def test_a_full_disk_is_told_by_its_name() -> None:
-    failure = worker.failure(OSError(28, "No space left on device", "/runs/trial"))
-    assert failure.title == "Can't use /runs/trial."
-    assert failure.hint == "No space left on device."
-
-
 def test_fault_32_a_flood_of_losses_stays_flat_and_loses_none(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
     count = 20_000
-
-    def events() -> Events:
-        for step in range(count):
-            yield chunk(step)
-
-    job_queue.start("engine", "training", events(), log.take, background=True)
+    job_queue.start("engine", "training", (chunk(step) for step in range(count)), log.take, background=True)
     qtbot.waitUntil(log.ended, timeout=20_000)
     chunks = [event for event in log.events if isinstance(event, LossChunk)]
     assert len(chunks) < count / 50
@@ -393,20 +349,16 @@ def test_losses_of_a_training_wake_the_window_rarely(qtbot: QtBot, job_queue: Jo
     qtbot.waitUntil(log.ended)
 
 
-def test_the_mailbox_keeps_the_newest_progress_only() -> None:
+def test_the_mailbox_keeps_the_newest_progress_and_joins_losses() -> None:
     box = Mailbox()
-    job = Job("import", says(), lambda event: None)
-    other = Job("other", says(), lambda event: None)
+    job, other = (Job(title, says(), lambda event: None) for title in ("import", "training"))
     for done in range(1000):
         box.put(job, Progress(done, 1000, "files"))
         box.put(other, chunk(done))
     assert len(box) == 2
-    mail = box.take()
-    assert mail[0] == (job, Progress(999, 1000, "files"))
-    losses = mail[1][1]
-    assert isinstance(losses, LossChunk)
-    assert len(losses.losses) == 1000
-    assert losses.first_step == 0
+    newest, (_, losses) = box.take()
+    assert newest == (job, Progress(999, 1000, "files"))
+    assert isinstance(losses, LossChunk) and len(losses.losses) == 1000 and losses.first_step == 0
 
 
 def test_the_mailbox_does_not_join_what_is_apart() -> None:
