@@ -9,7 +9,7 @@ import json
 import struct
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,19 +19,19 @@ from PIL import Image
 from studio.core.errors import BadInputError
 from studio.data.atlases.base import AtlasFormat
 from studio.data.colour.palette import Palette
-from studio.data.importing import all_sources, import_sprites
+from studio.data.importing import all_sources
 from studio.data.naming import shown
-from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
+from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions
 from studio.data.palettes.base import PaletteFormat
 from studio.data.palettes.files import load_palette, palette_formats
 from studio.data.reading.finding import files_under, roots_of
 from studio.data.reading.read import read_all
-from studio.data.source_files import SourceFile
+from studio.data.source_files import Quarantined, Remark, SourceFile
 from studio.data.sources.base import Source
 from studio.data.sources.sheet import atlas_formats
 from tests.data import ase_making as ase
 from tests.data.animating import ANIMATIONS, Drawn, apng, gif, noise, numbers
-from tests.data.making import MAGIC, frame, png, png_of, sprite, zipped
+from tests.data.making import MAGIC, frame, imported, png, png_of, sprite, zipped
 from tests.fuzz.mutating import mutated, with_right_checksums
 
 _GREY = np.random.default_rng(0).integers(0, 256, (3, 8, 8), np.uint8)
@@ -43,16 +43,13 @@ _sources = functools.cache(all_sources)  # looking for plugins takes longer than
 def read_pictures(folder: Path) -> bool:
     """Whether any picture came; fails on anything but pictures and good reasons, as all readers here."""
     listed, came = list(files_under(*roots_of([folder]))), False
-    for item in listed:
-        if not isinstance(item, SourceFile):
-            _check(item.group, item.reason)
+    _check(item for item in listed if not isinstance(item, SourceFile))
     for reading in read_all([item for item in listed if isinstance(item, SourceFile)], _sources(), ImportOptions()):
         for sprite_read in reading.sprites:
             rgba = sprite_read.rgba
             assert rgba is None or (rgba.dtype == np.uint8 and rgba.ndim == 3 and rgba.shape[2] == 4 and rgba.size)
             assert shown(sprite_read.part) == sprite_read.part
-        for remark in [*reading.left_out, *reading.remarks]:
-            _check(remark.group, remark.reason)
+        _check([*reading.left_out, *reading.remarks])
         came |= bool(reading.sprites)
     return came
 
@@ -70,28 +67,26 @@ def read_palette(folder: Path) -> bool:
 
 def read_labels(folder: Path) -> bool:
     """Whether the table is used and nothing is said of it; the sprites come whatever is in it."""
-    *_, last = import_sprites([folder], ImportOptions())
-    assert isinstance(last, SpritesImported) and len(last.sprites) == 2
-    for item in (*last.quarantine, *last.notes):
-        _check(item.group, item.reason)
+    last = imported(folder)
+    assert len(last.sprites) == 2
+    _check([*last.quarantine, *last.notes])
     return not last.quarantine and not last.notes
 
 
 def import_all(folder: Path) -> bool:
     try:
-        *_, last = import_sprites([folder], ImportOptions())
+        last = imported(folder)
     except BadInputError as error:
         check_text(error.title)
         return False
-    assert isinstance(last, SpritesImported)
-    for item in (*last.quarantine, *last.notes):
-        _check(item.group, item.reason)
+    _check([*last.quarantine, *last.notes])
     return len(last.sprites) > 0
 
 
-def _check(group: str, reason: str) -> None:
-    assert group in (*QUARANTINE_GROUPS, *NOTE_GROUPS), group
-    check_text(reason)
+def _check(items: Iterable[Quarantined | Remark]) -> None:
+    for item in items:
+        assert item.group in (*QUARANTINE_GROUPS, *NOTE_GROUPS), item.group
+        check_text(item.reason)
 
 
 def check_text(text: str) -> None:
