@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import io
 import json
 import struct
@@ -33,9 +32,6 @@ from tests.data import ase_making as ase
 from tests.data.animating import ANIMATIONS, Drawn, apng, gif, noise, numbers
 from tests.data.making import MAGIC, frame, imported, png, png_of, sprite, zipped
 from tests.fuzz.mutating import mutated, with_right_checksums
-
-_GREY = np.random.default_rng(0).integers(0, 256, (3, 8, 8), np.uint8)
-
 
 _sources = functools.cache(all_sources)  # looking for plugins takes longer than reading
 
@@ -186,12 +182,12 @@ def _grey_frames() -> Specimen:
     return _alone("art.aseprite", ase.ase(*frames, size=(6, 6), depth=16))
 
 
-def _idx(*, packed: bool, target: str) -> Specimen:
-    pictures = struct.pack(">IIII", 0x803, *_GREY.shape) + _GREY.tobytes()
-    labels = struct.pack(">II", 0x801, len(_GREY)) + bytes([3, 7, 0])
-    suffix, pack = (".gz", functools.partial(gzip.compress, mtime=0)) if packed else ("", bytes)
-    names = {"pictures": f"train-images-idx3-ubyte{suffix}", "labels": f"train-labels-idx1-ubyte{suffix}"}
-    return Specimen({names["pictures"]: pack(pictures), names["labels"]: pack(labels)}, names[target])
+def _idx(target: str) -> Specimen:
+    """Unpacked; the example of the source is packed."""
+    grey = np.random.default_rng(0).integers(0, 256, (3, 8, 8), np.uint8)
+    pictures = struct.pack(">IIII", 0x803, *grey.shape) + grey.tobytes()
+    labels = struct.pack(">II", 0x801, len(grey)) + bytes([3, 7, 0])
+    return Specimen({"train-images-idx3-ubyte": pictures, "train-labels-idx1-ubyte": labels}, target)
 
 
 def _sheet(target: str, *, named: bool) -> Specimen:
@@ -233,9 +229,8 @@ SPECIMENS: dict[str, Callable[[], Specimen]] = {
     "aseprite, layers": _layers,
     "aseprite, tilemaps": _tilemaps,
     "aseprite, grey": _grey_frames,
-    "idx": lambda: _idx(packed=False, target="pictures"),
-    "idx, packed": lambda: _idx(packed=True, target="pictures"),
-    "idx, labels": lambda: _idx(packed=False, target="labels"),
+    "idx": lambda: _idx("train-images-idx3-ubyte"),
+    "idx, labels": lambda: _idx("train-labels-idx1-ubyte"),
     "sheet": lambda: _sheet("art.png", named=False),
     "sheet, list": lambda: _sheet("art.json", named=False),
     "sheet, object": lambda: _sheet("art.json", named=True),
