@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "": set(),
 }
 # How the command line gets into the window: inside a function, and it imports no Qt when it is imported.
-WAYS_INTO_THE_WINDOW = {"app.launch"}
+WAYS_INTO_THE_WINDOW = {"app", "app.launch"}
 QT = {"PySide6", "shiboken6", "pyqtgraph", "PyQt5", "PyQt6"}
 PICKLES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 # What the studio's own processes say to each other through pipes is never on the disk.
@@ -160,17 +160,12 @@ def _problems(module: str, item: Import, plugins: set[str]) -> Iterator[str]:
         yield "imports torch: core and data never do"
     if outer == "torch" and layer == "app" and not (item.late or item.typing):
         yield "imports torch when it is imported: the first paint would wait for it"
-    if outer == "studio":
-        yield from _inner_problems(layer, module, item, plugins)
-
-
-def _inner_problems(layer: str, module: str, item: Import, plugins: set[str]) -> Iterator[str]:
     target = item.name.removeprefix("studio").removeprefix(".")
-    allowed = any(target == name or target.startswith(f"{name}.") for name in MAY_IMPORT.get(layer, set()))
-    into_window = layer == "cli" and item.late and (target in WAYS_INTO_THE_WINDOW or target == "app")
-    if target and not allowed and not into_window:
-        yield f"imports studio.{target}: imports point down"
-    if item.name in plugins and item.name != module:
+    allowed = any(f"{target}.".startswith(f"{name}.") for name in MAY_IMPORT.get(layer, set()))
+    into_window = layer == "cli" and item.late and target in WAYS_INTO_THE_WINDOW
+    if outer == "studio" and target and not allowed and not into_window:
+        yield f"imports {item.name}: imports point down"
+    if item.name in plugins - {module}:
         yield f"imports {item.name}: nobody names a concrete plug-in"
 
 
@@ -291,35 +286,30 @@ def test_a_circle_is_found(last: str) -> None:
     assert circles({**modules, "a.three.deep": last}) == [{"a.one", "a.two", "a.three"}]
 
 
+def _said_by(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_the_command_line_leaves_torch_and_qt_alone() -> None:
-    commands = [
-        ["--help"],
-        ["runs"],
-        ["inspect", str(BATS)],
-        ["inspect", "--help"],
-        ["palette", str(BATS), "--extract"],
-        ["export", "--help"],
-    ]
-    code = (
+    bats = str(BATS)
+    commands = [["--help"], ["runs"], ["inspect", bats], ["inspect", "--help"], ["palette", bats, "--extract"]]
+    assert _said_by(
         "import sys\nfrom studio.cli import main\n"
-        f"for words in {commands!r}:\n"
+        f"for words in {[*commands, ['export', '--help']]!r}:\n"
         "    assert main(words) == 0, words\n"
         "    loaded = {'torch', 'PySide6', 'pyqtgraph', 'matplotlib'} & set(sys.modules)\n"
         "    assert not loaded, (words, loaded)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
 
 
 def test_the_engine_leaves_qt_alone() -> None:
-    code = (
+    _said_by(
         "import sys\nimport studio.engine.train, studio.engine.exporting\nfrom studio.engine import catalog\n"
         "catalog.recipes(), catalog.model_exports()\n"
         "assert not {'PySide6', 'pyqtgraph'} & set(sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_fault_30_tests_have_no_network() -> None:

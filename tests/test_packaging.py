@@ -1,9 +1,10 @@
-"""What is handed out is what it should be: the wheel, the program's icon, the entry in a desktop's menu."""
+"""What is handed out is what it should be: the wheel, the entry in a desktop's menu, the icon, the demo sprites."""
 
 from __future__ import annotations
 
 import configparser
 import email
+import json
 import re
 import runpy
 import subprocess
@@ -17,7 +18,10 @@ import pytest
 from PIL import Image
 
 import studio
+from studio.app.application import DESKTOP_ENTRY
 from studio.core import places
+from studio.data.importing import SpritesImported
+from tests.data.making import imported
 
 ROOT = Path(__file__).resolve().parents[1]
 INFO = f"sprite_training_studio-{studio.__version__}.dist-info"
@@ -45,12 +49,11 @@ def test_the_wheel_holds_the_studio_and_what_it_shows(wheel: zipfile.ZipFile) ->
 
 def test_beside_the_studio_the_wheel_holds_its_entry_in_the_menu(wheel: zipfile.ZipFile) -> None:
     outside = {name for name in wheel.namelist() if not name.startswith(("studio/", INFO))}
-    name = _desktop_entry()
     assert {path.partition(".data/data/")[2] for path in outside} == {
-        f"share/applications/{name}.desktop",
-        f"share/metainfo/{name}.metainfo.xml",
-        f"share/icons/hicolor/scalable/apps/{name}.svg",
-        f"share/icons/hicolor/256x256/apps/{name}.png",
+        f"share/applications/{DESKTOP_ENTRY}.desktop",
+        f"share/metainfo/{DESKTOP_ENTRY}.metainfo.xml",
+        f"share/icons/hicolor/scalable/apps/{DESKTOP_ENTRY}.svg",
+        f"share/icons/hicolor/256x256/apps/{DESKTOP_ENTRY}.png",
     }
 
 
@@ -67,16 +70,15 @@ def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
 
 
 def test_the_entry_in_the_menu_starts_the_window() -> None:
-    name = _desktop_entry()
     folder = places.assets() / "desktop"
     entry = configparser.ConfigParser(interpolation=None)
     entry.optionxform = str  # type: ignore[assignment, method-assign]
-    entry.read(folder / f"{name}.desktop", encoding="utf-8")
+    entry.read(folder / f"{DESKTOP_ENTRY}.desktop", encoding="utf-8")
     assert entry["Desktop Entry"]["Exec"] == "sprite-training-studio"
-    assert entry["Desktop Entry"]["Icon"] == name
-    component = ElementTree.parse(folder / f"{name}.metainfo.xml").getroot()
-    assert component.findtext("id") == name
-    assert component.findtext("launchable") == f"{name}.desktop"
+    assert entry["Desktop Entry"]["Icon"] == DESKTOP_ENTRY
+    component = ElementTree.parse(folder / f"{DESKTOP_ENTRY}.metainfo.xml").getroot()
+    assert component.findtext("id") == DESKTOP_ENTRY
+    assert component.findtext("launchable") == f"{DESKTOP_ENTRY}.desktop"
 
 
 def test_users_get_no_tools_for_tests() -> None:
@@ -89,9 +91,7 @@ def test_users_get_no_tools_for_tests() -> None:
 
 def test_the_script_draws_the_icon_that_is_bundled(tmp_path: Path) -> None:
     folder = places.assets() / "icons"
-    script = runpy.run_path(str(folder / "make_app_icon.py"))
-    script["main"].__globals__["OUT"] = tmp_path
-    script["main"]()
+    _draw(folder / "make_app_icon.py", tmp_path)
     assert (tmp_path / "app.svg").read_text() == (folder / "app.svg").read_text()
     for name in ("app.png", "app.ico", "app.icns"):
         ours, drawn = Image.open(folder / name), Image.open(tmp_path / name)
@@ -101,20 +101,48 @@ def test_the_script_draws_the_icon_that_is_bundled(tmp_path: Path) -> None:
         assert np.abs(pixels[0] - pixels[1]).mean() < 0.1
 
 
-def _desktop_entry() -> str:
-    from studio.app.application import DESKTOP_ENTRY
+@pytest.fixture(scope="module")
+def demo() -> SpritesImported:
+    return imported(places.demo_sprites())
 
-    return DESKTOP_ENTRY
+
+def test_the_demo_set_opens_like_any_folder(demo: SpritesImported) -> None:
+    assert demo.proposed_size == 24 and demo.sprites.size == 24
+    assert len(demo.sprites.class_names) >= 8 and demo.sprites.class_counts().min() >= 200
+    assert not demo.quarantine
 
 
-def _locked(path: Path) -> dict[str, set[str]]:
-    """The pinned versions by package, without their markers."""
-    found: dict[str, set[str]] = {}
-    for line in path.read_text().splitlines():
-        if "==" in line and not line.startswith(" "):
-            name, _, rest = line.partition("==")
-            found.setdefault(name, set()).add(rest.split()[0])
-    return found
+def test_the_demo_set_is_pixel_art(demo: SpritesImported) -> None:
+    rgba = demo.sprites.rgba
+    alpha = rgba[..., 3]
+    assert set(np.unique(alpha)) == {0, 255}
+    assert not rgba[alpha == 0].any()
+    colours = np.unique(rgba[alpha == 255], axis=0)
+    assert len(colours) <= 64
+    per_sprite = [len(np.unique(sprite[sprite[..., 3] == 255], axis=0)) for sprite in rgba]
+    assert min(per_sprite) >= 4 and max(per_sprite) <= 16
+
+
+@pytest.mark.slow
+def test_the_script_draws_the_demo_sprites_that_are_bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = places.assets() / "demo"
+    monkeypatch.syspath_prepend(folder)
+    _draw(folder / "make_demo_sprites.py", tmp_path)
+    bundled = sorted(path.name for path in places.demo_sprites().iterdir())
+    assert sorted(path.name for path in tmp_path.iterdir()) == bundled
+    for name in bundled:
+        ours, drawn = places.demo_sprites() / name, tmp_path / name
+        if name.endswith(".json"):
+            assert json.loads(ours.read_text()) == json.loads(drawn.read_text())
+        else:  # pixels, not bytes: compression may differ between versions of zlib
+            assert np.array_equal(np.asarray(Image.open(ours)), np.asarray(Image.open(drawn)))
+    assert "demo_art" in sys.modules
+
+
+def _draw(script: Path, folder: Path) -> None:
+    main = runpy.run_path(str(script))["main"]
+    main.__globals__["OUT"] = folder
+    main()
 
 
 def test_what_runs_tests_is_set_up_for_them_first() -> None:
@@ -130,3 +158,13 @@ def test_what_runs_tests_is_set_up_for_them_first() -> None:
     for target in runs_tests:
         needed = {name for direct in rules[target] for name in (direct, *rules.get(direct, ()))}
         assert ".venv/ready-to-test" in needed, target
+
+
+def _locked(path: Path) -> dict[str, set[str]]:
+    """The pinned versions by package, without their markers."""
+    found: dict[str, set[str]] = {}
+    for line in path.read_text().splitlines():
+        if "==" in line and not line.startswith(" "):
+            name, _, rest = line.partition("==")
+            found.setdefault(name, set()).add(rest.split()[0])
+    return found

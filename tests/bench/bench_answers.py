@@ -13,19 +13,17 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from os import environ
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from PySide6.QtWidgets import QApplication
+
+from studio.app.application import Studio
 from studio.core.process import prepare_for_training
-
-if TYPE_CHECKING:
-    from studio.app.application import Studio
+from tests.bench.tools import command_line, say, told_by
 
 _STEPS_BEFORE_PAUSE = 5
 
@@ -34,13 +32,9 @@ class Walk:
     """One start, gone through by hand; `found` holds what was measured, by name and unit."""
 
     def __init__(self, launched_s: float) -> None:
-        from PySide6.QtWidgets import QApplication
-
-        from studio.app.application import Studio
-
         self._launched_s = launched_s  # time.time(), which is the same in every process
         self._app = QApplication(sys.argv[:1])
-        self._studio: Studio = Studio(self._app)
+        self._studio = Studio(self._app)
         self._torch_at_paint: list[bool] = []
         self.found: dict[str, float] = {}
 
@@ -69,14 +63,9 @@ class Walk:
     def train(self) -> None:
         """Train the generator; pause, go on, and stop."""
         session, controls = self._studio.session, self._studio.window.train.controls
-        training, recipe, device = (
-            session.training,
-            session.catalog.recipes["generator"],
-            session.catalog.device("cpu"),
-        )
-        sprites = session.open_sprites.sprites
-        assert device is not None
-        assert sprites is not None
+        training, recipe = session.training, session.catalog.recipes["generator"]
+        sprites, device = session.open_sprites.sprites, session.catalog.device("cpu")
+        assert sprites is not None and device is not None
         self._studio.window.show_page("train")
         training.start(sprites, recipe, recipe.Config(steps=10_000), device)
         self._until(lambda: self._step() >= _STEPS_BEFORE_PAUSE)
@@ -122,17 +111,14 @@ class Walk:
 
 def in_a_process(folder: Path) -> dict[str, float]:
     """What one start in a process of its own, with a home of its own, found."""
-    command = [sys.executable, "-m", "tests.bench.bench_answers", str(folder), "--launched", str(time.time())]
     with tempfile.TemporaryDirectory() as home:
-        environment = {**environ, "STUDIO_HOME": home}
-        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
-    found: dict[str, float] = json.loads(answer.splitlines()[-1])
+        found: dict[str, float] = told_by(__spec__.name, folder, "--launched", time.time(), STUDIO_HOME=home)
     return found
 
 
 def main() -> None:
     """Print what the starts found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--starts", type=int, default=5)
     parser.add_argument("--launched", type=float, default=0.0, help=argparse.SUPPRESS)
@@ -144,12 +130,12 @@ def main() -> None:
         walk.open(chosen.folder)
         walk.train()
         walk.close()
-        sys.stdout.write(json.dumps(walk.found) + "\n")
+        say(json.dumps(walk.found))
         return
     starts = [in_a_process(chosen.folder) for _ in range(chosen.starts)]
     for name in starts[0]:
         values = [found[name] for found in starts]
-        sys.stdout.write(f"{name:32} median {statistics.median(values):8.1f}   worst {max(values):8.1f}\n")
+        say(f"{name:32} median {statistics.median(values):8.1f}   worst {max(values):8.1f}")
 
 
 if __name__ == "__main__":

@@ -8,17 +8,17 @@ gap of the event loop, by a 1 ms timer, while each of the two is shown and scrol
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtWidgets import QApplication
 
-if TYPE_CHECKING:
-    from studio.app.widgets.sprites.grid import SpriteGrid
+from studio.app import theme
+from studio.app.widgets.sprites.grid import SpriteGrid
+from tests.bench.tools import command_line, say
 
 WINDOWS = ((1000, 700), (1900, 1000))  # a page of the smallest window, and of a whole screen
 ROUNDS = 20
@@ -28,41 +28,36 @@ GAP_S = 3.0
 def main() -> None:
     """Print a table for both sizes of the grid, then the gaps."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    from PySide6.QtWidgets import QApplication
-
-    from studio.app import theme
-    from studio.app.widgets.sprites.grid import SpriteGrid
-
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--few", type=int, default=1_000)
     parser.add_argument("--many", type=int, default=1_000_000)
     parser.add_argument("--size", type=int, default=32)
     chosen = parser.parse_args()
     app = QApplication([])
     theme.apply(app, "dark")
-    subjects = [Subject(SpriteGrid(), count, chosen.size, app.processEvents) for count in (chosen.few, chosen.many)]
+    subjects = [Subject(count, chosen.size) for count in (chosen.few, chosen.many)]
     for width, height in WINDOWS:
-        sys.stdout.write(f"\n{width} x {height}{'':18}{chosen.few:>18,} {chosen.many:>26,}\n")
+        say(f"\n{width} x {height}{'':18}{chosen.few:>18,} {chosen.many:>26,}")
         for subject in subjects:
             subject.grid.resize(width, height)
             subject.grid.show()
-            app.processEvents()
+            QCoreApplication.processEvents()
         for what, action in ACTIONS.items():
             report(what, [[timed(action, subject) for subject in subjects] for _ in range(ROUNDS)])
         gaps = [longest_gap(subject) for subject in subjects]
-        sys.stdout.write(f"{'longest gap of the event loop':30} {gaps[0]:14.1f} ms {gaps[1]:23.1f} ms\n")
+        say(f"{'longest gap of the event loop':30} {gaps[0]:14.1f} ms {gaps[1]:23.1f} ms")
 
 
 class Subject:
     """A grid of `count` sprites, no two of them alike, that share their memory: each begins a pixel after the last."""
 
-    def __init__(self, grid: SpriteGrid, count: int, size: int, process: Callable[[], None]) -> None:
+    def __init__(self, count: int, size: int) -> None:
         pixels = np.random.default_rng(0).integers(0, 256, 4 * (count + size * size), dtype=np.uint8)
         strides = (4, 4 * size, 4, 1)
         self.rgba = np.lib.stride_tricks.as_strided(pixels, (count, size, size, 4), strides, writeable=False)
         self.names = [f"class/{number}.png" for number in range(count)]
         self.labels = np.zeros(count, np.int64)
-        self.grid, self.process = grid, process
+        self.grid = SpriteGrid()
 
     def show(self) -> None:
         """Show the sprites; the other actions need that."""
@@ -101,18 +96,16 @@ ACTIONS: dict[str, Callable[[Subject], object]] = {
 
 def timed(action: Callable[[Subject], object], subject: Subject) -> float:
     """Milliseconds that an action takes, painting among it."""
-    subject.process()
+    QCoreApplication.processEvents()
     start = time.perf_counter()
     action(subject)
     for _ in range(3):  # a new layout is asked for, made, and painted in three goes
-        subject.process()
+        QCoreApplication.processEvents()
     return 1000 * (time.perf_counter() - start)
 
 
 def longest_gap(subject: Subject) -> float:
     """The longest time in milliseconds between two beats of a timer while the sprites are shown and scrolled."""
-    from PySide6.QtCore import QTimer
-
     beats = [time.perf_counter()]
     timer = QTimer()
     timer.timeout.connect(lambda: beats.append(time.perf_counter()))
@@ -120,7 +113,7 @@ def longest_gap(subject: Subject) -> float:
     subject.show()
     while time.perf_counter() < beats[0] + GAP_S:
         subject.scroll()
-        subject.process()
+        QCoreApplication.processEvents()
     timer.stop()
     return 1000 * float(np.diff(beats).max())
 
@@ -129,7 +122,7 @@ def report(what: str, rounds: list[list[float]]) -> None:
     """Print medians and longest of both, and the ratio of the medians."""
     (few, many), (few_longest, many_longest) = np.median(rounds, axis=0), np.max(rounds, axis=0)
     words = f"{few:8.2f} ms (longest {few_longest:6.1f}) {many:8.2f} ms (longest {many_longest:6.1f})"
-    sys.stdout.write(f"{what:22} {words}   x {many / few:.2f}\n")
+    say(f"{what:22} {words}   x {many / few:.2f}")
 
 
 if __name__ == "__main__":

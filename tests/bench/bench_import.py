@@ -6,28 +6,25 @@ python -m tests.bench.bench_import --count 1000000 [--archives] [--keep FOLDER]
 
 from __future__ import annotations
 
-import argparse
 import gc
-import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from studio.core.events import Progress
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
-from tests.bench.many_sprites import write_archives, write_folders
+from tests.bench.many_sprites import write
+from tests.bench.tools import command_line, say
+from tests.data.making import imported
 
 
 def timed(folder: Path, cache: Path | None) -> tuple[SpritesImported, float]:
     """The result of an import and its seconds."""
     start = time.perf_counter()
-    *_, found = import_sprites([folder], ImportOptions(), cache)
-    assert isinstance(found, SpritesImported)
-    return found, time.perf_counter() - start
+    return imported(folder, cache=cache), time.perf_counter() - start
 
 
 def cancelled(folder: Path, after_events: int) -> float:
@@ -50,58 +47,40 @@ def anonymous_bytes() -> int:
     return next(int(line.split()[1]) << 10 for line in status.read_text().splitlines() if line.startswith("RssAnon"))
 
 
-@dataclass
-class Cost:
-    """What an import took: seconds, the longest of them between two events and where, bytes, collectable objects."""
-
-    found: SpritesImported
-    duration_s: float
-    longest_gap_s: float
-    gap_before: str
-    peak_bytes: int
-    objects: int
-
-    def __str__(self) -> str:
-        count = len(self.found.sprites)
-        return (
-            f"{count:,} sprites in {self.duration_s:.1f} s ({count / self.duration_s:,.0f} a second), longest gap "
-            f"{1000 * self.longest_gap_s:.0f} ms ({self.gap_before}), memory {self.peak_bytes / 2**20:,.0f} MB, "
-            f"{self.objects:,} objects for the collector"
-        )
-
-
-def cost(folder: Path, cache: Path) -> Cost:
-    """Import once and watch."""
+def cost(folder: Path, cache: Path) -> str:
+    """Import once and watch: seconds, the longest of them between two events and where, memory, collectable objects."""
     gc.collect()
     memory, objects = anonymous_bytes(), len(gc.get_objects())
     start = last = time.perf_counter()
-    longest: tuple[float, str] = (0.0, "")
-    peak, found = 0, None
+    longest_s, gap_before, peak, found = 0.0, "", 0, None
     for event in import_sprites([folder], ImportOptions(), cache):
         what = event.what if isinstance(event, Progress) else type(event).__name__
-        longest = max(longest, (time.perf_counter() - last, what))
+        longest_s, gap_before = max((longest_s, gap_before), (time.perf_counter() - last, what))
         peak = max(peak, anonymous_bytes() - memory)
         found = event if isinstance(event, SpritesImported) else None
         last = time.perf_counter()
-    duration_s = last - start
     assert found is not None
     gc.collect()
-    return Cost(found, duration_s, *longest, peak, len(gc.get_objects()) - objects)
+    count, duration_s = len(found.sprites), last - start
+    return (
+        f"{count:,} sprites in {duration_s:.1f} s ({count / duration_s:,.0f} a second), longest gap "
+        f"{1000 * longest_s:.0f} ms ({gap_before}), memory {peak / 2**20:,.0f} MB, "
+        f"{len(gc.get_objects()) - objects:,} objects for the collector"
+    )
 
 
-def import_many(folder: Path, count: int, *, archives: bool) -> None:
+def import_many(folder: Path, count: int, *, in_archives: bool) -> None:
     """Make the sprites if they are not there, import them twice and print what it cost."""
     sprites = folder / "sprites"
     if not sprites.exists():
-        (write_archives if archives else write_folders)(sprites, count)
+        write(sprites, count, in_archives=in_archives)
     for name in ("cold", "cached"):
-        sys.stdout.write(f"{name:7} {cost(sprites, folder / 'cache')}\n")
-        sys.stdout.flush()
+        say(f"{name:7} {cost(sprites, folder / 'cache')}")
 
 
 def main() -> None:
     """Print minimum, median and maximum of each."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--count", type=int, default=0, help="make so many sprites and import them")
@@ -110,7 +89,7 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.count:
         with tempfile.TemporaryDirectory() as temporary:
-            import_many(chosen.keep or Path(temporary), chosen.count, archives=chosen.archives)
+            import_many(chosen.keep or Path(temporary), chosen.count, in_archives=chosen.archives)
         return
     if chosen.folder is None:
         parser.error("name a folder or a --count")
@@ -120,12 +99,12 @@ def main() -> None:
         warm = [timed(chosen.folder, Path(cache)) for _ in range(chosen.repeats)]
     assert all(found.from_cache for found, _ in warm)
     closing = [cancelled(chosen.folder, after) for after in (1, 3, 10, 30) for _ in range(chosen.repeats)]
-    sys.stdout.write(f"{len(cold[0][0].sprites):,} sprites, {len(cold[0][0].quarantine):,} left out\n")
+    say(f"{len(cold[0][0].sprites):,} sprites, {len(cold[0][0].quarantine):,} left out")
     for name, times in (("cold", [t for _, t in cold]), ("cached", [t for _, t in warm]), ("cancel", closing)):
         ordered = sorted(times)
         median = ordered[len(ordered) // 2]
         speed = f"  {len(cold[0][0].sprites) / ordered[0]:,.0f} sprites a second at best" if name != "cancel" else ""
-        sys.stdout.write(f"{name:7} min {ordered[0]:.3f} s  median {median:.3f} s  max {ordered[-1]:.3f} s{speed}\n")
+        say(f"{name:7} min {ordered[0]:.3f} s  median {median:.3f} s  max {ordered[-1]:.3f} s{speed}")
 
 
 if __name__ == "__main__":

@@ -12,33 +12,29 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import torch
 from PIL import Image
+from torch import nn
 from torch.utils.data import DataLoader
 from torchvision.datasets import ImageFolder
 from torchvision.transforms.functional import pil_to_tensor
 
 from studio.core import places
 from studio.core.config import TrainingConfig
-from studio.core.events import LossChunk
 from studio.core.process import prepare_for_training
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
-from studio.engine import catalog
 from studio.engine.batches import to_input
-from studio.engine.control import Control
 from studio.engine.devices import choose, detect
-from studio.engine.train import train_new
 from studio.engine.types import Device
 from studio.recipes.base import Batch, BatchRng, Recipe, Spec
+from tests.bench.tools import configured, say, ticks_of, told_by, training_command_line
+from tests.data.making import imported
 
 WARM_UP_STEPS = 3
 
@@ -62,86 +58,84 @@ def forever(loader: DataLoader[tuple[torch.Tensor, torch.Tensor]]) -> Iterator[t
         yield from loader
 
 
-def tutorial_rate(folder: Path, recipe: Recipe, config: TrainingConfig, spec: Spec, steps: int) -> float:
-    """Sprites per second of the tutorials' loop."""
-    device = torch.device("cpu")
-    network = recipe.build(config, spec).to(device)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=config.learning_rate)
-    data = ImageFolder(str(folder), transform=pil_to_tensor, loader=load_rgba)
+def tutorial_data(folder: Path) -> ImageFolder:
+    """A folder of sprites as the tutorials read it."""
+    return ImageFolder(str(folder), transform=pil_to_tensor, loader=load_rgba)
+
+
+def tutorial_steps(
+    data: ImageFolder, network: nn.Module, recipe: Recipe, config: TrainingConfig, rate: float, clip: float | None
+) -> Iterator[None]:
+    """The tutorials' loop without an end; yields after each step."""
+    device, rng = torch.device("cpu"), torch.Generator()
+    optimizer = torch.optim.AdamW(network.to(device).parameters(), lr=rate)
     loader = DataLoader(data, batch_size=config.batch_size, shuffle=True, num_workers=2, drop_last=True)
-    batches, rng, start = forever(loader), torch.Generator(), 0.0
-    for step in range(WARM_UP_STEPS + steps):
-        if step == WARM_UP_STEPS:
-            start = time.perf_counter()
-        rgba, y = next(batches)
-        rgba, y = rgba.to(device), y.to(device)
-        batch = Batch(to_input(rgba), y, torch.zeros(len(y), 3), torch.zeros(len(y), 0))
+    for rgba, y in forever(loader):
+        x, labels = to_input(rgba.to(device)), y.to(device)
+        batch = Batch(x, labels, torch.zeros(len(y), 3), torch.zeros(len(y), 0))
         optimizer.zero_grad()
         loss = recipe.loss(network, batch, config, BatchRng(rng, batch))
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
+        if clip is not None:
+            torch.nn.utils.clip_grad_norm_(network.parameters(), clip)
         optimizer.step()
         loss.item()
-    return steps * config.batch_size / (time.perf_counter() - start)
+        yield
+
+
+def tutorial_rate(folder: Path, recipe: Recipe, config: TrainingConfig, spec: Spec, steps: int) -> float:
+    """Sprites per second of the tutorials' loop."""
+    network, start_s = recipe.build(config, spec), 0.0
+    loop = tutorial_steps(tutorial_data(folder), network, recipe, config, config.learning_rate, config.clip_grad_norm)
+    for step, _ in enumerate(loop, 1):
+        if step == WARM_UP_STEPS:
+            start_s = time.perf_counter()
+        if step == WARM_UP_STEPS + steps:
+            break
+    return steps * config.batch_size / (time.perf_counter() - start_s)
 
 
 def engine_rate(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device) -> float:
-    """Sprites per second of the studio's loop, everything that it does beside training counted."""
-    with tempfile.TemporaryDirectory() as folder:
-        marks: list[tuple[float, int]] = []
-        for event in train_new(Path(folder) / "run", sprites, recipe, config, device, Control()):
-            if isinstance(event, LossChunk):
-                marks.append((time.perf_counter(), event.first_step + len(event.losses)))
-    warm = next(mark for mark in marks if mark[1] >= WARM_UP_STEPS)
-    return (marks[-1][1] - warm[1]) * config.batch_size / (marks[-1][0] - warm[0])
+    """Sprites per second of the studio's loop."""
+    ticks = ticks_of(sprites, recipe, config, device)
+    first_s, first = next(tick for tick in ticks if tick[1] >= WARM_UP_STEPS)
+    last_s, last = ticks[-1]
+    return (last - first) * config.batch_size / (last_s - first_s)
 
 
-def measure(side: str, chosen: argparse.Namespace, folder: Path) -> float:
+def measure(chosen: argparse.Namespace) -> float:
     """Sprites per second of one side, in this process."""
-    *_, found = import_sprites([chosen.sprites], ImportOptions())
-    assert isinstance(found, SpritesImported)
-    recipe, device = catalog.recipe(chosen.recipe), choose(detect(), "cpu")
-    network = {"width": chosen.width} if chosen.width else {}
-    config = recipe.Config(steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0, optimizer="adamw", **network)
-    sprites, _ = recipe.select(found.sprites, config)
+    device = choose(detect(), "cpu")
+    recipe, config = configured(chosen, steps=WARM_UP_STEPS + chosen.steps, holdout=0.0, shift_px=0, optimizer="adamw")
+    sprites, _ = recipe.select(imported(chosen.sprites).sprites, config)
     torch.set_num_threads(device.threads)
-    if side == "engine":
+    if chosen.side == "engine":
         return engine_rate(sprites, recipe, config, device)
-    write_folder(sprites, folder)
-    return tutorial_rate(folder, recipe, config, Spec(sprites.size, sprites.class_names), chosen.steps)
-
-
-def measure_apart(side: str) -> float:
-    """The same in a process of its own."""
-    command = [sys.executable, "-m", "tests.bench.bench_loop", *sys.argv[1:], "--side", side]
-    return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    with tempfile.TemporaryDirectory() as folder:
+        write_folder(sprites, Path(folder))
+        return tutorial_rate(Path(folder), recipe, config, Spec(sprites.size, sprites.class_names), chosen.steps)
 
 
 def main() -> None:
     """Run the pairs and print what they gave."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = training_command_line(__doc__)
     parser.add_argument("--sprites", type=Path, default=places.demo_sprites())
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--recipe", default="generator")
-    parser.add_argument("--width", type=int, default=0, help="of the network; 0 takes the recipe's own")
     parser.add_argument("--side", choices=("engine", "tutorials"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.side:
         if chosen.side == "engine":
             prepare_for_training()
-        with tempfile.TemporaryDirectory() as folder:
-            sys.stdout.write(f"{measure(chosen.side, chosen, Path(folder))}\n")
+        say(str(measure(chosen)))
         return
     ratios = []
     for _ in range(chosen.pairs):
-        plain, ours = measure_apart("tutorials"), measure_apart("engine")
+        plain, ours = (told_by(__spec__.name, *sys.argv[1:], "--side", side) for side in ("tutorials", "engine"))
         ratios.append(ours / plain)
-        sys.stdout.write(
-            f"tutorials' loop {plain:7.1f} sprites/s   engine {ours:7.1f} sprites/s   x {ratios[-1]:.2f}\n"
-        )
-    spread = f"{np.min(ratios):.2f} to {np.max(ratios):.2f}"
-    sys.stdout.write(f"{chosen.recipe}: median ratio {statistics.median(ratios):.2f} ({spread})\n")
+        say(f"tutorials' loop {plain:7.1f} sprites/s   engine {ours:7.1f} sprites/s   x {ratios[-1]:.2f}")
+    spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    say(f"{chosen.recipe}: median ratio {statistics.median(ratios):.2f} ({spread})")
 
 
 if __name__ == "__main__":

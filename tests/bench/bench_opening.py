@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,7 +23,8 @@ from PySide6.QtWidgets import QApplication
 
 from studio.app.application import Studio
 from studio.core.process import prepare_for_training
-from tests.bench.many_sprites import write_archives, write_folders
+from tests.bench.many_sprites import write
+from tests.bench.tools import command_line, say, told_by
 
 _QUIET_S = 1.0  # without a job: what follows the one before has begun by then
 
@@ -77,27 +76,22 @@ def open_here(folder: Path) -> None:
     studio = Studio(app)
     opener = Opener(studio, folder)
     studio.run()
-    sys.stdout.write(json.dumps(opener.gaps_ms) + "\n")
+    say(json.dumps(opener.gaps_ms))
 
 
 def opened(folder: Path) -> str:
-    """Open the folder in a process of its own; the gaps in words."""
+    """Open the folder in a process of its own; the gaps, in milliseconds, in words."""
     with tempfile.TemporaryDirectory() as home:
-        command = [sys.executable, "-m", "tests.bench.bench_opening", str(folder), "--inside"]
-        environment = {**os.environ, "STUDIO_HOME": home}
-        answer = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout
-    words = []
-    for phase, gaps_ms in json.loads(answer.splitlines()[-1]).items():
-        words.append(
-            f"{phase} {sum(gaps_ms) / 1000:5.1f} s: longest {max(gaps_ms):5.1f} ms, "
-            f"p99 {np.percentile(gaps_ms, 99):4.1f} ms"
-        )
-    return "   ".join(words) + "\n"
+        phases = told_by(__spec__.name, folder, "--inside", STUDIO_HOME=home)
+    return "   ".join(
+        f"{phase} {sum(gaps) / 1000:5.1f} s: longest {max(gaps):5.1f} ms, p99 {np.percentile(gaps, 99):4.1f} ms"
+        for phase, gaps in phases.items()
+    )
 
 
 def main() -> None:
     """Print the gaps of each time."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("folder", type=Path, nargs="?", help="sprites to open; else some are made")
     parser.add_argument("--count", type=int, default=50_000, help="how many to make")
     parser.add_argument("--archives", action="store_true", help="made in zip archives, not in folders")
@@ -110,9 +104,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = chosen.folder or Path(made) / "sprites"
         if chosen.folder is None:
-            (write_archives if chosen.archives else write_folders)(folder, chosen.count)
+            write(folder, chosen.count, in_archives=chosen.archives)
         for _ in range(chosen.times):
-            sys.stdout.write(opened(folder))
+            say(opened(folder))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,11 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from PySide6.QtWidgets import QApplication
+
+from studio.app import theme
+from studio.app.widgets.plot.loss_plot import LossPlot
+from tests.bench.tools import say
 
 ROUNDS = 60
 
@@ -16,11 +21,6 @@ ROUNDS = 60
 def main() -> None:
     """Print median and worst milliseconds of what a user or a training causes."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    from PySide6.QtWidgets import QApplication
-
-    from studio.app import theme
-    from studio.app.widgets.plot.loss_plot import LossPlot
-
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     app = QApplication([])
     theme.apply(app, "light")
@@ -37,7 +37,7 @@ def main() -> None:
         plot.add_mark(step, "checkpoint")
     plot.refresh()
     app.processEvents()
-    sys.stdout.write(f"{count:,} points: append and first redraw {1000 * (time.perf_counter() - start):.1f} ms\n")
+    say(f"{count:,} points: append and first redraw {1000 * (time.perf_counter() - start):.1f} ms")
     canvas = plot.canvas
 
     def redraw() -> None:
@@ -69,7 +69,7 @@ def report(what: str, action: Callable[[], None]) -> None:
         action()
         durations_ms.append(1000 * (time.perf_counter() - start))
     middle, worst = statistics.median(durations_ms), max(durations_ms)
-    sys.stdout.write(f"{what:28} median {middle:6.2f} ms, worst {worst:6.2f} ms\n")
+    say(f"{what:28} median {middle:6.2f} ms, worst {worst:6.2f} ms")
 
 
 if __name__ == "__main__":

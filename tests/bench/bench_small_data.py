@@ -9,8 +9,6 @@ time of judging is not the training's.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import tempfile
 from pathlib import Path
 
@@ -21,7 +19,6 @@ from studio.core.config import settings_of
 from studio.core.events import CheckpointSaved, QualityMeasured, Validated
 from studio.core.generators import returned
 from studio.core.process import prepare_for_training
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control import Control
@@ -32,6 +29,8 @@ from studio.engine.quality.features import SpriteFeatures, features_of
 from studio.engine.quality.scores import kid
 from studio.engine.train import train_new
 from studio.engine.types import Device, GenerateSettings
+from tests.bench.tools import command_line, say
+from tests.data.making import imported
 from tests.engine.tools import nearest_training_sprites
 
 DRAWN = 256
@@ -60,7 +59,7 @@ def follow(
     real = features.of(unseen.rgba)
     floor = kid(real, features.of(few.rgba))
     among = nearest_training_sprites(unseen.rgba, few, None, torch.device("cpu")).is_copy.mean()
-    _say(f"{len(few)} sprites, {len(few.class_names)} classes, {settings or 'as usual'}: KID of the real ones "
+    say(f"{len(few)} sprites, {len(few.class_names)} classes, {settings or 'as usual'}: KID of the real ones "
          f"{floor.value:.3f} +- {floor.error:.3f}, copies among the unseen {among:.0%}")  # fmt: skip
     labels, loss, meter = classes_to_draw(few, DRAWN, seed=1), float("nan"), ""
     with tempfile.TemporaryDirectory() as scratch:
@@ -74,35 +73,27 @@ def follow(
                 distance, seen = kid(real, features.of(new)), kid(features.of(few.rgba), features.of(new))
                 copies = nearest_training_sprites(new, few, None, torch.device("cpu")).is_copy.mean()
                 epochs = event.step * config.batch_size / len(few)
-                _say(
+                say(
                     f"{event.step:>7} steps {epochs:>7.0f} epochs  held-out loss {loss:.3f}  "
                     f"KID unseen {distance.value:.3f} +- {distance.error:.3f}  KID training {seen.value:.3f}  "
                     f"copies {copies:.0%}  {meter}"
                 )
 
 
-def _say(text: str) -> None:
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
 def main() -> None:
     """Follow a training for each number of sprites."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("sprites", type=Path)
     parser.add_argument("--counts", type=int, nargs="+", default=[60, 200, 800])
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--with", nargs="*", default=[], dest="settings", metavar="NAME=VALUE")
     chosen = parser.parse_args()
     prepare_for_training()
-    *_, found = import_sprites([chosen.sprites], ImportOptions())
-    assert isinstance(found, SpritesImported)
-    device = choose(detect(), "cpu")
-    precision = resolve_precision(device, "auto")
-    features = returned(features_of(found.sprites, torch.device("cpu"), precision))
+    sprites, device = imported(chosen.sprites).sprites, choose(detect(), "cpu")
+    features = returned(features_of(sprites, torch.device("cpu"), resolve_precision(device, "auto")))
+    settings = dict(text.split("=", 1) for text in chosen.settings)
     for count in chosen.counts:
-        few, unseen = some_of(found.sprites, count)
-        settings = dict(text.split("=", 1) for text in chosen.settings)
+        few, unseen = some_of(sprites, count)
         follow(few, unseen, features, settings, chosen.minutes, device)
 
 

@@ -8,34 +8,29 @@ pair comes first as often as the other.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 
 from studio.core.process import prepare_for_training
 from tests.bench.many_sprites import mapped_sprites
+from tests.bench.tools import configured, say, training_command_line
 
 
 def main() -> None:
     """Run the pairs and print what they gave."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = training_command_line(__doc__)
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--recipe", default="generator")
-    parser.add_argument("--width", type=int, default=0, help="of the network; 0 takes the recipe's own")
     parser.add_argument("--device", default="auto")
     chosen = parser.parse_args()
     prepare_for_training()
-    from studio.engine import catalog
     from studio.engine.devices import choose, detect
     from tests.bench.bench_loop import WARM_UP_STEPS, engine_rate
 
-    recipe, device = catalog.recipe(chosen.recipe), choose(detect(), chosen.device)
-    network = {"width": chosen.width} if chosen.width else {}
-    config = recipe.Config(steps=WARM_UP_STEPS + chosen.steps, **network)
+    device = choose(detect(), chosen.device)
+    recipe, config = configured(chosen, steps=WARM_UP_STEPS + chosen.steps)
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
         sprites = mapped_sprites(Path(folder), chosen.count)
@@ -44,13 +39,10 @@ def main() -> None:
             for setting in ("yes", "no") if number % 2 else ("no", "yes"):
                 rates[setting] = engine_rate(sprites, recipe, config.replace(data_on_device=setting), device)
             ratios.append(rates["no"] / rates["yes"])
-            sys.stdout.write(
-                f"on the device {rates['yes']:8.1f} sprites/s   streamed {rates['no']:8.1f} sprites/s   "
-                f"x {ratios[-1]:.3f}\n"
-            )
-            sys.stdout.flush()
+            yes, no = (f"{rates[setting]:8.1f} sprites/s" for setting in ("yes", "no"))
+            say(f"on the device {yes}   streamed {no}   x {ratios[-1]:.3f}")
     spread = f"{min(ratios):.3f} to {max(ratios):.3f}"
-    sys.stdout.write(f"{chosen.count:,} sprites, {device.name}: median {statistics.median(ratios):.3f} ({spread})\n")
+    say(f"{chosen.count:,} sprites, {device.name}: median {statistics.median(ratios):.3f} ({spread})")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ it was made by. Then the sprites of FOLDER themselves are looked at, of which no
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
 from collections import Counter
 from dataclasses import replace
@@ -18,46 +16,41 @@ from pathlib import Path
 
 import numpy as np
 
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sheets.recognising import elect_sheets, sheet_candidates
+from tests.bench.tools import command_line, say
 from tests.data.composing import Composed, Composer, frames_of, trimmed
+from tests.data.making import imported
 
 _SMALLEST = 6  # pixels: sprites that are smaller are not taken into strips
 
 
 def main() -> None:
     """Print a table by kind of picture, then the false alarms."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--folders", type=int, default=100)
     parser.add_argument("--strips", type=int, default=40)
     parser.add_argument("--whole", type=int, default=12)
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
-    *_, found = import_sprites([chosen.folder], ImportOptions())
-    assert isinstance(found, SpritesImported)
-    sprites = [rgba for rgba in found.sprites.rgba if min(trimmed(rgba).shape[:2]) >= _SMALLEST]
-    total: Counter[str] = Counter()
-    right: Counter[str] = Counter()
-    exact: Counter[str] = Counter()
+    found = imported(chosen.folder).sprites
+    sprites = [rgba for rgba in found.rgba if min(trimmed(rgba).shape[:2]) >= _SMALLEST]
+    total, right, exact = Counter[str](), Counter[str](), Counter[str]()
     seconds = 0.0
     for seed in range(chosen.seed, chosen.seed + chosen.folders):
         made = Composer(sprites, np.random.default_rng(seed)).folder(chosen.strips, chosen.whole)
         seconds += _judge(made, total, right, exact)
-    lines = [f"{'kind':10}{'pictures':>10}{'right':>10}{'exact':>10}"]
+    say(f"{'kind':10}{'pictures':>10}{'right':>10}{'exact':>10}")
     for kind, count in total.items():
-        lines.append(f"{kind:10}{count:10,}{right[kind] / count:10.1%}{exact[kind] / count:10.1%}")
+        say(f"{kind:10}{count:10,}{right[kind] / count:10.1%}{exact[kind] / count:10.1%}")
     strips = sum(total[kind] for kind in exact)
     wrong = sum(total[kind] - right[kind] for kind in total if kind not in exact)
-    lines.append(f"{sum(right[kind] for kind in exact) / strips:.1%} of {strips:,} strips and sheets are right")
-    lines.append(f"{wrong} of {sum(total.values()) - strips:,} whole sprites beside them are taken for one")
-    alarms = elect_sheets({number: sheet_candidates(rgba) for number, rgba in enumerate(found.sprites.rgba)})
-    names = " ".join(found.sprites.names[number] for number in alarms)
-    lines.append(
-        f"{len(alarms)} of the {len(found.sprites):,} sprites in the folder are taken for one {names}".rstrip()
-    )
-    lines.append(f"{1000 * seconds / sum(total.values()):.1f} ms a composed picture")
-    sys.stdout.write("\n".join(lines) + "\n")
+    say(f"{sum(right[kind] for kind in exact) / strips:.1%} of {strips:,} strips and sheets are right")
+    say(f"{wrong} of {total.total() - strips:,} whole sprites beside them are taken for one")
+    alarms = elect_sheets({number: sheet_candidates(rgba) for number, rgba in enumerate(found.rgba)})
+    names = " ".join(found.names[number] for number in alarms)
+    say(f"{len(alarms)} of the {len(found):,} sprites in the folder are taken for one {names}".rstrip())
+    say(f"{1000 * seconds / total.total():.1f} ms a composed picture")
 
 
 def _judge(made: list[Composed], total: Counter[str], right: Counter[str], exact: Counter[str]) -> float:

@@ -26,7 +26,6 @@ import torch
 from numpy.typing import NDArray
 
 from studio.core.generators import returned
-from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine.devices import choose, detect, resolve_precision
 from studio.engine.quality.evaluate import RealSprites, judge
@@ -34,6 +33,8 @@ from studio.engine.quality.features import features_of
 from studio.recipes.generator import GeneratorConfig
 from tests.bench.bench_loop import write_folder
 from tests.bench.racers import RACERS
+from tests.bench.tools import command_line
+from tests.data.making import imported
 
 MARK = "kid_heldout"
 KEPT = Path(__file__).with_name("race_on_dcss.json")
@@ -42,11 +43,9 @@ COLUMNS = ("kid_heldout", "kid_training", "fd_heldout", "fd_training", "precisio
 
 def load(folder: Path) -> tuple[Sprites, Sprites]:
     """The training and the held-out sprites of a folder."""
-    *_, found = import_sprites([folder], ImportOptions())
-    assert isinstance(found, SpritesImported)
-    config = GeneratorConfig()
-    is_heldout = _heldout(found.sprites, config.holdout, config.seed)
-    return found.sprites.take(np.flatnonzero(~is_heldout)), found.sprites.take(np.flatnonzero(is_heldout))
+    sprites, config = imported(folder).sprites, GeneratorConfig()
+    is_heldout = _heldout(sprites, config.holdout, config.seed)
+    return sprites.take(np.flatnonzero(~is_heldout)), sprites.take(np.flatnonzero(is_heldout))
 
 
 def _heldout(sprites: Sprites, share: float, seed: int) -> NDArray[np.bool_]:
@@ -123,7 +122,7 @@ def marks(results: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     """Race, judge, and print all results."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("sprites", type=Path)
     parser.add_argument("--racers", nargs="*", choices=RACERS, default=["studio", "loop"])
     parser.add_argument("--minutes", type=float, nargs="+", default=[2.5, 5.0, 10.0])

@@ -9,7 +9,6 @@ racer compiles counted in; imports, reading the folder and drawing are not count
 
 from __future__ import annotations
 
-import argparse
 import copy
 import importlib
 import subprocess
@@ -24,6 +23,7 @@ import numpy as np
 
 from studio.core.generators import returned
 from studio.core.process import prepare_for_training
+from tests.bench.tools import command_line
 
 Report = Callable[[float, np.ndarray], None]
 SIZE = 32
@@ -32,7 +32,6 @@ SIZE = 32
 def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, options: dict[str, Any]) -> None:
     """The studio as users get it: a run of its own for each budget, true pixels and guidance at their defaults."""
     prepare_for_training()
-    from studio.data.importing import ImportOptions, SpritesImported, import_sprites
     from studio.engine import catalog
     from studio.engine.control import Control
     from studio.engine.devices import choose, detect
@@ -40,40 +39,32 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
     from studio.engine.quality.evaluate import classes_to_draw
     from studio.engine.train import train_new
     from studio.engine.types import GenerateSettings
+    from tests.data.making import imported
 
-    *_, found = import_sprites([folder], ImportOptions())
-    assert isinstance(found, SpritesImported)
-    recipe, device = catalog.recipe("generator"), choose(detect(), "cpu")
-    labels = classes_to_draw(found.sprites, count, seed=0)
+    sprites, recipe, device = imported(folder).sprites, catalog.recipe("generator"), choose(detect(), "cpu")
+    labels = classes_to_draw(sprites, count, seed=0)
     for budget in minutes:
         with tempfile.TemporaryDirectory() as scratch:
             config = recipe.Config(minutes=budget, steps=round(budget * options["pace"]))
-            for _ in train_new(Path(scratch) / "run", found.sprites, recipe, config, device, Control()):
+            for _ in train_new(Path(scratch) / "run", sprites, recipe, config, device, Control()):
                 pass
             model = load_model(Path(scratch) / "run", "last", device)
-            drawing = draw(model, labels, GenerateSettings())
-            report(budget, returned(drawing))
+            report(budget, returned(draw(model, labels, GenerateSettings())))
 
 
 def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, options: dict[str, Any]) -> None:
     """The tutorials' loop around the studio's network: ImageFolder, DataLoader, fp32, AdamW at one rate, no average."""
     import torch
-    from torch.utils.data import DataLoader
-    from torchvision.datasets import ImageFolder
-    from torchvision.transforms.functional import pil_to_tensor
 
-    from studio.engine.batches import to_input, to_rgba
-    from studio.recipes.base import Batch, BatchRng, Spec
+    from studio.engine.batches import to_rgba
+    from studio.recipes.base import Spec
     from studio.recipes.generator import Generator, GeneratorConfig
-    from tests.bench.bench_loop import forever, load_rgba
+    from tests.bench.bench_loop import tutorial_data, tutorial_steps
 
-    data = ImageFolder(str(folder), transform=pil_to_tensor, loader=load_rgba)
-    recipe, config, spec = Generator(), GeneratorConfig(), Spec(SIZE, tuple(data.classes))
+    data, recipe, config = tutorial_data(folder), Generator(), GeneratorConfig()
     torch.manual_seed(0)
-    network = recipe.build(config, spec)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3)
-    loader = DataLoader(data, batch_size=config.batch_size, shuffle=True, num_workers=2, drop_last=True)
-    labels, rng = np.random.default_rng(0).choice(data.targets, count), torch.Generator()
+    network = recipe.build(config, Spec(SIZE, tuple(data.classes)))
+    labels = np.random.default_rng(0).choice(data.targets, count)
 
     def draw() -> np.ndarray:
         drawn = []
@@ -86,13 +77,7 @@ def loop(folder: Path, minutes: Sequence[float], count: int, report: Report, opt
         return np.concatenate(drawn)
 
     clock = _Clock(minutes, report, options["pace"])
-    for rgba, y in forever(loader):
-        batch = Batch(to_input(rgba), y, torch.zeros(len(y), 3), torch.zeros(len(y), 0))
-        optimizer.zero_grad()
-        loss = recipe.loss(network, batch, config, BatchRng(rng, batch))
-        loss.backward()
-        optimizer.step()
-        loss.item()
+    for _ in tutorial_steps(data, network, recipe, config, rate=1e-3, clip=None):
         if not clock.tick(draw):
             return
 
@@ -255,7 +240,7 @@ RACERS: dict[str, tuple[Callable[..., None], dict[str, Any]]] = {
 
 def main() -> None:
     """Run one racer."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("name", choices=RACERS)
     parser.add_argument("folder", type=Path)
     parser.add_argument("output", type=Path)

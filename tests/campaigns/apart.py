@@ -6,7 +6,7 @@ import functools
 import multiprocessing
 import traceback
 from collections.abc import Callable
-from multiprocessing.connection import Connection
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing.context import ForkServerContext
 from typing import Any
 
@@ -23,21 +23,12 @@ def server() -> ForkServerContext:
 
 def in_own_process(work: Callable[..., str], *arguments: Any) -> str:
     """What `work` returns, from a process that ends with it; what goes wrong there fails the test with its words."""
-    ours, theirs = server().Pipe(duplex=False)
-    process = server().Process(target=_report, args=(theirs, work, arguments))
-    process.start()
-    theirs.close()
-    try:
-        good, said = ours.recv()
-    finally:
-        process.kill()
-        process.join()
-    assert good, said
-    return str(said)
+    with ProcessPoolExecutor(1, mp_context=server()) as pool:
+        return pool.submit(_in_words, work, *arguments).result()
 
 
-def _report(line: Connection, work: Callable[..., str], arguments: tuple[Any, ...]) -> None:
+def _in_words(work: Callable[..., str], *arguments: Any) -> str:
     try:
-        line.send((True, work(*arguments)))
-    except BaseException:  # noqa: BLE001 - whatever it was, the test says it
-        line.send((False, traceback.format_exc()))
+        return work(*arguments)
+    except BaseException:  # noqa: BLE001 - not every error finds its way from one process to another
+        raise AssertionError(traceback.format_exc()) from None

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import io
 import json
 import struct
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,23 +18,20 @@ from PIL import Image
 from studio.core.errors import BadInputError
 from studio.data.atlases.base import AtlasFormat
 from studio.data.colour.palette import Palette
-from studio.data.importing import all_sources, import_sprites
+from studio.data.importing import all_sources
 from studio.data.naming import shown
-from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions, SpritesImported
+from studio.data.options import NOTE_GROUPS, QUARANTINE_GROUPS, ImportOptions
 from studio.data.palettes.base import PaletteFormat
 from studio.data.palettes.files import load_palette, palette_formats
 from studio.data.reading.finding import files_under, roots_of
 from studio.data.reading.read import read_all
-from studio.data.source_files import SourceFile
+from studio.data.source_files import Quarantined, Remark, SourceFile
 from studio.data.sources.base import Source
 from studio.data.sources.sheet import atlas_formats
 from tests.data import ase_making as ase
 from tests.data.animating import ANIMATIONS, Drawn, apng, gif, noise, numbers
-from tests.data.making import MAGIC, frame, png, png_of, sprite, zipped
+from tests.data.making import MAGIC, frame, imported, png, png_of, sprite, zipped
 from tests.fuzz.mutating import mutated, with_right_checksums
-
-_GREY = np.random.default_rng(0).integers(0, 256, (3, 8, 8), np.uint8)
-
 
 _sources = functools.cache(all_sources)  # looking for plugins takes longer than reading
 
@@ -43,16 +39,13 @@ _sources = functools.cache(all_sources)  # looking for plugins takes longer than
 def read_pictures(folder: Path) -> bool:
     """Whether any picture came; fails on anything but pictures and good reasons, as all readers here."""
     listed, came = list(files_under(*roots_of([folder]))), False
-    for item in listed:
-        if not isinstance(item, SourceFile):
-            _check(item.group, item.reason)
+    _check(item for item in listed if not isinstance(item, SourceFile))
     for reading in read_all([item for item in listed if isinstance(item, SourceFile)], _sources(), ImportOptions()):
         for sprite_read in reading.sprites:
             rgba = sprite_read.rgba
             assert rgba is None or (rgba.dtype == np.uint8 and rgba.ndim == 3 and rgba.shape[2] == 4 and rgba.size)
             assert shown(sprite_read.part) == sprite_read.part
-        for remark in [*reading.left_out, *reading.remarks]:
-            _check(remark.group, remark.reason)
+        _check([*reading.left_out, *reading.remarks])
         came |= bool(reading.sprites)
     return came
 
@@ -70,28 +63,26 @@ def read_palette(folder: Path) -> bool:
 
 def read_labels(folder: Path) -> bool:
     """Whether the table is used and nothing is said of it; the sprites come whatever is in it."""
-    *_, last = import_sprites([folder], ImportOptions())
-    assert isinstance(last, SpritesImported) and len(last.sprites) == 2
-    for item in (*last.quarantine, *last.notes):
-        _check(item.group, item.reason)
+    last = imported(folder)
+    assert len(last.sprites) == 2
+    _check([*last.quarantine, *last.notes])
     return not last.quarantine and not last.notes
 
 
 def import_all(folder: Path) -> bool:
     try:
-        *_, last = import_sprites([folder], ImportOptions())
+        last = imported(folder)
     except BadInputError as error:
         check_text(error.title)
         return False
-    assert isinstance(last, SpritesImported)
-    for item in (*last.quarantine, *last.notes):
-        _check(item.group, item.reason)
+    _check([*last.quarantine, *last.notes])
     return len(last.sprites) > 0
 
 
-def _check(group: str, reason: str) -> None:
-    assert group in (*QUARANTINE_GROUPS, *NOTE_GROUPS), group
-    check_text(reason)
+def _check(items: Iterable[Quarantined | Remark]) -> None:
+    for item in items:
+        assert item.group in (*QUARANTINE_GROUPS, *NOTE_GROUPS), item.group
+        check_text(item.reason)
 
 
 def check_text(text: str) -> None:
@@ -191,12 +182,12 @@ def _grey_frames() -> Specimen:
     return _alone("art.aseprite", ase.ase(*frames, size=(6, 6), depth=16))
 
 
-def _idx(*, packed: bool, target: str) -> Specimen:
-    pictures = struct.pack(">IIII", 0x803, *_GREY.shape) + _GREY.tobytes()
-    labels = struct.pack(">II", 0x801, len(_GREY)) + bytes([3, 7, 0])
-    suffix, pack = (".gz", functools.partial(gzip.compress, mtime=0)) if packed else ("", bytes)
-    names = {"pictures": f"train-images-idx3-ubyte{suffix}", "labels": f"train-labels-idx1-ubyte{suffix}"}
-    return Specimen({names["pictures"]: pack(pictures), names["labels"]: pack(labels)}, names[target])
+def _idx(target: str) -> Specimen:
+    """Unpacked; the example of the source is packed."""
+    grey = np.random.default_rng(0).integers(0, 256, (3, 8, 8), np.uint8)
+    pictures = struct.pack(">IIII", 0x803, *grey.shape) + grey.tobytes()
+    labels = struct.pack(">II", 0x801, len(grey)) + bytes([3, 7, 0])
+    return Specimen({"train-images-idx3-ubyte": pictures, "train-labels-idx1-ubyte": labels}, target)
 
 
 def _sheet(target: str, *, named: bool) -> Specimen:
@@ -238,9 +229,8 @@ SPECIMENS: dict[str, Callable[[], Specimen]] = {
     "aseprite, layers": _layers,
     "aseprite, tilemaps": _tilemaps,
     "aseprite, grey": _grey_frames,
-    "idx": lambda: _idx(packed=False, target="pictures"),
-    "idx, packed": lambda: _idx(packed=True, target="pictures"),
-    "idx, labels": lambda: _idx(packed=False, target="labels"),
+    "idx": lambda: _idx("train-images-idx3-ubyte"),
+    "idx, labels": lambda: _idx("train-labels-idx1-ubyte"),
     "sheet": lambda: _sheet("art.png", named=False),
     "sheet, list": lambda: _sheet("art.json", named=False),
     "sheet, object": lambda: _sheet("art.json", named=True),
