@@ -84,7 +84,9 @@ def _say_validated(found: Validated, reporter: Reporter) -> None:
 
 
 def _value(figure: Figure, values: Mapping[str, float]) -> str:
-    value = values[figure.name]
+    value = values.get(figure.name)
+    if value is None:  # what only a model has
+        return ""
     if figure.unit == "%":
         return percent(value)
     error = values.get(f"{figure.name}_error")

@@ -23,9 +23,12 @@ _FARTHEST_PX = 1  # how far copies may be moved
 
 @dataclass(frozen=True)
 class Nearest:
-    """For each sprite: the index of the nearest training sprite, int64 [N], and whether it is a copy, bool [N]."""
+    """For each sprite: the index of the nearest training sprite, int64 [N], how far it is, float32 [N], and whether it
+    is a copy, bool [N].
+    """
 
     index: Indices
+    distance: NDArray[np.float32]
     is_copy: NDArray[np.bool_]
 
 
@@ -67,7 +70,7 @@ def look_for_copies(
             known, same_group = _flat(training.rgba[indices[part]], device), groups[place][:, None] == groups[part]
             others = np.minimum(others, _nearest(chosen, known, batch_size.count, same_group)[0])
         yield Progress(len(variants) * len(indices) + part.stop, total, "sprites compared")
-    return Nearest(indices[place], np.isfinite(others) & (nearest < _COPY * others))
+    return Nearest(indices[place], nearest, np.isfinite(others) & (nearest < _COPY * others))
 
 
 def _variants(sprites: Rgba) -> list[Rgba]:

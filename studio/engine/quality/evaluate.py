@@ -8,8 +8,9 @@ hands training sprites back stand beside them.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -29,9 +30,10 @@ from studio.engine.batches import DeviceSprites, at_most, sampled
 from studio.engine.generate import Labels, draw
 from studio.engine.model import TrainedModel
 from studio.engine.pace import with_progress
-from studio.engine.quality.copies import look_for_copies
-from studio.engine.quality.features import SpriteFeatures, features_of
-from studio.engine.quality.scores import frechet_distance, kid, overlap
+from studio.engine.quality.copies import Nearest, look_for_copies
+from studio.engine.quality.features import LearntFeatures, features_of, fixed_features
+from studio.engine.quality.scores import frechet_distance, kid, overlap, share_below
+from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import FEWEST_REPORTED, Indices, shuffled_by_group, split_of
 from studio.engine.types import GenerateSettings
@@ -47,7 +49,7 @@ class EvaluateSettings(Config):
     """How new sprites are drawn to be judged."""
 
     count: int = setting(
-        512,
+        2048,
         "How many sprites to judge, of others at most: more give steadier figures.",
         unit="sprites",
         low=FEWEST,
@@ -79,8 +81,13 @@ FIGURES = (
     Figure("precision", "Precision", "high", "%"),
     Figure("recall", "Recall", "high", "%"),
     Figure("coverage", "Coverage", "high", "%"),
+    Figure("kid_fixed", "KID, fixed features", "low"),
+    Figure("fd_fixed", "Fréchet, fixed features", "low"),
+    Figure("surprisal", "Patch surprisal", "low"),
     Figure("class_agreement", "Right class", "as real", "%"),
     Figure("copies", "Copies", "low", "%"),
+    Figure("nearer", "Nearer than held out", "as real", "%"),
+    Figure("loss_gap", "Loss, held out above learnt", "low", "%"),
     Figure("half_transparent", "Half-transparent", "as real", "%"),
     Figure("colours", "Colours a sprite", "as real"),
     Figure("off_palette", "Off palette", "as real", "%"),
@@ -121,7 +128,21 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
     with devices.faults(model.device):
         features = yield from features_of(real.training, model.device, model.precision)
         new = yield from draw(model, labels, settings)
-        yield (yield from judge(title, new, labels, real, features))
+        judged = yield from judge(title, new, labels, real, features)
+        of_new = {**judged.figures["new"], "loss_gap": _loss_gap(model, real)}
+        yield replace(judged, figures={**judged.figures, "new": of_new})
+
+
+def _loss_gap(model: TrainedModel, real: RealSprites) -> float:
+    """By which share the loss on held-out sprites is above that on as many learnt from, with the same times and noise.
+
+    It rises when sprites are learnt by heart, before copies are drawn.
+    """
+    losses = []
+    for sprites in (real.heldout, real.training.take(at_most(np.arange(len(real.training)), len(real.heldout)))):
+        on_device = DeviceSprites(sprites, model.device)
+        losses.append(heldout_figures(model, on_device, heldout_batch_size(on_device)).metrics["loss"])
+    return losses[0] / losses[1] - 1
 
 
 def classes_to_draw(training: Sprites, count: int, seed: int) -> Labels:
@@ -165,7 +186,7 @@ def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, 
 
 
 def judge(
-    title: str, new: Rgba, labels: Labels | None, real: RealSprites, features: SpriteFeatures
+    title: str, new: Rgba, labels: Labels | None, real: RealSprites, features: LearntFeatures
 ) -> Generator[Event, None, Evaluated]:
     """All figures of sprites uint8 [N, S, S, 4], of the classes int64 [N] if they were asked for by class.
 
@@ -176,27 +197,59 @@ def judge(
     first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])
     half = min(len(new), len(training) // 2)
     others = training.take(at_most(order[half:], MOST_TRAINING))
-    real_heldout, real_first = features.of(heldout.rgba), features.of(first.rgba)
-    real_training = features.of(at_most(training.rgba, MOST_TRAINING))
-
-    def figures(sprites: Rgba, asked: Labels | None) -> Generator[Event, None, dict[str, float]]:
-        values = features.of(sprites)
-        looks = yield from _looks(sprites, asked, real, features)
-        return {**_distances("heldout", values, real_heldout), **_distances("training", values, real_training),
-                **vars(overlap(real_heldout, values)), **looks}  # fmt: skip
-
+    judge = Judge(real, features)
+    near = partial(look_for_copies, training=real.known, indices=real.learnt, device=features.device)
+    near_new, near_heldout, near_cheat = (
+        (yield from near(new)),
+        (yield from near(heldout.rgba)),
+        (yield from near(second.rgba)),
+    )
     # Real against real: each distance is between sprites that have nothing to do with each other, and of as many as are
     # new, if there are that many: few are farther away by Fréchet's distance.
     as_real = {
-        **(yield from _looks(heldout.rgba, heldout.labels, real, features)),
-        **_distances("heldout", real_first, real_heldout),
-        **_distances("training", real_first[:half], features.of(others.rgba)),
-        **vars(overlap(real_heldout, real_first)),
+        **judge.distances(first.rgba),
+        **_distances("training", features.of(first.rgba[:half]), features.of(others.rgba)),
+        **judge.looks(heldout.rgba, heldout.labels, near_heldout, near_heldout),
     }
-    of_new = yield from figures(new, labels)
-    of_cheat = yield from figures(second.rgba, second.labels)
-    table = {"new": of_new, "real": as_real, "cheat": of_cheat}
+    table = {
+        "new": {**judge.distances(new), **judge.looks(new, labels, near_new, near_heldout)},
+        "real": as_real,
+        "cheat": {**judge.distances(second.rgba), **judge.looks(second.rgba, second.labels, near_cheat, near_heldout)},
+    }
     return Evaluated(title, len(new), len(heldout), len(training), table)
+
+
+class Judge:
+    """Real sprites, as all measures see them."""
+
+    def __init__(self, real: RealSprites, features: LearntFeatures) -> None:
+        self._real, self._features, self._fixed = real, features, fixed_features(features.device)
+        self._heldout = features.of(real.heldout.rgba)
+        self._training = features.of(at_most(real.training.rgba, MOST_TRAINING))
+        self._heldout_fixed = self._fixed.of(real.heldout.rgba)
+        self._patches = PatchSurprisal(real.heldout.rgba, real.heldout.groups, real.training.rgba)
+
+    def distances(self, sprites: Rgba) -> dict[str, float]:
+        """How far a set of sprites is from the real ones."""
+        values = self._features.of(sprites)
+        return {
+            **_distances("heldout", values, self._heldout),
+            **_distances("training", values, self._training),
+            **_distances("fixed", self._fixed.of(sprites), self._heldout_fixed),
+            **vars(overlap(self._heldout, values)),
+            "surprisal": self._patches.distance(sprites),
+        }
+
+    def looks(self, sprites: Rgba, asked: Labels | None, nearest: Nearest, heldout: Nearest) -> dict[str, float]:
+        """What can be said of sprites one by one. nearest, heldout: the training sprites nearest to them, and to the
+        held-out ones.
+        """
+        found: dict[str, float] = dict(vars(pixel_truth(sprites, self._real.training.rgba)))
+        found["copies"] = float(nearest.is_copy.mean())
+        found["nearer"] = share_below(nearest.distance, heldout.distance)
+        if asked is not None and self._features.knows_classes:
+            found["class_agreement"] = float((self._features.classes_of(sprites) == asked).mean())
+        return found
 
 
 def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, float]:
@@ -206,18 +259,6 @@ def _distances(name: str, values: np.ndarray, real: np.ndarray) -> dict[str, flo
         f"kid_{name}_error": distance.error,
         f"fd_{name}": frechet_distance(real, values),
     }
-
-
-def _looks(
-    sprites: Rgba, asked: Labels | None, real: RealSprites, features: SpriteFeatures
-) -> Generator[Event, None, Mapping[str, float]]:
-    """What can be said of sprites one by one."""
-    found: dict[str, float] = dict(vars(pixel_truth(sprites, real.training.rgba)))
-    nearest = yield from look_for_copies(sprites, real.known, real.learnt, features.device)
-    found["copies"] = float(nearest.is_copy.mean())
-    if asked is not None and features.knows_classes:
-        found["class_agreement"] = float((features.classes_of(sprites) == asked).mean())
-    return found
 
 
 def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]:

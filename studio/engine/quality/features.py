@@ -46,36 +46,46 @@ _AT_ONCE = 256
 class FeatureNetwork(nn.Module):
     """A small residual network (He et al. 2016) from x [B, 4, S, S] to features [B, 128].
 
-    The features are the means over positions at each of four levels. `classify` goes from the last 64 of them to
-    classes, `judge` from all to the kind of corruption. Large sprites are folded first (pixel unshuffle), so that the
-    feature maps have about 32 positions a side.
+    The features are the means over positions at each of four levels. Each `patch` x `patch` pixels are folded into one
+    position first (pixel unshuffle).
     """
 
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, size: int, classes: int) -> None:
+    def __init__(self, patch: int = 1) -> None:
         super().__init__()
-        self.patch = max(1, size // 32)
-        self.padding = -size % self.patch
+        self.patch = patch
         width, deep = _WIDTH, 4 * _WIDTH
         self.enter = nn.Conv2d(4 * self.patch**2, width, 3, 1, 1)
         self.fine = ResidualBlock(width, width)
         self.middle = nn.Sequential(ResidualBlock(width, 2 * width, stride=2), ResidualBlock(2 * width, 2 * width))
         self.coarse = nn.Sequential(ResidualBlock(2 * width, deep, stride=2), ResidualBlock(deep, deep))
         self.norm = group_norm(deep)
-        self.classify = nn.Linear(deep, classes)
-        self.judge = nn.Sequential(nn.Linear(2 * deep, deep), nn.SiLU(), nn.Linear(deep, _CORRUPTIONS))
         self.register_buffer("mean", torch.zeros(2 * deep))
         self.register_buffer("deviation", torch.ones(2 * deep))
 
     def forward(self, x: Tensor) -> Tensor:
-        x = F.pixel_unshuffle(F.pad(x, (0, self.padding, 0, self.padding), value=-1.0), self.patch)
+        padding = -x.shape[-1] % self.patch
+        x = F.pixel_unshuffle(F.pad(x, (0, padding, 0, padding), value=-1.0), self.patch)
         levels = [self.enter(x)]
         for stage in (self.fine, self.middle, self.coarse):
             levels.append(stage(levels[-1]))
         levels[-1] = self.norm(levels[-1])
         return torch.cat([F.silu(level).mean((2, 3)) for level in levels], 1)
+
+
+class TaughtNetwork(FeatureNetwork):
+    """A feature network with what it is taught by: from the last 64 features to classes, from all to the corruption.
+
+    Large sprites are folded, so that the feature maps have about 32 positions a side.
+    """
+
+    def __init__(self, size: int, classes: int) -> None:
+        super().__init__(patch=max(1, size // 32))
+        deep = 4 * _WIDTH
+        self.classify = nn.Linear(deep, classes)
+        self.judge = nn.Sequential(nn.Linear(2 * deep, deep), nn.SiLU(), nn.Linear(deep, _CORRUPTIONS))
 
     def class_scores(self, features: Tensor) -> Tensor:
         """Logits [B, classes] of features [B, 128]."""
@@ -85,22 +95,17 @@ class FeatureNetwork(nn.Module):
 class SpriteFeatures:
     """A trained feature network, on its device."""
 
-    def __init__(self, network: FeatureNetwork, device: torch.device, *, knows_classes: bool) -> None:
+    def __init__(self, network: FeatureNetwork, device: torch.device) -> None:
         self.network = network.to(device).to(memory_format=torch.channels_last).eval()
-        self.knows_classes = knows_classes
         self.device = device
 
     def of(self, rgba: Rgba) -> NDArray[np.float64]:
         """Features float64 [N, 128] of sprites uint8 [N, S, S, 4].
 
-        Standardised by the training sprites, then normalised to one length, so that no outlier dominates.
+        Standardised by the sprites learnt from, then normalised to one length, so that no outlier dominates.
         """
         scaled = ((self._raw(rgba) - self.network.mean) / self.network.deviation).cpu().double()  # MPS has no float64
         return np.asarray((F.normalize(scaled) * scaled.shape[1] ** 0.5).numpy())
-
-    def classes_of(self, rgba: Rgba) -> NDArray[np.int64]:
-        """The predicted class of each sprite: int64 [N]. Only where `knows_classes`."""
-        return self.network.class_scores(self._raw(rgba)).argmax(1).cpu().numpy()
 
     def fit_scale(self, rgba: Rgba) -> None:
         """Standardise features by these sprites."""
@@ -117,17 +122,39 @@ class SpriteFeatures:
         return torch.cat(found).float()
 
 
-def features_of(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, SpriteFeatures]:
+class LearntFeatures(SpriteFeatures):
+    """Features that were learnt from a run's training sprites, and the classes, if there are several."""
+
+    def __init__(self, network: TaughtNetwork, device: torch.device, *, knows_classes: bool) -> None:
+        super().__init__(network, device)
+        self.taught, self.knows_classes = network, knows_classes
+
+    def classes_of(self, rgba: Rgba) -> NDArray[np.int64]:
+        """The predicted class of each sprite: int64 [N]. Only where `knows_classes`."""
+        return self.taught.class_scores(self._raw(rgba)).argmax(1).cpu().numpy()
+
+
+def fixed_features(device: torch.device) -> SpriteFeatures:
+    """Features that no run has learnt, the same for all: from the studio's own art (assets/demo/make_features.py).
+
+    What a training is steered by is judged too well by it; by these nothing is chosen.
+    """
+    network = FeatureNetwork()
+    network.load_state_dict(parse_tensors((places.assets() / "features.safetensors").read_bytes()))
+    return SpriteFeatures(network, device)
+
+
+def features_of(training: Sprites, device: torch.device, precision: str) -> Generator[Event, None, LearntFeatures]:
     """The features for these training sprites, kept ones if there are any: yields Progress, returns the features."""
     knows_classes = bool((training.class_counts() > 0).sum() > 1)
     classes = len(training.class_names) if knows_classes else _TURNS
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        network = FeatureNetwork(training.size, classes)
+        network = TaughtNetwork(training.size, classes)
     path = places.features() / f"{training.fingerprint} {PROTOCOL}.safetensors"
     if _load(network, path):
-        return SpriteFeatures(network, device, knows_classes=knows_classes)
-    found = SpriteFeatures(network, device, knows_classes=knows_classes)
+        return LearntFeatures(network, device, knows_classes=knows_classes)
+    found = LearntFeatures(network, device, knows_classes=knows_classes)
     yield from _learn(found, training, precision)
     found.fit_scale(at_most(training.rgba, _SCALED_BY))
     tensors = {name: tensor.cpu().contiguous() for name, tensor in network.state_dict().items()}
@@ -136,12 +163,12 @@ def features_of(training: Sprites, device: torch.device, precision: str) -> Gene
     return found
 
 
-def _learn(found: SpriteFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:
+def _learn(found: LearntFeatures, training: Sprites, precision: str) -> Generator[Event, None, None]:
     """Train the network to classify the corruption of a sprite and its class or, where there is but one class, its
     rotation (Gidaris et al. 2018).
     """
     precision = "fp32" if precision == "fp16" else precision  # its loss would have to be scaled
-    network, data = found.network.train(), DeviceSprites(training, found.device)
+    network, data = found.taught.train(), DeviceSprites(training, found.device)
     optimizers = make_optimizers(network, TrainingConfig(weight_decay=0.05), precision)
     rng, batch_size = torch.Generator(found.device), AutoBatchSize(found.device, _BATCH)
     for step in range(_STEPS):
@@ -164,9 +191,7 @@ def _learn(found: SpriteFeatures, training: Sprites, precision: str) -> Generato
     network.eval()
 
 
-def _add_gradients(
-    network: FeatureNetwork, x: Tensor, y: Tensor, kind: Tensor, precision: str, *, at_once: int
-) -> None:
+def _add_gradients(network: TaughtNetwork, x: Tensor, y: Tensor, kind: Tensor, precision: str, *, at_once: int) -> None:
     """Forward and backward of a batch, in micro-batches where the device has no room for it at once."""
     for x_part, y_part, kind_part in zip(x.split(at_once), y.split(at_once), kind.split(at_once), strict=True):
         with devices.autocast(x.device.type, precision):

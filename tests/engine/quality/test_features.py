@@ -11,12 +11,12 @@ from studio.core import places
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine.quality import features as module
-from studio.engine.quality.features import SpriteFeatures, corrupted, features_of
-from studio.engine.quality.scores import frechet_distance
+from studio.engine.quality.features import LearntFeatures, corrupted, features_of, fixed_features
+from studio.engine.quality.scores import frechet_distance, kid
 from tests.conftest import make_sprites
 
 
-def learnt(sprites: Sprites) -> tuple[SpriteFeatures, int]:
+def learnt(sprites: Sprites) -> tuple[LearntFeatures, int]:
     """The features for these sprites, and how many steps it took to learn them."""
     with patch.object(module, "corrupted", wraps=corrupted) as looks:
         found = returned(features_of(sprites, torch.device("cpu"), "fp32"))
@@ -75,8 +75,20 @@ def test_one_class_will_do() -> None:
 
 
 def test_large_sprites_are_folded() -> None:
-    network = module.FeatureNetwork(100, 3)
+    network = module.TaughtNetwork(100, 3)
     assert network(torch.zeros(2, 4, 100, 100)).shape == (2, 128)
+
+
+@pytest.mark.parametrize("size", [16, 40, 100])
+def test_fixed_features_see_mush_in_sprites_of_any_size(size: int) -> None:
+    found, sprites = fixed_features(torch.device("cpu")), make_sprites(30, size=size)
+    first, second = found.of(sprites.rgba[::2]), found.of(sprites.rgba[1::2])
+    assert first.shape == (30, 128) and np.allclose((first**2).sum(1), 128)
+    noise = np.random.default_rng(0).integers(-120, 121, (30, size, size, 3)) * (sprites.rgba[1::2, ..., 3:] > 0)
+    mush = sprites.rgba[1::2].astype(np.int64)
+    mush[..., :3] = (mush[..., :3] + noise).clip(0, 255)
+    clean, spoiled = kid(first, second), kid(first, found.of(mush.astype(np.uint8)))
+    assert spoiled.value > clean.value + 3 * clean.error
 
 
 def test_spoiling_leaves_a_quarter_alone_and_stays_in_range() -> None:
