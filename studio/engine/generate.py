@@ -29,6 +29,7 @@ Labels = NDArray[np.int64]
 _AT_ONCE = 64  # sprites drawn in one pass, at most: enough to fill a device, few enough to stop soon
 _SEEN_AT_ONCE = 256
 _MOST_CLASSES_SAID = 30
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 class SolverSettings(Protocol):
@@ -93,15 +94,20 @@ def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
         raise UsageError(
             f"{model.title} is a {model.recipe.title.lower()}: it draws no sprites.", "Choose a generator."
         )
-    labels = _labels(model.spec, settings)
+    labels = _labels(model, settings)
     with devices.faults(model.device):
         made = yield from draw(model, labels, settings)
     title = f"{model.title}, step {model.step:,}"
     yield SpritesGenerated(made, labels, title, settings.seed)
 
 
-def draw(model: TrainedModel, labels: Labels, how: SolverSettings) -> Generator[Progress, None, Rgba]:
-    """A sprite of each class in int64 [N]: yields Progress after each solver step, returns uint8 [N, S, S, 4]."""
+def draw(
+    model: TrainedModel, labels: Labels, how: SolverSettings, stop_after: int | None = None
+) -> Generator[Progress, None, Rgba]:
+    """A sprite of each class in int64 [N]: yields Progress after each solver step, returns uint8 [N, S, S, 4].
+
+    stop_after: the number of steps after which to stop, with what has become of the noise by then.
+    """
     made: list[Rgba] = []
     batch_size = AutoBatchSize(model.device, _AT_ONCE, model.spec.size)
     for part in batch_size.slices(len(labels)):
@@ -110,7 +116,9 @@ def draw(model: TrainedModel, labels: Labels, how: SolverSettings) -> Generator[
             for step, x in enumerate(drawing_steps(model, chosen, how, part.start), 1):  # noqa: B007 - the last counts
                 share = min(step, how.steps) / how.steps
                 yield Progress(round(part.start + share * len(chosen)), len(labels), "sprites drawn")
-            if step < how.steps:  # the recipe takes fewer
+                if step == stop_after:
+                    break
+            if step < how.steps:  # no more are to be taken
                 yield Progress(part.stop, len(labels), "sprites drawn")
             drawn = to_rgba(x).numpy()
             made.append(true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn)
@@ -153,14 +161,19 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
     yield Classified(said, names) if model.recipe.makes == "labels" else NumbersPredicted(said, names)
 
 
-def _labels(spec: Spec, settings: GenerateSettings) -> Labels:
-    """A class for each sprite: the one asked for, or all in turn. Raises UsageError for an unknown class."""
+def _labels(model: TrainedModel, settings: GenerateSettings) -> Labels:
+    """A class for each sprite: the one asked for, or all of them. Raises UsageError for an unknown class."""
+    names, places = model.spec.class_names, np.arange(settings.count)
+    if not settings.class_name and not settings.in_proportion:
+        return places % len(names)
     if not settings.class_name:
-        return np.arange(settings.count, dtype=np.int64) % len(spec.class_names)
-    matches = [i for i, name in enumerate(spec.class_names) if settings.class_name in (name, name.rpartition("/")[2])]
+        shares = np.cumsum(model.style.class_counts) / sum(model.style.class_counts)
+        # However many they are, multiples of the golden ratio are spread evenly.
+        return np.searchsorted(shares, (0.5 + _GOLDEN * places) % 1, side="right")
+    matches = [i for i, name in enumerate(names) if settings.class_name in (name, name.rpartition("/")[2])]
     if not matches:
-        known = ", ".join(spec.class_names[:_MOST_CLASSES_SAID])
-        more = len(spec.class_names) - _MOST_CLASSES_SAID
+        known = ", ".join(names[:_MOST_CLASSES_SAID])
+        more = len(names) - _MOST_CLASSES_SAID
         hint = f"It knows: {known}{f' and {more} more' if more > 0 else ''}."
         raise UsageError(f"The model knows no class {settings.class_name!r}.", hint)
     return np.full(settings.count, matches[0], dtype=np.int64)

@@ -53,9 +53,12 @@ def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
     except FileNotFoundError:
         return _style_learnt(record, packed.load(run.data))
     try:
-        style = PixelStyle.from_json(records.parse(text, dict[str, Any]))
-        if len(style.colours) != len(record.class_names):
-            raise ValueError("'colours' does not fit the classes of the run")
+        kept = records.parse(text, dict[str, Any])
+        if "soft_alpha" in kept:  # an older version's, which knew no levels of alpha
+            return _style_learnt(record, packed.load(run.data))
+        style = PixelStyle.from_json(kept)
+        if {len(style.colours), len(style.alpha_levels), len(style.class_counts)} != {len(record.class_names)}:
+            raise ValueError("it does not fit the classes of the run")
     except ValueError as error:
         raise DamagedError(f"{STYLE} of {run.path.name} is damaged: {error}.", "Delete it: it is made anew.") from error
     return style

@@ -253,12 +253,16 @@ def live_samples(training: Training, control: Control) -> Events:
 
 
 def _drawn_samples(training: Training, model: TrainedModel, control: Control) -> Events:
-    """New sprites of the most common classes, always of the same noise."""
+    """New sprites of the most common classes, always of the same noise; before the first step, that noise."""
     names = training.spec.class_names
     counts = np.bincount(training.train_set.labels_host, minlength=len(names))
     common = np.argsort(-counts, kind="stable")[:SAMPLE_COUNT]
     labels = np.resize(np.sort(common), SAMPLE_COUNT)
-    sprites = yield from draw(model, labels, GenerateSettings(steps=SAMPLE_STEPS, seed=SAMPLE_SEED))
+    how = GenerateSettings(steps=SAMPLE_STEPS, seed=SAMPLE_SEED)
+    if training.step:
+        sprites = yield from draw(model, labels, how)
+    else:  # an untrained network would make flat grey of it
+        sprites = yield from draw(model, labels, how.replace(true_pixels=False), stop_after=1)
     samples = SamplesReady(training.step, sprites, tuple(names[label] for label in labels))
     yield from retry_until_writable(control, training.run.save_samples, samples)
     yield samples

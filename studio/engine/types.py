@@ -55,6 +55,9 @@ class GenerateSettings(Config):
 
     count: int = setting(64, "How many sprites to make.", label="Number", unit="sprites", low=1, high=10_000)
     class_name: str = setting("", "The class to draw; empty takes all classes in turn.", label="Class")
+    in_proportion: bool = setting(
+        False, "Draw the classes as often as the sprites learnt from have them, instead of all in turn."
+    )
     seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
     guidance: float = setting(
         1.5,

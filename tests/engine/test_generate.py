@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -69,6 +70,14 @@ def test_classes_take_turns_or_are_chosen(model: TrainedModel, monkeypatch: pyte
     assert caught.value.hint == "It knows: class0 and 1 more."
 
 
+def test_classes_come_as_often_as_the_data_has_them(model: TrainedModel) -> None:
+    style = dataclasses.replace(model.style, class_counts=(30, 10))
+    labels = _made(dataclasses.replace(model, style=style), count=40, in_proportion=True).labels
+    for count in (4, 11, 40):  # the first few too
+        assert abs((labels[:count] == 0).sum() - 0.75 * count) <= 1
+    assert _made(model, count=3, class_name="class1", in_proportion=True).labels.tolist() == [1, 1, 1]
+
+
 def test_progress_ends_at_the_count(model: TrainedModel) -> None:
     progress = of_kind(list(generate(model, GenerateSettings(count=70, steps=3))), Progress)
     done = [event.done for event in progress]
@@ -103,7 +112,7 @@ def test_a_generator_names_no_classes_and_a_classifier_draws_nothing(
 
 
 def _alike(first: PixelStyle, second: PixelStyle) -> bool:
-    return first.colours == second.colours and np.array_equal(first.palette, second.palette)
+    return first.to_json() == second.to_json()
 
 
 def test_a_run_keeps_the_style_of_its_sprites(run: RunDir) -> None:
@@ -123,7 +132,15 @@ def test_a_colour_that_is_held_out_is_none_of_the_styles(run_path: Path) -> None
     assert _alike(load_style(run, run.record()), style)
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"colours": [1], "palette": "xyz", "soft_alpha": true}', "[]"])
+def test_a_style_of_an_older_version_is_made_anew(run: RunDir) -> None:
+    kept = load_style(run, run.record())
+    (run.path / "style.json").write_text('{"colours": [2, 2], "palette": "09a826", "soft_alpha": false}')
+    assert _alike(load_style(run, run.record()), kept)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"colours": [1], "palette": "xyz", "alpha_levels": [], "class_counts": [1]}', "[]"]
+)
 def test_a_damaged_file_is_said(run: RunDir, text: str) -> None:
     (run.path / "style.json").write_text(text, encoding="utf-8")
     with pytest.raises(RunError, match=r"style\.json"):

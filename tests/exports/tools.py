@@ -26,7 +26,9 @@ def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
         weight.add_(0.05 * torch.randn_like(weight))
     for name in recipe.statistics(with_numbers(make_sprites())):
         network.get_buffer(name).copy_(torch.tensor([0.5, 30.0]))
-    style = PixelStyle((4,) * len(CLASS_NAMES), np.zeros((1, 3), np.uint8), soft_alpha=False)
+    style = PixelStyle(
+        (4,) * len(CLASS_NAMES), np.zeros((1, 3), np.uint8), ((),) * len(CLASS_NAMES), (1,) * len(CLASS_NAMES)
+    )
     return TrainedModel(recipe, config, spec, network, torch.device("cpu"), "fp32", 123, "2026 trial", style)
 
 

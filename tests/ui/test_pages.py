@@ -159,6 +159,17 @@ def test_training_from_start_to_new_sprites_on_disk(
     assert picked is not None and all(name.startswith("class") for name in picked.names)
 
 
+def test_classes_are_drawn_in_turn_or_as_often_as_the_data_has_them_or_one_alone(window: Window) -> None:
+    request = window.generate.request
+    request.show_classes(("swords",))
+    asked = []
+    for place in range(request.classes.count()):
+        request.classes.setCurrentIndex(place)
+        settings = request.next_settings()
+        asked.append((settings.class_name, settings.in_proportion))
+    assert asked == [("", False), ("", True), ("swords", False)]
+
+
 def test_the_buttons_and_space_follow_the_training(qtbot: QtBot, opened: Window) -> None:
     opened.show_page("train")
     set_tiny(opened, steps=1_000_000)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,33 +24,37 @@ _LOOKED_AT = 20_000  # sprites, and
 _LOOKED_AT_BYTES = 256 << 20
 _FEWEST, _MOST = 2, 64  # colours a sprite
 _SOFT_SHARE = 0.02  # of visible pixels: with fewer half-transparent ones, alpha is on or off
-_SOFT_FROM, _SOFT_TO = 64, 192  # alpha in between stays, in data that has soft alpha
+_MOST_LEVELS = 3  # of half-transparent alpha in a class
+_LEVEL_REACH = 24  # levels nearer than that are one
+_LEVEL_SHARE = 0.1  # of the half-transparent pixels, at least, for a level
 _ORPHAN_REACH = 0.08  # in OKLab: a lone pixel this near to a neighbour's colour takes it; eyes and sparkles are farther
 
 
 @dataclass(frozen=True, eq=False)
 class PixelStyle:
-    """How a set of sprites uses pixels.
+    """How a set of sprites uses pixels, and its classes.
 
     colours: for each class, how many opaque colours a sprite has (the median).
     palette: the set's colours, uint8 [K, 3], most used first.
-    soft_alpha: whether half-transparent pixels belong to it.
+    alpha_levels: for each class, the alpha, 1 to 254, that half-transparent pixels have; empty if it has hardly any.
+    class_counts: for each class, how many sprites it has.
     """
 
     colours: tuple[int, ...]
     palette: NDArray[np.uint8]
-    soft_alpha: bool
+    alpha_levels: tuple[tuple[int, ...], ...]
+    class_counts: tuple[int, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; the palette as hexadecimal digits."""
-        return {"colours": self.colours, "palette": self.palette.tobytes().hex(), "soft_alpha": self.soft_alpha}
+        return {**vars(self), "palette": self.palette.tobytes().hex()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> PixelStyle:
         """What `to_json` gave. Raises ValueError, which says what is wrong with it."""
         kept = records.convert(values, _StyleRecord)
         palette = np.frombuffer(bytes.fromhex(kept.palette), np.uint8).reshape(-1, 3)
-        return cls(kept.colours, palette, kept.soft_alpha)
+        return cls(kept.colours, palette, kept.alpha_levels, kept.class_counts)
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,8 @@ class _StyleRecord:
 
     colours: tuple[records.Count, ...]
     palette: str
-    soft_alpha: bool
+    alpha_levels: tuple[tuple[Annotated[int, msgspec.Meta(ge=1, le=254)], ...], ...]
+    class_counts: tuple[records.Count, ...]
 
 
 def style_of(sprites: Sprites) -> PixelStyle:
@@ -67,30 +73,45 @@ def style_of(sprites: Sprites) -> PixelStyle:
     labels, rgba = sprites.labels[::step], np.ascontiguousarray(sprites.rgba[::step])
     pixels = as_numbers(rgba).reshape(len(rgba), -1)
     counts = np.array([len(np.unique(row[row >= OPAQUE])) for row in pixels])
-    colours = []
+    colours, levels = [], []
     for label in range(len(sprites.class_names)):
-        own = counts[labels == label]
-        median = float(np.median(own if len(own) else counts))
-        colours.append(int(np.clip(round(median), _FEWEST, _MOST)))
+        own = labels == label if (labels == label).any() else slice(None)
+        colours.append(int(np.clip(round(float(np.median(counts[own]))), _FEWEST, _MOST)))
+        levels.append(_alpha_levels(rgba[own]))
     palette, _ = palette_of(sprites.rgba, MOST_COLOURS)
-    alpha = rgba[..., 3]
-    soft = ((alpha > 0) & (alpha < 255)).sum() > _SOFT_SHARE * (alpha > 0).sum()
-    return PixelStyle(tuple(colours), palette[:, :3], bool(soft))
+    return PixelStyle(tuple(colours), palette[:, :3], tuple(levels), tuple(sprites.class_counts().tolist()))
+
+
+def _alpha_levels(rgba: Rgba) -> tuple[int, ...]:
+    """The most used half-transparent levels, each standing for those near it; none where hardly a pixel has any."""
+    counts = np.bincount(rgba[..., 3].ravel(), minlength=256)
+    visible, soft = counts[1:].sum(), np.where(np.isin(np.arange(256), (0, 255)), 0, counts)
+    total, found = soft.sum(), list[int]()
+    while total > _SOFT_SHARE * visible and len(found) < _MOST_LEVELS:
+        level = int(soft.argmax())
+        near = slice(max(0, level - _LEVEL_REACH), level + _LEVEL_REACH + 1)
+        if soft[near].sum() < _LEVEL_SHARE * total:
+            break
+        soft[near] = 0
+        found.append(level)
+    return tuple(sorted(found))
 
 
 def true_pixels(sprites: Rgba, labels: NDArray[np.int64], style: PixelStyle) -> Rgba:
     """Sprites uint8 [N, S, S, 4] in the style of their classes, int64 [N] (-1: any class); the same shape.
 
-    Alpha is on or off, or in between where the data has that. The colours of each sprite are gathered into as many as
+    Alpha is on or off, or one of the class's levels between. The colours of each sprite are gathered into as many as
     its class has (median cut and k-means, in OKLab), and each group takes the nearest colour of the palette.
     """
     if not len(style.palette):
         return sprites
     palette = oklab(style.palette)
     typical = int(np.median(style.colours))
+    alphas = [_nearest_levels(levels) for levels in style.alpha_levels]
+    any_alpha = _nearest_levels(())
     found = np.zeros_like(sprites)
     for sprite, label, result in zip(sprites, labels.tolist(), found, strict=True):
-        alpha = _snapped(sprite[..., 3], soft=style.soft_alpha)
+        alpha = (alphas[label] if label >= 0 else any_alpha)[sprite[..., 3]]
         seen = alpha > 0
         if not seen.any():
             continue
@@ -102,9 +123,10 @@ def true_pixels(sprites: Rgba, labels: NDArray[np.int64], style: PixelStyle) -> 
     return found
 
 
-def _snapped(alpha: NDArray[np.uint8], *, soft: bool) -> NDArray[np.uint8]:
-    low, high = (_SOFT_FROM, _SOFT_TO) if soft else (128, 127)
-    return np.where(alpha > high, 255, np.where(alpha < low, 0, alpha)).astype(np.uint8)
+def _nearest_levels(levels: tuple[int, ...]) -> NDArray[np.uint8]:
+    """For each alpha the nearest of these levels, of 0 and of 255: uint8 [256]."""
+    known = np.array([0, *levels, 255])
+    return np.asarray(known[np.abs(np.arange(256)[:, None] - known).argmin(1)], np.uint8)
 
 
 def _without_orphans(field: NDArray[np.int64], palette: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -49,17 +49,20 @@ def _noisy() -> Rgba:
 
 
 def test_a_style_is_what_the_sprites_have() -> None:
-    assert OWN.colours == (2, 3) and not OWN.soft_alpha
+    assert (OWN.colours, OWN.alpha_levels, OWN.class_counts) == ((2, 3), ((), ()), (10, 10))
     assert sorted(OWN.palette.tolist()) == sorted(PALETTE.tolist())
     again = PixelStyle.from_json(json.loads(json.dumps(OWN.to_json())))
-    assert again.colours == OWN.colours and np.array_equal(again.palette, OWN.palette)
+    assert np.array_equal(again.palette, OWN.palette)
+    assert dataclasses.replace(again, palette=OWN.palette).to_json() == OWN.to_json()
 
 
-def test_an_empty_class_has_the_style_of_all_and_soft_alpha_is_seen() -> None:
+def test_an_empty_class_has_the_style_of_all_and_levels_of_alpha_are_seen() -> None:
     rgba = ART.rgba.copy()
     rgba[:, 2, 2:5] = [9, 9, 9, 100]
     style = style_of(dataclasses.replace(ART, rgba=rgba, class_names=(*ART.class_names, "none")))
-    assert style.soft_alpha and style.colours == (2, 3, 2)  # the median of as many twos as threes, rounded to even
+    assert style.alpha_levels == ((100,), (100,), (100,))
+    assert style.colours == (2, 3, 2)  # the median of as many twos as threes, rounded to even
+    assert style.class_counts == (10, 10, 0)
     assert [9, 9, 9] not in style.palette.tolist()  # half-transparent pixels are no colours
 
 
@@ -78,15 +81,26 @@ def test_what_is_true_already_does_not_change() -> None:
     assert np.array_equal(true_pixels(ART.rgba, ART.labels, OWN), ART.rgba)
 
 
-def test_soft_alpha_stays_where_the_data_has_it() -> None:
+def test_of_many_levels_of_alpha_a_few_stand_for_all() -> None:
+    rgba = ART.rgba.copy()
+    rgba[:10, 0, :, 3] = [40, 45, 45, 120, 120, 120, 125, 200]
+    rgba[10:, 0, :, 3] = np.arange(80).reshape(10, 8) + 100  # a smooth shadow
+    first, second = style_of(dataclasses.replace(ART, rgba=rgba)).alpha_levels
+    assert first == (45, 120, 200)
+    assert len(second) in (2, 3) and min(np.diff(second)) > 24
+
+
+def test_alpha_takes_the_nearest_level_of_the_data() -> None:
     sprite = np.zeros((1, 4, 4, 4), np.uint8)
-    assert np.array_equal(true_pixels(sprite, ANY, OWN), sprite)  # there is nothing to see
+    hard = PixelStyle((2,), PALETTE, ((),), (1,))
+    assert np.array_equal(true_pixels(sprite, ANY, hard), sprite)  # there is nothing to see
     sprite[0, :, :, 3] = [[10, 100, 150, 250]] * 4
-    hard = true_pixels(sprite, ANY, OWN)[0, 0, :, 3]
-    soft = true_pixels(sprite, ANY, PixelStyle((2,), PALETTE, soft_alpha=True))[0, 0, :, 3]
-    assert hard.tolist() == [0, 0, 255, 255] and soft.tolist() == [0, 100, 150, 255]
-    plain, no_palette = np.full_like(sprite, 77), PixelStyle((2,), PALETTE[:0], soft_alpha=False)
-    assert np.array_equal(true_pixels(plain, ANY, no_palette), plain)
+    assert true_pixels(sprite, ANY, hard)[0, 0, :, 3].tolist() == [0, 0, 255, 255]
+    soft = dataclasses.replace(hard, alpha_levels=((96, 200),))
+    assert true_pixels(sprite, np.array([0]), soft)[0, 0, :, 3].tolist() == [0, 96, 200, 255]
+    assert true_pixels(sprite, ANY, soft)[0, 0, :, 3].tolist() == [0, 0, 255, 255]
+    plain = np.full_like(sprite, 77)
+    assert np.array_equal(true_pixels(plain, ANY, dataclasses.replace(hard, palette=PALETTE[:0])), plain)
 
 
 @pytest.mark.parametrize(("colour", "expected"), [([112] * 3, [100] * 3), ([230] * 3, [255] * 3)])
@@ -95,7 +109,7 @@ def test_a_lone_pixel_stays_only_if_it_stands_out(colour: list[int], expected: l
     sprite = np.full((1, 5, 5, 4), 100, np.uint8)
     sprite[..., 3] = 255
     sprite[0, 2, 2, :3] = colour
-    found = true_pixels(sprite, np.array([0]), PixelStyle((2,), palette, soft_alpha=False))
+    found = true_pixels(sprite, np.array([0]), PixelStyle((2,), palette, ((),), (1,)))
     assert found[0, 2, 2, :3].tolist() == expected
     assert (found[0, 0, :, :3] == 100).all()
 

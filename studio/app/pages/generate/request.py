@@ -17,6 +17,7 @@ from studio.data.colour.recolouring import ColourChoice
 from studio.engine.types import GenerateSettings
 
 _LARGEST_SEED = 2**31 - 1
+_IN_PROPORTION = "\0in proportion"  # no class is called so
 
 
 class RequestPanel(QWidget):
@@ -60,6 +61,7 @@ class RequestPanel(QWidget):
         before = self.classes.currentData()
         self.classes.clear()
         self.classes.addItem("Every class in turn", "")
+        self.classes.addItem("Every class, as often as among your sprites", _IN_PROPORTION)
         for name in names:
             self.classes.addItem(name, name)
         self.classes.setCurrentIndex(max(0, self.classes.findData(before)))
@@ -68,8 +70,10 @@ class RequestPanel(QWidget):
         """The settings on show, with a new seed unless it is locked. Raises UsageError."""
         if not self.lock.isChecked():
             self.seed.setValue(random.randint(0, _LARGEST_SEED))
-        settings = self._settings()
-        return settings.replace(seed=self.seed.value(), class_name=self.classes.currentData() or "")
+        chosen, seed = self.classes.currentData() or "", self.seed.value()
+        if chosen == _IN_PROPORTION:
+            return self._settings().replace(seed=seed, class_name="", in_proportion=True)
+        return self._settings().replace(seed=seed, class_name=chosen, in_proportion=False)
 
     def colour_choice(self) -> ColourChoice:
         """In which colours the sprites are to come."""
@@ -99,7 +103,7 @@ class RequestPanel(QWidget):
             settings = GenerateSettings.from_json(self._session.settings.values("generate"))
         except UsageError:
             settings = GenerateSettings()
-        self._form = ConfigForm(settings, exclude=("class_name", "seed", "true_pixels"))
+        self._form = ConfigForm(settings, exclude=("class_name", "in_proportion", "seed", "true_pixels"))
         self._form_box.addWidget(self._form)
         self.seed.setValue(settings.seed)
         self.lock.setChecked(bool(self._session.settings.text("seed_locked")))
