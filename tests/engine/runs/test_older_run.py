@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from studio.core.events import Exported, LossChunk, SpritesGenerated
 from studio.core.pictures import untile
+from studio.engine.batches import to_rgba
 from studio.engine.control import Control
 from studio.engine.exporting import export
 from studio.engine.generate import generate, load_model
@@ -22,6 +24,7 @@ from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import RunsListed, list_runs
 from studio.engine.train import train_resumed
 from studio.engine.types import GenerateSettings
+from studio.recipes.generator import draw_noise
 from tests.engine.tools import CPU
 
 KEPT = Path(__file__).parents[2] / "older_run"
@@ -48,12 +51,28 @@ def test_it_goes_on_as_it_would_have(older: Path) -> None:
 
 
 def test_it_draws_as_it_did(older: Path) -> None:
-    settings = GenerateSettings(count=6, seed=5, true_pixels=False)
-    *_, drawn = generate(load_model(older, "last", CPU), settings)
-    assert isinstance(drawn, SpritesGenerated)
+    """With the solver of that version: second order up to the end, guided from the beginning."""
+    model = load_model(older, "last", CPU)
+    x, labels, v_before, t_before = draw_noise(6, 8, seed=5), torch.arange(6) % 2, None, 0.0
+    for step in range(10):
+        t, t_next = step / (step + 4 * (10 - step)), (step + 1) / (step + 1 + 4 * (9 - step))
+        with torch.no_grad():
+            own, of_any = (model.network(x, torch.full((6,), t), label) for label in (labels, torch.full((6,), 2)))
+        v = of_any + 1.5 * (own - of_any)
+        ahead = v if v_before is None else v + (t_next - t) / 2 * (v - v_before) / (t - t_before)
+        x, v_before, t_before = x + (t_next - t) * ahead, v, t
     expected = untile(np.asarray(Image.open(KEPT / "drawn.png")), 8)
     assert np.ptp(expected.astype(int)) > 100
-    np.testing.assert_allclose(drawn.sprites.astype(int), expected.astype(int), atol=2)
+    np.testing.assert_allclose(to_rgba(x).numpy().astype(int), expected.astype(int), atol=2)
+
+
+def test_it_draws_in_the_style_that_it_kept(older: Path) -> None:
+    *_, drawn = generate(load_model(older, "last", CPU), GenerateSettings(count=6))
+    assert isinstance(drawn, SpritesGenerated)
+    palette = bytes.fromhex(json.loads((older / "style.json").read_text())["palette"])
+    known = {palette[place : place + 3] for place in range(0, len(palette), 3)}
+    seen = drawn.sprites[drawn.sprites[..., 3] > 0][:, :3]
+    assert len(seen) and {colour.tobytes() for colour in seen} <= known
 
 
 @pytest.mark.parametrize("name", ["safetensors", "state_dict"])
