@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from studio.core.events import Rgba
 from studio.data.colour.palette import main_colours, nearest, oklab
 from studio.data.images.canvas import as_numbers, as_rgba
+from studio.engine.batches import at_most
 from studio.engine.runs.split import Indices, shuffled_by_group
 
 Codes = NDArray[np.int64]
 
 _MOST_COLOURS = 32
+_MOST_PIXELS = 1 << 22  # that are looked at at a time; of more real ones a choice: their patches have been seen
 _FOLDS = 4
 _WEIGHT = 2.0  # of what is predicted from fewer neighbours, in pixels seen
 _NEIGHBOURS = ((0, 1), (1, 0), (1, 1), (0, 2), (2, 0), (1, 2), (2, 1), (2, 2))  # rows above, columns left of the pixel
@@ -35,35 +37,41 @@ class PatchSurprisal:
     """
 
     def __init__(self, real: Rgba, groups: Indices, training: Rgba) -> None:
-        """Count the patches of sprites uint8 [N, S, S, 4] of these groups, int64 [N]; at least four sprites.
+        """Count the patches of sprites uint8 [N, S, S, 4] of these groups, int64 [N]; at least four sprites. Of very
+        large or very many ones some are taken.
 
         training: sprites uint8 [M, S, S, 4] whose main colours all pixels take. Those of the real ones would suit them
         better than new ones.
         """
         self._palette = main_colours(training, _MOST_COLOURS)
+        most = max(_FOLDS, _MOST_PIXELS // real[0, ..., 0].size)
+        real, groups = at_most(real, most), at_most(groups, most)
         folds = np.empty(len(real), np.int64)
         folds[shuffled_by_group(groups, seed=0)] = np.arange(len(real)) * _FOLDS // len(real)
-        patches = _Patches(self._codes(real), len(self._palette) + 1)
+        patches = self._patches(real)
         fold_of = folds[patches.sprite]
         self._counts = [(_Counts(patch, fold_of), _Counts(context, fold_of)) for patch, context in patches.by_order]
         self.of_real = self._bits(patches, folds)
 
     def of(self, sprites: Rgba) -> NDArray[np.float64]:
         """Bits a pixel, float64 [M], of sprites uint8 [M, S, S, 4]; 0 of a sprite in which nothing is to be seen."""
-        return self._bits(_Patches(self._codes(sprites), len(self._palette) + 1), np.arange(len(sprites)) % _FOLDS)
+        step = max(1, _MOST_PIXELS // sprites[0, ..., 0].size)
+        places = np.arange(len(sprites))
+        parts = [slice(start, start + step) for start in range(0, len(sprites), step)]
+        return np.concatenate([self._bits(self._patches(sprites[part]), places[part] % _FOLDS) for part in parts])
 
     def distance(self, sprites: Rgba) -> float:
         """Between the surprisals of sprites uint8 [M, S, S, 4] and those of the real ones, in bits a pixel."""
         return wasserstein(self.of_real, self.of(sprites))
 
-    def _codes(self, sprites: Rgba) -> Codes:
-        """Pixels as the nearest colour of the palette, from 1 on, int64 [N, S, S]; 0 where there is none."""
+    def _patches(self, sprites: Rgba) -> _Patches:
+        """Each pixel being the nearest colour of the palette, from 1 on; 0 where there is none."""
         values, places = np.unique(as_numbers(sprites), return_inverse=True)
         colours = as_rgba(values)
         codes = np.where(colours[:, 3] < 128, 0, 1)
         if len(self._palette):
             codes *= 1 + nearest(oklab(colours[:, :3]), oklab(self._palette[:, :3]))
-        return np.asarray(codes[places].reshape(sprites.shape[:3]))
+        return _Patches(codes[places].reshape(sprites.shape[:3]), len(self._palette) + 1)
 
     def _bits(self, patches: _Patches, left_out: Indices) -> NDArray[np.float64]:
         """By all folds but one, int64 [N]. The more neighbours, the rarer the patch: those that were seen seldom leave

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from studio.core.events import Rgba
+from studio.engine.quality import surprisal
 from studio.engine.quality.surprisal import PatchSurprisal, wasserstein
 
 COLOURS = np.array([[0, 0, 0, 0], [250, 0, 0, 255], [0, 250, 0, 255], [0, 0, 250, 255]], np.uint8)
@@ -71,6 +72,15 @@ def test_specks_surprise_more_and_what_is_blank_or_flat_less() -> None:
     assert (real.of(blank) == 0).all()
     assert real.of(specked).mean() > real.of_real.mean() > real.of(flat).mean()
     assert min(map(real.distance, (specked, flat, blank))) > 3 * real.distance(others)
+
+
+def test_many_are_judged_in_parts_and_by_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, new = _boxes(60, seed=0), _boxes(50, seed=1)
+    whole = PatchSurprisal(real, np.arange(60), real)
+    expected = whole.of(new)
+    monkeypatch.setattr(surprisal, "_MOST_PIXELS", 20 * 144)
+    np.testing.assert_array_equal(whole.of(new), expected)
+    assert len(PatchSurprisal(real, np.arange(60), real).of_real) == 20
 
 
 def test_of_sprites_in_which_nothing_is_seen_nothing_surprises() -> None:
