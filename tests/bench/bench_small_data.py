@@ -4,7 +4,7 @@
 
 Takes so many sprites at random from the largest classes, about twenty of each class, trains on them alone, and judges
 new sprites at every checkpoint against those of the same classes that it never saw, in features learnt from all. The
-time of judging is not the training's.
+time of judging is not the training's. 'nearer': new ones that are nearer to those learnt from than unseen ones are.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from studio.core.config import settings_of
 from studio.core.events import CheckpointSaved, QualityMeasured, Validated
@@ -24,9 +25,10 @@ from studio.engine import catalog
 from studio.engine.control import Control
 from studio.engine.devices import choose, detect, resolve_precision
 from studio.engine.generate import draw
-from studio.engine.quality.evaluate import classes_to_draw
+from studio.engine.quality.evaluate import classes_to_draw, loss_gap
 from studio.engine.quality.features import SpriteFeatures, features_of
-from studio.engine.quality.scores import kid
+from studio.engine.quality.scores import kid, share_below
+from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.train import train_new
 from studio.engine.types import Device, GenerateSettings
 from tests.bench.tools import command_line, say
@@ -37,15 +39,19 @@ DRAWN = 256
 A_CLASS = 20  # sprites, on average
 
 
-def some_of(sprites: Sprites, count: int) -> tuple[Sprites, Sprites]:
-    """So many sprites of the largest classes, and the others of these classes."""
-    rng = np.random.default_rng(0)
+def some_of(sprites: Sprites, count: int, choice: int) -> tuple[Sprites, Sprites]:
+    """So many sprites of the largest classes, chosen by that seed, and the others of these classes."""
+    rng = np.random.default_rng(choice)
     largest = np.argsort(-sprites.class_counts(), kind="stable")[: max(1, count // A_CLASS)]
     order = rng.permutation(np.flatnonzero(np.isin(sprites.labels, largest)))
-    chosen, others = sprites.take(np.sort(order[:count])), sprites.take(np.sort(order[count:]))
-    labels = np.searchsorted(np.sort(largest), chosen.labels).astype(np.int64)
     names = tuple(sprites.class_names[i] for i in np.sort(largest))
-    return Sprites(chosen.rgba, labels, names, chosen.names, f"{count} sprites"), others
+
+    def part(places: NDArray[np.int64]) -> Sprites:
+        taken = sprites.take(np.sort(places))
+        labels = np.searchsorted(np.sort(largest), taken.labels).astype(np.int64)
+        return Sprites(taken.rgba, labels, names, taken.names, f"{len(places)} sprites", groups=taken.groups)
+
+    return part(order[:count]), part(order[count:])
 
 
 def follow(
@@ -56,11 +62,13 @@ def follow(
     config = recipe.Config(minutes=minutes, checkpoint_every_s=60 * minutes / 10)
     known = {item.name: item for item in settings_of(recipe.Config)}
     config = config.replace(**{name: known[name].parse(text) for name, text in settings.items()})
-    real = features.of(unseen.rgba)
+    real, cpu = features.of(unseen.rgba), torch.device("cpu")
+    patches = PatchSurprisal(unseen.rgba, unseen.groups, few.rgba)
     floor = kid(real, features.of(few.rgba))
-    among = nearest_training_sprites(unseen.rgba, few, None, torch.device("cpu")).is_copy.mean()
+    near_unseen = nearest_training_sprites(unseen.rgba, few, None, cpu)
     say(f"{len(few)} sprites, {len(few.class_names)} classes, {settings or 'as usual'}: KID of the real ones "
-         f"{floor.value:.3f} +- {floor.error:.3f}, copies among the unseen {among:.0%}")  # fmt: skip
+         f"{floor.value:.3f} +- {floor.error:.3f}, copies among the unseen {near_unseen.is_copy.mean():.0%}, "
+        f"surprisal of those learnt from {patches.distance(few.rgba):.2f}")  # fmt: skip
     labels, loss, meter = classes_to_draw(few, DRAWN, seed=1), float("nan"), ""
     with tempfile.TemporaryDirectory() as scratch:
         for event in train_new(Path(scratch) / "run", few, recipe, config, device, control):
@@ -71,12 +79,14 @@ def follow(
             elif isinstance(event, CheckpointSaved) and control.live is not None:
                 new = returned(draw(control.live, labels, GenerateSettings()))
                 distance, seen = kid(real, features.of(new)), kid(features.of(few.rgba), features.of(new))
-                copies = nearest_training_sprites(new, few, None, torch.device("cpu")).is_copy.mean()
+                near = nearest_training_sprites(new, few, None, cpu)
+                nearer = share_below(near.distance, near_unseen.distance)
                 epochs = event.step * config.batch_size / len(few)
                 say(
                     f"{event.step:>7} steps {epochs:>7.0f} epochs  held-out loss {loss:.3f}  "
                     f"KID unseen {distance.value:.3f} +- {distance.error:.3f}  KID training {seen.value:.3f}  "
-                    f"copies {copies:.0%}  {meter}"
+                    f"surprisal {patches.distance(new):.2f}  copies {near.is_copy.mean():.0%}  nearer {nearer:.0%}  "
+                    f"loss gap {loss_gap(control.live, few, unseen):.1%}  {meter}"
                 )
 
 
@@ -85,6 +95,7 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("sprites", type=Path)
     parser.add_argument("--counts", type=int, nargs="+", default=[60, 200, 800])
+    parser.add_argument("--choice", type=int, default=0, help="the seed by which the sprites are chosen")
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--with", nargs="*", default=[], dest="settings", metavar="NAME=VALUE")
     chosen = parser.parse_args()
@@ -93,7 +104,7 @@ def main() -> None:
     features = returned(features_of(sprites, torch.device("cpu"), resolve_precision(device, "auto")))
     settings = dict(text.split("=", 1) for text in chosen.settings)
     for count in chosen.counts:
-        few, unseen = some_of(sprites, count)
+        few, unseen = some_of(sprites, count, chosen.choice)
         follow(few, unseen, features, settings, chosen.minutes, device)
 
 

@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QBoxLayout,
+    QComboBox,
     QHBoxLayout,
     QLabel,
     QLayout,
@@ -51,6 +52,15 @@ def tool(icon: str, name: str, tip: str) -> QToolButton:
     made = QToolButton()
     made.setIcon(theme.icon(icon))
     made.setIconSize(QSize(18, 18))
+    describe(made, name, tip)
+    return made
+
+
+def combo(name: str, tip: str) -> QComboBox:
+    """A combo box that long entries do not widen."""
+    made = QComboBox()
+    made.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+    made.setMinimumContentsLength(20)
     describe(made, name, tip)
     return made
 

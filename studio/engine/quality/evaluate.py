@@ -129,17 +129,17 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         features = yield from features_of(real.training, model.device, model.precision)
         new = yield from draw(model, labels, settings)
         judged = yield from judge(title, new, labels, real, features)
-        of_new = {**judged.figures["new"], "loss_gap": _loss_gap(model, real)}
+        of_new = {**judged.figures["new"], "loss_gap": loss_gap(model, real.training, real.heldout)}
         yield replace(judged, figures={**judged.figures, "new": of_new})
 
 
-def _loss_gap(model: TrainedModel, real: RealSprites) -> float:
+def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
     """By which share the loss on held-out sprites is above that on as many learnt from, with the same times and noise.
 
     It rises when sprites are learnt by heart, before copies are drawn.
     """
     losses = []
-    for sprites in (real.heldout, real.training.take(at_most(np.arange(len(real.training)), len(real.heldout)))):
+    for sprites in (heldout, training.take(at_most(np.arange(len(training)), len(heldout)))):
         on_device = DeviceSprites(sprites, model.device)
         losses.append(heldout_figures(model, on_device, heldout_batch_size(on_device)).metrics["loss"])
     return losses[0] / losses[1] - 1

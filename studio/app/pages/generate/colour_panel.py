@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from studio.app import dialogs
 from studio.app.background.job_events import PaletteLoaded, StyleRead
@@ -47,12 +47,9 @@ class ColourPanel(QWidget):
         self._asked: Path | None = None  # the run whose colours are, or will be, `_own`
         self._own: NDArray[np.uint8] = np.zeros((0, 3), np.uint8)
         self.setAcceptDrops(True)
-        self.box = QComboBox()
-        self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.box.setMinimumContentsLength(20)
+        self.box = factory.combo("Colours", _TIP)
         for words, kind in (("The sprites' own", _OWN), ("As drawn", _DRAWN), ("From a file…", _OPEN)):
             self.box.addItem(words, kind)
-        factory.describe(self.box, "Colours", _TIP)
         self.dither = QCheckBox("Dither missing colours")
         self.dither.setAccessibleName("Dither missing colours")
         self.swatches = Swatches()

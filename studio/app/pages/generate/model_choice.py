@@ -33,10 +33,7 @@ class ModelChoice(QWidget):
         super().__init__()
         self._session = session
         self._wanted = ""  # the run or the live model; empty until the user chooses
-        self.models = QComboBox()
-        factory.describe(self.models, "Model", "The model that trains now, or one of your runs.")
-        self.models.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.models.setMinimumContentsLength(20)
+        self.models = factory.combo("Model", "The model that trains now, or one of your runs.")
         self.checkpoints = QComboBox()
         factory.describe(self.checkpoints, "Checkpoint", "How far the training was; best is best on held-out sprites.")
         self._checkpoint_box = factory.panel(factory.labelled("Checkpoint", self.checkpoints))

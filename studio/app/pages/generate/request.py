@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QComboBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
 
 from studio.app.pages.generate.colour_panel import ColourPanel
 from studio.app.pages.generate.model_choice import ModelChoice
@@ -17,6 +17,10 @@ from studio.data.colour.recolouring import ColourChoice
 from studio.engine.types import GenerateSettings
 
 _LARGEST_SEED = 2**31 - 1
+_CLASS_TIP = (
+    "What to draw; a model knows the classes that it was trained on. In turn: each as often as any other. In "
+    "proportion: each as often as your sprites have it."
+)
 _IN_PROPORTION = "\0in proportion"  # no class is called so
 
 
@@ -33,8 +37,7 @@ class RequestPanel(QWidget):
         self._session = session
         self.colours = ColourPanel(session, models)
         self._form: ConfigForm | None = None
-        self.classes = QComboBox()
-        factory.describe(self.classes, "Class", "What to draw; a model knows the classes that it was trained on.")
+        self.classes = factory.combo("Class", _CLASS_TIP)
         self.seed = QSpinBox()
         self.seed.setRange(0, _LARGEST_SEED)
         factory.indent(self.seed)
@@ -61,7 +64,7 @@ class RequestPanel(QWidget):
         before = self.classes.currentData()
         self.classes.clear()
         self.classes.addItem("Every class in turn", "")
-        self.classes.addItem("Every class, as often as among your sprites", _IN_PROPORTION)
+        self.classes.addItem("Every class in proportion", _IN_PROPORTION)
         for name in names:
             self.classes.addItem(name, name)
         self.classes.setCurrentIndex(max(0, self.classes.findData(before)))
