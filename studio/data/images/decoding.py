@@ -317,7 +317,8 @@ def _from_numbers(values: NDArray[np.generic], key: tuple[int, ...] | None) -> t
 def _eight_bits(values: NDArray[np.generic]) -> tuple[NDArray[np.uint8], str]:
     if values.dtype.kind == "u":
         return ((values.astype(np.uint32) * 255 + 32_767) // 65_535).astype(np.uint8), "from 16 bits a channel to 8"
-    numbers = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+    with np.errstate(invalid="ignore"):  # a damaged file may hold signalling NaNs
+        numbers = np.nan_to_num(values.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
     low, high = float(numbers.min()), float(numbers.max())
     kind = "fractions" if values.dtype.kind == "f" else "32-bit numbers"
     if low < 0 or high > 65_535:
