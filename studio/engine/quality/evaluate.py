@@ -197,7 +197,7 @@ def judge(
     first, second = training.take(order[: len(new)]), training.take(order[::-1][: len(new)])
     half = min(len(new), len(training) // 2)
     others = training.take(at_most(order[half:], MOST_TRAINING))
-    judge = Judge(real, features)
+    judged_by = Judge(real, features)
     near = partial(look_for_copies, training=real.known, indices=real.learnt, device=features.device)
     near_new, near_heldout, near_cheat = (
         (yield from near(new)),
@@ -207,14 +207,17 @@ def judge(
     # Real against real: each distance is between sprites that have nothing to do with each other, and of as many as are
     # new, if there are that many: few are farther away by Fréchet's distance.
     as_real = {
-        **judge.distances(first.rgba),
+        **judged_by.distances(first.rgba),
         **_distances("training", features.of(first.rgba[:half]), features.of(others.rgba)),
-        **judge.looks(heldout.rgba, heldout.labels, near_heldout, near_heldout),
+        **judged_by.looks(heldout.rgba, heldout.labels, near_heldout, near_heldout),
     }
     table = {
-        "new": {**judge.distances(new), **judge.looks(new, labels, near_new, near_heldout)},
+        "new": {**judged_by.distances(new), **judged_by.looks(new, labels, near_new, near_heldout)},
         "real": as_real,
-        "cheat": {**judge.distances(second.rgba), **judge.looks(second.rgba, second.labels, near_cheat, near_heldout)},
+        "cheat": {
+            **judged_by.distances(second.rgba),
+            **judged_by.looks(second.rgba, second.labels, near_cheat, near_heldout),
+        },
     }
     return Evaluated(title, len(new), len(heldout), len(training), table)
 
