@@ -22,14 +22,13 @@ from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.folder import RunDir, reading
 from studio.engine.types import Device, GenerateSettings
-from studio.recipes.base import Recipe, Spec
+from studio.recipes.base import Recipe, Spec, evenly_spread
 
 Labels = NDArray[np.int64]
 
 _AT_ONCE = 64  # sprites drawn in one pass, at most: enough to fill a device, few enough to stop soon
 _SEEN_AT_ONCE = 256
 _MOST_CLASSES_SAID = 30
-_GOLDEN = (5**0.5 - 1) / 2
 
 
 class SolverSettings(Protocol):
@@ -168,8 +167,7 @@ def _labels(model: TrainedModel, settings: GenerateSettings) -> Labels:
         return places % len(names)
     if not settings.class_name:
         shares = np.cumsum(model.style.class_counts) / sum(model.style.class_counts)
-        # However many they are, multiples of the golden ratio are spread evenly.
-        return np.searchsorted(shares, (0.5 + _GOLDEN * places) % 1, side="right")
+        return np.searchsorted(shares, evenly_spread(0, settings.count).numpy(), side="right")
     matches = [i for i, name in enumerate(names) if settings.class_name in (name, name.rpartition("/")[2])]
     if not matches:
         known = ", ".join(names[:_MOST_CLASSES_SAID])

@@ -24,6 +24,8 @@ Ability = Literal["start_from_sprite", "keep_pixels"]
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig, default=Any)
 NetworkT = TypeVar("NetworkT", bound=nn.Module, default=Any)
 
+_GOLDEN = (5**0.5 - 1) / 2
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -49,6 +51,14 @@ class Batch:
             rows = slice(start, stop)
             micro_batch = Batch(self.x[rows], self.y[rows], self.augment_labels[rows], self.targets[rows])
             yield micro_batch, BatchRng(generator, self, rows, drawn)
+
+
+def evenly_spread(first: int, count: int) -> Tensor:
+    """Numbers float64 [count] in [0, 1), on the CPU, for the places from `first` on.
+
+    However many they are, multiples of the golden ratio are spread evenly.
+    """
+    return (0.5 + _GOLDEN * torch.arange(first, first + count, dtype=torch.float64)) % 1
 
 
 class BatchRng:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, Value, setting, with_default
-from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
+from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget, evenly_spread
 from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
@@ -45,7 +45,6 @@ class GeneratorConfig(TrainingConfig):
 
 
 _PLANNER = Planner(width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300)
-_GOLDEN = (5**0.5 - 1) / 2
 _LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
 
 
@@ -190,10 +189,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         for batch in batches:
             count = len(batch.x)
             noise = draw_noise(count, batch.x.shape[-1], seed=0, first=seen).to(batch.x.device)
-            # However many they are, multiples of the golden ratio are spread evenly.
-            quantiles = (0.5 + _GOLDEN * torch.arange(seen, seen + count, dtype=torch.float64)) % 1
-            normal = torch.special.ndtri(quantiles).float() + config.time_mean  # on the CPU: MPS has no ndtri
-            times = torch.sigmoid(normal).to(batch.x.device)
+            normal = torch.special.ndtri(evenly_spread(seen, count)).float()  # on the CPU: MPS has no ndtri
+            times = torch.sigmoid(normal + config.time_mean).to(batch.x.device)
             total += float(_flow_error(network, batch, noise, times, batch.y)) * count
             seen += count
         return Evaluation({"loss": total / seen})
