@@ -19,7 +19,7 @@ from studio.core.wording import agreement, count
 from studio.data.options import ImportOptions
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
-from studio.engine.runs.history import LOSS
+from studio.engine.runs.history import TRAINING_LOSS
 from studio.engine.types import Device, GenerateSettings
 
 if TYPE_CHECKING:
@@ -113,7 +113,9 @@ def _plot(folder: Path, model: TrainedModel) -> Path:
     from studio.cli.plot import run_line
     from studio.exports.plot import save_plot
 
-    line = run_line(folder / RUN, LOSS, "loss")
+    line = run_line(folder / RUN, TRAINING_LOSS, "loss")
     title = f"Demo: {model.recipe.title.lower()}, {count(model.step, 'step')}"
     lines = [line] if line is not None else []
-    return save_plot(folder / "loss.png", lines, title, LOSS.title, smoothing_steps=LOSS.smoothing_steps)
+    return save_plot(
+        folder / "loss.png", lines, title, TRAINING_LOSS.title, smoothing_steps=TRAINING_LOSS.smoothing_steps
+    )

@@ -6,13 +6,12 @@ import os
 from pathlib import Path
 
 from studio.core.events import Advised, Halted, LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
+from studio.core.metrics import title_of, written
 from studio.core.wording import (
     VERDICTS,
     count,
     decimal,
     duration,
-    figure,
-    figure_title,
     number,
     percent,
     rate,
@@ -55,16 +54,15 @@ def validated(event: Validated) -> str:
 
 
 def _figures(event: Validated) -> str:
-    return ", ".join(f"{figure_title(name)} {figure(name, value)}" for name, value in event.metrics.items())
+    return ", ".join(f"{title_of(name)} {written(name, value)}" for name, value in event.metrics.items())
 
 
 def quality(event: QualityMeasured) -> str:
     """How good new sprites are."""
-    figures = event.figures
-    distance = f"KID {figures['kid']:.3f} ± {figures['kid_error']:.3f} (real ones {figures['kid_real']:.3f})"
-    if "copies" in figures:
-        distance += f", copies {percent(figures['copies'])} ({percent(figures['copies_real'])})"
-    return f"step {number(event.step)} · new sprites against {event.against} ones: {distance}"
+    found = event.quality
+    distance = f"KID {found.kid:.3f} ± {found.kid_error:.3f} (real ones {found.kid_real:.3f})"
+    copies = f"copies {percent(found.copies)} ({percent(found.copies_real)})"
+    return f"step {number(event.step)} · new sprites against {event.against} ones: {distance}, {copies}"
 
 
 def advised(event: Advised) -> str:

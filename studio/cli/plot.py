@@ -15,7 +15,15 @@ from studio.core.errors import RunError, UsageError
 from studio.core.events import Notice
 from studio.core.wording import count
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.history import FIGURES, HELDOUT_LOSS, LOSS, ComparedFigure, Curve, History, read_history
+from studio.engine.runs.history import (
+    FIGURES,
+    HELDOUT_LOSS,
+    TRAINING_LOSS,
+    ComparedFigure,
+    Curve,
+    History,
+    read_history,
+)
 from studio.exports.plot import MOST_LINES, SUFFIXES, PlotLine, save_plot
 
 _LONGEST_SMOOTHING = 1_000_000  # steps
@@ -25,14 +33,14 @@ _NOTHING = Curve(np.zeros(0, np.int64), np.zeros(0))
 def add_plot_flags(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say what is drawn, and how."""
     names = [figure.name for figure in FIGURES]
-    about = f"which curve: {', '.join(names)} (default: {LOSS.name})"
-    parser.add_argument("--curve", choices=names, default=LOSS.name, metavar="NAME", help=about)
+    about = f"which curve: {', '.join(names)} (default: {TRAINING_LOSS.name})"
+    parser.add_argument("--curve", choices=names, default=TRAINING_LOSS.name, metavar="NAME", help=about)
     parser.add_argument(
         "--smoothing",
         type=float,
         metavar="STEPS",
         help="average over about so many steps; 0 draws every value "
-        f"(default: {LOSS.smoothing_steps:g} for the loss, else 0)",
+        f"(default: {TRAINING_LOSS.smoothing_steps:g} for the loss, else 0)",
     )
 
 
@@ -70,7 +78,7 @@ def run_line(path: Path, figure: ComparedFigure, label: str) -> PlotLine | None:
     RunDir(path).record()  # a folder that is no sound run says so
     history = read_history(path)
     curve = figure.curve(history)
-    heldout = HELDOUT_LOSS.curve(history) if figure is LOSS else None
+    heldout = HELDOUT_LOSS.curve(history) if figure is TRAINING_LOSS else None
     if curve is None and heldout is None:
         return None
     return PlotLine(label, *_arrays(curve), *_arrays(heldout))

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Sequence
 
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.core.wording import count, duration, figure, figure_title, memory, number, rate
+from studio.core.metrics import title_of, written
+from studio.core.wording import count, duration, memory, number, rate
 from studio.engine.runs.listing import RunsListed, RunSummary, known_runs, list_runs
 from studio.engine.types import Device, DeviceMeasured, DevicesFound
 
@@ -89,7 +90,7 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
     record, progress = run.record, run.progress
     if record is None or progress is None:
         return (run.path.name, "", "", "", "", "", "", f"{run.standing}: {run.problem}")
-    heldout = ", ".join(f"{figure_title(name)} {figure(name, value)}" for name, value in progress.headline.items())
+    heldout = ", ".join(f"{title_of(name)} {written(name, value)}" for name, value in progress.headline.items())
     data = f"{record.data_title} ({number(record.data_count)})"
     state = f"{run.standing}: {progress.message}" if progress.message else run.standing
     return (

@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.metrics import Quality
+
 Rgba = NDArray[np.uint8]
 
 
@@ -137,13 +139,12 @@ class Validated(Event):
 class QualityMeasured(Event):
     """The quality of new sprites after `step` steps, beside that of real ones.
 
-    figures: 'kid', its distance from the sprites that it is measured `against`, with 'kid_error', and 'kid_real', that
-    of real sprites; and 'copies', the share of copies of training sprites, with 'copies_real', that among real ones.
+    against: the real sprites that the distance is taken from; those learnt from, where too few are held out.
     """
 
     step: int
-    figures: Mapping[str, float]
-    against: Literal["held-out", "training"] = "held-out"  # those learnt from, where too few are held out
+    quality: Quality
+    against: Literal["held-out", "training"] = "held-out"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from studio.core.errors import StudioError
 VERDICTS = {"improving": "Still improving", "good enough": "Good enough", "copying": "Starting to copy"}
 
 _DASH = "\u2013"
-_FIGURES = {"r2": "R\u00b2", "mae": "mean error"}
 
 
 def number(value: int) -> str:
@@ -82,19 +81,6 @@ def decimal(value: float) -> str:
     if not math.isfinite(value):
         return "infinite"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def figure(name: str, value: float) -> str:
-    """The value of a figure on held-out sprites: ('accuracy', 0.82) -> '82 %', ('r2', 0.8213) -> '0.821'."""
-    if name == "r2":
-        return f"{round(value, 3) + 0:.3f}"  # never '-0.000'
-    return percent(value) if name == "accuracy" else decimal(value)
-
-
-def figure_title(name: str) -> str:
-    """What it is called: 'mae price' -> 'mean error price'."""
-    word, blank, of = name.partition(" ")
-    return f"{_FIGURES.get(word, word)}{blank}{of}"
 
 
 def beside(number: float, true: float) -> str:

@@ -217,8 +217,7 @@ def _choose(run: RunDir, found: checkpoints.Found, wanted: str, recipe: Recipe) 
     if wanted == "last":
         return found[-1]
     if wanted == "best":
-        low_is_better = recipe.headline_is_better == "low"
-        best = checkpoints.best_of(found, recipe.headline, low_is_better=low_is_better)
+        best = checkpoints.best_of(found, recipe.headline)
         return next(entry for entry in found if entry[0] == best)
     for path, info in found:
         if str(info.step) == wanted:

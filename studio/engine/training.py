@@ -115,10 +115,7 @@ class Training:
             self.logged_step = self.step
         with self.run.writing():
             checkpoints.remove_set_aside(self.run.checkpoints)
-            checkpoints.rotate(
-                self.run.checkpoints, self.recipe.headline, measuring_step=self.measuring_step,
-                low_is_better=self.recipe.headline_is_better == "low",
-            )  # fmt: skip
+            checkpoints.rotate(self.run.checkpoints, self.recipe.headline, measuring_step=self.measuring_step)
         return checkpoints.path_of(self.run.checkpoints, self.step)
 
     def add_figures(self) -> None:
@@ -159,7 +156,7 @@ class Training:
 
     def set_headline(self, metrics: Mapping[str, float]) -> None:
         """Remember, of figures on held-out sprites, the one that stands for a run."""
-        self.headline = {name: value for name, value in metrics.items() if name == self.recipe.headline}
+        self.headline = {name: value for name, value in metrics.items() if name == self.recipe.headline.name}
 
     def roll_back(self, why: str, failed_step: int) -> None:
         """Go on from this checkpoint at half the learning rate. Raises UnwritableError."""

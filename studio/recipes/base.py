@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from typing_extensions import TypeVar
 
 from studio.core.config import TrainingConfig, Value
+from studio.core.metrics import LOSS, Metric
 from studio.data.sprites import Sprites
 
 Makes = Literal["sprites", "labels", "numbers"]
@@ -160,8 +161,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     # How many sprites the devices' probe trains on in the time of one here, at 32 pixels, as 'studio devices --measure
     # --recipe NAME' says; 0 where that is not known: presets are not told how fast the device is.
     relative_cost: ClassVar[float] = 0.0
-    headline: ClassVar[str] = "loss"  # the metric that tells a better checkpoint from a worse one
-    headline_is_better: ClassVar[Literal["low", "high"]] = "low"
+    headline: ClassVar[Metric] = LOSS  # tells a better checkpoint from a worse one
 
     def select(self, sprites: Sprites, config: ConfigT) -> tuple[Sprites, list[str]]:
         """The sprites that this recipe can learn from, and a sentence for each thing left out. Raises TrainingError."""

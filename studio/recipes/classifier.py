@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.core.errors import TrainingError
+from studio.core.metrics import ACCURACY
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
 from studio.recipes.resnet import PLANNER, RELATIVE_COST, ResNet, ResNetConfig, feature_mask
@@ -41,8 +42,7 @@ class Classifier(Recipe[ClassifierConfig, ResNet]):
     summary = "Learns to tell your classes apart and to name the class of any sprite."
     makes = "labels"
     Config, Network = ClassifierConfig, ResNet
-    headline = "accuracy"
-    headline_is_better = "high"
+    headline = ACCURACY
     order = 2
     relative_cost = RELATIVE_COST
     small = ClassifierConfig(width=16)

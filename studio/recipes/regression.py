@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from studio.core.config import Value
 from studio.core.errors import TrainingError
+from studio.core.metrics import R2
 from studio.core.wording import count
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
@@ -62,8 +63,7 @@ class Regression(Recipe[RegressionConfig, Regressor]):
     summary = "Learns to predict numbers, such as a price or a size, that a labels.csv beside your sprites gives."
     makes = "numbers"
     Config, Network = RegressionConfig, Regressor
-    headline = "r2"
-    headline_is_better = "high"
+    headline = R2
     order = 3
     relative_cost = RELATIVE_COST
     small = RegressionConfig(width=16)

@@ -75,7 +75,7 @@ def follow(
             if isinstance(event, Validated):
                 loss = event.metrics["loss"]
             elif isinstance(event, QualityMeasured):
-                meter = f"meter at {event.step}: " + " ".join(f"{k} {v:.3f}" for k, v in event.figures.items())
+                meter = f"meter at {event.step}: " + " ".join(f"{k} {v:.3f}" for k, v in vars(event.quality).items())
             elif isinstance(event, CheckpointSaved) and control.live is not None:
                 new = returned(draw(control.live, labels, GenerateSettings()))
                 distance, seen = kid(real, features.of(new)), kid(features.of(few.rgba), features.of(new))

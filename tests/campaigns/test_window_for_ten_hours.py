@@ -30,6 +30,7 @@ from studio.core.events import (
     SamplesReady,
     Validated,
 )
+from studio.core.metrics import Quality
 from studio.engine.runs.folder import RunRecord
 from studio.recipes.generator import GeneratorConfig
 from tests.campaigns import tell
@@ -44,7 +45,6 @@ _MOST_GROWN_BYTES = 96 << 20  # beside the curves and the film: what the allocat
 _MOST_GROWN_OBJECTS = 8  # a checkpoint: a mark in the plot is one
 _LONGEST_S, _MOST_LONGER, _BEAT_S = 0.4, 2.0, 0.05  # what one beat more or less may come to
 
-_REAL = {"kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}
 RECORD = RunRecord(
     "long", "generator", GeneratorConfig().to_json(), 32, ("class0",), "discs", 24, "0" * 64, "cpu", "test CPU",
     "fp32", 1, "2026-01-01", {}, "group",
@@ -68,7 +68,7 @@ def ten_hours(*asked: object) -> Events:
         if not end % (_STEPS // _CHECKPOINTS):
             yield CheckpointSaved(end, run / "checkpoints" / str(end))
         if not end % (_STEPS // _MEASUREMENTS):
-            yield QualityMeasured(end, {"kid": float(part.mean()), "kid_error": 0.01, **_REAL})
+            yield QualityMeasured(end, Quality(float(part.mean()), 0.01, 0.0, 0.0, 0.0))
             yield Advised(end, "improving", "It still improves.", end)
     yield RunFinished("finished", _STEPS, _STEPS / _STEPS_PER_S, run)
 

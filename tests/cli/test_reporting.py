@@ -16,6 +16,7 @@ from studio.cli.as_json import line
 from studio.cli.reporting import RETRY_S, BarReporter, PlainReporter, Reporter, follow
 from studio.core import events
 from studio.core.events import Event, Events
+from studio.core.metrics import Quality
 from tests.conftest import make_sprites
 
 STARTED = events.RunStarted(Path("/runs/a b"), "generator", "cpu", "bf16", 4_412_345, 3800, 200, 0, 0.0)
@@ -27,7 +28,7 @@ def _chunk(step: int, eta_s: float = 200.0) -> events.LossChunk:
     return events.LossChunk(step, losses, losses, 1e-3, 182.3, 10.0, eta_s, 1.5, 1 << 30)
 
 
-QUALITY = {"kid": 0.0534, "kid_error": 0.01, "kid_real": 0.002, "copies": 0.25, "copies_real": 0.06}
+QUALITY = Quality(kid=0.0534, kid_error=0.01, kid_real=0.002, copies=0.25, copies_real=0.06)
 
 
 def _job() -> Events:

@@ -130,7 +130,7 @@ def test_evaluation_is_repeatable_and_leaves_nothing_behind(recipe: Recipe) -> N
             for count in (10, 10, 7)
         )
     assert smaller == pytest.approx(first, rel=1e-4)
-    assert first == again and {"loss", recipe.headline} <= first.keys()
+    assert first == again and {"loss", recipe.headline.name} <= first.keys()
     assert torch.equal(before, torch.random.get_rng_state())
 
 

@@ -174,7 +174,7 @@ def test_fault_33_measuring_takes_fewer_sprites_at_once_and_finds_the_same(
         assert not of_kind(events, Notice) and bool(room.refused) == (most == 30)
         found.append(of_kind(events, QualityMeasured)[-1])
     assert found[0].step == found[1].step == 30
-    assert dict(found[1].figures) == pytest.approx(dict(found[0].figures), rel=0.05, abs=1e-3)
+    assert vars(found[1].quality) == pytest.approx(vars(found[0].quality), rel=0.05, abs=1e-3)
 
 
 @pytest.mark.usefixtures("measuring")

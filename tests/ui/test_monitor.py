@@ -13,6 +13,7 @@ from studio.app.background.worker import JobPaused
 from studio.app.pages.train.monitor import Monitor
 from studio.app.state.session import Session
 from studio.core.events import Advised, CheckpointSaved, Event, QualityMeasured, SteppedBack, Validated
+from studio.core.metrics import Quality
 from studio.engine.runs.history import Curve, History, HistoryRead
 from tests.ui.conftest import LONG_MS, chunk, endless
 
@@ -37,7 +38,7 @@ def said() -> list[Event]:
         chunk(10, 5),
         SteppedBack(14, 9, 0.5),
         chunk(9, 1),
-        QualityMeasured(9, {"kid": 0.25}),
+        QualityMeasured(9, Quality(0.25, 0.01, 0.0, 0.0, 0.0)),
         Advised(9, "copying", "Copies.", 3),
     ]
 

@@ -31,6 +31,7 @@ from studio.app.pages.export_dialog import ExportDialog
 from studio.app.window import Window
 from studio.core import places
 from studio.core.events import Advised, QualityMeasured
+from studio.core.metrics import Quality
 from studio.recipes.base import TrainingBudget
 from tests.ui.conftest import LONG_MS, click, open_sprites, start_endless, tiny, wait_for_steps, wait_idle
 
@@ -104,8 +105,8 @@ def test_quality_has_its_tabs_beside_the_loss(opened: Window) -> None:
     monitor = opened.train.monitor
     assert monitor.plot is not None
     monitor.plot.append_series("Speed", [10], [300.0])
-    figures = {"kid": 0.25, "kid_error": 0.01, "kid_real": 0.0, "copies": 0.1, "copies_real": 0.06}
-    opened.session.training.event_received.emit(QualityMeasured(12, figures))
+    quality = Quality(kid=0.25, kid_error=0.01, kid_real=0.0, copies=0.1, copies_real=0.06)
+    opened.session.training.event_received.emit(QualityMeasured(12, quality))
     bar = monitor.plot.findChild(QTabBar)
     assert bar is not None
     assert [bar.tabText(i) for i in range(bar.count())] == ["Loss", "Quality (KID)", "Copies", "Speed"]

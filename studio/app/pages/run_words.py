@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from studio.app.state.training import CurrentTraining
 from studio.core import wording
 from studio.core.events import LossChunk
+from studio.core.metrics import ACCURACY, LOSS, R2, Quality
 from studio.engine.runs.history import FIGURES
 
 if TYPE_CHECKING:
@@ -56,18 +57,18 @@ def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
     }
 
 
-def copies(figures: Mapping[str, float]) -> str:
+def copies(quality: Quality) -> str:
     """The copy meter."""
-    return f"{wording.percent(figures['copies'])} ({wording.percent(figures['copies_real'])} by chance)"
+    return f"{wording.percent(quality.copies)} ({wording.percent(quality.copies_real)} by chance)"
 
 
 def figures(metrics: Mapping[str, float]) -> str:
     """The figure that matters most: an accuracy or R² where there is one, else the loss."""
-    if "accuracy" in metrics:
-        return f"{wording.percent(metrics['accuracy'])} right"
-    if "r2" in metrics:
-        return f"{wording.figure_title('r2')} {wording.figure('r2', metrics['r2'])}"
-    return wording.decimal(metrics["loss"]) if "loss" in metrics else "–"
+    if ACCURACY.name in metrics:
+        return f"{ACCURACY.write(metrics[ACCURACY.name])} right"
+    if R2.name in metrics:
+        return f"{R2.title} {R2.write(metrics[R2.name])}"
+    return LOSS.write(metrics[LOSS.name]) if LOSS.name in metrics else "–"
 
 
 def state(training: CurrentTraining) -> str:

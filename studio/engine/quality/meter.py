@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Generator
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import torch
 
 from studio.core.events import Event, Events, Halted, Progress, QualityMeasured, Rgba
+from studio.core.metrics import Quality
 from studio.data.sprites import Sprites
 from studio.engine.batches import at_most
 from studio.engine.control import Control, retry_until_writable, until_stopped
@@ -151,8 +152,8 @@ class QualityMeter:
         model = dataclasses.replace(model, network=copy.deepcopy(model.network))
         labels = classes_to_draw(training.train_sample, COUNT, seed=0)
         new = yield from draw(model, labels, GenerateSettings())
-        figures = yield from reference.judge(new)
-        measured = QualityMeasured(model.step, figures, reference.against)
+        quality = yield from reference.judge(new)
+        measured = QualityMeasured(model.step, quality, reference.against)
         yield from retry_until_writable(self._control, _keep, training, measured)
         training.measuring_step = None
         self._measured_step = model.step
@@ -168,21 +169,21 @@ class _Reference:
     known: Sprites  # where copies are looked for, at the indices `learnt`
     learnt: Indices
     against: Literal["held-out", "training"]
-    floor: Mapping[str, float]  # what real sprites get
+    kid_real: float  # what real sprites get
+    copies_real: float
 
-    def judge(self, new: Rgba) -> Generator[Event, None, dict[str, float]]:
-        """The figures of sprites uint8 [N, S, S, 4]; yields Progress between them."""
+    def judge(self, new: Rgba) -> Generator[Event, None, Quality]:
+        """The quality of sprites uint8 [N, S, S, 4]; yields Progress between its figures."""
         distance = kid(self.real, self.features.of(new))
-        figures = {"kid": distance.value, "kid_error": distance.error, **self.floor}
         yield Progress(1, 2, "sprites judged")
-        figures["copies"] = yield from _copies(new, self.known, self.learnt, self.features.device)
-        return figures
+        copies = yield from _copies(new, self.known, self.learnt, self.features.device)
+        return Quality(distance.value, distance.error, self.kid_real, copies, self.copies_real)
 
 
 def _keep(training: Training, measured: QualityMeasured) -> None:
     """Write figures to the checkpoint that they are of, and to the record. Raises UnwritableError."""
     with training.run.writing():
-        add_metrics(training.run.checkpoints, measured.step, measured.figures)
+        add_metrics(training.run.checkpoints, measured.step, asdict(measured.quality))
     training.run.append(measured)
 
 
@@ -200,15 +201,15 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
     seen, unseen = (known, heldout) if enough else (known[first], known[second])
     real = features.of(at_most(heldout if enough else known, MOST_SEEN))
     yield Progress(1, 3, "real sprites measured")
-    floor = {"kid_real": kid(features.of(at_most(unseen, MOST_SEEN)), features.of(at_most(seen, COUNT))).value}
+    kid_real = kid(features.of(at_most(unseen, MOST_SEEN)), features.of(at_most(seen, COUNT))).value
     yield Progress(2, 3, "real sprites measured")
     first, second = halves(training.sprites.groups[learnt])
     unseen = at_most(heldout, COUNT) if enough else training.sprites.rgba[learnt[at_most(second, COUNT)]]
     among = learnt if enough else learnt[first]
-    floor["copies_real"] = yield from _copies(unseen, training.sprites, among, training.device)
+    copies_real = yield from _copies(unseen, training.sprites, among, training.device)
     yield Progress(3, 3, "real sprites measured")
     against: Literal["held-out", "training"] = "held-out" if enough else "training"
-    return _Reference(features, real, training.sprites, learnt, against, floor)
+    return _Reference(features, real, training.sprites, learnt, against, kid_real, copies_real)
 
 
 def _copies(sprites: Rgba, known: Sprites, learnt: Indices, device: torch.device) -> Generator[Event, None, float]:

@@ -5,11 +5,12 @@ No torch here: a run that is read back gets the same advice.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from studio.core.events import Advised, Event, Events, QualityMeasured, Validated
-from studio.core.wording import figure, number, percent
+from studio.core.metrics import METRICS, Metric, Quality
+from studio.core.wording import number, percent
 from studio.engine.runs.history import History
 
 COPY_MARGIN = 0.1  # of the new sprites: with so many more copies than real sprites have, it is no chance any more
@@ -18,34 +19,20 @@ _FEWEST = 3  # measurements before a word is said
 _PATIENCE = 4  # measurements that bring no gain, before it is said that none comes
 _LONG = 1.5  # and, as figures on held-out sprites are found more often: until that many times the steps of the best
 
-# Figures on held-out sprites that advice goes by: what to say while one rises, and when it rises no more.
-_FIGURES = {
-    "accuracy": (
-        "More and more held-out sprites are named right.",
-        "No more held-out sprites have been named right than the {value} of step {step}.",
-    ),
-    "r2": (
-        "The predictions for held-out sprites still come nearer to their true numbers.",
-        "The predictions for held-out sprites have come no nearer to their true numbers since step {step}.",
-    ),
-}
+_ADVISING = [metric for metric in METRICS.values() if metric.rising]
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """The figures of one `QualityMeasured`."""
+    """What one `QualityMeasured` says."""
 
     step: int
-    figures: Mapping[str, float]
-
-    @property
-    def kid(self) -> float:
-        return self.figures["kid"]
+    quality: Quality
 
     @property
     def copies_much(self) -> bool:
         """Whether the share of copies exceeds that among real sprites by more than COPY_MARGIN."""
-        return "copies" in self.figures and self.figures["copies"] > self.figures["copies_real"] + COPY_MARGIN
+        return self.quality.copies > self.quality.copies_real + COPY_MARGIN
 
     @property
     def looks_real(self) -> bool:
@@ -53,7 +40,7 @@ class Measurement:
 
         Theirs lies below 0 where held-out sprites have their like among those learnt from; new ones follow them there.
         """
-        return self.kid <= self.figures["kid_real"] + self.figures["kid_error"]
+        return self.quality.kid <= self.quality.kid_real + self.quality.kid_error
 
 
 class Adviser:
@@ -62,7 +49,7 @@ class Adviser:
     def __init__(self, past: History) -> None:
         """past: what was measured before the run was resumed."""
         self._measured, self._last = measurements(past), advice_on(past)
-        self._curves = {name: figure_curve(past, name) for name in _FIGURES}
+        self._curves = {metric: metric_curve(past, metric) for metric in _ADVISING}
 
     def follow(self, events: Events) -> Events:
         """Forward `events`; yields an Advised after each measurement that changes the advice."""
@@ -76,31 +63,32 @@ class Adviser:
     def _advice_after(self, event: Event) -> Advised | None:
         found = None
         if isinstance(event, QualityMeasured):
-            self._measured.append(Measurement(event.step, event.figures))
+            self._measured.append(Measurement(event.step, event.quality))
             found = advice(self._measured)
         elif isinstance(event, Validated):
-            for name in _FIGURES.keys() & event.metrics.keys():
-                self._curves[name].append((event.step, event.metrics[name]))
-                found = advice_by_figure(name, self._curves[name])
+            for metric, curve in self._curves.items():
+                if metric.name in event.metrics:
+                    curve.append((event.step, event.metrics[metric.name]))
+                    found = advice_by_metric(metric, curve)
         return found
 
 
 def advice_on(history: History) -> Advised | None:
     """The advice that follows from the curves of a run; None when there are too few measurements."""
-    found = [advice_by_figure(name, figure_curve(history, name)) for name in _FIGURES]
+    found = [advice_by_metric(metric, metric_curve(history, metric)) for metric in _ADVISING]
     return next(filter(None, [advice(measurements(history)), *found]), None)
 
 
 def measurements(history: History) -> list[Measurement]:
     """What a run has measured so far."""
-    if "kid" not in history.quality:
+    curves = history.quality
+    if not curves:
         return []
-    at_step = [dict[str, float]() for _ in history.quality["kid"].steps]
-    steps = history.quality["kid"].steps.tolist()
-    for name, curve in history.quality.items():
-        for step, value in zip(curve.steps.tolist(), curve.values.tolist(), strict=True):
-            at_step[steps.index(step)][name] = value
-    return [Measurement(step, figures) for step, figures in zip(steps, at_step, strict=True)]
+    steps = next(iter(curves.values())).steps.tolist()
+    rows = zip(*(curve.values.tolist() for curve in curves.values()), strict=True)
+    return [
+        Measurement(step, Quality(**dict(zip(curves, row, strict=True)))) for step, row in zip(steps, rows, strict=True)
+    ]
 
 
 def advice(measured: Sequence[Measurement]) -> Advised | None:
@@ -109,35 +97,34 @@ def advice(measured: Sequence[Measurement]) -> Advised | None:
         return None
     last, before, best = measured[-1], measured[:-_PATIENCE], best_step(measured)
     if last.copies_much and measured[-2].copies_much:
-        share, own = percent(last.figures["copies"]), percent(last.figures["copies_real"])
+        share, own = percent(last.quality.copies), percent(last.quality.copies_real)
         why = f"{share} of the new sprites are copies of yours; by chance {own} would be."
         return Advised(last.step, "copying", why, best)
     if last.looks_real and measured[-2].looks_real:
         return Advised(last.step, "good enough", "New sprites are as near to yours as yours are to each other.", best)
     if before:
         lowest = min(before, key=_distance)
-        if min(map(_distance, measured[-_PATIENCE:])) > lowest.kid - lowest.figures["kid_error"] / 2:
+        if min(map(_distance, measured[-_PATIENCE:])) > lowest.quality.kid - lowest.quality.kid_error / 2:
             why = f"New sprites have come no nearer to yours since step {number(lowest.step)}."
             return Advised(last.step, "good enough", why, best)
     return Advised(last.step, "improving", "New sprites still come nearer to yours.", best)
 
 
-def figure_curve(history: History, name: str) -> list[tuple[int, float]]:
+def metric_curve(history: History, metric: Metric) -> list[tuple[int, float]]:
     """Steps and values of a figure on held-out sprites, of a run that has it."""
-    curve = history.validation.get(name)
+    curve = history.validation.get(metric.name)
     return [] if curve is None else list(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
 
 
-def advice_by_figure(name: str, curve: Sequence[tuple[int, float]]) -> Advised | None:
+def advice_by_metric(metric: Metric, curve: Sequence[tuple[int, float]]) -> Advised | None:
     """The advice by a figure on held-out sprites of which more is better; None when there are too few values."""
     if len(curve) < _FEWEST:
         return None
     step, _ = curve[-1]
     best, value = max(curve, key=lambda pair: pair[1])  # the first of equals
-    rising, risen = _FIGURES[name]
     if sum(later > best for later, _ in curve) >= _PATIENCE and step >= _LONG * best:
-        return Advised(step, "good enough", risen.format(value=figure(name, value), step=number(best)), best)
-    return Advised(step, "improving", rising, best)
+        return Advised(step, "good enough", metric.risen.format(value=metric.write(value), step=number(best)), best)
+    return Advised(step, "improving", metric.rising, best)
 
 
 def best_step(measured: Sequence[Measurement]) -> int:
@@ -147,7 +134,7 @@ def best_step(measured: Sequence[Measurement]) -> int:
     """
     original = _original(measured)
     lowest = min(original, key=_distance)
-    return max(one.step for one in original if one.kid <= lowest.kid + lowest.figures["kid_error"])
+    return max(one.step for one in original if one.quality.kid <= lowest.quality.kid + lowest.quality.kid_error)
 
 
 def lowest_step(measured: Sequence[Measurement]) -> int:
@@ -158,16 +145,16 @@ def lowest_step(measured: Sequence[Measurement]) -> int:
 def _original(measured: Sequence[Measurement]) -> Sequence[Measurement]:
     """Those that do not copy or, where all do, the one that copies least. Sprites unlike any real one copy
     nothing, but are no use either."""
-    alike = [one for one in measured if one.kid < _UNLIKE_ANY_KID] or measured
+    alike = [one for one in measured if one.quality.kid < _UNLIKE_ANY_KID] or measured
     return [one for one in alike if not one.copies_much] or [min(alike, key=_copies)]
 
 
 def _distance(measured: Measurement) -> float:
-    return measured.kid
+    return measured.quality.kid
 
 
 def _copies(measured: Measurement) -> float:
-    return measured.figures["copies"]
+    return measured.quality.copies
 
 
 def _differ(one: Advised, other: Advised) -> bool:

@@ -29,6 +29,7 @@ from torch import Tensor, nn
 
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError
+from studio.core.metrics import Metric, Quality
 from studio.engine.runs import advice
 
 Tensors = dict[str, Tensor]
@@ -145,7 +146,7 @@ def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
         raise RunError(f"{name} does not fit this recipe.", str(error).splitlines()[0]) from error
 
 
-def rotate(folder: Path, headline: str, *, low_is_better: bool, measuring_step: int | None = None) -> None:
+def rotate(folder: Path, headline: Metric, *, measuring_step: int | None = None) -> None:
     """Remove what is no longer needed: the last two, the best and the numbers 1, 2, 4, 8, ... are kept. Raises OSError.
 
     So are the best of the measured ones, which a later measurement may show to be the best of all, the one of the
@@ -153,7 +154,7 @@ def rotate(folder: Path, headline: str, *, low_is_better: bool, measuring_step: 
     """
     found = find(folder)
     keep = {path for path, _ in found[-2:]}
-    best = best_of(found, headline, low_is_better=low_is_better)
+    best = best_of(found, headline)
     keep |= {path for path, info in found if info.number & (info.number - 1) == 0}
     steps = {measuring_step}
     if measured := _measured(found):
@@ -163,7 +164,7 @@ def rotate(folder: Path, headline: str, *, low_is_better: bool, measuring_step: 
             files.remove(path)
 
 
-def best_of(found: Found, headline: str, *, low_is_better: bool) -> Path | None:
+def best_of(found: Found, headline: Metric) -> Path | None:
     """The checkpoint to use; None when there is none.
 
     Where new sprites were measured, the best by that; what was saved since is taken to be no worse than the newest
@@ -172,10 +173,10 @@ def best_of(found: Found, headline: str, *, low_is_better: bool) -> Path | None:
     if measured := _measured(found):
         best = advice.best_step(measured)
         return found[-1][0] if best == measured[-1].step else next(path for path, info in found if info.step == best)
-    judged = [(info.metrics[headline], path) for path, info in found if headline in info.metrics]
+    judged = [(info.metrics[headline.name], path) for path, info in found if headline.name in info.metrics]
     if not judged:
         return found[-1][0] if found else None
-    return (min if low_is_better else max)(judged, key=lambda pair: pair[0])[1]
+    return (min if headline.better == "low" else max)(judged, key=lambda pair: pair[0])[1]
 
 
 def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:
@@ -205,7 +206,8 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
 
 
 def _measured(found: Found) -> list[advice.Measurement]:
-    return [advice.Measurement(info.step, info.metrics) for _, info in found if "kid" in info.metrics]
+    qualities = ((info.step, Quality.among(info.metrics)) for _, info in found)
+    return [advice.Measurement(step, quality) for step, quality in qualities if quality is not None]
 
 
 def _write_record(path: Path, info: CheckpointInfo) -> None:

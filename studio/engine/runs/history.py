@@ -8,7 +8,7 @@ import os
 from array import array
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from PIL import Image
 from studio.core import pictures, records
 from studio.core.curves import SMOOTHING_STEPS
 from studio.core.events import Event, Events, SamplesReady, SteppedBack
-from studio.core.wording import figure_title
+from studio.core.metrics import ACCURACY, LOSS, R2
 from studio.engine.runs.folder import (
     CAPTIONS,
     CONFUSION,
@@ -30,7 +30,7 @@ from studio.engine.runs.folder import (
     reading,
     spread,
 )
-from studio.engine.runs.metrics import Quality, Resumed, Saved, Tick, Validation, parse_line
+from studio.engine.runs.metrics import Measured, Resumed, Saved, Tick, Validation, parse_line
 
 _Matrix = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true class and predicted class
 
@@ -76,12 +76,12 @@ class ComparedFigure:
         return found if found is not None and len(found.steps) else None
 
 
-LOSS = ComparedFigure("loss", "Loss", "series", "loss", SMOOTHING_STEPS)
-HELDOUT_LOSS = ComparedFigure("held-out-loss", "Held-out loss", "validation", "loss")
+TRAINING_LOSS = ComparedFigure("loss", "Loss", "series", "loss", SMOOTHING_STEPS)
+HELDOUT_LOSS = ComparedFigure("held-out-loss", "Held-out loss", "validation", LOSS.name)
 FIGURES = (
-    LOSS,
+    TRAINING_LOSS,
     HELDOUT_LOSS,
-    *(ComparedFigure(name, f"Held-out {figure_title(name)}", "validation", name) for name in ("accuracy", "r2")),
+    *(ComparedFigure(one.name, f"Held-out {one.title}", "validation", one.name) for one in (ACCURACY, R2)),
     ComparedFigure("kid", "Quality (KID)", "quality", "kid"),
     ComparedFigure("copies", "Copies", "quality", "copies"),
 )
@@ -243,8 +243,8 @@ class _Lines:
             self._ticks.add(line)
         elif isinstance(line, Validation):
             self._validations.append((line.step, line.metrics))
-        elif isinstance(line, Quality):
-            self._qualities.append((line.step, line.quality))
+        elif isinstance(line, Measured):
+            self._qualities.append((line.step, asdict(line.quality)))
         elif isinstance(line, Saved):
             self._checkpoints.append(line.checkpoint)
         elif isinstance(line, SteppedBack):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from studio.core import records
 from studio.core.events import LossChunk, QualityMeasured, SteppedBack, Validated
+from studio.core.metrics import Quality
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,11 @@ class Validation:
 
 
 @dataclass(frozen=True)
-class Quality:
+class Measured:
     """What QualityMeasured says."""
 
     step: records.Count
-    quality: dict[str, float]
+    quality: Quality
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,10 @@ class Resumed:
     resumed: records.Count
 
 
-Line = Tick | Validation | Quality | Saved | Resumed | SteppedBack
+Line = Tick | Validation | Measured | Saved | Resumed | SteppedBack
 
 _TOLD_BY: dict[str, type[Line]] = {
-    "resumed": Resumed, "loss": Tick, "metrics": Validation, "quality": Quality, "checkpoint": Saved,
+    "resumed": Resumed, "loss": Tick, "metrics": Validation, "quality": Measured, "checkpoint": Saved,
     "failed_step": SteppedBack,
 }  # fmt: skip
 
@@ -90,5 +91,5 @@ def line_of(event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) 
     if isinstance(event, Validated):
         return {"step": event.step, "metrics": dict(event.metrics)}
     if isinstance(event, QualityMeasured):
-        return {"step": event.step, "quality": dict(event.figures)}
+        return {"step": event.step, "quality": asdict(event.quality)}
     return dict(event)

@@ -13,6 +13,7 @@ import torch
 
 from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, QualityMeasured
 from studio.core.generators import returned
+from studio.core.metrics import Quality
 from studio.data.store import packed
 from studio.engine import batches, pace, train
 from studio.engine.control import Control
@@ -78,9 +79,8 @@ def test_a_run_is_measured_again_and_again_and_keeps_the_figures(
     assert steps[-1] == 45  # the model that the run ends with
     curve = read_history(path).quality["kid"]
     assert curve.steps.tolist() == steps
-    assert curve.values.tolist() == [event.figures["kid"] for event in measured]
-    last = measured[-1].figures
-    assert figures_kept(path)[45].items() >= last.items()
+    assert curve.values.tolist() == [event.quality.kid for event in measured]
+    assert figures_kept(path)[45].items() >= vars(measured[-1].quality).items()
 
 
 def test_a_checkpoint_stays_while_it_is_measured(run_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_checkpoint_stays_while_it_is_measured(run_path: Path) -> None:
         if isinstance(event, QualityMeasured):
             measured, control.stop = event, True
     assert measured is not None
-    assert figures_kept(run_path)[measured.step].items() >= measured.figures.items()
+    assert figures_kept(run_path)[measured.step].items() >= vars(measured.quality).items()
 
 
 def test_checkpoints_are_not_saved_for_measuring_alone_while_they_cost_too_much(
@@ -121,15 +121,13 @@ def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> No
         for some in (new, heldout.rgba)
     )
     assert first.against == "held-out"
-    assert first.figures == pytest.approx(
-        {"kid": expected.value, "kid_error": expected.error, "kid_real": real.value,
-         "copies": copied, "copies_real": by_chance}, rel=0.01
-    )  # fmt: skip
+    kept = Quality(expected.value, expected.error, real.value, float(copied), float(by_chance))
+    assert vars(first.quality) == pytest.approx(vars(kept), rel=0.01)
 
 
 def test_where_few_are_held_out_those_learnt_from_are_the_measure(run_path: Path) -> None:
     first = of_kind(trained(run_path, holdout=0.05), QualityMeasured)[0]
-    assert first.against == "training" and {"kid", "copies", "copies_real"} <= set(first.figures)
+    assert first.against == "training"
 
 
 def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,11 +178,11 @@ def test_measuring_changes_nothing_that_is_learnt(
 def test_copies_are_looked_for_in_parts_among_all_that_was_learnt(
     run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = of_kind(trained(run_path), QualityMeasured)[0].figures
+    whole = of_kind(trained(run_path), QualityMeasured)[0].quality
     monkeypatch.setattr(copies, "_AT_ONCE", 10 * 4 * 4 * 8 * 8)  # ten sprites
     monkeypatch.setattr(batches, "_MOST_SAMPLED", 40)  # of which all other figures are
-    in_parts = of_kind(trained(run_path.with_name("parts")), QualityMeasured)[0].figures
-    assert in_parts["copies_real"] == whole["copies_real"]
+    in_parts = of_kind(trained(run_path.with_name("parts")), QualityMeasured)[0].quality
+    assert in_parts.copies_real == whole.copies_real
 
 
 def test_a_classifier_has_no_sprites_to_measure(run_path: Path) -> None:

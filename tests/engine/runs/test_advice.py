@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from studio.core.events import Advised, Event, QualityMeasured, RunFinished, Validated
+from studio.core.metrics import Quality
 from studio.engine.runs.advice import Adviser, Measurement, advice, advice_on, best_step, measurements
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import History, read_history
@@ -18,15 +19,14 @@ def measured(
     """Measurements at steps 100, 200, ..., beside real sprites at a KID of `real` and 5 % of copies."""
     kids = list(kids)
     shares = [*copies] or [0.0] * len(kids)
-    own = {"kid_error": error, "kid_real": real, "copies_real": 0.05}
     return [
-        QualityMeasured(100 * number, {"kid": kid, "copies": share, **own})
+        QualityMeasured(100 * number, Quality(kid, error, real, share, 0.05))
         for number, (kid, share) in enumerate(zip(kids, shares, strict=True), 1)
     ]
 
 
 def known(events: Iterable[QualityMeasured]) -> list[Measurement]:
-    return [Measurement(event.step, event.figures) for event in events]
+    return [Measurement(event.step, event.quality) for event in events]
 
 
 def told(events: Sequence[Event], past: History | None = None) -> list[Event]:
@@ -61,9 +61,6 @@ def test_what_is_said_of_a_training(kids: list[float], copies: list[float], verd
 def test_nothing_is_said_of_two_measurements_or_none() -> None:
     assert advice(known(measured([0.5, 0.4]))) is None
     assert measurements(History()) == [] and advice_on(History()) is None
-    figures = {"kid": 0.3, "kid_error": 0.01, "kid_real": 0.0}  # of sprites that were not looked through for copies
-    found = advice([Measurement(step, figures) for step in (1, 2, 3)])
-    assert found is not None and found.verdict == "improving"
 
 
 def test_real_sprites_that_are_like_each_other_are_no_nearer_than_they_are() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import nn
 
 from studio.core import files
 from studio.core.errors import DamagedError, RunError
+from studio.core.metrics import LOSS, Quality
 from studio.engine.runs import advice, checkpoints
 from studio.engine.runs.checkpoints import (
     CheckpointInfo,
@@ -75,10 +77,10 @@ def test_fault_19_any_damage_is_found(
 def test_rotation_keeps_the_last_two_the_best_and_ever_sparser_ones(tmp_path: Path) -> None:
     for number in range(1, 21):
         _save(tmp_path, number * 10, number, loss=abs(number - 7) + 1.0)
-        rotate(tmp_path, "loss", low_is_better=True)
+        rotate(tmp_path, LOSS)
     assert _steps(tmp_path) == [10, 20, 40, 70, 80, 160, 190, 200]
-    for low_is_better, best in ((True, 70), (False, 200)):
-        assert best_of(find(tmp_path), "loss", low_is_better=low_is_better) == path_of(tmp_path, best)
+    for headline, best in ((LOSS, 70), (replace(LOSS, better="high"), 200)):
+        assert best_of(find(tmp_path), headline) == path_of(tmp_path, best)
 
 
 FIGURES = {"kid_error": 0.01, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.05}
@@ -98,25 +100,25 @@ def test_which_checkpoint_is_the_best(tmp_path: Path, figures: list[dict[str, fl
     for number, one in enumerate(figures, 1):
         _save(tmp_path, 100 * number, number, **{**(FIGURES if "kid" in one else {}), **one})
     expected = best and path_of(tmp_path, 100 * best)
-    assert best_of(find(tmp_path), "loss", low_is_better=True) == expected
+    assert best_of(find(tmp_path), LOSS) == expected
 
 
 def test_the_best_measured_one_is_kept_while_newer_ones_are_taken_to_be_better(tmp_path: Path) -> None:
     for number in range(1, 7):
         _save(tmp_path, 100 * number, number)
-        rotate(tmp_path, "loss", low_is_better=True)
+        rotate(tmp_path, LOSS)
         if number == 3:
             add_metrics(tmp_path, 300, FIGURES | {"kid": 0.05})
     assert _steps(tmp_path) == [100, 200, 300, 400, 500, 600]
     for step in (500, 600):  # as if they had been measured since
         add_metrics(tmp_path, step, FIGURES | {"kid": 0.04, "copies": 0.9})
-    assert best_of(find(tmp_path), "loss", low_is_better=True) == path_of(tmp_path, 300)
+    assert best_of(find(tmp_path), LOSS) == path_of(tmp_path, 300)
 
 
 def test_the_one_being_measured_is_kept(tmp_path: Path) -> None:
     for number in range(1, 8):
         _save(tmp_path, 100 * number, number)
-        rotate(tmp_path, "loss", low_is_better=True, measuring_step=300)
+        rotate(tmp_path, LOSS, measuring_step=300)
     assert _steps(tmp_path) == [100, 200, 300, 400, 600, 700]
 
 
@@ -124,11 +126,11 @@ def test_what_is_kept_says_the_same_of_the_best_as_all_measurements_do(tmp_path:
     rng, measured = np.random.default_rng(0), list[advice.Measurement]()
     for number in range(1, 17):
         _save(tmp_path, number, number)
-        rotate(tmp_path, "loss", low_is_better=True)
+        rotate(tmp_path, LOSS)
         figures = FIGURES | {"kid": 0.1 + 0.001 * number + rng.normal(0, 0.004), "copies": 0.2 * rng.random()}
-        measured.append(advice.Measurement(number, figures))
+        measured.append(advice.Measurement(number, Quality(**figures)))
         add_metrics(tmp_path, number, figures)
-        kept = [advice.Measurement(info.step, info.metrics) for _, info in find(tmp_path) if info.metrics]
+        kept = [advice.Measurement(info.step, Quality(**info.metrics)) for _, info in find(tmp_path) if info.metrics]
         assert advice.best_step(kept) == advice.best_step(measured)
 
 
@@ -143,7 +145,7 @@ def test_fault_20_a_crash_while_old_checkpoints_are_removed_leaves_no_damaged_on
         _save(tmp_path, number, number)
     monkeypatch.setattr("studio.core.files.shutil.rmtree", crash)
     with pytest.raises(KeyboardInterrupt):
-        rotate(tmp_path, "loss", low_is_better=True)
+        rotate(tmp_path, LOSS)
     assert _steps(tmp_path) == [1, 2, 4, 5] and not look_over(tmp_path)[1]
 
 

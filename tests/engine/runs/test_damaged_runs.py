@@ -20,6 +20,7 @@ from studio.cli.runs import _run_row
 from studio.core import files, places
 from studio.core.errors import DamagedError, RunError, StudioError
 from studio.core.events import Event, Halted, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
+from studio.core.metrics import ACCURACY
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.generate import checkpoint_names, find_checkpoint, load_model
@@ -227,7 +228,7 @@ def test_a_damaged_checkpoint_is_said_once_and_does_not_stay_in_the_way(run: Pat
     assert titles(run, Control(stop=True)) == [f"Checkpoint {path.name} is damaged."]
     assert steps(run) == sound and (run / "checkpoints" / f"damaged-{path.name}").is_dir()
     assert titles(run, Control(stop=True)) == []
-    checkpoints.rotate(run / "checkpoints", "accuracy", low_is_better=False)
+    checkpoints.rotate(run / "checkpoints", ACCURACY)
     assert steps(run)[-2:] == sound[-2:]  # the last two sound ones
     events = list(train_resumed(run, CPU, Control()))
     assert of_kind(events, RunStarted)[0].first_step == sound[-1] and not of_kind(events, Notice)
@@ -397,7 +398,7 @@ def test_checkpoints_and_samples_are_in_the_order_of_their_steps(run: Path) -> N
     assert steps(run)[-3:] == late and checkpoint_names(run)[2] == "1000000000"
     assert [samples.step for samples in read_samples(run, 8)] == late
     assert load_model(run, "last", CPU).step == late[-1]
-    checkpoints.rotate(run / "checkpoints", "accuracy", low_is_better=False)
+    checkpoints.rotate(run / "checkpoints", ACCURACY)
     assert steps(run)[-2:] == late[-2:]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QObject, Slot
@@ -12,6 +13,7 @@ from studio.app.pages import run_words
 from studio.app.state.training import CurrentTraining
 from studio.core import wording
 from studio.core.events import Advised, CheckpointSaved, Event, LossChunk, QualityMeasured, SteppedBack, Validated
+from studio.core.metrics import LOSS, title_of
 from studio.engine.runs.history import HistoryRead
 
 if TYPE_CHECKING:
@@ -89,8 +91,8 @@ def _add_validation(plot: LossPlot, event: Validated) -> None:
         _add_heldout(plot, name, [event.step], [value])
 
 
-def _add_figures(plot: LossPlot, event: QualityMeasured) -> None:
-    for name, value in event.figures.items():
+def _add_qualities(plot: LossPlot, event: QualityMeasured) -> None:
+    for name, value in asdict(event.quality).items():
         _add_quality(plot, name, [event.step], [value])
 
 
@@ -116,11 +118,11 @@ def _catch_up(plot: LossPlot, event: JobPaused | JobEnded) -> None:
 
 def _add_heldout(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
     """The loss goes to the losses; other figures have a tab of their own."""
-    if name == "loss":
+    if name == LOSS.name:
         for step, loss in zip(steps, values, strict=True):
             plot.append_validation(int(step), float(loss))
     else:
-        plot.append_series(f"Held-out {wording.figure_title(name)}", steps, values, dots=True)
+        plot.append_series(f"Held-out {title_of(name)}", steps, values, dots=True)
 
 
 def _add_quality(plot: LossPlot, name: str, steps: Numbers, values: Numbers) -> None:
@@ -134,7 +136,7 @@ _DRAWN: dict[type[Event], Callable[[LossPlot, Any], None]] = {
     HistoryRead: _recall,
     LossChunk: _add_losses,
     Validated: _add_validation,
-    QualityMeasured: _add_figures,
+    QualityMeasured: _add_qualities,
     CheckpointSaved: _mark_checkpoint,
     SteppedBack: _mark_setback,
     Advised: _mark_best,

@@ -177,8 +177,7 @@ class Monitor(QWidget):
         return self.scatter
 
     def _add_quality(self, event: QualityMeasured) -> None:
-        if "copies" in event.figures:
-            self.readings.set_reading("Copies", run_words.copies(event.figures), run_words.COPIES)
+        self.readings.set_reading("Copies", run_words.copies(event.quality), run_words.COPIES)
 
 
 _DASH = "–"

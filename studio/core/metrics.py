@@ -1,0 +1,83 @@
+"""The figures that tell one model from another: how each is called, written, and which is better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from studio.core.wording import decimal, percent
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure that a recipe tells of held-out sprites.
+
+    name: its key in events and on disk. rising, risen: what to say of a run while it gets better, and when it has not
+    got better than `value` since `step`; empty where no advice goes by it.
+    """
+
+    name: str
+    title: str
+    write: Callable[[float], str] = decimal
+    better: Literal["low", "high"] = "low"
+    rising: str = ""
+    risen: str = ""
+
+
+def _three_decimals(value: float) -> str:
+    return f"{round(value, 3) + 0:.3f}"  # never '-0.000'
+
+
+LOSS = Metric("loss", "loss")
+ACCURACY = Metric(
+    "accuracy",
+    "accuracy",
+    percent,
+    "high",
+    "More and more held-out sprites are named right.",
+    "No more held-out sprites have been named right than the {value} of step {step}.",
+)
+R2 = Metric(
+    "r2",
+    "R\u00b2",
+    _three_decimals,
+    "high",
+    "The predictions for held-out sprites still come nearer to their true numbers.",
+    "The predictions for held-out sprites have come no nearer to their true numbers since step {step}.",
+)
+MAE = Metric("mae", "mean error")  # of one number among several: 'mae price'
+METRICS = {metric.name: metric for metric in (LOSS, ACCURACY, R2, MAE)}
+
+
+def title_of(key: str) -> str:
+    """What a figure on held-out sprites is called: 'mae price' -> 'mean error price'. An unknown one keeps its key."""
+    name, blank, number = key.partition(" ")
+    return f"{METRICS[name].title}{blank}{number}" if name in METRICS else key
+
+
+def written(key: str, value: float) -> str:
+    """A figure on held-out sprites: ('accuracy', 0.82) -> '82 %', ('r2', 0.8213) -> '0.821'."""
+    known = METRICS.get(key.partition(" ")[0])
+    return decimal(value) if known is None else known.write(value)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good new sprites of a generator are, beside real ones. On disk by the names of these fields.
+
+    kid: their distance from real sprites (Kernel Inception Distance), kid_error: its standard error, kid_real: that of
+    other real sprites. copies, copies_real: the share of copies of training sprites among them, and among real ones.
+    """
+
+    kid: float
+    kid_error: float
+    kid_real: float
+    copies: float
+    copies_real: float
+
+    @classmethod
+    def among(cls, figures: Mapping[str, float]) -> Quality | None:
+        """The quality that these figures hold by name; None where they don't hold all of it."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(figures[name] for name in names)) if figures.keys() >= set(names) else None
