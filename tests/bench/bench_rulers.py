@@ -25,8 +25,8 @@ from studio.engine.runs.split import halves, split_by_group
 from tests.bench.spoiling import spoilt
 
 COLUMNS = (
-    "kid_heldout", "fd_heldout", "precision", "recall", "coverage", "kid_fixed", "fd_fixed", "surprisal", "copies",
-    "nearer",
+    "kid_heldout", "fd_heldout", "precision", "recall", "coverage", "likelihood", "kid_fixed", "fd_fixed", "surprisal",
+    "copies", "nearer",
 )  # fmt: skip
 
 

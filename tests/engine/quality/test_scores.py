@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from studio.engine.quality.scores import frechet_distance, kid, overlap, share_below
+from studio.engine.quality.scores import frechet_distance, kid, likelihood_divergence, overlap, share_below
 
 
 def _normal(count: int, width: int = 6, shift: float = 0.0, seed: int = 0) -> np.ndarray:
@@ -79,3 +79,23 @@ def test_a_share_below_counts_pairs_and_equal_ones_by_half() -> None:
     pairs = [1.0 if a < b else 0.5 if a == b else 0.0 for a in first for b in second[:25]]
     assert share_below(first, second[:25]) == pytest.approx(np.mean(pairs))
     assert share_below(first, first) == 0.5
+
+
+def test_the_likelihood_around_one_point_has_a_closed_form() -> None:
+    training, heldout = _normal(400), _normal(300, seed=1)
+    variance = (training**2).sum(1).mean() / 6  # the most likely one around 0
+    expected = ((heldout**2).sum(1).mean() / variance + 6 * np.log(2 * np.pi * variance)) / 2 / 6
+    assert likelihood_divergence(np.zeros((1, 6)), training, heldout) == pytest.approx(expected)
+
+
+def test_the_likelihood_divergence_is_least_for_others_of_the_same_kind() -> None:
+    """What is near, far, all alike, or copied: copies are what no other distance sees."""
+    training, heldout, same = _normal(300), _normal(300, seed=1), _normal(300, seed=2)
+    least = likelihood_divergence(same, training, heldout)
+    for name, other in {
+        "far": _normal(300, shift=1.0, seed=2),
+        "alike": np.tile(same[:5], (60, 1)),
+        "copies": training,
+        "half copies": np.concatenate([training[:150], same[:150]]),
+    }.items():
+        assert likelihood_divergence(other, training, heldout) > least + 0.02, name
