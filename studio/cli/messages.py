@@ -25,9 +25,10 @@ def started(event: RunStarted) -> str:
     """What is being trained on what."""
     verb = f"Going on from step {number(event.first_step)} with" if event.first_step else "Training"
     heldout = f", {number(event.heldout_count)} held out" if event.heldout_count else ""
+    start = f", starting from {event.started_from}" if event.started_from and not event.first_step else ""
     return (
         f"{verb} the {event.recipe} on {event.device} in {event.precision}: {parameters(event.parameters)}, "
-        f"{count(event.train_count, 'sprite')}{heldout}\nThe run is in {event.path}"
+        f"{count(event.train_count, 'sprite')}{heldout}{start}\nThe run is in {event.path}"
     )
 
 

@@ -145,6 +145,8 @@ def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> Non
     parser.add_argument(
         "--preset", metavar="NAME", help="settings that belong together, as listed below; flags win over it"
     )
+    about = "start from the weights of 'starter', which learnt from CC0 sprites only, or of a run (default: nothing)"
+    parser.add_argument("--from", dest="parent", default=None, metavar="MODEL", help=about)
     _add_device(parser)
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--name", help="name of the run (default: date, sprites and recipe)")

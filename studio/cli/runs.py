@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.metrics import title_of, written
 from studio.core.wording import count, duration, memory, number, rate
-from studio.engine.runs.listing import RunsListed, RunSummary, known_runs, list_runs
+from studio.engine.runs.listing import RunsListed, RunSummary, data_of, known_runs, list_runs
 from studio.engine.types import Device, DeviceMeasured, DevicesFound
 
 _BAR = 24  # letters
@@ -91,9 +91,8 @@ def _run_row(run: RunSummary) -> tuple[str, ...]:
     if record is None or progress is None:
         return (run.path.name, "", "", "", "", "", "", f"{run.standing}: {run.problem}")
     heldout = ", ".join(f"{title_of(name)} {written(name, value)}" for name, value in progress.headline.items())
-    data = f"{record.data_title} ({number(record.data_count)})"
     state = f"{run.standing}: {progress.message}" if progress.message else run.standing
     return (
-        record.name, record.recipe, data, record.device, number(progress.step), heldout,
+        record.name, record.recipe, data_of(record), record.device, number(progress.step), heldout,
         duration(progress.elapsed_s), state,
     )  # fmt: skip

@@ -44,20 +44,28 @@ def train(args: argparse.Namespace) -> int:
     """Train a new run."""
     from studio.engine import catalog
     from studio.engine.measure import training_budget
+    from studio.engine.parents import load_parent
     from studio.engine.train import train_new
+    from studio.engine.types import STARTER, ParentSource
     from studio.recipes.base import TrainingBudget
 
     reporter = reporter_for(args)
     recipe = catalog.recipe(args.recipe)
-    chosen_config(recipe, args, TrainingBudget())  # a wrong preset is said before sprites are read
+    # A wrong parent or preset is said before sprites are read.
+    source: ParentSource = None
+    if args.parent is not None:
+        source = STARTER if args.parent == STARTER else find_run(args.parent)
+    parent = load_parent(source, recipe) if source is not None else None
+    given = parent.settings if parent else None
+    chosen_config(recipe, args, TrainingBudget(given=given))
     found = read_sprites(args, args.paths, reporter)
     say_left_out(found, reporter)
     sprites = found.sprites
     device = find_device(args, probe=True)  # its speed decides what a preset suggests
-    config = chosen_config(recipe, args, training_budget(recipe, sprites, device))
+    config = chosen_config(recipe, args, training_budget(recipe, sprites, device, given))
     path = run_folder(args, sprites, recipe)
     control = Control()
-    return drive(train_new(path, sprites, recipe, config, device, control), path, control, reporter)
+    return drive(train_new(path, sprites, recipe, config, device, control, parent), path, control, reporter)
 
 
 def resume(args: argparse.Namespace) -> int:
@@ -108,8 +116,7 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
 def chosen_config(recipe: Recipe, args: argparse.Namespace, means: TrainingBudget) -> TrainingConfig:
     """The recipe's defaults, changed by the preset as it suits the means, changed by the flags. Raises UsageError."""
     changes = dict(_preset(recipe, args.preset, means).changes) if args.preset else {}
-    config: TrainingConfig = recipe.Config().replace(**{**changes, **given(args, recipe.Config)})
-    return config
+    return recipe.defaults(means).replace(**{**changes, **given(args, recipe.Config)})  # type: ignore[no-any-return]
 
 
 def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Path:

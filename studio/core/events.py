@@ -72,6 +72,7 @@ class RunStarted(Event):
     heldout_count: int
     first_step: int
     elapsed_s: float
+    started_from: str = ""  # the model whose weights it has before its first step
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,10 @@ class Metric:
     rising: str = ""
     risen: str = ""
 
+    def is_better(self, value: float, than: float) -> bool:
+        """Whether `value` is better than the other one."""
+        return value < than if self.better == "low" else value > than
+
 
 def _three_decimals(value: float) -> str:
     return f"{round(value, 3) + 0:.3f}"  # never '-0.000'

@@ -127,12 +127,12 @@ class DeviceSprites(TrainSet):
         rgba, labels, targets = (held.index_select(0, chosen) for held in (self.rgba, self.labels, self.targets))
         return rgba, labels, targets
 
-    def plain_batches(self, size: int, limit: int) -> Iterator[Batch]:
-        """The first `limit` sprites in their order, as they are."""
-        for start in range(0, min(limit, len(self)), size):
-            part = slice(start, min(start + size, limit))
-            y = self.labels[part]
-            yield Batch(to_input(self.rgba[part]), y, torch.zeros(len(y), 3, device=self.device), self.targets[part])
+    def plain_batches(self, size: int, count: int) -> Iterator[Batch]:
+        """So many sprites in their order, as they are; after the last the first ones again."""
+        for start in range(0, count, size):
+            part = torch.arange(start, min(start + size, count), device=self.device) % len(self)
+            x, y = to_input(self.rgba[part]), self.labels[part]
+            yield Batch(x, y, torch.zeros(len(y), 3, device=self.device), self.targets[part])
 
     def _indices(self, start: int, size: int) -> Tensor:
         """Entries start .. start + size - 1 of the endless list of shuffled epochs: int64 [size] on the device."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -74,6 +75,7 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         target_names=spec.target_names,
         architecture={"class": recipe.Network.__name__, "arguments": recipe.arguments(config, spec)},
         step=model.step,
+        ancestors=[asdict(ancestor) for ancestor in model.ancestors],
         network=network.eval().requires_grad_(False),
         portable=(recipe.Network, *((recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,))),
         fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),

@@ -54,7 +54,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     recipe = catalog.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
     spec = Spec(record.size, record.class_names, record.target_names)
-    chosen, info, tensors, notices = _load_weights(run, checkpoint, recipe)
+    chosen, info, tensors, notices = load_weights(run, checkpoint, recipe)
     network = recipe.build(config, spec).eval().requires_grad_(False)
     checkpoints.load_into(network, tensors, chosen.name)
     target = torch.device(device.id)
@@ -63,8 +63,29 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
         network = network.to(target).to(memory_format=torch.channels_last)
     return TrainedModel(
         recipe, config, spec, network, target, precision, info.step, record.name, load_style(run, record),
-        tuple(notices),
+        record.ancestors, tuple(notices),
     )  # fmt: skip
+
+
+def load_weights(
+    run: RunDir, wanted: str, recipe: Recipe
+) -> tuple[Path, CheckpointInfo, checkpoints.Tensors, list[Notice]]:
+    """The averaged weights of a checkpoint; a damaged one is passed over unless it was asked for by its step."""
+    found, damaged = _look_over(run)
+    notices = [_passed_over(f"Checkpoint {path.name} is damaged.") for path in damaged]
+    while True:
+        chosen, info = _choose(run, found, wanted, recipe)
+        try:
+            with reading(chosen):
+                return chosen, info, checkpoints.load_part(chosen, info, "average"), notices
+        except DamagedError as error:
+            if wanted not in ("best", "last"):
+                raise
+            if chosen.exists():  # else it has just been removed, as there is a newer one
+                notices.append(_passed_over(error.title))
+            found.remove((chosen, info))
+            if not found:
+                raise checkpoints.none_sound(run.path.name) from error
 
 
 def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
@@ -175,27 +196,6 @@ def _labels(model: TrainedModel, settings: GenerateSettings) -> Labels:
         hint = f"It knows: {known}{f' and {more} more' if more > 0 else ''}."
         raise UsageError(f"The model knows no class {settings.class_name!r}.", hint)
     return np.full(settings.count, matches[0], dtype=np.int64)
-
-
-def _load_weights(
-    run: RunDir, wanted: str, recipe: Recipe
-) -> tuple[Path, CheckpointInfo, checkpoints.Tensors, list[Notice]]:
-    """The averaged weights of a checkpoint; a damaged one is passed over unless it was asked for by its step."""
-    found, damaged = _look_over(run)
-    notices = [_passed_over(f"Checkpoint {path.name} is damaged.") for path in damaged]
-    while True:
-        chosen, info = _choose(run, found, wanted, recipe)
-        try:
-            with reading(chosen):
-                return chosen, info, checkpoints.load_part(chosen, info, "average"), notices
-        except DamagedError as error:
-            if wanted not in ("best", "last"):
-                raise
-            if chosen.exists():  # else it has just been removed, as there is a newer one
-                notices.append(_passed_over(error.title))
-            found.remove((chosen, info))
-            if not found:
-                raise checkpoints.none_sound(run.path.name) from error
 
 
 def _look_over(run: RunDir) -> tuple[checkpoints.Found, list[Path]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import nn
 
-from studio.core.config import TrainingConfig
+from studio.core.config import TrainingConfig, Value
 from studio.core.events import Events, Progress
 from studio.data.sprites import Sprites
 from studio.engine import devices
@@ -25,12 +25,14 @@ LEAST_STEPS = 3
 LEAST_S = 1.0
 
 
-def training_budget(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
+def training_budget(
+    recipe: Recipe, sprites: Sprites | None, device: Device | None, given: Mapping[str, Value] | None
+) -> TrainingBudget:
     """The number of sprites, and the speed that the device's probe suggests; 0 for what is not known."""
     size = sprites.size if sprites else devices.PROBE_SIZE
     probed = device.steps_per_s * devices.PROBE_BATCH if device else 0.0
     speed = probed / recipe.relative_cost * (devices.PROBE_SIZE / size) ** 2 if recipe.relative_cost else 0.0
-    return TrainingBudget(len(sprites) if sprites else 0, speed)
+    return TrainingBudget(len(sprites) if sprites else 0, speed, given)
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:

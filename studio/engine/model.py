@@ -18,7 +18,7 @@ from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import catalog
 from studio.engine.batches import sampled
-from studio.engine.runs.folder import STYLE, RunDir, RunRecord, reading, writing
+from studio.engine.runs.folder import STYLE, Ancestor, RunDir, RunRecord, reading, writing
 from studio.engine.runs.split import split_of
 from studio.recipes.base import Recipe, Spec
 
@@ -36,6 +36,7 @@ class TrainedModel:
     step: int
     title: str  # the run's name, for people
     style: PixelStyle  # of the sprites that it learnt from
+    ancestors: tuple[Ancestor, ...] = ()  # as in RunRecord
     notices: tuple[Notice, ...] = ()  # of checkpoints that were passed over for it
 
 

@@ -13,7 +13,7 @@ from torch import nn
 
 import studio
 from studio.core import places
-from studio.core.config import TrainingConfig
+from studio.core.config import TrainingConfig, settings_of
 from studio.core.errors import DamagedError, TrainingError
 from studio.core.events import Event, Notice
 from studio.core.file_systems import unreported_lacks
@@ -25,6 +25,7 @@ from studio.engine.batches import DeviceSprites, at_most, sampled
 from studio.engine.model import load_style, save_style
 from studio.engine.optim import EMA, LossScaler, make_optimizers
 from studio.engine.pace import sparse_progress, with_progress
+from studio.engine.parents import Parent
 from studio.engine.quality.evaluate import heldout_batch_size
 from studio.engine.recovery import Recovery
 from studio.engine.runs import checkpoints
@@ -40,23 +41,35 @@ VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a ste
 
 
 def new_training(
-    path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device
+    path: Path,
+    sprites: Sprites,
+    recipe: Recipe,
+    config: TrainingConfig,
+    device: Device,
+    parent: Parent | None = None,
 ) -> Generator[Event, None, Training]:
     """A new run in the folder `path`, which must be empty or missing; yields Progress where there is much to copy.
 
-    Raises TrainingError, RunError.
+    parent: a model of this recipe whose weights it starts from; it also fixes some of the settings. Raises
+    TrainingError, RunError.
     """
     with writing(path):
         chosen, notes = recipe.select(sprites, config)
     if len(chosen) == 0:
         raise TrainingError("There are no sprites to learn from.", "Open a folder of sprites first.")
+    if parent is not None:
+        notes += _differences(config, parent.adapt(config))
+        config = parent.adapt(config)
     torch.manual_seed(config.seed)
     network = recipe.build(config, Spec.of(chosen))
+    if parent is not None:
+        left = parent.teach(network, recipe, Spec.of(chosen))
+        notes += [f"{left} of its weights don't fit {chosen.size} pixels and begin anew."] if left else []
     run = RunDir(path)
     sweep_starts()
     with new_run(run) as on_error:
         chosen = yield from sparse_progress(grouped(chosen, places.cache()))
-        record = _new_record(path, chosen, recipe, config, device, network)
+        record = _new_record(path, chosen, recipe, config, device, network, parent)
         with writing(path):
             yield from with_progress(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
             chosen = packed.reopened(chosen, run.data)
@@ -127,7 +140,7 @@ def _assemble(
     return Training(
         run=run, record=record, recipe=recipe, config=config, spec=Spec.of(sprites),
         device=target, device_name=device.name, precision=precision,
-        train_set=train_set, heldout=on_device, heldout_batch_size=heldout_batch_size(on_device),
+        train_set=train_set, heldout=on_device, heldout_batch_size=heldout_batch_size(on_device, recipe),
         network=network, ema=EMA(network, config.ema_halflife_sprites),
         optimizers=optimizers, scaler=LossScaler(network, optimizers, precision, target), sprites=sprites, split=split,
         train_sample=sample, heldout_sprites=heldout.rgba, style=load_style(run, record), notices=[*notices],
@@ -168,9 +181,19 @@ def _load_newest(training: Training) -> None:
         training.notices.append(Notice("warning", "There is no checkpoint to go on from.", "Training begins anew."))
 
 
+def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
+    """A sentence for each setting that the model a training starts from does not leave as it was wanted."""
+    return [
+        f"{item.label}: {getattr(taken, item.name)}, as of the model that it starts from."
+        for item in settings_of(type(taken))
+        if getattr(taken, item.name) != getattr(wanted, item.name)
+    ]
+
+
 def _new_record(
-    path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, network: nn.Module
-) -> RunRecord:
+    path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, network: nn.Module,
+    parent: Parent | None,
+) -> RunRecord:  # fmt: skip
     return RunRecord(
         name=path.name,
         recipe=recipe.name,
@@ -188,5 +211,6 @@ def _new_record(
         precision=devices.resolve_precision(device, config.precision),
         parameters=sum(weight.numel() for weight in network.parameters()),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        ancestors=() if parent is None else parent.ancestors,
         versions={"studio": studio.__version__, "torch": torch.__version__, "python": platform.python_version()},
     )

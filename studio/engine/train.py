@@ -38,6 +38,7 @@ from studio.engine.generate import draw, predict
 from studio.engine.model import TrainedModel
 from studio.engine.optim import set_learning_rate
 from studio.engine.pace import Speedometer, Stopwatch, Throttle
+from studio.engine.parents import Parent
 from studio.engine.quality.evaluate import heldout_figures
 from studio.engine.quality.meter import QualityMeter
 from studio.engine.recovery import Recovery
@@ -55,13 +56,17 @@ SAMPLE_COUNT = 16
 SAMPLE_STEPS = 10
 SAMPLE_SEED = 7
 LONGEST_UNVALIDATED_S = 60.0
+BEST_APART_SHARE = 0.05  # of the run's time, at least, between checkpoints that are saved only as the best so far
 
 
 def train_new(
-    path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control
-) -> Events:
-    """Train a new run in the folder `path`, from RunStarted to RunFinished. Raises StudioError."""
-    yield from _run_with_recovery(new_training(path, sprites, recipe, config, device), path, device, control)
+    path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control,
+    parent: Parent | None = None,
+) -> Events:  # fmt: skip
+    """Train a new run in the folder `path`, from RunStarted to RunFinished, starting from `parent`'s weights if there
+    is one. Raises StudioError.
+    """
+    yield from _run_with_recovery(new_training(path, sprites, recipe, config, device, parent), path, device, control)
 
 
 def train_resumed(path: Path, device: Device, control: Control) -> Events:
@@ -174,6 +179,7 @@ class _Maintenance:
         self._saving = Throttle(training.config.checkpoint_every_s, clock)
         self._validating = Throttle(0.0, clock)
         self._validated_epoch = int(training.epoch())
+        self._best_saved: float | None = None  # the best headline figure of a checkpoint
         self._adviser = Adviser(read_history(training.run.path))
 
     def once_a_tick(self) -> Events:
@@ -197,15 +203,36 @@ class _Maintenance:
         if self._validation_is_due():
             self._validated_epoch = int(training.epoch())
             yield from self._validating.timed(validate(training, control))
-        if control.checkpoint_now or self._saving.due() or self._quality.wants_checkpoint(self._saving):
+        wanted = self._is_best_yet() or self._quality.wants_checkpoint(self._saving)
+        if control.checkpoint_now or self._saving.due() or wanted:
             control.checkpoint_now = False
             yield from self._saving.timed(save(training, control))
+            self._note_saved()
         if control.sample_now or self._sampling.due():
             control.sample_now = False
             yield from self.sample()
         yield from self._quality.advance()
         training.side_work.give_back_memory()
         yield from training.take_notices()
+
+    def _is_best_yet(self) -> bool:
+        """Whether this model is better by held-out sprites than any that is saved, and may be saved for that alone."""
+        found, headline, best = self._training.validated, self._training.recipe.headline, self._best_saved
+        if found is None or found.step != self._training.step or found.step == self._training.saved_step:
+            return False
+        is_apart = self._saving.idle_s() >= BEST_APART_SHARE * self._training.planned_s()
+        return (
+            is_apart
+            and self._saving.affordable()
+            and (best is None or headline.is_better(found.metrics[headline.name], best))
+        )
+
+    def _note_saved(self) -> None:
+        found, headline = self._training.validated, self._training.recipe.headline
+        if found is not None and found.step == self._training.saved_step:
+            value = found.metrics[headline.name]
+            if self._best_saved is None or headline.is_better(value, self._best_saved):
+                self._best_saved = value
 
     def _validation_is_due(self) -> bool:
         """After each epoch, unless that takes too much of the time; and at least once in LONGEST_UNVALIDATED_S."""
@@ -346,6 +373,7 @@ def _started(training: Training) -> RunStarted:
     return RunStarted(
         training.run.path, training.recipe.name, training.record.device, training.precision, training.record.parameters,
         len(training.train_set), len(training.heldout), training.step, training.elapsed_s,
+        next((ancestor.title for ancestor in training.record.ancestors), ""),
     )  # fmt: skip
 
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
 
 from studio.core.config import Config, setting
 from studio.core.events import Event
+
+STARTER: Final = "starter"  # the model that comes with the studio: it learnt from CC0 sprites only
+# What a training starts from: nothing, the starter, or the best model of the run in this folder.
+ParentSource = Path | Literal["starter"] | None
 
 
 @dataclass(frozen=True)

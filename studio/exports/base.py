@@ -49,6 +49,8 @@ class ExportableModel:
 
     network: float32 on the CPU, in eval mode, a copy of its own that nobody trains.
     architecture: the network's class name under 'class' and its plain keyword arguments under 'arguments'.
+    ancestors: the models whose weights it started from, the nearest first, as in run.json; none: it learnt from its own
+        sprites alone.
     portable: classes and functions whose sources, with what they need, rebuild and run the network with torch alone:
         its class, and for makes='sprites' `draw` (as in Recipe) and `to_rgba`, else `to_input`.
     fresh: makes an untrained network of the same architecture.
@@ -64,6 +66,7 @@ class ExportableModel:
     target_names: tuple[str, ...]
     architecture: Mapping[str, Any]
     step: int
+    ancestors: Sequence[Mapping[str, Any]]
     network: nn.Module
     portable: tuple[Any, ...]
     fresh: Callable[[], nn.Module]

@@ -65,6 +65,7 @@ def metadata_of(model: ExportableModel) -> dict[str, str]:
         "target_names": json.dumps(list(model.target_names)),
         "architecture": json.dumps(dict(model.architecture)),
         "step": str(model.step),
+        "started_from": json.dumps(model.ancestors),
     }
 
 

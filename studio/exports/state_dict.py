@@ -6,6 +6,7 @@ import io
 import pprint
 import re
 import runpy
+import textwrap
 import zipfile
 import zlib
 from collections.abc import Sequence
@@ -117,14 +118,28 @@ def compose_loader(model: ExportableModel, weights_name: str) -> str:
 
 
 def _heading(model: ExportableModel, weights_name: str) -> str:
-    name = re.sub(r'[^ -~]|["\\]', "_", weights_name)
+    name = _plain(weights_name)
     start = f"python {loader_path(Path(name)).name}"
     return (
         f'"""{_WHAT[model.makes]}: the weights in {name}, loaded and used with torch alone.\n\n'
         f"Start it with '{start} --help', or import it: load() gives the network.\n"
         f"Trained for {model.step:,} steps by the recipe {model.recipe!r} of Sprite Training Studio.\n"
+        f"{_lineage(model)}\n"
         '"""\n\nfrom __future__ import annotations\n'
     )
+
+
+def _lineage(model: ExportableModel) -> str:
+    """Whether it learnt from its own sprites alone."""
+    if not model.ancestors:
+        return "It started from nothing: it learnt from its own sprites alone."
+    others = ", ".join(f"{one['title']} (which learnt from {one['data_title']})" for one in model.ancestors)
+    return textwrap.fill(f"It started from the weights of {_plain(others)}.", 110)
+
+
+def _plain(text: str) -> str:
+    """What may stand in a docstring."""
+    return re.sub(r'[^ -~]|["\\]', "_", text)
 
 
 def _sorted_imports(lines: set[str]) -> str:

@@ -121,10 +121,12 @@ class TrainingBudget:
     """What there is to train with; 0 for what is not known.
 
     sprites: how many; sprites_per_s: how fast the recipe's default network learns from them on the device.
+    given: settings that follow from the weights that the training starts from; None where it starts from nothing.
     """
 
     sprites: int = 0
     sprites_per_s: float = 0.0
+    given: Mapping[str, Value] | None = None
 
 
 @dataclass(frozen=True)
@@ -161,11 +163,17 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     # How many sprites the devices' probe trains on in the time of one here, at 32 pixels, as 'studio devices --measure
     # --recipe NAME' says; 0 where that is not known: presets are not told how fast the device is.
     relative_cost: ClassVar[float] = 0.0
+    fixed_by_weights: ClassVar[tuple[str, ...]] = ()  # settings that follow from the weights of a trained network
+    fine_tuning: ClassVar[Mapping[str, Value]] = {}  # settings that suit a training that starts from trained weights
     headline: ClassVar[Metric] = LOSS  # tells a better checkpoint from a worse one
 
     def select(self, sprites: Sprites, config: ConfigT) -> tuple[Sprites, list[str]]:
         """The sprites that this recipe can learn from, and a sentence for each thing left out. Raises TrainingError."""
         return sprites, []
+
+    def defaults(self, means: TrainingBudget) -> ConfigT:
+        """The settings that are changed by a preset and by the user."""
+        return self.Config() if means.given is None else self.Config().replace(**{**self.fine_tuning, **means.given})
 
     def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
         """Trainings as suit these means, the usual one in the middle. Each takes the time that it states."""
@@ -178,6 +186,12 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     def build(self, config: ConfigT, spec: Spec) -> NetworkT:
         """A new network on the CPU, its weights drawn from torch's global generator."""
         return self.Network(**self.arguments(config, spec))
+
+    def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
+        """Weights that have a row for each class or number, with the names of these rows; a last row without a name
+        stands for any. A training that starts from other sprites' weights finds the rows it can take by these names.
+        """
+        return {}
 
     def statistics(self, sprites: Sprites) -> Mapping[str, Tensor]:
         """What a network must know of the sprites that it will learn from: values of its buffers, by their names."""

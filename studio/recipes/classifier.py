@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,6 +46,7 @@ class Classifier(Recipe[ClassifierConfig, ResNet]):
     order = 2
     relative_cost = RELATIVE_COST
     small = ClassifierConfig(width=16)
+    fixed_by_weights = ("width",)
 
     def select(self, sprites: Sprites, config: ClassifierConfig) -> tuple[Sprites, list[str]]:
         counts = sprites.class_counts()
@@ -76,6 +77,9 @@ class Classifier(Recipe[ClassifierConfig, ResNet]):
 
     def arguments(self, config: ClassifierConfig, spec: Spec) -> dict[str, Value]:
         return {"outputs": len(spec.class_names), "width": config.width, "dropout": config.dropout}
+
+    def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
+        return dict.fromkeys(("leave.weight", "leave.bias"), spec.class_names)
 
     def loss(self, network: ResNet, batch: Batch, config: ClassifierConfig, rng: BatchRng) -> Tensor:
         logits = network(batch.x, feature_mask(network, rng))

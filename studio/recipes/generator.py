@@ -9,8 +9,9 @@ velocity from noise to a sprite.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import torch
 from torch import Tensor, nn
@@ -163,6 +164,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     order = 1
     relative_cost = 7.4
     small = GeneratorConfig(width=16)
+    fixed_by_weights = ("width",)
+    fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten
 
     def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
         return (
@@ -173,6 +176,9 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
     def arguments(self, config: GeneratorConfig, spec: Spec) -> dict[str, Value]:
         return {"size": spec.size, "classes": len(spec.class_names), "width": config.width}
+
+    def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
+        return {"label.weight": spec.class_names}
 
     def loss(self, network: UNet, batch: Batch, config: GeneratorConfig, rng: BatchRng) -> Tensor:
         t = torch.sigmoid(rng.randn() + config.time_mean)

@@ -24,10 +24,12 @@ class Planner:
 
     def preset(self, title: str, summary: str, minutes: float, enough: int, means: TrainingBudget) -> Preset:
         """At most so many minutes, with the widest network that sees `enough` sprites in them."""
+        given = None if means.given is None else int(means.given["width"])
         if not means.sprites_per_s:
-            return Preset(title, summary, {"minutes": minutes, "width": self.width})
-        fitting = [width for width in self.widths if 60 * minutes * self._speed(width, means) >= enough]
-        width = fitting[-1] if fitting else self.widths[0]
+            return Preset(title, summary, {"minutes": minutes, "width": given or self.width})
+        widths = self.widths if given is None else (given,)
+        fitting = [width for width in widths if 60 * minutes * self._speed(width, means) >= enough]
+        width = fitting[-1] if fitting else widths[0]
         if means.sprites:
             longest = self.most_looks * means.sprites / self._speed(width, means) / 60
             minutes = min(minutes, max(_SHORTEST_MIN, round(2 * longest) / 2))

@@ -67,6 +67,7 @@ class Regression(Recipe[RegressionConfig, Regressor]):
     order = 3
     relative_cost = RELATIVE_COST
     small = RegressionConfig(width=16)
+    fixed_by_weights = ("width",)
 
     def select(self, sprites: Sprites, config: RegressionConfig) -> tuple[Sprites, list[str]]:
         kept = np.flatnonzero(~np.isnan(sprites.targets).all(1))
@@ -99,6 +100,9 @@ class Regression(Recipe[RegressionConfig, Regressor]):
 
     def arguments(self, config: RegressionConfig, spec: Spec) -> dict[str, Value]:
         return {"targets": len(spec.target_names), "width": config.width, "dropout": config.dropout}
+
+    def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
+        return dict.fromkeys(("body.leave.weight", "body.leave.bias"), spec.target_names)
 
     def loss(self, network: Regressor, batch: Batch, config: RegressionConfig, rng: BatchRng) -> Tensor:
         scores = network.body(batch.x, feature_mask(network.body, rng))

@@ -1,41 +1,52 @@
-"""What becomes of few sprites: the quality of new ones, and how many are copies, as a training goes on.
+"""What becomes of few sprites: the quality of new ones, and how many are copies, as a training goes on and at its end.
 
-    python -m tests.bench.bench_small_data SPRITES --counts 60 200 800 --minutes 5 [--with shift_px=1 flip=true]
+    python -m tests.bench.bench_small_data SPRITES --counts 60 200 800 [--from starter] [--every 60] [--with flip=true]
 
-Takes so many sprites at random from the largest classes, about twenty of each class, trains on them alone, and judges
-new sprites at every checkpoint against those of the same classes that it never saw, in features learnt from all. The
-time of judging is not the training's. 'nearer': new ones that are nearer to those learnt from than unseen ones are.
+Takes so many sprites at random from the largest classes, about twenty of each class, and trains on them alone as the
+preset 'Standard' would; then judges new sprites of the model that is kept as the best against those of the same classes
+that it never saw, in features learnt from all and in fixed ones. --every: judges the live model, too, after so many
+steps; the time of that is not the training's. 'nearer': new ones that are nearer to those learnt from than unseen ones.
 """
 
 from __future__ import annotations
 
+from studio.core.process import prepare_for_training
+
+if __name__ == "__main__":
+    prepare_for_training()  # before torch comes in
+
 import tempfile
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from studio.core.config import settings_of
-from studio.core.events import CheckpointSaved, QualityMeasured, Validated
+from studio.core.config import TrainingConfig, settings_of
+from studio.core.events import LossChunk
 from studio.core.generators import returned
-from studio.core.process import prepare_for_training
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control import Control
-from studio.engine.devices import choose, detect, resolve_precision
-from studio.engine.generate import draw
+from studio.engine.devices import choose, detect, find, resolve_precision
+from studio.engine.generate import draw, load_model
+from studio.engine.measure import training_budget
+from studio.engine.model import TrainedModel
+from studio.engine.parents import Parent, load_parent
 from studio.engine.quality.evaluate import classes_to_draw, loss_gap
-from studio.engine.quality.features import SpriteFeatures, features_of
+from studio.engine.quality.features import SpriteFeatures, features_of, fixed_features
 from studio.engine.quality.scores import kid, share_below
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.train import train_new
-from studio.engine.types import Device, GenerateSettings
+from studio.engine.types import STARTER, GenerateSettings
+from studio.recipes.base import Recipe
 from tests.bench.tools import command_line, say
 from tests.data.making import imported
 from tests.engine.tools import nearest_training_sprites
 
-DRAWN = 256
+CPU = torch.device("cpu")
 A_CLASS = 20  # sprites, on average
 
 
@@ -54,58 +65,88 @@ def some_of(sprites: Sprites, count: int, choice: int) -> tuple[Sprites, Sprites
     return part(order[:count]), part(order[count:])
 
 
-def follow(
-    few: Sprites, unseen: Sprites, features: SpriteFeatures, settings: dict[str, str], minutes: float, device: Device
-) -> None:
-    """Train on the few, and print a line a checkpoint."""
-    recipe, control = catalog.recipe("generator"), Control()
-    config = recipe.Config(minutes=minutes, checkpoint_every_s=60 * minutes / 10)
-    known = {item.name: item for item in settings_of(recipe.Config)}
-    config = config.replace(**{name: known[name].parse(text) for name, text in settings.items()})
-    real, cpu = features.of(unseen.rgba), torch.device("cpu")
-    patches = PatchSurprisal(unseen.rgba, unseen.groups, few.rgba)
-    floor = kid(real, features.of(few.rgba))
-    near_unseen = nearest_training_sprites(unseen.rgba, few, None, cpu)
-    say(f"{len(few)} sprites, {len(few.class_names)} classes, {settings or 'as usual'}: KID of the real ones "
-         f"{floor.value:.3f} +- {floor.error:.3f}, copies among the unseen {near_unseen.is_copy.mean():.0%}, "
-        f"surprisal of those learnt from {patches.distance(few.rgba):.2f}")  # fmt: skip
-    labels, loss, meter = classes_to_draw(few, DRAWN, seed=1), float("nan"), ""
+@dataclass(eq=False)
+class Judge:
+    """Judges models by sprites that they never saw."""
+
+    few: Sprites
+    unseen: Sprites
+    features: SpriteFeatures
+
+    def __post_init__(self) -> None:
+        self._fixed = fixed_features(CPU)
+        self._real, self._real_fixed = self.features.of(self.unseen.rgba), self._fixed.of(self.unseen.rgba)
+        self._patches = PatchSurprisal(self.unseen.rgba, self.unseen.groups, self.few.rgba)
+        self._near_unseen = nearest_training_sprites(self.unseen.rgba, self.few, None, CPU)
+
+    def of_real_sprites(self) -> str:
+        """What the sprites that are learnt from get, and how many of the unseen ones are copies of them."""
+        return f"{self._distances(self.few.rgba)}  copies {self._near_unseen.is_copy.mean():.1%}"
+
+    def of(self, model: TrainedModel, count: int) -> str:
+        """What so many new sprites get."""
+        new = returned(draw(model, classes_to_draw(self.few, count, seed=1), GenerateSettings()))
+        near = nearest_training_sprites(new, self.few, None, CPU)
+        return (
+            f"{self._distances(new)}  copies {near.is_copy.mean():.1%}  "
+            f"nearer {share_below(near.distance, self._near_unseen.distance):.0%}  "
+            f"loss gap {loss_gap(model, self.few, self.unseen):.0%}"
+        )
+
+    def _distances(self, rgba: NDArray[np.uint8]) -> str:
+        distance, fixed = kid(self._real, self.features.of(rgba)), kid(self._real_fixed, self._fixed.of(rgba))
+        return (
+            f"KID {distance.value:.3f} +- {distance.error:.3f}  fixed {fixed.value:.3f}  "
+            f"surprisal {self._patches.distance(rgba):.2f}"
+        )
+
+
+def follow(judge: Judge, recipe: Recipe, config: TrainingConfig, parent: Parent | None, every: int, count: int) -> None:
+    """Train on the few, and print a line for each time of judging."""
+    device, control, judging_s, next_step = choose(detect(), "cpu"), Control(), 0.0, every
     with tempfile.TemporaryDirectory() as scratch:
-        for event in train_new(Path(scratch) / "run", few, recipe, config, device, control):
-            if isinstance(event, Validated):
-                loss = event.metrics["loss"]
-            elif isinstance(event, QualityMeasured):
-                meter = f"meter at {event.step}: " + " ".join(f"{k} {v:.3f}" for k, v in vars(event.quality).items())
-            elif isinstance(event, CheckpointSaved) and control.live is not None:
-                new = returned(draw(control.live, labels, GenerateSettings()))
-                distance, seen = kid(real, features.of(new)), kid(features.of(few.rgba), features.of(new))
-                near = nearest_training_sprites(new, few, None, cpu)
-                nearer = share_below(near.distance, near_unseen.distance)
-                epochs = event.step * config.batch_size / len(few)
-                say(
-                    f"{event.step:>7} steps {epochs:>7.0f} epochs  held-out loss {loss:.3f}  "
-                    f"KID unseen {distance.value:.3f} +- {distance.error:.3f}  KID training {seen.value:.3f}  "
-                    f"surprisal {patches.distance(new):.2f}  copies {near.is_copy.mean():.0%}  nearer {nearer:.0%}  "
-                    f"loss gap {loss_gap(control.live, few, unseen):.1%}  {meter}"
-                )
+        run, start_s = Path(scratch) / "run", time.perf_counter()
+        for event in train_new(run, judge.few, recipe, config, device, control, parent):
+            if not every or not isinstance(event, LossChunk) or control.live is None:
+                continue
+            step, before_s = event.first_step + len(event.losses), time.perf_counter()
+            if step >= next_step:
+                epochs, next_step = step * config.batch_size / len(judge.few), step + every
+                say(f"{step:>7} steps {epochs:>6.0f} epochs  {judge.of(control.live, count // 4)}")
+                judging_s += time.perf_counter() - before_s
+        took_s = time.perf_counter() - start_s - judging_s
+        best = load_model(run, "best", device)
+        say(f"   best: {best.step} steps, the run took {took_s:.0f} s  {judge.of(best, count)}")
 
 
 def main() -> None:
-    """Follow a training for each number of sprites."""
+    """Follow a training for each number, choice and seed."""
     parser = command_line(__doc__)
     parser.add_argument("sprites", type=Path)
     parser.add_argument("--counts", type=int, nargs="+", default=[60, 200, 800])
-    parser.add_argument("--choice", type=int, default=0, help="the seed by which the sprites are chosen")
-    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--choices", type=int, nargs="+", default=[0], help="seeds by which the sprites are chosen")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="of the trainings")
+    parser.add_argument("--from", dest="parent", type=lambda text: text if text == STARTER else Path(text))
+    parser.add_argument("--every", type=int, default=0, metavar="STEPS")
+    parser.add_argument("--drawn", type=int, default=1024)
     parser.add_argument("--with", nargs="*", default=[], dest="settings", metavar="NAME=VALUE")
     chosen = parser.parse_args()
-    prepare_for_training()
-    sprites, device = imported(chosen.sprites).sprites, choose(detect(), "cpu")
-    features = returned(features_of(sprites, torch.device("cpu"), resolve_precision(device, "auto")))
-    settings = dict(text.split("=", 1) for text in chosen.settings)
+    sprites, recipe, device = imported(chosen.sprites).sprites, catalog.recipe("generator"), find("cpu", probe=True)
+    parent = load_parent(chosen.parent, recipe) if chosen.parent else None
+    features = returned(features_of(sprites, CPU, resolve_precision(device, "auto")))
+    known = {item.name: item for item in settings_of(recipe.Config)}
+    changes = {name: known[name].parse(text) for name, _, text in (word.partition("=") for word in chosen.settings)}
     for count in chosen.counts:
-        few, unseen = some_of(sprites, count, chosen.choice)
-        follow(few, unseen, features, settings, chosen.minutes, device)
+        for choice in chosen.choices:
+            few, unseen = some_of(sprites, count, choice)
+            judge = Judge(few, unseen, features)
+            means = training_budget(recipe, few, device, parent.settings if parent else None)
+            preset = next(preset for preset in recipe.presets(means) if preset.title == "Standard")
+            for seed in chosen.seeds:
+                config = recipe.defaults(means).replace(**{**preset.changes, **changes, "seed": seed})
+                say(f"{count} sprites, choice {choice}, seed {seed}, from {chosen.parent or 'nothing'}, "
+                    f"{config.changed()}: those learnt from {judge.of_real_sprites()}")  # fmt: skip
+                follow(judge, recipe, config, parent, chosen.every, chosen.drawn)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.cli.messages import FAILED, INTERRUPTED
+from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
 from studio.cli.reporting import Reporter
 from studio.cli.train import to_the_end
 from studio.core import places
@@ -148,3 +148,23 @@ def test_known_runs_keep_what_is_elsewhere_once(tmp_path: Path) -> None:
     assert known_runs() == []
     remember(paths[1])
     assert known_runs() == [paths[1]]
+
+
+def test_a_training_starts_from_a_run_or_from_the_starter(folder: Path, tmp_path: Path, studio: Studio) -> None:
+    first, second, third = (tmp_path / name for name in ("first", "second", "third"))
+    studio(*training(folder, first, "generator"))
+    err = studio(*training(folder, second, "generator", "--from", str(first), "--width", "32")).err
+    assert "Width: 16, as of the model that it starts from." in err and "starting from first" in err
+    assert [one.title for one in RunDir(second).record().ancestors] == ["first"]
+    assert "(24), from first" in studio("runs").out
+    studio(*training(folder, third, "generator", "--from", "starter", "--steps", "1"))
+    record = RunDir(third).record()
+    assert [one.title for one in record.ancestors] == ["starter"] and record.config["width"] == 64
+    assert record.config["learning_rate"] < RunDir(first).record().config["learning_rate"]
+    for recipe, parent, said in (
+        ("generator", "nobody", "There is no run 'nobody'"),
+        ("classifier", "starter", "There is no starter for a classifier"),
+        ("classifier", str(first), "no classifier can start from it"),
+    ):
+        err = studio(*training(folder, tmp_path / "never", recipe, "--from", parent), code=WRONG_USAGE).err
+        assert said in err and not (tmp_path / "never").exists()

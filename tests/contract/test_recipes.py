@@ -18,6 +18,7 @@ from studio.engine.batches import DeviceSprites
 from studio.engine.control import Control
 from studio.engine.generate import generate, load_model, predict
 from studio.engine.model import TrainedModel
+from studio.engine.parents import load_parent
 from studio.engine.train import train_new
 from studio.engine.types import GenerateSettings
 from studio.recipes.base import Ability, BatchRng, Recipe, Spec, TrainingBudget
@@ -132,6 +133,18 @@ def test_evaluation_is_repeatable_and_leaves_nothing_behind(recipe: Recipe) -> N
     assert smaller == pytest.approx(first, rel=1e-4)
     assert first == again and {"loss", recipe.headline.name} <= first.keys()
     assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_a_training_can_start_from_its_model(recipe: Recipe, run_path: Path) -> None:
+    sprites = with_numbers(make_sprites())
+    list(train_new(run_path, sprites, recipe, _config(recipe, steps=2), CPU, Control()))
+    parent, spec = load_parent(run_path, recipe), Spec.of(sprites)
+    network = recipe.build(parent.adapt(_config(recipe)), spec)
+    assert parent.teach(network, recipe, spec) == 0
+    assert all(torch.equal(value, parent.weights[name]) for name, value in network.state_dict().items())
+    for name, names in recipe.rows(spec).items():
+        assert len(network.get_parameter(name)) - len(names) in (0, 1)
+    recipe.Config().replace(**recipe.fine_tuning)
 
 
 def test_its_arguments_rebuild_the_network(recipe: Recipe) -> None:

@@ -216,7 +216,7 @@ def test_fewer_sprites_than_are_worked_on_at_once_are_not_tried_again_in_the_sam
     network = Classifier().build(config, spec).eval()
     model = TrainedModel(Classifier(), config, spec, network, DEVICE, "fp32", 0, "some", style_of(sprites))
     heldout = DeviceSprites(sprites.take(range(5)), DEVICE)
-    heldout_figures(model, heldout, heldout_batch_size(heldout))
+    heldout_figures(model, heldout, heldout_batch_size(heldout, model.recipe))
     assert room.refused == 1  # of five; then two at a time
     list(predict(model, sprites.rgba[:5]))
     assert room.refused == 2

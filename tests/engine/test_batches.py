@@ -117,6 +117,13 @@ def test_of_many_rows_some_are_taken_from_all_over_and_never_more_than_asked_for
     assert len(at_most(np.arange(0), 10)) == 0
 
 
+def test_plain_batches_begin_again_after_the_last_sprite(sprites: Sprites) -> None:
+    few = DeviceSprites(sprites.take(np.arange(3)), TORCH_CPU)
+    batches = list(few.plain_batches(4, 7))
+    assert [len(batch.x) for batch in batches] == [4, 3]
+    assert torch.equal(torch.cat([batch.x for batch in batches]), to_input(few.rgba[[0, 1, 2, 0, 1, 2, 0]]))
+
+
 def test_rows_of_random_numbers_are_those_of_the_whole_batch(sprites: Sprites) -> None:
     batch = next(DeviceSprites(sprites, TORCH_CPU).plain_batches(10, 10))
     whole = torch.Generator().manual_seed(1)

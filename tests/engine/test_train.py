@@ -31,8 +31,10 @@ from studio.core.events import (
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.data.store import packed
+from studio.engine import pace, train
 from studio.engine.control import Control
 from studio.engine.generate import load_model
+from studio.engine.model import TrainedModel
 from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_resumed
 from studio.recipes.base import Batch, BatchRng
@@ -206,6 +208,23 @@ def test_resume_and_stop_at_once_leaves_checkpoint_and_figure_untouched(run_path
     assert of_kind(events, RunFinished)[0].reason == "stopped" and not of_kind(events, CheckpointSaved)
     assert (saved.stat().st_ino, saved.stat().st_mtime_ns) == before
     assert figure and RunDir(run_path).progress().headline == figure
+
+
+def test_the_best_model_by_held_out_sprites_is_saved_when_it_is_found(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_clock(monkeypatch)
+    monkeypatch.setattr(pace, "SIDE_SHARE", 1e9)  # validation and checkpoints may take as long as they like
+    monkeypatch.setattr(train, "BEST_APART_SHARE", 0.0)
+    losses = {1: 0.5, 2: 0.4, 3: 0.45, 4: 0.3, 5: 0.35, 6: 0.31}
+
+    def figures(model: TrainedModel, *rest: object) -> Validated:
+        return Validated(model.step, {"loss": losses[model.step]})
+
+    monkeypatch.setattr(train, "heldout_figures", figures)
+    saved = of_kind(list(train_generator(run_path, sprites, steps=6, batch_size=20)), CheckpointSaved)  # 20 an epoch
+    assert [event.step for event in saved] == [1, 2, 4, 6]
+    assert load_model(run_path, "best", CPU).step == 4
 
 
 def test_fault_19_a_damaged_checkpoint_falls_back_to_the_one_before(run_path: Path, sprites: Sprites) -> None:

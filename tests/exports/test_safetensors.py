@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import struct
 from pathlib import Path
@@ -12,7 +13,7 @@ from safetensors import safe_open
 from studio.core.errors import ExportError
 from studio.engine import catalog
 from studio.exports.safetensors import Safetensors, read
-from tests.exports.tools import CLASS_NAMES, small_exportable
+from tests.exports.tools import ANCESTOR, CLASS_NAMES, small_exportable
 
 
 def test_its_header_tells_all_about_the_model(tmp_path: Path) -> None:
@@ -25,7 +26,13 @@ def test_its_header_tells_all_about_the_model(tmp_path: Path) -> None:
     assert json.loads(about["class_names"]) == list(CLASS_NAMES)
     assert json.loads(about["architecture"]) == {"class": "UNet", "arguments": {"size": 8, "classes": 3, "width": 16}}
     assert catalog.recipe("generator").Config.from_json(json.loads(about["config"])).to_json() == model.config
-    assert about["size"] == "8" and about["step"] == "123"
+    assert about["size"] == "8" and about["step"] == "123" and about["started_from"] == "[]"
+
+
+def test_its_header_names_the_models_that_it_started_from(tmp_path: Path) -> None:
+    model = dataclasses.replace(small_exportable("generator"), ancestors=[ANCESTOR])
+    Safetensors().write(model, tmp_path / "model.safetensors")
+    assert json.loads(read(tmp_path / "model.safetensors")[1]["started_from"]) == [ANCESTOR]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from studio.engine.batches import to_rgba
 from studio.exports.state_dict import StateDict, compose_loader, loader_path
 from studio.recipes.generator import Generator
 from tests.engine.tools import agreeing
-from tests.exports.tools import CLASS_NAMES, TARGET_NAMES, small_exportable
+from tests.exports.tools import ANCESTOR, CLASS_NAMES, TARGET_NAMES, small_exportable
 
 # Runs a loader as a program on a Python that finds torch and the standard library, and nothing else.
 _ALONE = """
@@ -114,6 +114,15 @@ def test_the_loader_is_short_and_readable() -> None:
         assert "# type: ignore" not in text and "# noqa" not in text and "studio." not in text
         assert "weights_only=True" in text and "map_location=device" in text
         compile(text, "loader", "exec")
+
+
+def test_the_loader_says_what_the_model_started_from() -> None:
+    model = small_exportable("generator")
+    assert "It started from nothing: it learnt from its own sprites alone." in compose_loader(model, "model.pt")
+    text = compose_loader(dataclasses.replace(model, ancestors=[ANCESTOR]), "model.pt")
+    assert "It started from the weights of _starter_ (which learnt from sprites" in text and '"starter"' not in text
+    assert max(map(len, text.splitlines())) <= 120
+    compile(text, "loader", "exec")
 
 
 def test_code_that_needs_more_than_torch_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from tests.conftest import make_sprites, with_numbers
 
 CLASS_NAMES = ("item/sword", "potion \U0001f9ea", 'it\'s "quoted" \\ 剣')
 TARGET_NAMES = ("price", 'it\'s "quoted" \\ 剣')
+# As in run.json.
+ANCESTOR = {"title": '"starter"', "step": 5, "data_title": "sprites " * 20, "data_fingerprint": "0", "sha256": "1"}
 
 
 def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:

@@ -220,7 +220,7 @@ def test_presets_follow_the_sprites_and_own_settings_unmark_them(opened: Window)
 
 def test_presets_follow_the_device(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     setup = opened.session.setup
-    monkeypatch.setattr("studio.app.state.training_setup._budget", lambda *known: TrainingBudget(100_000, 500.0))
+    monkeypatch.setattr(setup, "_means", lambda recipe: TrainingBudget(100_000, 500.0))
     setup._offer_presets()
     assert setup.config is not None and setup.preset == "Standard" and setup.config.minutes == 10.0
 

@@ -16,6 +16,7 @@ from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core.events import Events
+from studio.engine.runs.folder import RunDir
 from studio.engine.types import Device
 from tests.ui.conftest import LONG_MS, click, cpu_of, open_sprites, start_tiny
 
@@ -117,3 +118,39 @@ def test_settings_that_can_not_be_keep_the_last_sound_ones(qtbot: QtBot, ready: 
     assert setup.problem() == setup.invalid() == "Batch size must be at least 1, not 0."
     setup.set_config(before)
     assert setup.problem() == ""
+
+
+def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: Window, sprite_folder: Path) -> None:
+    session, box = window.session, window.train.setup.parents
+    setup = session.setup
+    open_sprites(qtbot, session, sprite_folder)
+    assert [box.itemText(place) for place in range(box.count())] == ["Nothing", "The starter"]
+    start_tiny(session, steps=2)
+    qtbot.waitUntil(lambda: not session.training.is_busy() and box.count() == 3, timeout=LONG_MS)
+    run = session.training.path
+    assert run is not None and box.itemText(2) == run.name
+    window.show_page("train")
+    setup.choose_preset("Standard")
+    box.setCurrentIndex(1)
+    assert setup.config is not None and str(setup.parent_source) == "starter" and setup.config.to_json()["width"] == 64
+    assert setup.preset == "Standard" and setup.config.learning_rate == 1e-3
+    box.setCurrentIndex(2)
+    assert str(setup.parent_source) == str(run) and setup.config.to_json()["width"] == 16
+    setup.set_config(setup.config.replace(steps=1, batch_size=4))
+    setup.start()
+    assert not box.isEnabled()
+    qtbot.waitUntil(lambda: not session.training.is_busy() and box.count() == 4, timeout=LONG_MS)
+    assert session.training.path is not None
+    (parent,) = RunDir(session.training.path).record().ancestors
+    assert (parent.title, parent.step) == (run.name, 2)
+    again = Session(Settings())  # remembers none that started from a run
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
+    config = again.setup.config
+    assert again.setup.parent_source is None and config is not None and config.learning_rate > 1e-3
+    assert again.close()
+    session.runs.runs = ()  # both are thrown away
+    session.runs.listed.emit()
+    assert setup.parent_source is None and box.currentText() == "Nothing"
+    setup.choose_recipe("classifier")
+    assert [box.itemText(place) for place in range(box.count())] == ["Nothing"]

@@ -27,7 +27,7 @@ from studio.core.errors import RunError, StudioError
 from studio.core.events import Event, Events, Notice, RunStarted
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
-from studio.engine.types import Device
+from studio.engine.types import Device, ParentSource
 
 if TYPE_CHECKING:
     from studio.engine.runs.history import RunReader
@@ -87,12 +87,17 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
     yield from find_outliers(sprites, config, device)
 
 
-def train(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control) -> Events:
-    """Train a new run in a folder of its own."""
+def train(
+    sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control, source: ParentSource
+) -> Events:
+    """Train a new run in a folder of its own, starting from the model that `source` names, if it names one."""
+    from studio.engine.parents import load_parent
     from studio.engine.train import train_new
 
+    parent = load_parent(source, recipe) if source is not None else None
     name = files.safe_name(f"{sprites.title} {recipe.name}".replace(".", " "))
-    yield from _with_record(train_new(files.free_path(places.runs() / name), sprites, recipe, config, device, control))
+    path = files.free_path(places.runs() / name)
+    yield from _with_record(train_new(path, sprites, recipe, config, device, control, parent))
 
 
 def resume(path: Path, device: Device, control: Control) -> Events:

@@ -10,6 +10,7 @@ from studio.core import wording
 from studio.core.events import LossChunk
 from studio.core.metrics import ACCURACY, LOSS, R2, Quality
 from studio.engine.runs.history import FIGURES
+from studio.engine.types import STARTER, ParentSource
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import Standing
@@ -55,6 +56,22 @@ def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
         "Time left": "Paused" if training.state == "paused" else wording.duration(chunk.eta_s),
         "Memory": wording.memory(chunk.memory_bytes, total),
     }
+
+
+def parent(source: ParentSource) -> str:
+    """What a training starts from."""
+    if source is None:
+        return "Nothing"
+    return "The starter" if source == STARTER else source.name
+
+
+def parent_summary(source: ParentSource) -> str:
+    """What it means to start from that."""
+    if source is None:
+        return "It learns from your sprites alone."
+    if source == STARTER:
+        return "It has seen CC0 sprites only, and knows what sprites are like: for a few hundred of yours or fewer."
+    return "What that model has learnt, it brings along; classes of the same name go on."
 
 
 def copies(quality: Quality) -> str:

@@ -54,6 +54,14 @@ class RunList(QObject):
         """Move a run to the system's trash."""
         self._job_queue.start("files", f"Moving {path.name} to the trash", jobs.trash_run(path), self._receive)
 
+    def usable(self, recipe: str) -> list[RunSummary]:
+        """The runs of a recipe that have learnt something, the newest first."""
+        return [
+            run
+            for run in self.runs
+            if run.record is not None and run.record.recipe == recipe and run.progress is not None and run.progress.step
+        ]
+
     def interrupted(self) -> RunSummary | None:
         """The newest run that ended without being stopped."""
         return next((run for run in self.runs if run.standing == "interrupted"), None)

@@ -47,12 +47,12 @@ class Session(QObject):
         self.sheets = SheetReader(self.job_queue, self)
         self.catalog = EngineCatalog(self.job_queue, self)
         self.training = CurrentTraining(self.job_queue, self)
-        self.setup = TrainingSetup(settings, self.open_sprites, self.catalog, self.training, self)
+        self.runs = RunList(self.job_queue, self)
+        self.setup = TrainingSetup(settings, self.open_sprites, self.catalog, self.training, self.runs, self)
         self.feature_training = FeatureTraining(
             self.job_queue, self.open_sprites, self.doctor, self.catalog, self.setup, self.training, self
         )  # fmt: skip
         self.inference = Inference(self.job_queue, self)
-        self.runs = RunList(self.job_queue, self)
         self.palettes = PaletteTools(self.job_queue, self)
         self._offered = False
         self._demo_due = False

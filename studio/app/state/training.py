@@ -17,7 +17,7 @@ from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.runs.advice import advice_on
 from studio.engine.runs.history import HistoryRead
-from studio.engine.types import Device
+from studio.engine.types import Device, ParentSource
 
 if TYPE_CHECKING:
     from studio.engine.runs.folder import RunRecord
@@ -68,11 +68,13 @@ class CurrentTraining(QObject):
         """Shortest time between two wakings of the window: each holds up a training on the same cores."""
         return _QUIET_CPU_S if self.device is not None and self.device.kind == "cpu" else _QUIET_GPU_S
 
-    def start(self, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device) -> None:
+    def start(
+        self, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, source: ParentSource = None
+    ) -> None:
         """Begin a new run; nothing happens while one is open."""
         if not self.is_busy():
             control = self._fresh(device, f"{sprites.title} {recipe.name}")
-            self._run(jobs.train(sprites, recipe, config, device, control))
+            self._run(jobs.train(sprites, recipe, config, device, control, source))
 
     def resume_run(self, path: Path, device: Device) -> None:
         """Go on with a run that was stopped or interrupted; nothing happens while one is open."""

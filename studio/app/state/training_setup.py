@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background import job_events
 from studio.app.state.engine import EngineCatalog
+from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sprites import OpenSprites
 from studio.app.state.training import CurrentTraining
@@ -17,7 +19,7 @@ from studio.core.config import TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Event
 from studio.data.sprites import Sprites
-from studio.engine.types import Device, DeviceMeasured
+from studio.engine.types import STARTER, Device, DeviceMeasured, ParentSource
 
 if TYPE_CHECKING:
     from studio.recipes.base import Preset, Recipe, TrainingBudget
@@ -36,11 +38,13 @@ class TrainingSetup(QObject):
 
     def __init__(
         self, settings: Settings, open_sprites: OpenSprites, catalog: EngineCatalog, training: CurrentTraining,
-        parent: QObject,
+        runs: RunList, parent: QObject,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._settings, self._open_sprites, self._catalog, self._training = settings, open_sprites, catalog, training
+        self._runs = runs
         self._recipe_name, self._device_id = settings.text("recipe"), settings.text("device")
+        self._parents: dict[str, ParentSource] = {}  # by recipe: what a training starts from
         self._configs: dict[str, TrainingConfig] = {}  # by recipe: the last sound ones
         self._invalid: dict[str, str] = {}  # by recipe: what is wrong with the settings as they are typed
         self.measurements = Measurements()
@@ -51,6 +55,7 @@ class TrainingSetup(QObject):
         catalog.measured.connect(self._add_measurement)
         catalog.measuring_changed.connect(self._take_fastest)
         open_sprites.imported.connect(self._offer_presets)
+        runs.listed.connect(self._forget_lost_parents)
         training.state_changed.connect(self._offer_presets)
         training.event_received.connect(self._follow_training)
 
@@ -75,6 +80,9 @@ class TrainingSetup(QObject):
         self._recipe_name = name
         recipe = self.recipe
         assert recipe is not None
+        if recipe.name not in self._parents:
+            remembered = self._settings.text(f"{recipe.name} parent") == STARTER and _starter(recipe) is not None
+            self._parents[recipe.name] = STARTER if remembered else None
         self._make_presets(recipe)
         if recipe.name not in self._configs:
             self._configs[recipe.name] = self._first_config(recipe)
@@ -84,6 +92,29 @@ class TrainingSetup(QObject):
         """Train with the settings of this preset."""
         self.preset = title
         self.set_config(next(config for preset, config in self.presets if preset.title == title))
+
+    @property
+    def parent_source(self) -> ParentSource:
+        """What a training of the chosen recipe starts from."""
+        return self._parents.get(self.recipe.name) if self.recipe is not None else None
+
+    def parent_sources(self) -> list[ParentSource]:
+        """What it can start from: nothing, the starter where the recipe has one, and runs of that recipe."""
+        recipe = self.recipe
+        if recipe is None:
+            return [None]
+        starter: list[ParentSource] = [STARTER] if _starter(recipe) is not None else []
+        return [None, *starter, *(run.path for run in self._runs.usable(recipe.name))]
+
+    def choose_parent(self, source: ParentSource) -> None:
+        """Start from this model, with the chosen preset, or the user's own settings, as they suit that."""
+        recipe, config = self.recipe, self.config
+        assert recipe is not None and config is not None
+        self._parents[recipe.name] = source
+        self._make_presets(recipe)
+        usual = recipe.defaults(self._means(recipe))
+        own = config.replace(**{name: getattr(usual, name) for name in {*recipe.fine_tuning, *recipe.fixed_by_weights}})
+        self.set_config(next((made for preset, made in self.presets if preset.title == self.preset), own))
 
     def choose_device(self, device_id: str) -> None:
         """Train, draw and export on this device; nothing happens when it does not work."""
@@ -117,7 +148,7 @@ class TrainingSetup(QObject):
         chosen = self._chosen()
         if chosen is not None:
             self.keep()
-            self._training.start(*chosen)
+            self._training.start(*chosen, self.parent_source)
 
     def measure(self) -> None:
         """Measure how fast each device trains the open sprites, unless there is a `problem`."""
@@ -134,8 +165,10 @@ class TrainingSetup(QObject):
         if self._unready() or recipe is None or config is None or device is None:
             return
         self._settings.keep_text("recipe", recipe.name)
-        self._settings.keep_values(recipe.name, config.to_json())
-        self._settings.keep_text(f"{recipe.name} preset", self.preset)
+        if not isinstance(self.parent_source, Path):  # a run may be gone the next time, and its settings are its own
+            self._settings.keep_text(f"{recipe.name} parent", self.parent_source or "")
+            self._settings.keep_values(recipe.name, config.to_json())
+            self._settings.keep_text(f"{recipe.name} preset", self.preset)
         self._settings.keep_text("device", device.id if device.id != self._catalog.fastest else "")
 
     def _chosen(self) -> tuple[Sprites, Recipe, TrainingConfig, Device] | None:
@@ -171,6 +204,14 @@ class TrainingSetup(QObject):
         else:
             self._settle()
 
+    @Slot()
+    def _forget_lost_parents(self) -> None:
+        """A run that has gone is none to start from."""
+        if self.parent_source not in self.parent_sources() and not self._training.is_busy():
+            self.choose_parent(None)
+        else:
+            self.changed.emit()
+
     @Slot(object)
     def _follow_training(self, event: Event) -> None:
         """A run that is resumed brings settings of its own."""
@@ -200,8 +241,26 @@ class TrainingSetup(QObject):
         self.changed.emit()
 
     def _make_presets(self, recipe: Recipe) -> None:
-        presets = recipe.presets(_budget(recipe, self._open_sprites.sprites, self.device))
-        self.presets = [(preset, recipe.Config().replace(**preset.changes)) for preset in presets]
+        means = self._means(recipe)
+        usual = recipe.defaults(means)
+        self.presets = [(preset, usual.replace(**preset.changes)) for preset in recipe.presets(means)]
+
+    def _means(self, recipe: Recipe) -> TrainingBudget:
+        from studio.engine.measure import training_budget  # torch is there: the recipe came with it
+
+        return training_budget(recipe, self._open_sprites.sprites, self.device, self._given(recipe))
+
+    def _given(self, recipe: Recipe) -> Mapping[str, Value] | None:
+        """The settings that follow from what the training starts from; None for nothing."""
+        source = self._parents.get(recipe.name)
+        if source == STARTER:
+            return _starter(recipe)
+        from studio.engine.parents import settings_fixed_by
+
+        record = next((run.record for run in self._runs.usable(recipe.name) if run.path == source), None)
+        with contextlib.suppress(UsageError):  # settings that this version does not know: Start says so
+            return None if record is None else settings_fixed_by(record, recipe)
+        return None
 
     def _first_config(self, recipe: Recipe) -> TrainingConfig:
         """The settings of the last time: the user's own, or the preset, of which there is one in the middle."""
@@ -211,7 +270,7 @@ class TrainingSetup(QObject):
                 remembered: TrainingConfig = recipe.Config.from_json(values)
                 return remembered
         configs = {preset.title: config for preset, config in self.presets}
-        usual: TrainingConfig = [*configs.values(), recipe.Config()][len(configs) // 2]
+        usual: TrainingConfig = [*configs.values(), recipe.defaults(self._means(recipe))][len(configs) // 2]
         return configs.get(title, usual)
 
 
@@ -241,10 +300,12 @@ class Measurements:
         return max(self.made, key=lambda one: one.sprites_per_s).device_id if self.made else ""
 
 
-def _budget(recipe: Recipe, sprites: Sprites | None, device: Device | None) -> TrainingBudget:
-    from studio.engine.measure import training_budget  # torch is there: the recipe came with it
+def _starter(recipe: Recipe) -> Mapping[str, Value] | None:
+    """The settings that follow from the starter; None where there is none for this recipe."""
+    from studio.engine.parents import starter_info
 
-    return training_budget(recipe, sprites, device)
+    info = starter_info()
+    return info.settings if info.recipe == recipe.name else None
 
 
 def _what_costs_time(recipe: Recipe, config: TrainingConfig) -> dict[str, Value]:

@@ -32,16 +32,19 @@ from studio.engine.model import TrainedModel
 from studio.engine.pace import with_progress
 from studio.engine.quality.copies import Nearest, look_for_copies
 from studio.engine.quality.features import LearntFeatures, features_of, fixed_features
-from studio.engine.quality.scores import frechet_distance, kid, overlap, share_below
+from studio.engine.quality.scores import frechet_distance, kid, likelihood_divergence, overlap, share_below
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import FEWEST_REPORTED, Indices, shuffled_by_group, split_of
 from studio.engine.types import GenerateSettings
+from studio.recipes.base import Recipe
 
+FEWEST_LOOKS = 128  # at held-out sprites, for a steady loss of a generator
 FEWEST = 20  # sprites on each side: with fewer, the figures are noise
 MOST_HELDOUT = 4096  # sprites that are looked at: a seeded choice of more; the figures compare each with each
 MOST_TRAINING = 8192  # likewise, for the distances from those learnt from
 _AT_ONCE = 256  # sprites, at most
+_FITTED = 1024  # training sprites that the likelihood divergence is fitted to
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ FIGURES = (
     Figure("coverage", "Coverage", "high", "%"),
     Figure("kid_fixed", "KID, fixed features", "low"),
     Figure("fd_fixed", "Fréchet, fixed features", "low"),
+    Figure("likelihood", "Likelihood divergence", "low"),
     Figure("surprisal", "Patch surprisal", "low"),
     Figure("class_agreement", "Right class", "as real", "%"),
     Figure("copies", "Copies", "low", "%"),
@@ -119,7 +123,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
             raise UsageError("No sprites were held out.", "Train with a share of the sprites held out.")
         with devices.faults(model.device):
             heldout = DeviceSprites(real.heldout, model.device)
-            figures = heldout_figures(model, heldout, heldout_batch_size(heldout))
+            figures = heldout_figures(model, heldout, heldout_batch_size(heldout, model.recipe))
         yield figures
         return
     _check_counts(real)
@@ -141,7 +145,7 @@ def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:
     losses = []
     for sprites in (heldout, training.take(at_most(np.arange(len(training)), len(heldout)))):
         on_device = DeviceSprites(sprites, model.device)
-        losses.append(heldout_figures(model, on_device, heldout_batch_size(on_device)).metrics["loss"])
+        losses.append(heldout_figures(model, on_device, heldout_batch_size(on_device, model.recipe)).metrics["loss"])
     return losses[0] / losses[1] - 1
 
 
@@ -150,21 +154,27 @@ def classes_to_draw(training: Sprites, count: int, seed: int) -> Labels:
     return training.labels[np.random.default_rng(seed).integers(len(training), size=count)]
 
 
-def heldout_batch_size(heldout: DeviceSprites) -> AutoBatchSize:
+def heldout_batch_size(heldout: DeviceSprites, recipe: Recipe) -> AutoBatchSize:
     """How many of these sprites go through a network at once."""
-    return AutoBatchSize(heldout.device, min(_AT_ONCE, len(heldout)), heldout.rgba.shape[-1])
+    return AutoBatchSize(heldout.device, min(_AT_ONCE, _looks(heldout, recipe)), heldout.rgba.shape[-1])
 
 
 def heldout_figures(model: TrainedModel, heldout: DeviceSprites, batch_size: AutoBatchSize) -> Validated:
     """The recipe's own figures on held-out sprites, so many at once as fit. Raises DeviceFullError."""
+    count = _looks(heldout, model.recipe)
     found = None
     while found is None:
         with batch_size.room(), torch.no_grad(), devices.autocast(model.device.type, model.precision):
-            batches = heldout.plain_batches(batch_size.count, len(heldout))
+            batches = heldout.plain_batches(batch_size.count, count)
             found = model.recipe.evaluate(model.network, batches, model.config, model.spec)
     confusion = None if found.confusion is None else found.confusion.numpy()
     pairs = None if found.pairs is None else found.pairs.numpy()
     return Validated(model.step, found.metrics, confusion, found.baseline, pairs)
+
+
+def _looks(heldout: DeviceSprites, recipe: Recipe) -> int:
+    """How many sprites a network looks at: few are shown to a generator again, each time with other noise."""
+    return max(len(heldout), FEWEST_LOOKS) if recipe.makes == "sprites" else len(heldout)
 
 
 def evaluate_sprites(model: TrainedModel, run: Path, sprites: Rgba, title: str, settings: EvaluateSettings) -> Events:
@@ -206,9 +216,11 @@ def judge(
     )
     # Real against real: each distance is between sprites that have nothing to do with each other, and of as many as are
     # new, if there are that many: few are farther away by Fréchet's distance.
+    apart, known = features.of(first.rgba[:half]), features.of(others.rgba)
     as_real = {
         **judged_by.distances(first.rgba),
-        **_distances("training", features.of(first.rgba[:half]), features.of(others.rgba)),
+        **_distances("training", apart, known),
+        "likelihood": likelihood_divergence(apart, at_most(known, _FITTED), features.of(heldout.rgba)),
         **judged_by.looks(heldout.rgba, heldout.labels, near_heldout, near_heldout),
     }
     table = {
@@ -240,6 +252,7 @@ class Judge:
             **_distances("training", values, self._training),
             **_distances("fixed", self._fixed.of(sprites), self._heldout_fixed),
             **vars(overlap(self._heldout, values)),
+            "likelihood": likelihood_divergence(values, at_most(self._training, _FITTED), self._heldout),
             "surprisal": self._patches.distance(sprites),
         }
 

@@ -5,20 +5,23 @@ No torch here: a run that is read back gets the same advice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from studio.core.events import Advised, Event, Events, QualityMeasured, Validated
-from studio.core.metrics import METRICS, Metric, Quality
+from studio.core.metrics import LOSS, METRICS, Metric, Quality
 from studio.core.wording import number, percent
 from studio.engine.runs.history import History
 
-COPY_MARGIN = 0.1  # of the new sprites: with so many more copies than real sprites have, it is no chance any more
+COUNT = 128  # sprites that are drawn for a measurement
+COPY_MARGIN = 0.02  # of the new sprites: so many more copies than real sprites have are too many, chance apart
 _UNLIKE_ANY_KID = 1.0  # above it sprites are unlike any real one: noise of 24 grey levels gives a half, the most is 8
 _FEWEST = 3  # measurements before a word is said
 _PATIENCE = 4  # measurements that bring no gain, before it is said that none comes
 _LONG = 1.5  # and, as figures on held-out sprites are found more often: until that many times the steps of the best
 
+_RISEN = 1.1  # times the lowest loss on held-out sprites: from there on, sprites are learnt by heart
 _ADVISING = [metric for metric in METRICS.values() if metric.rising]
 
 
@@ -31,8 +34,10 @@ class Measurement:
 
     @property
     def copies_much(self) -> bool:
-        """Whether the share of copies exceeds that among real sprites by more than COPY_MARGIN."""
-        return self.quality.copies > self.quality.copies_real + COPY_MARGIN
+        """Whether the share of copies exceeds that among real sprites by COPY_MARGIN and two standard errors."""
+        share = self.quality.copies_real
+        error = math.sqrt(share * (1 - share) * 2 / COUNT)
+        return self.quality.copies > share + COPY_MARGIN + 2 * error
 
     @property
     def looks_real(self) -> bool:
@@ -50,6 +55,7 @@ class Adviser:
         """past: what was measured before the run was resumed."""
         self._measured, self._last = measurements(past), advice_on(past)
         self._curves = {metric: metric_curve(past, metric) for metric in _ADVISING}
+        self._losses = metric_curve(past, LOSS)
 
     def follow(self, events: Events) -> Events:
         """Forward `events`; yields an Advised after each measurement that changes the advice."""
@@ -66,17 +72,22 @@ class Adviser:
             self._measured.append(Measurement(event.step, event.quality))
             found = advice(self._measured)
         elif isinstance(event, Validated):
+            self._losses.append((event.step, event.metrics[LOSS.name]))
             for metric, curve in self._curves.items():
                 if metric.name in event.metrics:
                     curve.append((event.step, event.metrics[metric.name]))
                     found = advice_by_metric(metric, curve)
+            if not self._measured and not any(self._curves.values()):
+                found = advice_by_loss(self._losses)
         return found
 
 
 def advice_on(history: History) -> Advised | None:
     """The advice that follows from the curves of a run; None when there are too few measurements."""
+    if measured := measurements(history):
+        return advice(measured)
     found = [advice_by_metric(metric, metric_curve(history, metric)) for metric in _ADVISING]
-    return next(filter(None, [advice(measurements(history)), *found]), None)
+    return next(filter(None, found), None) or advice_by_loss(metric_curve(history, LOSS))
 
 
 def measurements(history: History) -> list[Measurement]:
@@ -125,6 +136,21 @@ def advice_by_metric(metric: Metric, curve: Sequence[tuple[int, float]]) -> Advi
     if sum(later > best for later, _ in curve) >= _PATIENCE and step >= _LONG * best:
         return Advised(step, "good enough", metric.risen.format(value=metric.write(value), step=number(best)), best)
     return Advised(step, "improving", metric.rising, best)
+
+
+def advice_by_loss(curve: Sequence[tuple[int, float]]) -> Advised | None:
+    """The advice by the loss on held-out sprites, of a generator whose new sprites were not measured.
+
+    It rises as sprites are learnt by heart, before copies are drawn. None when there are too few values.
+    """
+    if len(curve) < _FEWEST:
+        return None
+    step, _ = curve[-1]
+    best, lowest = min(curve, key=lambda pair: pair[1])
+    if all(later > best and loss > _RISEN * lowest for later, loss in curve[-2:]):
+        why = f"The loss on held-out sprites was lowest at step {number(best)}: yours are being learnt by heart."
+        return Advised(step, "copying", why, best)
+    return Advised(step, "improving", "The loss on held-out sprites has not risen.", best)
 
 
 def best_step(measured: Sequence[Measurement]) -> int:

@@ -138,12 +138,17 @@ def load_part(path: Path, info: CheckpointInfo, part: str) -> Tensors:
 
 def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
     """Put weights into a network, on whatever device it is. Raises RunError when they don't fit or are not numbers."""
-    if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
-        raise RunError(f"{name} holds weights that are not numbers.", "Choose another checkpoint of this run.")
+    check_finite(tensors, name)
     try:
         network.load_state_dict(tensors)
     except RuntimeError as error:
         raise RunError(f"{name} does not fit this recipe.", str(error).splitlines()[0]) from error
+
+
+def check_finite(tensors: Tensors, name: str) -> None:
+    """Raise RunError when weights are not numbers."""
+    if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
+        raise RunError(f"{name} holds weights that are not numbers.", "Choose another checkpoint of this run.")
 
 
 def rotate(folder: Path, headline: Metric, *, measuring_step: int | None = None) -> None:

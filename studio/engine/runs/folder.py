@@ -57,6 +57,20 @@ _WAIT_S = 1.0  # for the lock: who lists runs holds it for a moment, who trains 
 
 
 @dataclass(frozen=True)
+class Ancestor:
+    """A model whose weights a run started from, or one that this model had started from itself.
+
+    data_title, data_fingerprint: of the sprites that it learnt from, as in RunRecord. sha256: of its weights' file.
+    """
+
+    title: str
+    step: records.Count
+    data_title: str
+    data_fingerprint: str
+    sha256: str
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """run.json: what was trained, on what, with which settings. `config` is the recipe's own, as JSON."""
 
@@ -78,6 +92,7 @@ class RunRecord:
     format: records.Positive = FORMAT
     target_names: tuple[str, ...] = ()
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
+    ancestors: tuple[Ancestor, ...] = ()  # the model that it started from, then that one's own; none: from nothing
 
 
 class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setbacks", "micro_batches": "pieces"}):

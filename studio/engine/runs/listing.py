@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from studio.core import file_systems, files, places, records
+from studio.core import file_systems, files, places, records, wording
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, reading
@@ -33,6 +33,12 @@ class RunSummary:
 @dataclass(frozen=True)
 class RunsListed(Event):
     runs: tuple[RunSummary, ...]
+
+
+def data_of(record: RunRecord) -> str:
+    """What a run learnt from, in words: 'items (60)', 'items (60), from starter'."""
+    start = f", from {record.ancestors[0].title}" if record.ancestors else ""
+    return f"{record.data_title} ({wording.number(record.data_count)}){start}"
 
 
 def list_runs(extra: Iterable[Path] = ()) -> Events:

@@ -5,13 +5,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated
+from studio.engine.batches import DeviceSprites
 from studio.engine.generate import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.quality import features
-from studio.engine.quality.evaluate import FIGURES, EvaluateSettings, evaluate, evaluate_sprites
+from studio.engine.quality.evaluate import (
+    FEWEST_LOOKS,
+    FIGURES,
+    EvaluateSettings,
+    evaluate,
+    evaluate_sprites,
+    heldout_batch_size,
+    heldout_figures,
+)
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, kept_run, of_kind, train_classifier, train_generator
 
@@ -112,3 +122,13 @@ def test_real_sprites_are_as_near_to_those_learnt_from_as_other_real_ones(run_pa
     (found,) = of_kind(list(evaluate_sprites(model, run_path, others, "others", EvaluateSettings())), Evaluated)
     assert found.heldout_count == 24 and found.count == 120
     assert found.figures["real"]["fd_training"] == pytest.approx(found.figures["new"]["fd_training"], rel=0.5)
+
+
+def test_few_held_out_sprites_are_shown_to_a_generator_again_with_other_noise(model: TrainedModel) -> None:
+    few = DeviceSprites(SPRITES.take(np.arange(3)), torch.device("cpu"))
+    again = DeviceSprites(SPRITES.take(np.arange(FEWEST_LOOKS) % 3), torch.device("cpu"))
+    losses = [
+        heldout_figures(model, heldout, heldout_batch_size(heldout, model.recipe)).metrics["loss"]
+        for heldout in (few, again)
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)

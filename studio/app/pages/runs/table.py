@@ -10,6 +10,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 
 from studio.app.pages import run_words
 from studio.core import wording
+from studio.engine.runs.listing import data_of
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QObject
@@ -84,7 +85,7 @@ class RunTable(QAbstractTableModel):
         return (
             run.path.name,
             self._titles.get(record.recipe, record.recipe),
-            f"{record.data_title} ({wording.number(record.data_count)})",
+            data_of(record),
             record.device_name,
             wording.number(progress.step),
             run_words.figures(progress.headline),

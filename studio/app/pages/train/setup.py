@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QComboBox, QWidget
 
+from studio.app.pages import run_words
 from studio.app.pages.train.presets import Presets
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -24,6 +25,8 @@ class SetupPanel(QWidget):
         self.recipes = QComboBox()
         factory.describe(self.recipes, "Recipe", "What kind of model to train.")
         self._summary = factory.caption("Recipes arrive with the engine, in a moment.")
+        self.parents = factory.combo("Start from", "The weights that the training begins with.")
+        self._parent_summary = factory.caption("")
         self.presets = Presets()
         self.picker = DevicePicker()
         self._estimate = factory.caption("")
@@ -32,7 +35,8 @@ class SetupPanel(QWidget):
         heading = factory.heading
         self.setLayout(
             factory.column(
-                heading("What to train"), self.recipes, self._summary, heading("How long"), self.presets,
+                heading("What to train"), self.recipes, self._summary, heading("Start from"), self.parents,
+                self._parent_summary, heading("How long"), self.presets,
                 self._estimate, heading("Device"), self.picker, self.settings, 1,
             )
         )  # fmt: skip
@@ -42,6 +46,7 @@ class SetupPanel(QWidget):
     def _connect(self) -> None:
         setup, catalog = self._session.setup, self._session.catalog
         self.recipes.currentIndexChanged.connect(self._choose_recipe)
+        self.parents.currentIndexChanged.connect(self._choose_parent)
         self.presets.chosen.connect(setup.choose_preset)
         self.forms.changed.connect(self._take_settings)
         self.picker.selected_changed.connect(setup.choose_device)
@@ -55,6 +60,7 @@ class SetupPanel(QWidget):
     def set_locked(self, locked: bool) -> None:
         """No other choice while a run trains."""
         self.recipes.setEnabled(not locked)
+        self.parents.setEnabled(not locked)
         self.presets.set_locked(locked)
         self.picker.set_locked(locked)
         self.forms.set_locked(locked)
@@ -89,9 +95,27 @@ class SetupPanel(QWidget):
             self.recipes.setCurrentIndex(self.recipes.findData(setup.recipe.name))
             blocked.unblock()
             self._summary.setText(setup.recipe.summary)
+            self._show_parents()
             self.presets.show_presets(setup.presets, setup.preset)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))
             self._show_estimate(setup.config)
+
+    def _show_parents(self) -> None:
+        """What the recipe can start from. A box that lists the same is left alone: it may be open."""
+        setup = self._session.setup
+        sources = setup.parent_sources()
+        if setup.parent_source not in sources:  # it has gone while it is trained from
+            sources.append(setup.parent_source)
+        if sources != [self.parents.itemData(place) for place in range(self.parents.count())]:
+            blocked = QSignalBlocker(self.parents)
+            self.parents.clear()
+            for source in sources:
+                self.parents.addItem(run_words.parent(source), source)
+            blocked.unblock()
+        blocked = QSignalBlocker(self.parents)
+        self.parents.setCurrentIndex(sources.index(setup.parent_source))
+        blocked.unblock()
+        self._parent_summary.setText(run_words.parent_summary(setup.parent_source))
 
     def _show_estimate(self, config: TrainingConfig) -> None:
         """How long it takes and how much is seen, as far as that is known."""
@@ -108,6 +132,10 @@ class SetupPanel(QWidget):
     @Slot()
     def _choose_recipe(self) -> None:
         self._session.setup.choose_recipe(self.recipes.currentData())
+
+    @Slot()
+    def _choose_parent(self) -> None:
+        self._session.setup.choose_parent(self.parents.currentData())
 
     @Slot()
     def _take_settings(self) -> None:
