@@ -47,7 +47,7 @@ SEED = 20261123
 SIZE = 32
 PER_CLASS = 300  # drawn sprites: as many, in all, as there are tiles
 STEPS = 5500
-CLASS_DROP = 0.3  # much of it is learnt for any class, as which a new one begins
+CLASS_DROP = 0.3  # the classes are not those that it will be used for
 
 
 def drawn_sprites() -> Sprites:

@@ -46,7 +46,8 @@ class Parent:
 
     def teach(self, network: nn.Module, recipe: Recipe, spec: Spec) -> int:
         """Give a new network of the recipe these weights; returns how many tensors it lacks or has in another shape,
-        which stay as they are. Rows of classes and numbers are matched by name; a new one begins as the row for any.
+        which stay as they are. Rows of classes and numbers are matched by name; that of a new one stays as it is, too:
+        classes that all began as the row for any class would be told apart late.
         """
         rows, known_rows, left = recipe.rows(spec), recipe.rows(self.spec), 0
         with torch.no_grad():
@@ -118,11 +119,10 @@ def _load_starter(recipe: Recipe) -> Parent:
 
 
 def _take_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:
-    """Fill rows [len(names) or one more, ...] with those of the same names, else with the one for any where it is."""
+    """Fill rows [len(names) or one more, ...] with those of the same names; the one more stands for any name."""
     places = {name: place for place, name in enumerate(given_names)}
-    has_any = len(given) > len(given_names)
-    for row, name in enumerate([*names, None] if len(own) > len(names) else names):
+    for row, name in enumerate(names):
         if name in places:
             own[row] = given[places[name]]
-        elif has_any:
-            own[row] = given[-1]
+    if len(own) > len(names) and len(given) > len(given_names):
+        own[-1] = given[-1]

@@ -189,7 +189,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
         """Weights that have a row for each class or number, with the names of these rows; a last row without a name
-        stands for any. A training that starts from other sprites' weights finds the rows it can take by these names.
+        stands for any of them. By these names a training that starts from other weights finds the rows it can take.
         """
         return {}
 

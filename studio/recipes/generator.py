@@ -45,7 +45,9 @@ class GeneratorConfig(TrainingConfig):
         object.__setattr__(self, "width", whole_groups(self.width))
 
 
-_PLANNER = Planner(width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300)
+_PLANNER = Planner(
+    width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600
+)
 _LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
 
 

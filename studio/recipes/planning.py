@@ -14,13 +14,15 @@ class Planner:
     """What is known of how a recipe learns.
 
     width: of its default network; widths: those that presets choose among, rising; slowing: training is slower with the
-    width to this power; most_looks: how often a sprite may be looked at before it is learnt by heart.
+    width to this power; most_looks: how often a sprite may be looked at before it is learnt by heart;
+    most_tuning_looks: the same where trained weights are tuned.
     """
 
     width: int
     widths: tuple[int, ...]
     slowing: float
     most_looks: int
+    most_tuning_looks: int
 
     def preset(self, title: str, summary: str, minutes: float, enough: int, means: TrainingBudget) -> Preset:
         """At most so many minutes, with the widest network that sees `enough` sprites in them."""
@@ -31,7 +33,8 @@ class Planner:
         fitting = [width for width in widths if 60 * minutes * self._speed(width, means) >= enough]
         width = fitting[-1] if fitting else widths[0]
         if means.sprites:
-            longest = self.most_looks * means.sprites / self._speed(width, means) / 60
+            looks = self.most_looks if given is None else self.most_tuning_looks
+            longest = looks * means.sprites / self._speed(width, means) / 60
             minutes = min(minutes, max(_SHORTEST_MIN, round(2 * longest) / 2))
         return Preset(title, summary, {"minutes": minutes, "width": width})
 

@@ -34,7 +34,9 @@ class ResNetConfig(TrainingConfig):
         object.__setattr__(self, "width", whole_groups(self.width))
 
 
-PLANNER = Planner(width=ResNetConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000)
+PLANNER = Planner(
+    width=ResNetConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000, most_tuning_looks=1000
+)
 RELATIVE_COST = 4.1  # see Recipe.relative_cost
 
 

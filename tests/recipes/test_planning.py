@@ -5,7 +5,7 @@ import pytest
 from studio.recipes.base import TrainingBudget
 from studio.recipes.planning import Planner
 
-PLANNER = Planner(width=64, widths=(32, 64, 128), slowing=2.0, most_looks=100)
+PLANNER = Planner(width=64, widths=(32, 64, 128), slowing=2.0, most_looks=100, most_tuning_looks=200)
 
 
 def changes(means: TrainingBudget, minutes: float = 10.0, enough: int = 60_000) -> dict[str, object]:
@@ -29,3 +29,10 @@ def test_few_sprites_are_not_looked_at_more_often_than_is_good() -> None:
     assert changes(TrainingBudget(120, 100.0)) == {"minutes": 2.0, "width": 64}  # 12,000 looks at 100 a second
     assert changes(TrainingBudget(600, 100.0))["minutes"] == 10.0
     assert changes(TrainingBudget(3, 100.0))["minutes"] == 0.5
+
+
+def test_trained_weights_fix_the_width_and_are_tuned_for_longer() -> None:
+    given = {"width": 32}
+    assert changes(TrainingBudget(given=given))["width"] == 32
+    assert changes(TrainingBudget(1_000_000, 1000.0, given))["width"] == 32
+    assert changes(TrainingBudget(120, 25.0, given)) == {"minutes": 4.0, "width": 32}  # 24,000 looks at 100 a second

@@ -33,6 +33,8 @@ UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
 # What the quality meter measures that is shown: the figure's name, and what its curve is called.
 QUALITY = {figure.key: figure.title for figure in FIGURES if figure.kind == "quality"}
 
+_FEW = 200  # sprites that are better learnt from the starter on
+
 STANDINGS: Mapping[Standing, str] = {
     "training": "Training",
     "interrupted": "Interrupted",
@@ -65,13 +67,15 @@ def parent(source: ParentSource) -> str:
     return "The starter" if source == STARTER else source.name
 
 
-def parent_summary(source: ParentSource) -> str:
-    """What it means to start from that."""
+def parent_summary(source: ParentSource, sprites: int, *, has_starter: bool) -> str:
+    """What it means to start from that, with so many sprites."""
+    if source is None and has_starter and 0 < sprites <= _FEW:
+        return f"It learns from your sprites alone: {sprites} are soon learnt by heart. The starter copies less."
     if source is None:
         return "It learns from your sprites alone."
     if source == STARTER:
-        return "It has seen CC0 sprites only, and knows what sprites are like: for a few hundred of yours or fewer."
-    return "What that model has learnt, it brings along; classes of the same name go on."
+        return "It has learnt what sprites are like, from CC0 art only. For small sets of your own."
+    return "It goes on from what that model has learnt; classes of the same name are found again."
 
 
 def copies(quality: Quality) -> str:

@@ -150,7 +150,10 @@ def advice_by_loss(curve: Sequence[tuple[int, float]]) -> Advised | None:
     if all(later > best and loss > _RISEN * lowest for later, loss in curve[-2:]):
         why = f"The loss on held-out sprites was lowest at step {number(best)}: yours are being learnt by heart."
         return Advised(step, "copying", why, best)
-    return Advised(step, "improving", "The loss on held-out sprites has not risen.", best)
+    if sum(later > best for later, _ in curve) >= _PATIENCE and step >= _LONG * best:
+        why = f"The loss on held-out sprites has been no lower since step {number(best)}."
+        return Advised(step, "good enough", why, best)
+    return Advised(step, "improving", "The loss on held-out sprites still falls.", best)
 
 
 def best_step(measured: Sequence[Measurement]) -> int:

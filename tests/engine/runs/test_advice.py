@@ -127,6 +127,8 @@ def test_a_loss_on_held_out_sprites_that_rises_says_that_sprites_are_learnt_by_h
         RunDir(tmp_path).append(event)
     found = advice_on(read_history(tmp_path))
     assert found is not None and (found.verdict, found.best_step) == ("copying", 500)
+    flat = [Validated(step, {"loss": 0.3 if step == 200 else 0.31}) for step in range(100, 800, 100)]
+    assert news(flat) == [(300, "improving", 200), (600, "good enough", 200)]
     after = measured([0.3, 0.2, 0.1])  # new sprites are looked at themselves: their figures count
     assert news([*events, *after])[-1] == (300, "improving", 300)
     assert news([*after, *events]) == [(300, "improving", 300)]

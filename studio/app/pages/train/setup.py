@@ -14,6 +14,7 @@ from studio.app.widgets.device_picker import DevicePicker
 from studio.app.widgets.layout import Disclosure
 from studio.core import wording
 from studio.core.config import TrainingConfig
+from studio.engine.types import STARTER
 
 
 class SetupPanel(QWidget):
@@ -115,7 +116,9 @@ class SetupPanel(QWidget):
         blocked = QSignalBlocker(self.parents)
         self.parents.setCurrentIndex(sources.index(setup.parent_source))
         blocked.unblock()
-        self._parent_summary.setText(run_words.parent_summary(setup.parent_source))
+        sprites = self._session.open_sprites.sprites
+        summary = run_words.parent_summary(setup.parent_source, len(sprites or ()), has_starter=STARTER in sources)
+        self._parent_summary.setText(summary)
 
     def _show_estimate(self, config: TrainingConfig) -> None:
         """How long it takes and how much is seen, as far as that is known."""
