@@ -236,7 +236,9 @@ class TrainingSetup(QObject):
         recipe, config = self.recipe, self.config
         if recipe is not None and config is not None and not self.invalid():
             titles = [preset.title for preset, made in self.presets if made == config]  # few sprites may make two alike
-            self.preset = self.preset if self.preset in titles else next(iter(titles), "")
+            usual = self.presets[len(self.presets) // 2][0].title if self.presets else ""
+            wanted = self.preset if self.preset in titles else usual
+            self.preset = wanted if wanted in titles else next(iter(titles), "")
             self.measurements.forget_others(recipe, config)
         self.changed.emit()
 
