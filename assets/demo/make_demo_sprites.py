@@ -68,6 +68,21 @@ def draw_class(seed: int, draw: Draw, seen: set[bytes]) -> list[Pixels]:
     return kept
 
 
+def draw_on_canvases(seed: int, per_class: int, size: int) -> Pixels:
+    """Clean sprites uint8 [N, size, size, 4] of every class in turn, each somewhere on its canvas; near twins stay."""
+    canvases: list[Pixels] = []
+    for number, (own_size, draw) in enumerate(CLASSES.values()):
+        rng = np.random.default_rng([seed, number])
+        while len(canvases) < per_class * (number + 1):
+            pixels = limit_colours(draw(rng).rgba())
+            if pixels is not None and is_clean(pixels):
+                canvas = np.zeros((size, size, 4), np.uint8)
+                y, x = rng.integers(0, size - own_size + 1, 2)
+                canvas[y : y + own_size, x : x + own_size] = pixels
+                canvases.append(canvas)
+    return np.stack(canvases)
+
+
 def write_class(name: str, size: int, sprites: list[Pixels]) -> None:
     """Lays the sprites out in a grid and writes the sheet and its frames."""
     lines = -(-len(sprites) // COLUMNS)

@@ -12,15 +12,12 @@ import math
 import sys
 from pathlib import Path
 
-import numpy as np
 import torch
-from demo_art.finish import is_clean, limit_colours
-from make_demo_sprites import CLASSES
+from make_demo_sprites import CLASSES, draw_on_canvases
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from studio.core.events import Rgba
 from studio.engine.batches import on_device, to_input
 from studio.engine.quality.features import FeatureNetwork, SpriteFeatures
 
@@ -31,21 +28,6 @@ PER_CLASS = 1000
 STEPS, WARM_UP, BATCH, RATE = 4000, 100, 48, 2e-3
 KINDS = 7  # of spoiling, not at all among them
 LEAST, MOST = 0.005, 0.3  # how much of a sprite is spoilt
-
-
-def art() -> tuple[Rgba, Tensor]:
-    """Sprites uint8 [N, 32, 32, 4], each somewhere on its canvas, and their classes int64 [N]."""
-    sprites: list[Rgba] = []
-    for number, (size, draw) in enumerate(CLASSES.values()):
-        rng = np.random.default_rng([SEED, number])
-        while len(sprites) < PER_CLASS * (number + 1):
-            pixels = limit_colours(draw(rng).rgba())
-            if pixels is not None and is_clean(pixels):
-                canvas = np.zeros((SIZE, SIZE, 4), np.uint8)
-                y, x = rng.integers(0, SIZE - size + 1, 2)
-                canvas[y : y + size, x : x + size] = pixels
-                sprites.append(canvas)
-    return np.stack(sprites), torch.arange(len(CLASSES)).repeat_interleave(PER_CLASS)
 
 
 def recoloured(x: Tensor, rng: torch.Generator) -> Tensor:
@@ -125,7 +107,8 @@ def main() -> None:
     torch.manual_seed(SEED)
     torch.set_num_threads(1)  # more would add numbers up in another order
     torch.use_deterministic_algorithms(True)
-    rgba, labels = art()
+    rgba = draw_on_canvases(SEED, PER_CLASS, SIZE)
+    labels = torch.arange(len(CLASSES)).repeat_interleave(PER_CLASS)
     pixels, pupil, rng = on_device(rgba, torch.device("cpu")), Pupil(), torch.Generator().manual_seed(SEED)
     optimizer = torch.optim.AdamW(pupil.parameters(), RATE, weight_decay=0.05)
     for step in range(STEPS):

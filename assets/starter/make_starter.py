@@ -26,8 +26,7 @@ import numpy as np
 from safetensors.torch import load_file, save_file
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "demo"))
-from demo_art.finish import is_clean, limit_colours
-from make_demo_sprites import CLASSES
+from make_demo_sprites import CLASSES, draw_on_canvases
 
 from studio.core.errors import BadInputError
 from studio.core.events import LossChunk, RunFinished
@@ -52,19 +51,10 @@ CLASS_DROP = 0.3  # the classes are not those that it will be used for
 
 def drawn_sprites() -> Sprites:
     """Sprites by the demo's artists, each somewhere on its canvas."""
-    rgba: list[np.ndarray] = []
-    for number, (size, draw) in enumerate(CLASSES.values()):
-        rng = np.random.default_rng([SEED, number])
-        while len(rgba) < PER_CLASS * (number + 1):
-            pixels = limit_colours(draw(rng).rgba())
-            if pixels is not None and is_clean(pixels):
-                canvas = np.zeros((SIZE, SIZE, 4), np.uint8)
-                y, x = rng.integers(0, SIZE - size + 1, 2)
-                canvas[y : y + size, x : x + size] = pixels
-                rgba.append(canvas)
+    rgba = draw_on_canvases(SEED, PER_CLASS, SIZE)
     labels = np.arange(len(CLASSES)).repeat(PER_CLASS)
     names = tuple(f"drawn {number}" for number in range(len(rgba)))
-    return Sprites(np.stack(rgba), labels, tuple(f"drawn/{name}" for name in CLASSES), names, "drawn sprites")
+    return Sprites(rgba, labels, tuple(f"drawn/{name}" for name in CLASSES), names, "drawn sprites")
 
 
 def published_tiles(folder: Path) -> Sprites:

@@ -217,15 +217,13 @@ class _Maintenance:
 
     def _is_best_yet(self) -> bool:
         """Whether this model is better by held-out sprites than any that is saved, and may be saved for that alone."""
-        found, headline, best = self._training.validated, self._training.recipe.headline, self._best_saved
-        if found is None or found.step != self._training.step or found.step == self._training.saved_step:
+        training, saving = self._training, self._saving
+        found, headline, best = training.validated, training.recipe.headline, self._best_saved
+        if found is None or not training.is_validated() or training.saved_step == training.step:
             return False
-        is_apart = self._saving.idle_s() >= BEST_APART_SHARE * self._training.planned_s()
-        return (
-            is_apart
-            and self._saving.affordable()
-            and (best is None or headline.is_better(found.metrics[headline.name], best))
-        )
+        if not saving.affordable() or saving.idle_s() < BEST_APART_SHARE * training.planned_s():
+            return False
+        return best is None or headline.is_better(found.metrics[headline.name], best)
 
     def _note_saved(self) -> None:
         found, headline = self._training.validated, self._training.recipe.headline
