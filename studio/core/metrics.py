@@ -26,7 +26,11 @@ class Metric:
 
     def is_better(self, value: float, than: float) -> bool:
         """Whether `value` is better than the other one."""
-        return value < than if self.better == "low" else value > than
+        return self.rank(value) < self.rank(than)
+
+    def rank(self, value: float) -> float:
+        """A number that is the lower, the better `value` is."""
+        return value if self.better == "low" else -value
 
 
 def _three_decimals(value: float) -> str:

@@ -137,10 +137,10 @@ def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: W
     window.show_page("train")
     setup.choose_preset("Standard")
     box.setCurrentIndex(1)
-    assert setup.config is not None and str(setup.parent_source) == "starter" and setup.config.to_json()["width"] == 64
+    assert setup.config is not None and str(box.currentData()) == "starter" and setup.config.to_json()["width"] == 64
     assert setup.preset == "Standard" and setup.config.learning_rate == 1e-3
     box.setCurrentIndex(2)
-    assert str(setup.parent_source) == str(run) and setup.config.to_json()["width"] == 16
+    assert str(box.currentData()) == str(run) and setup.config.to_json()["width"] == 16
     setup.set_config(setup.config.replace(steps=1, batch_size=4))
     setup.start()
     assert not box.isEnabled()
@@ -151,11 +151,12 @@ def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: W
     again = Session(Settings())  # remembers none that started from a run
     again.open()
     qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
-    config = again.setup.config
-    assert again.setup.parent_source is None and config is not None and config.learning_rate > 1e-3
+    recipe, config = again.setup.recipe, again.setup.config
+    assert recipe is not None and again.setup.parents.of(recipe) is None
+    assert config is not None and config.learning_rate > 1e-3
     assert again.close()
     session.runs.runs = ()  # both are thrown away
     session.runs.listed.emit()
-    assert setup.parent_source is None and box.currentText() == "Nothing"
+    assert box.currentText() == "Nothing"
     setup.choose_recipe("classifier")
     assert [box.itemText(place) for place in range(box.count())] == ["Nothing"]

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background import job_events
 from studio.app.state.engine import EngineCatalog
+from studio.app.state.parent_choice import ParentChoice
 from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sprites import OpenSprites
@@ -19,7 +20,7 @@ from studio.core.config import TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Event
 from studio.data.sprites import Sprites
-from studio.engine.types import STARTER, Device, DeviceMeasured, ParentSource
+from studio.engine.types import Device, DeviceMeasured, ParentSource
 
 if TYPE_CHECKING:
     from studio.recipes.base import Preset, Recipe, TrainingBudget
@@ -42,11 +43,10 @@ class TrainingSetup(QObject):
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._settings, self._open_sprites, self._catalog, self._training = settings, open_sprites, catalog, training
-        self._runs = runs
         self._recipe_name, self._device_id = settings.text("recipe"), settings.text("device")
-        self._parents: dict[str, ParentSource] = {}  # by recipe: what a training starts from
         self._configs: dict[str, TrainingConfig] = {}  # by recipe: the last sound ones
         self._invalid: dict[str, str] = {}  # by recipe: what is wrong with the settings as they are typed
+        self.parents = ParentChoice(settings, runs)
         self.measurements = Measurements()
         self.presets: Sequence[tuple[Preset, TrainingConfig]] = ()  # of the recipe, for these sprites and this device
         self.preset = ""  # the title of the one that `config` is; empty for the user's own settings
@@ -80,9 +80,6 @@ class TrainingSetup(QObject):
         self._recipe_name = name
         recipe = self.recipe
         assert recipe is not None
-        if recipe.name not in self._parents:
-            remembered = self._settings.text(f"{recipe.name} parent") == STARTER and _starter(recipe) is not None
-            self._parents[recipe.name] = STARTER if remembered else None
         self._make_presets(recipe)
         if recipe.name not in self._configs:
             self._configs[recipe.name] = self._first_config(recipe)
@@ -93,24 +90,11 @@ class TrainingSetup(QObject):
         self.preset = title
         self.set_config(next(config for preset, config in self.presets if preset.title == title))
 
-    @property
-    def parent_source(self) -> ParentSource:
-        """What a training of the chosen recipe starts from."""
-        return self._parents.get(self.recipe.name) if self.recipe is not None else None
-
-    def parent_sources(self) -> list[ParentSource]:
-        """What it can start from: nothing, the starter where the recipe has one, and runs of that recipe."""
-        recipe = self.recipe
-        if recipe is None:
-            return [None]
-        starter: list[ParentSource] = [STARTER] if _starter(recipe) is not None else []
-        return [None, *starter, *(run.path for run in self._runs.usable(recipe.name))]
-
     def choose_parent(self, source: ParentSource) -> None:
         """Start from this model, with the chosen preset, or the user's own settings, as they suit that."""
         recipe, config = self.recipe, self.config
         assert recipe is not None and config is not None
-        self._parents[recipe.name] = source
+        self.parents.choose(recipe, source)
         self._make_presets(recipe)
         usual = recipe.defaults(self._means(recipe))
         own = config.replace(**{name: getattr(usual, name) for name in {*recipe.fine_tuning, *recipe.fixed_by_weights}})
@@ -148,7 +132,7 @@ class TrainingSetup(QObject):
         chosen = self._chosen()
         if chosen is not None:
             self.keep()
-            self._training.start(*chosen, self.parent_source)
+            self._training.start(*chosen, self.parents.of(chosen[1]))
 
     def measure(self) -> None:
         """Measure how fast each device trains the open sprites, unless there is a `problem`."""
@@ -165,8 +149,8 @@ class TrainingSetup(QObject):
         if self._unready() or recipe is None or config is None or device is None:
             return
         self._settings.keep_text("recipe", recipe.name)
-        if not isinstance(self.parent_source, Path):  # a run may be gone the next time, and its settings are its own
-            self._settings.keep_text(f"{recipe.name} parent", self.parent_source or "")
+        self.parents.keep(recipe)
+        if not isinstance(self.parents.of(recipe), Path):  # from a run, settings follow from it
             self._settings.keep_values(recipe.name, config.to_json())
             self._settings.keep_text(f"{recipe.name} preset", self.preset)
         self._settings.keep_text("device", device.id if device.id != self._catalog.fastest else "")
@@ -207,7 +191,7 @@ class TrainingSetup(QObject):
     @Slot()
     def _forget_lost_parents(self) -> None:
         """A run that has gone is none to start from."""
-        if self.parent_source not in self.parent_sources() and not self._training.is_busy():
+        if self.recipe is not None and self.parents.is_lost(self.recipe) and not self._training.is_busy():
             self.choose_parent(None)
         else:
             self.changed.emit()
@@ -250,19 +234,7 @@ class TrainingSetup(QObject):
     def _means(self, recipe: Recipe) -> TrainingBudget:
         from studio.engine.measure import training_budget  # torch is there: the recipe came with it
 
-        return training_budget(recipe, self._open_sprites.sprites, self.device, self._given(recipe))
-
-    def _given(self, recipe: Recipe) -> Mapping[str, Value] | None:
-        """The settings that follow from what the training starts from; None for nothing."""
-        source = self._parents.get(recipe.name)
-        if source == STARTER:
-            return _starter(recipe)
-        from studio.engine.parents import settings_fixed_by
-
-        record = next((run.record for run in self._runs.usable(recipe.name) if run.path == source), None)
-        with contextlib.suppress(UsageError):  # settings that this version does not know: Start says so
-            return None if record is None else settings_fixed_by(record, recipe)
-        return None
+        return training_budget(recipe, self._open_sprites.sprites, self.device, self.parents.settings(recipe))
 
     def _first_config(self, recipe: Recipe) -> TrainingConfig:
         """The settings of the last time: the user's own, or the preset, of which there is one in the middle."""
@@ -300,14 +272,6 @@ class Measurements:
     def fastest(self) -> str:
         """The id of the device that did best; empty before anything was measured."""
         return max(self.made, key=lambda one: one.sprites_per_s).device_id if self.made else ""
-
-
-def _starter(recipe: Recipe) -> Mapping[str, Value] | None:
-    """The settings that follow from the starter; None where there is none for this recipe."""
-    from studio.engine.parents import starter_info
-
-    info = starter_info()
-    return info.settings if info.recipe == recipe.name else None
 
 
 def _what_costs_time(recipe: Recipe, config: TrainingConfig) -> dict[str, Value]:

@@ -6,7 +6,7 @@ No torch here: a run that is read back gets the same advice.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from studio.core.events import Advised, Event, Events, QualityMeasured, Validated
@@ -22,6 +22,7 @@ _PATIENCE = 4  # measurements that bring no gain, before it is said that none co
 _LONG = 1.5  # and, as figures on held-out sprites are found more often: until that many times the steps of the best
 
 _RISEN = 1.1  # times the lowest loss on held-out sprites: from there on, sprites are learnt by heart
+Curve = Sequence[tuple[int, float]]  # steps, and values of a figure on held-out sprites
 _ADVISING = [metric for metric in METRICS.values() if metric.rising]
 
 
@@ -67,27 +68,22 @@ class Adviser:
                 yield advised
 
     def _advice_after(self, event: Event) -> Advised | None:
-        found = None
         if isinstance(event, QualityMeasured):
             self._measured.append(Measurement(event.step, event.quality))
-            found = advice(self._measured)
         elif isinstance(event, Validated):
             self._losses.append((event.step, event.metrics[LOSS.name]))
             for metric, curve in self._curves.items():
                 if metric.name in event.metrics:
                     curve.append((event.step, event.metrics[metric.name]))
-                    found = advice_by_metric(metric, curve)
-            if not self._measured and not any(self._curves.values()):
-                found = advice_by_loss(self._losses)
-        return found
+        else:
+            return None
+        return _by_what_is_known(self._measured, self._curves, self._losses)
 
 
 def advice_on(history: History) -> Advised | None:
     """The advice that follows from the curves of a run; None when there are too few measurements."""
-    if measured := measurements(history):
-        return advice(measured)
-    found = [advice_by_metric(metric, metric_curve(history, metric)) for metric in _ADVISING]
-    return next(filter(None, found), None) or advice_by_loss(metric_curve(history, LOSS))
+    curves = {metric: metric_curve(history, metric) for metric in _ADVISING}
+    return _by_what_is_known(measurements(history), curves, metric_curve(history, LOSS))
 
 
 def measurements(history: History) -> list[Measurement]:
@@ -127,7 +123,7 @@ def metric_curve(history: History, metric: Metric) -> list[tuple[int, float]]:
     return [] if curve is None else list(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
 
 
-def advice_by_metric(metric: Metric, curve: Sequence[tuple[int, float]]) -> Advised | None:
+def advice_by_metric(metric: Metric, curve: Curve) -> Advised | None:
     """The advice by a figure on held-out sprites of which more is better; None when there are too few values."""
     if len(curve) < _FEWEST:
         return None
@@ -138,7 +134,7 @@ def advice_by_metric(metric: Metric, curve: Sequence[tuple[int, float]]) -> Advi
     return Advised(step, "improving", metric.rising, best)
 
 
-def advice_by_loss(curve: Sequence[tuple[int, float]]) -> Advised | None:
+def advice_by_loss(curve: Curve) -> Advised | None:
     """The advice by the loss on held-out sprites, of a generator whose new sprites were not measured.
 
     It rises as sprites are learnt by heart, before copies are drawn. None when there are too few values.
@@ -154,6 +150,14 @@ def advice_by_loss(curve: Sequence[tuple[int, float]]) -> Advised | None:
         why = f"The loss on held-out sprites has been no lower since step {number(best)}."
         return Advised(step, "good enough", why, best)
     return Advised(step, "improving", "The loss on held-out sprites still falls.", best)
+
+
+def _by_what_is_known(measured: Sequence[Measurement], curves: Mapping[Metric, Curve], losses: Curve) -> Advised | None:
+    """By new sprites where they were measured often enough, else by what recipes tell of held-out ones, else by the
+    loss on them.
+    """
+    by_metrics = (advice_by_metric(metric, curve) for metric, curve in curves.items())
+    return advice(measured) or next(filter(None, by_metrics), None) or advice_by_loss(losses)
 
 
 def best_step(measured: Sequence[Measurement]) -> int:

@@ -181,7 +181,7 @@ def best_of(found: Found, headline: Metric) -> Path | None:
     judged = [(info.metrics[headline.name], path) for path, info in found if headline.name in info.metrics]
     if not judged:
         return found[-1][0] if found else None
-    return (min if headline.better == "low" else max)(judged, key=lambda pair: pair[0])[1]
+    return min(judged, key=lambda pair: headline.rank(pair[0]))[1]
 
 
 def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:

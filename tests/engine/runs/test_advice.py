@@ -131,4 +131,6 @@ def test_a_loss_on_held_out_sprites_that_rises_says_that_sprites_are_learnt_by_h
     assert news(flat) == [(300, "improving", 200), (600, "good enough", 200)]
     after = measured([0.3, 0.2, 0.1])  # new sprites are looked at themselves: their figures count
     assert news([*events, *after])[-1] == (300, "improving", 300)
+    RunDir(tmp_path).append(after[0])  # a single one says nothing yet
+    assert advice_on(read_history(tmp_path)) == found and news([*events, after[0]])[-1] == (700, "copying", 500)
     assert news([*after, *events]) == [(300, "improving", 300)]

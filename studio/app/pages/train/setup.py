@@ -14,7 +14,7 @@ from studio.app.widgets.device_picker import DevicePicker
 from studio.app.widgets.layout import Disclosure
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.engine.types import STARTER
+from studio.engine.types import STARTER, ParentSource
 
 
 class SetupPanel(QWidget):
@@ -96,28 +96,23 @@ class SetupPanel(QWidget):
             self.recipes.setCurrentIndex(self.recipes.findData(setup.recipe.name))
             blocked.unblock()
             self._summary.setText(setup.recipe.summary)
-            self._show_parents()
+            self._show_parents(setup.parents.of(setup.recipe), setup.parents.offered(setup.recipe))
             self.presets.show_presets(setup.presets, setup.preset)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))
             self._show_estimate(setup.config)
 
-    def _show_parents(self) -> None:
+    def _show_parents(self, chosen: ParentSource, offered: list[ParentSource]) -> None:
         """What the recipe can start from. A box that lists the same is left alone: it may be open."""
-        setup = self._session.setup
-        sources = setup.parent_sources()
-        if setup.parent_source not in sources:  # it has gone while it is trained from
-            sources.append(setup.parent_source)
+        sources = offered if chosen in offered else [*offered, chosen]  # it has gone while it is trained from
+        blocked = QSignalBlocker(self.parents)
         if sources != [self.parents.itemData(place) for place in range(self.parents.count())]:
-            blocked = QSignalBlocker(self.parents)
             self.parents.clear()
             for source in sources:
                 self.parents.addItem(run_words.parent(source), source)
-            blocked.unblock()
-        blocked = QSignalBlocker(self.parents)
-        self.parents.setCurrentIndex(sources.index(setup.parent_source))
+        self.parents.setCurrentIndex(sources.index(chosen))
         blocked.unblock()
         sprites = self._session.open_sprites.sprites
-        summary = run_words.parent_summary(setup.parent_source, len(sprites or ()), has_starter=STARTER in sources)
+        summary = run_words.parent_summary(chosen, len(sprites or ()), has_starter=STARTER in offered)
         self._parent_summary.setText(summary)
 
     def _show_estimate(self, config: TrainingConfig) -> None:
