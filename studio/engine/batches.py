@@ -85,7 +85,9 @@ class TrainSet(ABC):
     def __len__(self) -> int:
         return len(self.labels_host)
 
-    def batch(self, step: int, size: int, *, flip: bool, shift_px: int, rng: torch.Generator) -> Batch:
+    def batch(
+        self, step: int, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0
+    ) -> Batch:
         """The batch of that step: every sprite comes once an epoch. Augmentation is drawn from `rng`, on the device."""
         rgba, y, targets = self.chosen(step, size)
         augment_labels = torch.zeros(len(y), 3, device=self.device)
@@ -95,7 +97,7 @@ class TrainSet(ABC):
             flipped = torch.rand(len(y), device=self.device, generator=rng) < 0.5
             rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
             augment_labels[:, 0] = flipped
-        return Batch(to_input(rgba), y, augment_labels, targets)
+        return Batch(to_input(rgba), y, augment_labels, targets, progress)
 
     @abstractmethod
     def chosen(self, step: int, size: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -45,9 +45,9 @@ class Parent:
         return config.replace(**self.settings)
 
     def teach(self, network: nn.Module, recipe: Recipe, spec: Spec) -> int:
-        """Give a new network of the recipe these weights; returns how many tensors it lacks or has in another shape,
-        which stay as they are. Rows of classes and numbers are matched by name; that of a new one stays as it is, too:
-        classes that all began as the row for any class would be told apart late.
+        """Give a new network of the recipe these weights; returns how many of them it has in another shape: they stay
+        as they are. So do weights that were not there yet when the parent was trained, and the rows of new classes and
+        numbers, which are matched by name: classes that all began as the row for any class would be told apart late.
         """
         rows, known_rows, left = recipe.rows(spec), recipe.rows(self.spec), 0
         with torch.no_grad():
@@ -57,7 +57,7 @@ class Parent:
                     _take_rows(own, rows[name], given, known_rows[name])
                 elif given is not None and given.shape == own.shape:
                     own.copy_(given)
-                else:
+                elif given is not None:
                     left += 1
         return left
 

@@ -158,8 +158,9 @@ def _forward_backward(training: Training, rng: torch.Generator) -> Tensor:
     config, recipe = training.config, training.recipe
     rng.manual_seed(step_seed(config.seed, training.step))
     batch = training.train_set.batch(
-        training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng
-    )
+        training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng,
+        progress=training.used_up(),
+    )  # fmt: skip
     total = torch.zeros((), device=training.device)
     for micro_batch, numbers in batch.micro_batches(training.recovery.micro_batches.count, rng):
         with devices.autocast(training.device.type, training.precision):

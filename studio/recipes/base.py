@@ -37,12 +37,14 @@ class Batch:
     augment_labels: float32 [B, 3], what augmentation did: mirrored (0 or 1), and moved right and down before that, in
         units of 8 pixels.
     targets: float32 [B, T], the numbers that go with each sprite, NaN where one is missing.
+    progress: how much of the training is done, 0 to 1.
     """
 
     x: Tensor
     y: Tensor
     augment_labels: Tensor
     targets: Tensor
+    progress: float = 0.0
 
     def micro_batches(self, count: int, generator: torch.Generator) -> Iterator[tuple[Batch, BatchRng]]:
         """The same sprites in so many batches, at most one for each, each with its rows of the same random numbers."""
@@ -50,8 +52,8 @@ class Batch:
         count = min(count, size)
         for start, stop in pairwise(size * number // count for number in range(count + 1)):
             rows = slice(start, stop)
-            micro_batch = Batch(self.x[rows], self.y[rows], self.augment_labels[rows], self.targets[rows])
-            yield micro_batch, BatchRng(generator, self, rows, drawn)
+            parts = self.x[rows], self.y[rows], self.augment_labels[rows], self.targets[rows]
+            yield Batch(*parts, self.progress), BatchRng(generator, self, rows, drawn)
 
 
 def evenly_spread(first: int, count: int) -> Tensor:

@@ -4,6 +4,9 @@ A sprite x1 and noise x0 are joined by a straight line x_t = (1 - t) x0 + t x1; 
 x1 - x0 from (x_t, t, class). It does so by guessing the sprite, which is flat and clean where noise is not, and
 working out the velocity from that (Li & He 2025). Times are logit-normal (Esser et al. 2024). Sampling follows the
 velocity from noise to a sprite.
+
+Towards the end of a training, some sprites are shown with a part of their pixels as they are, marked, so that it is
+learnt to fill in the rest (after Mayet et al. 2024).
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +44,11 @@ class GeneratorConfig(TrainingConfig):
         low=-5.0, high=5.0, advanced=True,
     )  # fmt: skip
 
+    filling: float = setting(
+        0.33, "In the last fifth, share of sprites of which a part is given: teaches the model to fill in the rest.",
+        low=0.0, high=1.0, absent=0.0, advanced=True,
+    )  # fmt: skip
+
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "width", whole_groups(self.width))
@@ -49,10 +58,14 @@ _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600
 )
 _LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
+_FILLING_FROM = 0.8  # of the training: learnt from the beginning, it would make new sprites worse by a tenth
 
 
 class UNet(nn.Module):
     """Velocity [B, 4, S, S] from (x_t [B, 4, S, S], t [B] in [0, 1), label [B]); label `classes` stands for any class.
+
+    `keep` [B, 1, S, S] is 1 where x_t holds the sprite's own pixels, to which the rest is to fit: there the velocity
+    means nothing. Without it, or where it is 0, all is to be drawn.
 
     Works at half resolution through pixel-unshuffle (a quarter from 96 pixels on), then two levels further down, each
     as wide as the first: in little time, most is learnt at the finest level.
@@ -84,20 +97,31 @@ class UNet(nn.Module):
         self.rise2, self.up2 = nn.Conv2d(width, width, 1), blocks(2, joined=width)
         self.rise1, self.up1 = nn.Conv2d(width, width, 1), blocks(3, joined=width)
         self.norm, self.leave = group_norm(width), nn.Conv2d(width, pixels, 3, 1, 1)
+        self.keep = nn.Conv2d(self.patch**2, width, 3, 1, 1, bias=False)
         nn.init.zeros_(self.leave.weight)
         nn.init.zeros_(self.changes.weight)
+        nn.init.zeros_(self.keep.weight)
 
-    def forward(self, x: Tensor, t: Tensor, label: Tensor, changes: Tensor | None = None) -> Tensor:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """As torch does; weights from before there was `keep` have none for it, which is as if they were 0."""
+        without = {"keep.weight": torch.zeros_like(self.keep.weight)}
+        return super().load_state_dict({**without, **state_dict}, strict, assign)
+
+    def forward(
+        self, x: Tensor, t: Tensor, label: Tensor, changes: Tensor | None = None, keep: Tensor | None = None
+    ) -> Tensor:
         condition = self.time(t) + self.label(label)
         if changes is not None:
             condition = condition + self.changes(changes)
-        sprite = self.guess(x, F.silu(condition))
+        sprite = self.guess(x, F.silu(condition), keep)
         return (sprite.float() - x) / (1 - t)[:, None, None, None]
 
-    def guess(self, x: Tensor, condition: Tensor) -> Tensor:
+    def guess(self, x: Tensor, condition: Tensor, keep: Tensor | None = None) -> Tensor:
         """The sprite [B, 4, S, S] that x_t leads to."""
-        x = F.pad(x, (0, self.padding, 0, self.padding), value=-1.0)
-        fine = self.enter(F.pixel_unshuffle(x, self.patch))
+        border = (0, self.padding, 0, self.padding)
+        fine = self.enter(F.pixel_unshuffle(F.pad(x, border, value=-1.0), self.patch))
+        if keep is not None:
+            fine = fine + self.keep(F.pixel_unshuffle(F.pad(keep, border), self.patch))
         for block in self.down1:
             fine = block(fine, condition)
         coarse = self.pool1(fine)
@@ -186,7 +210,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         t = torch.sigmoid(rng.randn() + config.time_mean)
         label = torch.where(rng.rand() < config.label_drop, network.classes, batch.y)
         noise = rng.randn(*batch.x.shape[1:])
-        return _flow_error(network, batch, noise, t, label)
+        return _flow_error(network, batch, noise, t, label, _some_kept(batch, config.filling, rng))
 
     def evaluate(self, network: UNet, batches: Iterable[Batch], config: GeneratorConfig, spec: Spec) -> Evaluation:
         """The training loss at evenly spread quantiles of the training times, with noise of a fixed seed.
@@ -209,9 +233,38 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         return solve(network, noise, torch.where(labels < 0, network.classes, labels), guidance, steps)
 
 
-def _flow_error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor) -> Tensor:
-    """Mean squared error of the velocity at times t [B] on the lines from `noise` to the batch's sprites."""
+def _some_kept(batch: Batch, filling: float, rng: BatchRng) -> Tensor:
+    """Which pixels are shown as they are, 1 there: float32 [B, 1, S, S]. Early on none; later some of that share of
+    the sprites.
+
+    What is hidden is a box, all but a box, or blobs, of any size.
+    """
+    if batch.progress < _FILLING_FROM:
+        return torch.zeros_like(batch.x[:, :1])
+    size = batch.x.shape[-1]
+    axis = torch.linspace(-1, 1, size, device=batch.x.device)
+    x, y, slimness = rng.randn(3, 1, 1, 1).mul(0.5).unbind(1)
+    box = torch.maximum((axis - x).abs() * slimness.exp(), (axis[:, None] - y).abs() / slimness.exp())
+    blobs = F.interpolate(rng.randn(1, 5, 5), size=(size, size), mode="bicubic", align_corners=True)
+    kind, is_filled, share = rng.rand(3, 1, 1, 1).unbind(1)
+    depth = torch.where(kind < 0.5, blobs, torch.where(kind < 0.75, box, -box))
+    in_order = depth.flatten(1).sort(1).values  # [B, S * S]
+    edge = in_order.gather(1, (share.flatten(1) * in_order.shape[1]).long())  # of so many pixels, all below are hidden
+    return ((depth >= edge.view_as(share)) & (is_filled < filling)).float()
+
+
+def _flow_error(
+    network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor, keep: Tensor | None = None
+) -> Tensor:
+    """Mean squared error of the velocity at times t [B] on the lines from `noise` to the batch's sprites; 0 where
+    pixels are kept.
+    """
     t = t.clamp(max=_LATEST)
     mix = t[:, None, None, None]
-    velocity = network((1 - mix) * noise + mix * batch.x, t, label, batch.augment_labels)
-    return F.mse_loss(velocity.float(), batch.x - noise)
+    x = (1 - mix) * noise + mix * batch.x
+    if keep is None:
+        keep = torch.zeros_like(x[:, :1])
+    x = torch.where(keep == 1, batch.x, x)
+    velocity = network(x, t, label, batch.augment_labels, keep)
+    error = F.mse_loss(velocity.float(), batch.x - noise, reduction="none")
+    return (error * (1 - keep)).mean()

@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from studio.recipes.generator import UNet, draw_noise, solve
+from studio.recipes import generator
+from studio.recipes.base import Batch, BatchRng
+from studio.recipes.generator import Generator, UNet, draw_noise, solve
 
 
 class _Velocity(nn.Module):
@@ -90,3 +92,56 @@ def test_what_augmentation_did_is_told_to_the_network() -> None:
     plain, told = network(x, t, y), network(x, t, y, torch.tensor([[0.0, 0.0, 0.0], [1.0, 0.25, -0.25]]))
     torch.testing.assert_close(plain[0], told[0], rtol=1e-4, atol=1e-4)
     assert not torch.allclose(plain[1], told[1], rtol=0.01, atol=0.01)
+
+
+def _batch(count: int, size: int, progress: float = 0.9) -> Batch:
+    rng = torch.Generator().manual_seed(3)
+    x = torch.rand(count, 4, size, size, generator=rng) * 2 - 1
+    return Batch(x, torch.zeros(count, dtype=torch.int64), torch.zeros(count, 3), torch.zeros(count, 0), progress)
+
+
+def _rng(batch: Batch) -> BatchRng:
+    return BatchRng(torch.Generator().manual_seed(5), batch)
+
+
+def test_pixels_that_are_kept_are_shown_and_marked_and_count_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network that guesses 0 everywhere, and the velocity's error that follows from that, pixel by pixel."""
+    seen: dict[str, Tensor] = {}
+
+    def network(x: Tensor, t: Tensor, label: Tensor, changes: Tensor, keep: Tensor) -> Tensor:
+        seen.update(x=x, t=t, keep=keep.expand_as(x))
+        return -x / (1 - t)[:, None, None, None]
+
+    monkeypatch.setattr(network, "classes", 1, raising=False)
+    batch, recipe = _batch(40, 12), Generator()
+    loss = recipe.loss(cast(UNet, network), batch, recipe.Config(filling=1.0), _rng(batch))
+    x, kept = seen["x"], seen["keep"] == 1
+    assert torch.equal(x[kept], batch.x[kept]) and not torch.isclose(x, batch.x)[~kept].any()
+    errors = (batch.x / (1 - seen["t"])[:, None, None, None]) ** 2
+    assert float(loss) == pytest.approx(float(errors[~kept].sum() / errors.numel()), rel=1e-4)
+
+
+def test_late_a_share_of_the_sprites_show_any_part_of_themselves() -> None:
+    batch = _batch(3000, 16)
+    shares = generator._some_kept(batch, 0.33, _rng(batch)).mean((1, 2, 3))
+    early = _batch(3000, 16, progress=0.7)
+    assert not generator._some_kept(early, 0.33, _rng(early)).any()
+    some = shares[shares > 0]
+    assert len(some) / len(shares) == pytest.approx(0.33, abs=0.03)
+    assert torch.histc(some, 4, 0, 1).min() > 0.2 * len(some)  # a quarter each of little, some, more and much
+
+
+def test_weights_from_before_there_was_filling_draw_what_they_drew() -> None:
+    old, new = UNet(8, classes=2, width=16), UNet(8, classes=2, width=16)
+    for network in (old, new):
+        nn.init.normal_(network.leave.weight)
+        nn.init.normal_(network.keep.weight)
+    weights = {name: weight for name, weight in old.state_dict().items() if name != "keep.weight"}
+    new.load_state_dict(weights)
+    x, t, y = torch.randn(2, 4, 8, 8), torch.rand(2), torch.tensor([0, 1])
+    assert torch.equal(new(x, t, y), old(x, t, y)) and torch.equal(
+        new(x, t, y, keep=torch.ones(2, 1, 8, 8)), new(x, t, y)
+    )
+    assert not torch.equal(old(x, t, y, keep=torch.ones(2, 1, 8, 8)), old(x, t, y))
+    with pytest.raises(RuntimeError, match=r"enter\.weight"):
+        new.load_state_dict({"keep.weight": old.keep.weight})

@@ -243,7 +243,8 @@ def _seal(info: CheckpointInfo) -> str:
 
 def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    state: dict[int, Tensors] = {}
+    # Weights that the network did not have then keep the state that they have.
+    state: dict[int, Tensors] = {index: dict(values) for index, values in optimizer.state_dict()["state"].items()}
     try:
         for key, value in tensors.items():
             index, _, name = key.partition("/")

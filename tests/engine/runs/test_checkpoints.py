@@ -13,6 +13,7 @@ from torch import nn
 from studio.core import files
 from studio.core.errors import DamagedError, RunError
 from studio.core.metrics import LOSS, Quality
+from studio.engine.optim import Muon
 from studio.engine.runs import advice, checkpoints
 from studio.engine.runs.checkpoints import (
     CheckpointInfo,
@@ -192,3 +193,15 @@ def test_the_optimizer_state_of_another_network_is_refused() -> None:
     for name, shape in (("AdamW/5/exp_avg", (2, 2)), ("AdamW/0/exp_avg", (3, 7)), ("Muon/0/momentum", (2, 2))):
         with pytest.raises(RunError, match="does not fit"):
             checkpoints.load_optimizers([optimizer], {name: torch.zeros(shape)})
+
+
+def test_a_weight_that_came_later_begins_with_the_optimizer_state_of_a_new_one() -> None:
+    weights = [nn.Parameter(torch.ones(2, 3)), nn.Parameter(torch.ones(2, 3))]
+    optimizer = Muon(weights, lr=0.1, weight_decay=0.0, dtype=torch.float32)
+    checkpoints.load_optimizers([optimizer], {"Muon/0/momentum": torch.full((2, 3), 7.0)})
+    for weight in weights:
+        weight.grad = torch.ones_like(weight)
+    optimizer.step()
+    momenta = [optimizer.state[weight]["momentum"] for weight in weights]
+    assert torch.allclose(momenta[0], torch.full((2, 3), 0.95 * 7 + 0.05))
+    assert torch.allclose(momenta[1], torch.full((2, 3), 0.05))
