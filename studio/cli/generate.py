@@ -1,4 +1,4 @@
-"""The commands that use a trained model: generate, predict, export."""
+"""The commands that use a trained model: generate, distil, predict, export."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
 from studio.core.errors import UsageError
-from studio.core.events import Classified, Event, Exported, NumbersPredicted, SpritesGenerated
+from studio.core.events import Classified, Distilled, Event, Exported, NumbersPredicted, SpritesGenerated
 from studio.core.generators import returned
-from studio.core.wording import agreement, count, decimal, number, percent
+from studio.core.wording import agreement, count, decimal, number, percent, quicker
 from studio.data.colour.recolouring import ColourChoice, recoloured
 from studio.data.colour.snapping import BAYER, NO_DITHER
 from studio.data.options import ImportOptions
@@ -96,6 +96,25 @@ def save_sprites(
 def _is_sheet(out: Path) -> bool:
     """Whether a sheet is to be saved as `out`; else files go into that folder, which may have a dot in its name."""
     return bool(out.suffix) and not out.is_dir()
+
+
+def add_distil_flags(parser: argparse.ArgumentParser) -> None:
+    """Add a flag for every setting of distilling."""
+    from studio.engine.distil import DistilSettings
+
+    add_settings(parser, DistilSettings, "how to teach")
+
+
+def distil(args: argparse.Namespace) -> int:
+    """Teach a second network to draw in few looks, and keep it with the checkpoint."""
+    from studio.engine.distil import DistilSettings, distil
+
+    reporter, path = reporter_for(args), find_run(args.run_name)
+    settings = DistilSettings(**given(args, DistilSettings))  # type: ignore[arg-type]
+    found = follow(distil(path, args.checkpoint, find_device(args), settings), reporter, Distilled)
+    reporter.say(quicker(found.sprites_per_s, found.usual_sprites_per_s, found.alike))
+    reporter.say(f"studio generate {args.run_name} --quick")
+    return 0
 
 
 def predict(args: argparse.Namespace) -> int:

@@ -16,6 +16,7 @@ examples:
   studio demo                                  see the whole thing in three minutes
   studio train my-sprites --minutes 10         learn to draw what is in a folder
   studio generate "my run" --count 64 --out sheet.png
+  studio distil "my run"                       then 'studio generate --quick' draws three times as fast
   studio evaluate "my run"                     how good its sprites are, beside real ones
   studio export "my run" --out model.safetensors
   studio plot "my run" other-run --out loss.png
@@ -43,7 +44,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.set_defaults(run=_lazily("studio.cli.window", "open_window"))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
-        _demo, _devices, _inspect, _train, _resume, _generate, _predict, _evaluate, _export, _plot, _palette, _runs,
+        _demo, _devices, _inspect, _train, _resume, _generate, _distil, _predict, _evaluate, _export, _plot, _palette,
+        _runs,
     ):  # fmt: skip
         add(commands, words)
     args, unknown = parser.parse_known_args(words)
@@ -184,6 +186,17 @@ def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
         from studio.cli.generate import add_generate_flags
 
         add_generate_flags(parser)
+
+
+def _distil(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "teach a second network to draw as a generator does, about three times as fast: 'generate --quick'"
+    parser = _command(commands, "distil", about, "generate", "RUN ")
+    _add_run(parser, checkpoint=True)
+    _add_device(parser)
+    if _is_command(words, "distil"):
+        from studio.cli.generate import add_distil_flags
+
+        add_distil_flags(parser)
 
 
 def _predict(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:

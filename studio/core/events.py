@@ -216,6 +216,20 @@ class Exported(Event):
 
 
 @dataclass(frozen=True)
+class Distilled(Event):
+    """A network that draws in few looks is kept with a checkpoint.
+
+    sprites_per_s: of it, usual_sprites_per_s: of the model that taught it, drawing the same sprites. alike: share of
+    their pixels that hardly differ (16 of 255 levels at most).
+    """
+
+    step: int
+    sprites_per_s: float
+    usual_sprites_per_s: float
+    alike: float
+
+
+@dataclass(frozen=True)
 class Evaluated(Event):
     """The quality of sprites: figures by name (see `engine.quality.evaluate.FIGURES`) of several sets of sprites.
 

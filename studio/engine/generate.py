@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import copy
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +20,7 @@ from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import on_device, to_input, to_rgba
 from studio.engine.model import TrainedModel, load_style
 from studio.engine.runs import checkpoints
-from studio.engine.runs.checkpoints import CheckpointInfo
+from studio.engine.runs.checkpoints import DISTILLED, CheckpointInfo
 from studio.engine.runs.folder import RunDir, reading
 from studio.engine.types import Device, GenerateSettings
 from studio.recipes.base import Recipe, Spec, evenly_spread
@@ -41,6 +42,8 @@ class SolverSettings(Protocol):
     @property
     def steps(self) -> int: ...
     @property
+    def quick(self) -> bool: ...
+    @property
     def true_pixels(self) -> bool: ...
 
 
@@ -59,11 +62,20 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     checkpoints.load_into(network, tensors, chosen.name)
     target = torch.device(device.id)
     precision = devices.precision_of(record, device, config.precision)
+    distilled = copy.deepcopy(network) if DISTILLED in info.sha256 else None
+    if distilled is not None:
+        try:
+            with reading(chosen):
+                checkpoints.load_into(distilled, checkpoints.load_part(chosen, info, DISTILLED), chosen.name)
+        except DamagedError as error:
+            distilled = None
+            notices.append(Notice("warning", f"The distilled network is left out. {error.title}", error.hint))
     with devices.faults(target):
         network = network.to(target).to(memory_format=torch.channels_last)
+        distilled = None if distilled is None else distilled.to(target).to(memory_format=torch.channels_last)
     return TrainedModel(
         recipe, config, spec, network, target, precision, info.step, record.name, load_style(run, record),
-        record.ancestors, tuple(notices),
+        record.ancestors, tuple(notices), distilled,
     )  # fmt: skip
 
 
@@ -105,6 +117,16 @@ def checkpoint_names(path: Path) -> list[str]:
     return ["best", "last", *reversed(steps)] if steps else []
 
 
+def distilled_names(path: Path) -> list[str]:
+    """Those of `checkpoint_names` that have a distilled network. Raises RunError."""
+    run = RunDir(path)
+    with reading(run.checkpoints):
+        found = checkpoints.find(run.checkpoints)
+    recipe = catalog.recipe(run.record().recipe)
+    wanted = ["best", "last", *(str(info.step) for _, info in found)] if found else []
+    return [name for name in wanted if DISTILLED in _choose(run, found, name, recipe)[1].sha256]
+
+
 def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
     """New sprites: yields Progress after each solver step, then one SpritesGenerated.
 
@@ -126,19 +148,23 @@ def draw(
 ) -> Generator[Progress, None, Rgba]:
     """A sprite of each class in int64 [N]: yields Progress after each solver step, returns uint8 [N, S, S, 4].
 
-    stop_after: the number of steps after which to stop, with what has become of the noise by then.
+    stop_after: the number of steps after which to stop, with what has become of the noise by then. Raises UsageError
+    where it is to be quick and the model can't.
     """
+    if how.quick:
+        _check_quick(model, how)
     made: list[Rgba] = []
+    steps = model.recipe.strides if how.quick else how.steps
     batch_size = AutoBatchSize(model.device, _AT_ONCE, model.spec.size)
     for part in batch_size.slices(len(labels)):
         with batch_size.room():
             chosen = torch.from_numpy(labels[part]).to(model.device)
             for step, x in enumerate(drawing_steps(model, chosen, how, part.start), 1):  # noqa: B007 - the last counts
-                share = min(step, how.steps) / how.steps
+                share = min(step, steps) / steps
                 yield Progress(round(part.start + share * len(chosen)), len(labels), "sprites drawn")
                 if step == stop_after:
                     break
-            if step < how.steps:  # no more are to be taken
+            if step < steps:  # no more are to be taken
                 yield Progress(part.stop, len(labels), "sprites drawn")
             drawn = to_rgba(x).numpy()
             made.append(true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn)
@@ -147,7 +173,15 @@ def draw(
 
 def drawing_steps(model: TrainedModel, labels: Tensor, how: SolverSettings, first: int) -> Iterator[Tensor]:
     """The recipe's `draw` in the model's precision: x after each of its steps, the sprites last."""
-    steps = model.recipe.draw(model.network, labels, how.guidance, how.steps, how.seed, first)
+    if how.quick and model.distilled is not None:
+        steps = model.recipe.draw_in_strides(model.distilled, labels, how.seed, first)
+    else:
+        steps = model.recipe.draw(model.network, labels, how.guidance, how.steps, how.seed, first)
+    yield from in_precision(model, steps)
+
+
+def in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[Tensor]:
+    """What a recipe's generator yields, computed without gradients in the model's precision."""
     while True:
         # Grad mode and autocast belong to the thread, not to this generator: enter them anew at each step.
         with torch.no_grad(), devices.autocast(model.device.type, model.precision):
@@ -181,14 +215,30 @@ def predict(model: TrainedModel, rgba: Rgba) -> Events:
     yield Classified(said, names) if model.recipe.makes == "labels" else NumbersPredicted(said, names)
 
 
+def _check_quick(model: TrainedModel, how: SolverSettings) -> None:
+    """Raise UsageError where the model has no distilled network, or one that was taught otherwise."""
+    usual = GenerateSettings()
+    if model.distilled is None:
+        title = f"{model.title} has no distilled network at step {model.step:,}."
+        raise UsageError(title, "Teach one ('studio distil'), or draw without it.")
+    if (how.guidance, how.steps) != (usual.guidance, usual.steps):
+        title = f"The distilled network knows a guidance of {usual.guidance:g} and {model.recipe.strides} looks only."
+        raise UsageError(title, "Leave out --guidance and --steps, or draw without --quick.")
+
+
+def in_proportion(class_counts: Sequence[int], count: int, first: int = 0) -> Labels:
+    """Classes int64 [count] as often as these counts say, spread evenly, from the place `first` on."""
+    shares = np.cumsum(class_counts) / sum(class_counts)
+    return np.searchsorted(shares, evenly_spread(first, count).numpy(), side="right")
+
+
 def _labels(model: TrainedModel, settings: GenerateSettings) -> Labels:
     """A class for each sprite: the one asked for, or all of them. Raises UsageError for an unknown class."""
     names, places = model.spec.class_names, np.arange(settings.count)
     if not settings.class_name and not settings.in_proportion:
         return places % len(names)
     if not settings.class_name:
-        shares = np.cumsum(model.style.class_counts) / sum(model.style.class_counts)
-        return np.searchsorted(shares, evenly_spread(0, settings.count).numpy(), side="right")
+        return in_proportion(model.style.class_counts, settings.count)
     matches = [i for i, name in enumerate(names) if settings.class_name in (name, name.rpartition("/")[2])]
     if not matches:
         known = ", ".join(names[:_MOST_CLASSES_SAID])

@@ -38,6 +38,7 @@ class TrainedModel:
     style: PixelStyle  # of the sprites that it learnt from
     ancestors: tuple[Ancestor, ...] = ()  # as in RunRecord
     notices: tuple[Notice, ...] = ()  # of checkpoints that were passed over for it
+    distilled: nn.Module | None = None  # draws the same in few looks, on the same device
 
 
 def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:

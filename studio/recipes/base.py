@@ -165,6 +165,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     # How many sprites the devices' probe trains on in the time of one here, at 32 pixels, as 'studio devices --measure
     # --recipe NAME' says; 0 where that is not known: presets are not told how fast the device is.
     relative_cost: ClassVar[float] = 0.0
+    strides: ClassVar[int] = 0  # looks in which a distilled network draws; 0 where the recipe has none
     fixed_by_weights: ClassVar[tuple[str, ...]] = ()  # settings that follow from the weights of a trained network
     fine_tuning: ClassVar[Mapping[str, Value]] = {}  # settings that suit a training that starts from trained weights
     headline: ClassVar[Metric] = LOSS  # tells a better checkpoint from a worse one
@@ -226,6 +227,23 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         models, as is the network's: of other packages than this one's it uses torch alone.
         """
         raise NotImplementedError("this recipe draws no sprites")
+
+    @staticmethod
+    def path(network: NetworkT, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
+        """As `draw`, from noise to sprites: `strides` + 1 states x, from each of which a distilled network learns to
+        get to the next in one stride. labels: int64 [N] on the network's device.
+        """
+        raise NotImplementedError("this recipe has no distilled network")
+
+    @staticmethod
+    def stride(network: NetworkT, x: Tensor, number: Tensor, labels: Tensor) -> Tensor:
+        """By a distilled network, the states that follow on x; `number`, int64 [N], says which of its path each is."""
+        raise NotImplementedError("this recipe has no distilled network")
+
+    @classmethod
+    def draw_in_strides(cls, network: NetworkT, labels: Tensor, seed: int, first: int = 0) -> Iterator[Tensor]:
+        """`draw` by a distilled network, with the guidance that it was taught: yields x after each stride."""
+        raise NotImplementedError("this recipe has no distilled network")
 
     def predict(self, network: NetworkT, x: Tensor) -> Tensor:
         """Of x as in `Batch`: class probabilities float32 [B, K], or numbers float32 [B, T] in their own units."""

@@ -58,6 +58,8 @@ _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600
 )
 _LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
+_LAST_FROM = 0.88  # the time of the last step
+_STRIDES = 5
 _FILLING_FROM = 0.8  # of the training: learnt from the beginning, it would make new sprites worse by a tenth
 
 
@@ -148,18 +150,27 @@ def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
     return torch.stack([torch.randn(4, size, size, generator=rng.manual_seed(seed + 1_000_003 * i)) for i in places])
 
 
+def moments(steps: int) -> list[float]:
+    """The times [steps + 1] between so many steps, from 0 to 1.
+
+    The first steps are the shortest, a quarter of an even share, because what the noise will become is decided there
+    (the shift of times in Esser et al. 2024).
+    """
+    before = steps - 1
+    return [0.0, *(_LAST_FROM * step / (step + 4 * (before - step)) for step in range(1, steps)), 1.0]
+
+
 def solve(network: UNet, noise: Tensor, labels: Tensor, guidance: float, steps: int) -> Iterator[Tensor]:
     """Follow the velocity from noise [N, 4, S, S] at t = 0 to sprites at t = 1; yields the state after each step.
 
     Adams and Bashforth's second-order method: the velocity is taken to go on changing as it did in the step before, so
-    that a step looks at the network once. The first steps are the shortest, a quarter of an even share, because what
-    the noise will become is decided there (the shift of times in Esser et al. 2024). The last one goes straight from
-    t = 0.88 to the sprite that the network guesses there. labels: int64 [N].
+    that a step looks at the network once. The last one goes straight from t = 0.88 to the sprite that the network
+    guesses there. labels: int64 [N].
     guidance: 1 takes the class's velocity as it is, more exaggerates what sets the class apart (classifier-free
     guidance, Ho & Salimans 2022); only from t = 0.1 on, since before it makes sprites alike (Kynkäänniemi et al. 2024).
     """
     any_class = torch.full_like(labels, network.classes)
-    guided_from, last_from = 0.1, 0.88
+    guided_from = 0.1
 
     def velocity(x: Tensor, t: float) -> Tensor:
         times = torch.full((len(x),), t, device=x.device)
@@ -169,10 +180,8 @@ def solve(network: UNet, noise: Tensor, labels: Tensor, guidance: float, steps: 
         with_class, without = both.chunk(2)
         return without + guidance * (with_class - without)  # type: ignore[no-any-return]
 
-    before = steps - 1
-    moments = [last_from * step / (step + 4 * (before - step)) for step in range(1, steps)]
     x, v_before, t_before = noise, None, 0.0
-    for t, t_next in itertools.pairwise([0.0, *moments, 1.0]):
+    for t, t_next in itertools.pairwise(moments(steps)):
         v, dt = velocity(x, t), t_next - t
         ahead = v if v_before is None or t_next == 1 else v + dt / 2 * (v - v_before) / (t - t_before)
         x, v_before, t_before = x + dt * ahead, v, t
@@ -190,6 +199,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     order = 1
     relative_cost = 7.4
     small = GeneratorConfig(width=16)
+    strides = _STRIDES
     fixed_by_weights = ("width",)
     fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten
 
@@ -231,6 +241,27 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     def draw(network: UNet, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0) -> Iterator[Tensor]:
         noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
         return solve(network, noise, torch.where(labels < 0, network.classes, labels), guidance, steps)
+
+    @staticmethod
+    def path(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
+        noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
+        states = itertools.chain([noise], solve(network, noise, labels, guidance, 2 * _STRIDES))
+        return itertools.islice(states, 0, None, 2)
+
+    @staticmethod
+    def stride(network: UNet, x: Tensor, number: Tensor, labels: Tensor) -> Tensor:
+        times = torch.tensor(moments(2 * _STRIDES)[::2], device=x.device)
+        t, t_next = times[number], times[number + 1]
+        label = torch.where(labels < 0, network.classes, labels)
+        velocity: Tensor = network(x, t, label).float()
+        return x + (t_next - t)[:, None, None, None] * velocity
+
+    @classmethod
+    def draw_in_strides(cls, network: UNet, labels: Tensor, seed: int, first: int = 0) -> Iterator[Tensor]:
+        x = draw_noise(len(labels), network.size, seed, first).to(labels.device)
+        for number in range(_STRIDES):
+            x = cls.stride(network, x, torch.full_like(labels, number), labels)
+            yield x
 
 
 def _some_kept(batch: Batch, filling: float, rng: BatchRng) -> Tensor:

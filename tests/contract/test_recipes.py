@@ -154,3 +154,20 @@ def test_its_arguments_rebuild_the_network(recipe: Recipe) -> None:
     for name, values in recipe.statistics(with_numbers(make_sprites())).items():
         assert network.get_buffer(name).shape == values.shape and torch.isfinite(values).all()
     assert all(isinstance(value, int | float | str | bool) for value in arguments.values())
+
+
+def test_a_distilled_network_strides_along_the_path_of_drawing(recipe: Recipe) -> None:
+    if not recipe.strides:
+        return
+    spec, labels = Spec(8, ("a", "b")), torch.tensor([0, 1, 1])
+    network = recipe.build(_config(recipe), spec).eval()
+    with torch.no_grad():
+        states = list(recipe.path(network, labels, 1.5, 7, 2))
+        assert len(states) == recipe.strides + 1
+        *_, later = recipe.path(network, labels[1:], 1.5, 7, 3)  # a sprite's noise follows from seed and place
+        torch.testing.assert_close(later, states[-1][1:], rtol=1e-4, atol=1e-4)
+        drawn = list(recipe.draw_in_strides(network, labels, 7, 2))
+        assert len(drawn) == recipe.strides
+        for number, (before, after) in enumerate(zip([states[0], *drawn], drawn, strict=False)):
+            numbers = torch.full((3,), number)
+            torch.testing.assert_close(recipe.stride(network, before, numbers, labels), after)

@@ -32,6 +32,8 @@ from studio.app.window import Window
 from studio.core import places
 from studio.core.events import Advised, QualityMeasured
 from studio.core.metrics import Quality
+from studio.engine import distil
+from studio.engine.distil import DistilSettings
 from studio.recipes.base import TrainingBudget
 from tests.ui.conftest import LONG_MS, click, open_sprites, start_endless, tiny, wait_for_steps, wait_idle
 
@@ -158,6 +160,42 @@ def test_training_from_start_to_new_sprites_on_disk(
         opened.generate.choice.models.setCurrentIndex(-1)  # the sprites are those of the model that was asked
     picked = opened.generate.results.to_save()
     assert picked is not None and all(name.startswith("class") for name in picked.names)
+
+
+def test_a_model_is_taught_to_draw_quickly(
+    qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    page, quick = opened.generate, opened.generate.request.quick
+    assert not quick.isVisibleTo(page)  # there is no model
+    train_to_the_end(qtbot, opened)
+    opened.show_page("generate")
+    qtbot.waitUntil(lambda: quick.teach.isEnabled() and quick.teach.isVisible(), timeout=LONG_MS)
+    assert not quick.box.isEnabled() and "can be taught" in quick._about.text()
+    asked = page.request.next_settings()
+    assert not asked.quick
+    monkeypatch.setattr(distil, "DistilSettings", lambda: DistilSettings(count=128))
+    with qtbot.waitSignal(opened.session.inference.progressed, timeout=LONG_MS):
+        click(quick.teach)
+    assert not quick.teach.isEnabled()
+    click(page.cancel)
+    qtbot.waitUntil(quick.teach.isEnabled, timeout=LONG_MS)
+    with qtbot.waitSignal(opened.session.inference.distilled, timeout=LONG_MS):
+        click(quick.teach)
+    qtbot.waitUntil(lambda: quick.box.isEnabled() and quick.box.isChecked(), timeout=LONG_MS)
+    qtbot.waitUntil(lambda: not opened.session.inference.is_busy(), timeout=LONG_MS)
+    assert not quick.teach.isVisible() and "times as many" in quick._about.text()
+    form = page.request._form
+    assert form is not None and not form._controls["guidance"].isEnabled() and form._controls["count"].isEnabled()
+    assert page.request.next_settings().quick
+    page.request.lock.setChecked(True)
+    page.request.seed.setValue(7)
+    with qtbot.waitSignal(opened.session.inference.generated, timeout=LONG_MS) as made:
+        click(page.generate)
+    quick.box.click()
+    assert form._controls["guidance"].isEnabled()
+    with qtbot.waitSignal(opened.session.inference.generated, timeout=LONG_MS) as usual:
+        click(page.generate)
+    assert not np.array_equal(made.args[0].sprites, usual.args[0].sprites)
 
 
 def test_classes_are_drawn_in_turn_or_as_often_as_the_data_has_them_or_one_alone(window: Window) -> None:

@@ -104,10 +104,11 @@ class RunTrashed(Event):
 
 @dataclass(frozen=True)
 class CheckpointsListed(Event):
-    """The checkpoints of a run that a model can be loaded from."""
+    """The checkpoints of a run that a model can be loaded from. quick: those that have a distilled network."""
 
     path: Path
     names: tuple[str, ...]
+    quick: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from studio.app.background.job_events import CheckpointsListed, FilesSaved, SpritesColoured
 from studio.core.errors import StudioError
-from studio.core.events import Events, Notice, Progress, Rgba, SpritesGenerated
+from studio.core.events import Distilled, Events, Notice, Progress, Rgba, SpritesGenerated
 from studio.engine.control import Control
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class ModelCache:
         from studio.engine.generate import find_checkpoint, load_model
 
         _, info = find_checkpoint(source.path, source.checkpoint)  # figures that are measured later move 'best'
-        weights = (source.path, info.sha256.get("average", ""), device.id)
+        weights = (source.path, info.sha256.get("average", "") + info.sha256.get("distilled", ""), device.id)
         exact, asked = (*weights, str(info.step)), (*weights, source.checkpoint)
         if self._model is None or self._key not in (exact, asked):
             self._model = load_model(source.path, source.checkpoint, device)
@@ -117,9 +117,20 @@ def export(cache: ModelCache, source: SavedModel | Control, device: Device, form
 
 def list_checkpoints(path: Path) -> Events:
     """The checkpoints of a run."""
-    from studio.engine.generate import checkpoint_names
+    from studio.engine.generate import checkpoint_names, distilled_names
 
-    yield CheckpointsListed(path, tuple(checkpoint_names(path)))
+    yield CheckpointsListed(path, tuple(checkpoint_names(path)), tuple(distilled_names(path)))
+
+
+def distil(source: SavedModel, device: Device) -> Events:
+    """Teach a network to draw quickly what a run's checkpoint draws; then the run's checkpoints again."""
+    from studio.engine.distil import DistilSettings, distil
+
+    with contextlib.closing(distil(source.path, source.checkpoint, device, DistilSettings())) as events:
+        for event in events:
+            if isinstance(event, Distilled):
+                yield from list_checkpoints(source.path)
+            yield event
 
 
 def save_files(folder: Path, picked: SpriteSelection) -> Events:

@@ -13,7 +13,7 @@ from studio.app.background.job_queue import JobQueue, Place
 from studio.app.background.model_jobs import ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
 from studio.core import places
-from studio.core.events import Classified, Event, Events, Exported, NumbersPredicted, Progress, Rgba
+from studio.core.events import Classified, Distilled, Event, Events, Exported, NumbersPredicted, Progress, Rgba
 from studio.data.colour.recolouring import ColourChoice
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
@@ -26,7 +26,7 @@ class Inference(QObject):
 
     generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
     saved: (FilesSaved).
-    checkpoints_listed: (CheckpointsListed).
+    checkpoints_listed: (CheckpointsListed). distilled: (Distilled).
     """
 
     busy_changed = Signal()
@@ -36,6 +36,7 @@ class Inference(QObject):
     exported = Signal(object)
     saved = Signal(object)
     checkpoints_listed = Signal(object)
+    distilled = Signal(object)
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -73,6 +74,10 @@ class Inference(QObject):
         """Read sprites from files, with a canvas of the model's size, and ask what the model says of them."""
         look = partial(self._look, partial(model_jobs.predict, self._shelf, source, device))
         self._begin("files", "Reading sprites", import_sprites(paths, options, places.cache()), look)
+
+    def distil(self, source: SavedModel, device: Device) -> None:
+        """Teach a network to draw quickly what this model draws."""
+        self._begin("engine", "Teaching to draw quickly", model_jobs.distil(source, device))
 
     def export(self, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> None:
         """Write a model and read it back."""
@@ -128,6 +133,7 @@ class Inference(QObject):
             job_events.SpritesColoured: self.generated.emit,
             Exported: self.exported.emit,
             job_events.CheckpointsListed: self.checkpoints_listed.emit,
+            Distilled: self.distilled.emit,
         }
         if isinstance(event, Classified | NumbersPredicted):
             self.predicted.emit(self._shown, event)

@@ -79,10 +79,10 @@ class ConfigForm(QWidget):
             return error.title
         return ""
 
-    def set_locked(self, locked: bool) -> None:
-        """Make all controls read-only (while a run trains) or editable; labels stay readable."""
-        for control in self._controls.values():
-            control.setEnabled(not locked)
+    def set_locked(self, locked: bool, names: Collection[str] = ()) -> None:
+        """Make all controls, or those of these settings, read-only or editable; labels stay readable."""
+        for name in names or self._controls:
+            self._controls[name].setEnabled(not locked)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """The wheel scrolls the page; it changes a number only where the user has gone."""

@@ -4,8 +4,9 @@
         model.safetensors       the weights being trained
         average.safetensors     their moving average, which samples and exports use
         optimizer.safetensors   the optimizer's state
+        distilled.safetensors   where one was taught: a network that draws in few looks what the averaged one draws
         checkpoint.json         step, time, figures, and the SHA-256 of the other files and of what it says itself;
-                                figures may be added later
+                                figures, and the distilled network, may be added later
 
 A checkpoint is written into a temporary folder that is then renamed. One that is found to be damaged when a run is
 resumed is set aside under another name, and removed when there is a newer one. Their order is that of their steps. All
@@ -35,6 +36,7 @@ from studio.engine.runs import advice
 Tensors = dict[str, Tensor]
 Found = list[tuple[Path, "CheckpointInfo"]]
 PARTS = ("model", "average", "optimizer")
+DISTILLED = "distilled"
 _NAME, _ASIDE, _RECORD = "step-", "damaged-", "checkpoint.json"
 _WRONG_KIND = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
@@ -111,6 +113,18 @@ def remove_set_aside(folder: Path) -> None:
     """Remove the damaged checkpoints: there is a sound one that is newer. Raises OSError."""
     for path in folder.glob(f"{_ASIDE}*"):
         files.remove(path)
+
+
+def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:
+    """Add a distilled network to the checkpoint of this step. Raises RunError when that has gone, and OSError."""
+    for path, info in find(folder):
+        if info.step == step:
+            content = as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+            files.write_atomic(path / f"{DISTILLED}.safetensors", content)
+            hashes = {**info.sha256, DISTILLED: hashlib.sha256(content).hexdigest()}
+            _write_record(path, dataclasses.replace(info, sha256=hashes))
+            return
+    raise RunError(f"The checkpoint at step {step:,} has gone.", "Choose another checkpoint of this run.")
 
 
 def add_metrics(folder: Path, step: int, metrics: Mapping[str, float]) -> None:

@@ -19,6 +19,7 @@ from studio.engine.types import Device
 if TYPE_CHECKING:
     from studio.engine.runs.folder import RunRecord
     from studio.engine.runs.listing import RunSummary
+    from studio.recipes.base import Recipe
 
 _LIVE = "live"
 _WORDS = {"best": "Best", "last": "Last"}
@@ -32,6 +33,7 @@ class ModelChoice(QWidget):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
+        self._quick: tuple[str, ...] = ()  # checkpoints of the chosen run that have a distilled network
         self._wanted = ""  # the run or the live model; empty until the user chooses
         self.models = factory.combo("Model", "The model that trains now, or one of your runs.")
         self.checkpoints = QComboBox()
@@ -68,11 +70,15 @@ class ModelChoice(QWidget):
             return self._session.training.device
         return self._session.setup.device
 
-    def makes(self) -> str:
-        """'sprites', 'labels', 'numbers', or an empty text when there is no model."""
+    def recipe(self) -> Recipe | None:
+        """What kind of model is chosen; None when there is none."""
         record = self.record()
-        recipe = self._session.catalog.recipes.get(record.recipe) if record else None
-        return recipe.makes if recipe else ""
+        return self._session.catalog.recipes.get(record.recipe) if record else None
+
+    def is_quick(self) -> bool:
+        """Whether the chosen model has a distilled network."""
+        source = self.source()
+        return isinstance(source, SavedModel) and source.checkpoint in self._quick
 
     def choose(self, path: Path) -> None:
         """Choose a run."""
@@ -115,6 +121,7 @@ class ModelChoice(QWidget):
     def _model_chosen(self) -> None:
         chosen = self.models.currentData()
         self.checkpoints.clear()
+        self._quick = ()
         self._checkpoint_box.setVisible(bool(chosen) and chosen != _LIVE)
         if chosen and chosen != _LIVE:
             self._session.inference.list_checkpoints(Path(chosen))
@@ -124,11 +131,14 @@ class ModelChoice(QWidget):
     def _show_checkpoints(self, listed: CheckpointsListed) -> None:
         if str(listed.path) != self.models.currentData():
             return
-        self.checkpoints.blockSignals(True)
-        self.checkpoints.clear()
-        for name in listed.names:
-            self.checkpoints.addItem(_WORDS.get(name) or f"Step {wording.number(int(name))}", name)
-        self.checkpoints.blockSignals(False)
+        self._quick = listed.quick
+        names = [self.checkpoints.itemData(place) for place in range(self.checkpoints.count())]
+        if tuple(names) != listed.names:  # else the choice stays
+            self.checkpoints.blockSignals(True)
+            self.checkpoints.clear()
+            for name in listed.names:
+                self.checkpoints.addItem(_WORDS.get(name) or f"Step {wording.number(int(name))}", name)
+            self.checkpoints.blockSignals(False)
         self.changed.emit()
 
     @Slot()

@@ -115,10 +115,14 @@ class GeneratePage(Page):
             return "Devices are still being looked for."
         return self.request.problem()
 
+    def _predicts(self) -> bool:
+        recipe = self.choice.recipe()
+        return recipe is not None and recipe.makes != "sprites"
+
     @Slot()
     def _refresh(self) -> None:
         record = self.choice.record()
-        predicts = self.choice.makes() in ("labels", "numbers")
+        predicts = self._predicts()
         self._right.setCurrentIndex(1 if predicts else 0)
         self.request.setVisible(not predicts)
         self.request.show_classes(record.class_names if record else ())
@@ -127,7 +131,7 @@ class GeneratePage(Page):
     @Slot()
     def _refresh_busy(self) -> None:
         busy, problem = self.session.inference.is_busy(), self._problem()
-        predicts = self.choice.makes() in ("labels", "numbers")
+        predicts = self._predicts()
         shown, hidden = (self.cancel, self.generate) if busy else (self.generate, self.cancel)
         shown.setVisible(busy or not predicts)
         if hidden.hasFocus():

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
 
 from studio.app.pages.generate.colour_panel import ColourPanel
 from studio.app.pages.generate.model_choice import ModelChoice
+from studio.app.pages.generate.quick import QuickDrawing
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
@@ -36,6 +37,7 @@ class RequestPanel(QWidget):
         super().__init__()
         self._session = session
         self.colours = ColourPanel(session, models)
+        self.quick = QuickDrawing(session, models)
         self._form: ConfigForm | None = None
         self.classes = factory.combo("Class", _CLASS_TIP)
         self.seed = QSpinBox()
@@ -53,10 +55,12 @@ class RequestPanel(QWidget):
                 factory.text("Seed", "muted"),
                 seed,
                 self._form_box,
+                self.quick,
                 self.colours,
             )
         )
         self.colours.changed.connect(self.recoloured)
+        self.quick.changed.connect(self._lock_taught)
         session.catalog.ready.connect(self._make_form)
 
     def show_classes(self, names: tuple[str, ...]) -> None:
@@ -73,10 +77,13 @@ class RequestPanel(QWidget):
         """The settings on show, with a new seed unless it is locked. Raises UsageError."""
         if not self.lock.isChecked():
             self.seed.setValue(random.randint(0, _LARGEST_SEED))
-        chosen, seed = self.classes.currentData() or "", self.seed.value()
+        chosen, settings = self.classes.currentData() or "", self._settings().replace(seed=self.seed.value())
+        if self.quick.is_wanted():
+            usual = GenerateSettings()
+            settings = settings.replace(quick=True, guidance=usual.guidance, steps=usual.steps)
         if chosen == _IN_PROPORTION:
-            return self._settings().replace(seed=seed, class_name="", in_proportion=True)
-        return self._settings().replace(seed=seed, class_name=chosen, in_proportion=False)
+            return settings.replace(class_name="", in_proportion=True)
+        return settings.replace(class_name=chosen, in_proportion=False)
 
     def colour_choice(self) -> ColourChoice:
         """In which colours the sprites are to come."""
@@ -101,13 +108,20 @@ class RequestPanel(QWidget):
         return settings.replace(true_pixels=self.colours.choice().true_pixels)
 
     @Slot()
+    def _lock_taught(self) -> None:
+        """A distilled network draws with what it was taught."""
+        if self._form is not None:
+            self._form.set_locked(self.quick.is_wanted(), ("guidance", "steps"))
+
+    @Slot()
     def _make_form(self) -> None:
         try:
             settings = GenerateSettings.from_json(self._session.settings.values("generate"))
         except UsageError:
             settings = GenerateSettings()
-        self._form = ConfigForm(settings, exclude=("class_name", "in_proportion", "seed", "true_pixels"))
+        self._form = ConfigForm(settings, exclude=("class_name", "in_proportion", "seed", "quick", "true_pixels"))
         self._form_box.addWidget(self._form)
+        self._lock_taught()
         self.seed.setValue(settings.seed)
         self.lock.setChecked(bool(self._session.settings.text("seed_locked")))
         self.colours.restore(true_pixels=settings.true_pixels)

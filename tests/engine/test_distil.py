@@ -1,0 +1,164 @@
+"""A network that learns to draw in few looks what another one draws in many."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from studio.core.errors import DeviceFullError, RunError, UsageError
+from studio.core.events import Distilled, Event, Notice, Progress, SpritesGenerated
+from studio.core.generators import returned
+from studio.engine import distil as module
+from studio.engine.distil import DistilSettings, distil
+from studio.engine.generate import drawing_steps, generate, in_proportion, load_model
+from studio.engine.runs import checkpoints
+from studio.engine.runs.folder import RunDir
+from studio.engine.types import GenerateSettings
+from studio.recipes.generator import Generator
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, kept_run, of_kind, train_classifier
+
+SETTINGS = DistilSettings(count=256)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return kept_run(tmp_path_factory, make_sprites(), steps=60, learning_rate=0.01)
+
+
+@pytest.fixture(scope="module")
+def distilled(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+    run = shutil.copytree(trained, tmp_path_factory.mktemp("distilled") / "run")
+    return run, list(distil(run, "last", CPU, SETTINGS))
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(trained, tmp_path / "run")
+
+
+def test_it_goes_where_the_paths_of_its_teacher_go(distilled: tuple[Path, list[Event]]) -> None:
+    """Nearer than the teacher itself comes in as many looks, from noise that it has not learnt from."""
+    model, labels = load_model(distilled[0], "last", CPU), torch.arange(32) % 2
+    assert model.distilled is not None
+
+    def drawn(**how: object) -> torch.Tensor:
+        *_, x = drawing_steps(model, labels, GenerateSettings(seed=77).replace(**how), 0)  # type: ignore[arg-type]
+        return x
+
+    def distance(x: torch.Tensor) -> float:
+        return float((x - drawn()).square().mean())
+
+    with torch.no_grad():
+        *_, untaught = Generator.draw_in_strides(model.network, labels, 77)  # type: ignore[arg-type]
+    assert distance(drawn(quick=True)) < 0.5 * distance(untaught)
+
+
+def test_it_is_kept_beside_the_checkpoint_which_stays_as_it_is(
+    trained: Path, distilled: tuple[Path, list[Event]]
+) -> None:
+    run, events = distilled
+    (path, info), (_, before) = (checkpoints.find(RunDir(folder).checkpoints)[-1] for folder in (run, trained))
+    assert {name: info.sha256[name] for name in before.sha256} == before.sha256
+    assert info.metrics == before.metrics and (path / "distilled.safetensors").exists()
+    progress = of_kind(events, Progress)
+    assert progress[-1].done == progress[-1].total == 2 * 3 * 10 and len(progress) > 60
+    (found,) = of_kind(events, Distilled)
+    assert found.step == info.step == 60 and 0 < found.alike <= 1
+    assert found.sprites_per_s > found.usual_sprites_per_s > 0
+
+
+def test_new_sprites_are_drawn_with_it_when_that_is_asked_for(distilled: tuple[Path, list[Event]]) -> None:
+    model = load_model(distilled[0], "last", CPU)
+
+    def made(**how: object) -> SpritesGenerated:
+        events = list(generate(model, GenerateSettings(count=4).replace(**how)))  # type: ignore[arg-type]
+        assert of_kind(events, Progress)[-1].done == 4
+        return of_kind(events, SpritesGenerated)[0]
+
+    assert len(of_kind(list(generate(model, GenerateSettings(count=4, quick=True))), Progress)) == 5
+    assert not np.array_equal(made(quick=True).sprites, made().sprites)
+    for how in ({"guidance": 2.0}, {"steps": 5}):
+        with pytest.raises(UsageError, match=r"a guidance of 1\.5 and 5 looks only"):
+            made(quick=True, **how)
+
+
+def test_what_can_not_be_drawn_quickly_is_said(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="trial has no distilled network at step 60"):
+        list(generate(load_model(run, "last", CPU), GenerateSettings(count=1, quick=True)))
+    list(train_classifier(tmp_path / "classifier", make_sprites(), steps=1))
+    with pytest.raises(UsageError, match="classifier draws nothing"):
+        list(distil(tmp_path / "classifier", "last", CPU, SETTINGS))
+
+
+def test_a_run_that_is_trained_elsewhere_is_left_alone(run: Path) -> None:
+    trainer = RunDir(run)
+    trainer.acquire()
+    with pytest.raises(RunError, match="being trained elsewhere"):
+        next(distil(run, "last", CPU, SETTINGS))
+    trainer.release()
+
+
+def test_one_that_is_given_up_leaves_nothing(run: Path) -> None:
+    before = sorted(path.name for path in run.rglob("*"))
+    events = distil(run, "last", CPU, SETTINGS)
+    next(event for event in events if isinstance(event, Progress) and event.done)
+    events.close()
+    assert sorted(path.name for path in run.rglob("*")) == before and not RunDir(run).is_busy()
+
+
+def test_a_checkpoint_that_has_gone_meanwhile_is_named(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "find", lambda folder: [])
+    with pytest.raises(RunError, match="step 60 has gone"):
+        checkpoints.add_distilled(RunDir(run).checkpoints, 60, {})
+
+
+def test_a_damaged_one_is_left_out_with_a_word(distilled: tuple[Path, list[Event]], tmp_path: Path) -> None:
+    run = shutil.copytree(distilled[0], tmp_path / "damaged")
+    (path,) = run.rglob("distilled.safetensors")
+    path.write_bytes(path.read_bytes()[:-8])
+    model = load_model(run, "last", CPU)
+    assert model.distilled is None and model.step == 60
+    assert [notice.title for notice in model.notices] == [
+        "The distilled network is left out. Checkpoint step-00000060 is damaged."
+    ]
+
+
+def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def learnt(most: int) -> tuple[dict[str, torch.Tensor], int]:
+        refused, stride = list[int](), Generator.stride
+
+        def limited(network: object, x: torch.Tensor, *more: torch.Tensor) -> torch.Tensor:
+            if len(x) > most:
+                refused.append(len(x))
+                raise DeviceFullError("cpu")
+            return stride(network, x, *more)  # type: ignore[arg-type]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Generator, "stride", staticmethod(limited))
+            model = load_model(run, "last", CPU)
+            return returned(module._taught(model, DistilSettings(count=128))).state_dict(), len(refused)
+
+    (whole, never), (in_parts, once) = learnt(64), learnt(40)
+    assert (never, once) == (0, 1)
+    for name, value in whole.items():
+        torch.testing.assert_close(in_parts[name], value, rtol=0.02, atol=0.02)
+
+
+def test_classes_come_in_proportion() -> None:
+    labels = in_proportion((30, 10), 400)
+    assert np.bincount(labels).tolist() == pytest.approx([300, 100], abs=2)
+    np.testing.assert_array_equal(in_proportion((30, 10), 100, 300), labels[300:])
+
+
+def test_an_event_of_a_passed_over_checkpoint_is_handed_on(distilled: tuple[Path, list[Event]], tmp_path: Path) -> None:
+    run = shutil.copytree(distilled[0], tmp_path / "passed over")
+    (path,) = run.rglob("distilled.safetensors")
+    path.unlink()
+    assert isinstance(next(distil(run, "last", CPU, SETTINGS)), Notice)
