@@ -62,13 +62,14 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
     checkpoints.load_into(network, tensors, chosen.name)
     target = torch.device(device.id)
     precision = devices.precision_of(record, device, config.precision)
-    distilled = copy.deepcopy(network) if DISTILLED in info.sha256 else None
-    if distilled is not None:
+    distilled = None
+    if DISTILLED in info.sha256:
         try:
             with reading(chosen):
-                checkpoints.load_into(distilled, checkpoints.load_part(chosen, info, DISTILLED), chosen.name)
+                tensors = checkpoints.load_part(chosen, info, DISTILLED)
+            distilled = copy.deepcopy(network)
+            checkpoints.load_into(distilled, tensors, chosen.name)
         except DamagedError as error:
-            distilled = None
             notices.append(Notice("warning", f"The distilled network is left out. {error.title}", error.hint))
     with devices.faults(target):
         network = network.to(target).to(memory_format=torch.channels_last)

@@ -31,7 +31,7 @@ def training_budget(
     """The number of sprites, and the speed that the device's probe suggests; 0 for what is not known."""
     size = sprites.size if sprites else devices.PROBE_SIZE
     probed = device.steps_per_s * devices.PROBE_BATCH if device else 0.0
-    speed = probed / recipe.relative_cost * (devices.PROBE_SIZE / size) ** 2 if recipe.relative_cost else 0.0
+    speed = probed / recipe.cost(size) if recipe.relative_cost else 0.0
     return TrainingBudget(len(sprites) if sprites else 0, speed, given)
 
 

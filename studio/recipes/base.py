@@ -182,6 +182,12 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         """Trainings as suit these means, the usual one in the middle. Each takes the time that it states."""
         return ()
 
+    def cost(self, size: int) -> float:
+        """`relative_cost` for sprites of so many pixels a side. A quarter of it is the same for all of them: the
+        optimizer's step, and what each operation costs whatever its size.
+        """
+        return self.relative_cost * (0.25 + 0.75 * (size / 32) ** 2)
+
     @abstractmethod
     def arguments(self, config: ConfigT, spec: Spec) -> dict[str, Value]:
         """The keyword arguments of `Network` for these settings and sprites: plain values, which go into exports."""

@@ -95,7 +95,8 @@ def test_resume_goes_on_where_it_stopped(run_path: Path, studio: Studio) -> None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal for one process there")
-@pytest.mark.parametrize("name", [pytest.param("SIGINT", marks=pytest.mark.slow), "SIGTERM"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_fault_28_and_36_ctrl_c_and_sigterm_save_and_the_run_can_be_resumed(
     folder: Path, tmp_path: Path, name: str
 ) -> None:

@@ -112,7 +112,8 @@ def test_a_missing_library_is_named_with_its_packages(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal to send")
-@pytest.mark.parametrize("name", [pytest.param("SIGINT", marks=pytest.mark.slow), "SIGTERM"])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_fault_28_and_36_ctrl_c_and_sigterm_save_a_training_and_end(sprite_folder: Path, name: str) -> None:
     home = Path(os.environ["STUDIO_HOME"])
     with subprocess.Popen([sys.executable, "-c", _DEMO, str(sprite_folder)]) as process:

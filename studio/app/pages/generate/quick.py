@@ -26,7 +26,8 @@ class QuickDrawing(QWidget):
     def __init__(self, session: Session, models: ModelChoice) -> None:
         super().__init__()
         self._session, self._models = session, models
-        self._told: tuple[SavedModel, str] | None = None  # what is known of the network that was taught last
+        self._pupil: SavedModel | None = None  # the model that was last to be taught
+        self._result = ""  # what is known of its distilled network
         self.box = QCheckBox("Quick drawing")
         self.teach = factory.button("Teach it", _TEACH)
         self._about = factory.caption("")
@@ -52,8 +53,8 @@ class QuickDrawing(QWidget):
         factory.enable(self.box, "" if taught else (_UNTAUGHT if saved else _LIVE), _TIP)
         self.teach.setVisible(saved and not taught)
         self.teach.setEnabled(self._models.device() is not None and not inference.is_busy())
-        told = self._told[1] if self._told is not None and self._told[0] == source else _TIP
-        self._about.setText(told if taught else (_UNTAUGHT if saved else _LIVE))
+        result = self._result if source == self._pupil else ""
+        self._about.setText(result or _TIP if taught else (_UNTAUGHT if saved else _LIVE))
         self.changed.emit()
 
     @Slot()
@@ -64,13 +65,13 @@ class QuickDrawing(QWidget):
     def _teach(self) -> None:
         source, device = self._models.source(), self._models.device()
         if isinstance(source, SavedModel) and device is not None:
+            self._pupil, self._result = source, ""
             self._session.inference.distil(source, device)
 
     @Slot(object)
     def _tell(self, found: Distilled) -> None:
-        """It has been taught: it draws from now on."""
-        source = self._models.source()
-        if isinstance(source, SavedModel):
-            words = wording.quicker(found.sprites_per_s, found.usual_sprites_per_s, found.alike)
-            self._told = (source, words)
-        self.box.setChecked(True)
+        """It has been taught: it draws from now on, if its model is still the chosen one."""
+        self._result = wording.quicker(found.sprites_per_s, found.usual_sprites_per_s, found.alike)
+        if self._models.source() == self._pupil:
+            self.box.setChecked(True)
+        self._show()
