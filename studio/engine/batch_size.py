@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
+from torch import nn
 
 from studio.core.errors import DeviceFullError
 from studio.engine import devices
@@ -33,6 +34,17 @@ class AutoBatchSize:
             yield part
             if not self._was_full:
                 start = part.stop
+
+    def gradients(self, network: nn.Module, add: Callable[[int], None]) -> None:
+        """Have `add` add the gradients of a batch, so many sprites at once; where the device is full, begun anew with
+        fewer. Raises DeviceFullError.
+        """
+        while True:
+            network.zero_grad(set_to_none=True)
+            with self.room(), torch.enable_grad():
+                add(self.count)
+            if not self._was_full:
+                return
 
     @contextlib.contextmanager
     def room(self) -> Iterator[None]:

@@ -8,6 +8,7 @@ to nearly the same sprite. It is kept beside the checkpoint that it was taught b
 from __future__ import annotations
 
 import copy
+import functools
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -37,7 +38,6 @@ _RATE, _WARM_UP = 1e-3, 20  # steps; the rate falls to zero over the second half
 _HALFLIFE_SPRITES = 2_000
 _COMPARED, _COMPARED_SEED = 64, 2**31 - 1  # sprites, of noise that nothing was learnt from
 _ALIKE = 16  # levels of 255
-_LEARNING = "steps of learning to draw quickly"
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ def _taught(model: TrainedModel, settings: DistilSettings) -> Generator[Event, N
         paths = list[Tensor]()
         for part in _paths(model, labels, settings.seed, first):
             paths.append(part)
-            yield Progress(student.step, steps, _LEARNING)
+            yield Progress(student.step, steps, "steps")
         student.give(torch.cat(paths), labels)
         for _ in range(_PASSES):
             for chosen in torch.randperm(_A_ROUND * strides, generator=rng).split(_BATCH):
                 student.learn(chosen // strides, chosen % strides)
-                yield Progress(student.step, steps, _LEARNING)
+                yield Progress(student.step, steps, "steps")
     return student.average.network
 
 
@@ -117,12 +117,9 @@ class _Student:
 
     def learn(self, sprites: Tensor, strides: Tensor) -> None:
         """A step, on these strides of the paths of these sprites: int64 [B] each."""
-        has_gradients = False
-        while not has_gradients:
-            self._network.zero_grad(set_to_none=True)
-            with self._batch_size.room(), torch.enable_grad():
-                self._add_gradients(sprites.to(self._paths.device), strides.to(self._paths.device))
-                has_gradients = True
+        device = self._paths.device
+        add = functools.partial(self._add_gradients, sprites.to(device), strides.to(device))
+        self._batch_size.gradients(self._network, add)
         if not self._optimizers:  # by now it is known which weights strides make use of
             for weight in self._network.parameters():
                 weight.requires_grad_(weight.grad is not None)
@@ -135,9 +132,8 @@ class _Student:
         self.step += 1
         self.average.update(self.step * _BATCH, _BATCH)
 
-    def _add_gradients(self, sprites: Tensor, strides: Tensor) -> None:
+    def _add_gradients(self, sprites: Tensor, strides: Tensor, at_once: int) -> None:
         """Forward and backward of a batch, in micro-batches where the device has no room for it at once."""
-        at_once = self._batch_size.count
         for sprite, stride in zip(sprites.split(at_once), strides.split(at_once), strict=True):
             before, after = self._paths[sprite, stride], self._paths[sprite, stride + 1]
             with devices.autocast(self._model.device.type, self._precision):

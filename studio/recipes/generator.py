@@ -236,7 +236,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
             noise = draw_noise(count, batch.x.shape[-1], seed=0, first=seen).to(batch.x.device)
             normal = torch.special.ndtri(evenly_spread(seen, count)).float()  # on the CPU: MPS has no ndtri
             times = torch.sigmoid(normal + config.time_mean).to(batch.x.device)
-            total += float(_flow_error(network, batch, noise, times, batch.y)) * count
+            nothing = torch.zeros_like(batch.x[:, :1])  # is kept
+            total += float(_flow_error(network, batch, noise, times, batch.y, nothing)) * count
             seen += count
         return Evaluation({"loss": total / seen})
 
@@ -248,8 +249,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     @staticmethod
     def path(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
         noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
-        states = itertools.chain([noise], solve(network, noise, labels, guidance, 2 * _STRIDES))
-        return itertools.islice(states, 0, None, 2)
+        later = Generator.draw(network, labels, guidance, 2 * _STRIDES, seed, first)
+        return itertools.islice(itertools.chain([noise], later), 0, None, 2)
 
     @staticmethod
     def stride(network: UNet, x: Tensor, number: Tensor, labels: Tensor) -> Tensor:
@@ -287,18 +288,13 @@ def _some_kept(batch: Batch, filling: float, rng: BatchRng) -> Tensor:
     return ((depth >= edge.view_as(share)) & (is_filled < filling)).float()
 
 
-def _flow_error(
-    network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor, keep: Tensor | None = None
-) -> Tensor:
+def _flow_error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor, keep: Tensor) -> Tensor:
     """Mean squared error of the velocity at times t [B] on the lines from `noise` to the batch's sprites; 0 where
     pixels are kept.
     """
     t = t.clamp(max=_LATEST)
     mix = t[:, None, None, None]
-    x = (1 - mix) * noise + mix * batch.x
-    if keep is None:
-        keep = torch.zeros_like(x[:, :1])
-    x = torch.where(keep == 1, batch.x, x)
+    x = torch.where(keep == 1, batch.x, (1 - mix) * noise + mix * batch.x)
     velocity = network(x, t, label, batch.augment_labels, keep)
     error = F.mse_loss(velocity.float(), batch.x - noise, reduction="none")
     return (error * (1 - keep)).mean()

@@ -38,7 +38,7 @@ class ModelCache:
 
     def __init__(self) -> None:
         self.drawn: tuple[SpritesGenerated, PixelStyle] | None = None
-        self._key: tuple[Path, str, str, str] | None = None  # run, hash of the weights, device, checkpoint
+        self._key: tuple[Path, str, str, str] | None = None  # run, hashes of its parts, device, checkpoint
         self._model: TrainedModel | None = None
 
     def load(self, source: SavedModel | Control, device: Device) -> Generator[Notice, None, TrainedModel]:
@@ -53,7 +53,7 @@ class ModelCache:
         from studio.engine.generate import find_checkpoint, load_model
 
         _, info = find_checkpoint(source.path, source.checkpoint)  # figures that are measured later move 'best'
-        weights = (source.path, info.sha256.get("average", "") + info.sha256.get("distilled", ""), device.id)
+        weights = (source.path, "".join(info.sha256.values()), device.id)
         exact, asked = (*weights, str(info.step)), (*weights, source.checkpoint)
         if self._model is None or self._key not in (exact, asked):
             self._model = load_model(source.path, source.checkpoint, device)

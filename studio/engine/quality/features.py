@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -177,12 +178,7 @@ def _learn(found: LearntFeatures, training: Sprites, precision: str) -> Generato
         batch = data.batch(step, _BATCH, flip=False, shift_px=_SHIFT_PX, rng=rng)
         x, y = (batch.x, batch.y) if found.knows_classes else _turned(batch.x)
         x, kind = corrupted(x, rng)
-        has_gradients = False
-        while not has_gradients:
-            network.zero_grad(set_to_none=True)
-            with batch_size.room(), torch.enable_grad():
-                _add_gradients(network, x, y, kind, precision, at_once=batch_size.count)
-                has_gradients = True
+        batch_size.gradients(network, partial(_add_gradients, network, x, y, kind, precision))
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
         for optimizer in optimizers:
             optimizer.step()
@@ -191,7 +187,7 @@ def _learn(found: LearntFeatures, training: Sprites, precision: str) -> Generato
     network.eval()
 
 
-def _add_gradients(network: TaughtNetwork, x: Tensor, y: Tensor, kind: Tensor, precision: str, *, at_once: int) -> None:
+def _add_gradients(network: TaughtNetwork, x: Tensor, y: Tensor, kind: Tensor, precision: str, at_once: int) -> None:
     """Forward and backward of a batch, in micro-batches where the device has no room for it at once."""
     for x_part, y_part, kind_part in zip(x.split(at_once), y.split(at_once), kind.split(at_once), strict=True):
         with devices.autocast(x.device.type, precision):

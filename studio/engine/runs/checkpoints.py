@@ -60,7 +60,7 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
         temporary.mkdir()
         hashes = {}
         for part in PARTS:
-            content = as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in parts[part].items()})
+            content = _as_bytes(parts[part])
             (temporary / f"{part}.safetensors").write_bytes(content)  # save_file hides what the system says
             hashes[part] = hashlib.sha256(content).hexdigest()
         _write_record(temporary, dataclasses.replace(info, sha256=hashes))
@@ -119,7 +119,7 @@ def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:
     """Add a distilled network to the checkpoint of this step. Raises RunError when that has gone, and OSError."""
     for path, info in find(folder):
         if info.step == step:
-            content = as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
+            content = _as_bytes(tensors)
             files.write_atomic(path / f"{DISTILLED}.safetensors", content)
             hashes = {**info.sha256, DISTILLED: hashlib.sha256(content).hexdigest()}
             _write_record(path, dataclasses.replace(info, sha256=hashes))
@@ -222,6 +222,11 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
         parts[name][rest] = value
     for name, part in parts.items():
         _load_optimizer(by_name[name], part)
+
+
+def _as_bytes(tensors: Tensors) -> bytes:
+    """The content of a safetensors file; on whatever device the tensors are."""
+    return as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
 
 
 def _measured(found: Found) -> list[advice.Measurement]:
