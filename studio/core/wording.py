@@ -63,10 +63,9 @@ def rate(per_second: float, noun: str = "sprites") -> str:
 
 
 def quicker(sprites_per_s: float, usual_sprites_per_s: float, alike: float) -> str:
-    """(180, 60, 0.9) -> 'It draws 180 sprites/s for 60, 3 times as many, and 90 % of the pixels hardly differ.'"""
-    times = _short(sprites_per_s / usual_sprites_per_s)
-    speeds = f"{rate(sprites_per_s)} for {_short(usual_sprites_per_s)}"
-    return f"It draws {speeds}, {times} times as many, and {round(100 * alike)} % of the pixels hardly differ."
+    """(180, 60, 0.9) -> 'It draws 180 sprites/s, 3 times as many as before; 90 % of the pixels hardly differ.'"""
+    times = f"{_short(sprites_per_s / usual_sprites_per_s)} times as many as before"
+    return f"It draws {rate(sprites_per_s)}, {times}; {percent(alike)} of the pixels hardly differ."
 
 
 def percent(share: float) -> str:

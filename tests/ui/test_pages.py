@@ -174,6 +174,7 @@ def test_a_model_is_taught_to_draw_quickly(
     asked = page.request.next_settings()
     assert not asked.quick
     monkeypatch.setattr(distil, "DistilSettings", lambda: DistilSettings(count=128))
+    monkeypatch.setattr(distil, "_COMPARED", 4)
     with qtbot.waitSignal(opened.session.inference.progressed, timeout=LONG_MS):
         click(quick.teach)
     assert not quick.teach.isEnabled()
@@ -227,6 +228,18 @@ def test_the_buttons_and_space_follow_the_training(qtbot: QtBot, opened: Window)
     click(controls.stop)
     qtbot.waitUntil(controls.start.isVisible, timeout=LONG_MS)
     assert opened.train.setup.recipes.isEnabled()
+
+
+def test_a_small_window_scrolls_before_the_plot_covers_the_samples(qtbot: QtBot, opened: Window) -> None:
+    opened.show_page("train")
+    opened.resize(900, 600)
+    monitor = opened.train.monitor
+    qtbot.waitUntil(lambda: opened.height() == 600 and monitor.plot is not None, timeout=LONG_MS)
+    plot, tabs = monitor.splitter.widget(0), monitor.tabs
+    assert plot is not None
+    qtbot.waitUntil(lambda: tabs.height() >= 200 and plot.height() >= 220, timeout=LONG_MS)
+    assert plot.geometry().bottom() < tabs.geometry().top()
+    qtbot.waitUntil(lambda: monitor.splitter.geometry().bottom() <= monitor.rect().bottom(), timeout=LONG_MS)
 
 
 def test_settings_that_make_no_sense_keep_start_away(opened: Window) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -138,9 +138,29 @@ def panel(layout: QLayout) -> QWidget:
     return made
 
 
+class _Scrolling(QScrollArea):
+    """Qt scrolls below the least height of the content, but does not count what wraps into more lines there."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Other words, or more of them, take other room."""
+        if watched is self.widget() and event.type() == QEvent.Type.LayoutRequest:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def _fit(self) -> None:
+        content = self.widget()
+        layout = content.layout() if content is not None else None
+        if content is not None and layout is not None and layout.hasHeightForWidth():
+            content.setMinimumHeight(layout.minimumHeightForWidth(self.viewport().width()))
+
+
 def scrolling(content: QWidget) -> QScrollArea:
     """Let a part of a page scroll up and down where the window is low."""
-    made = QScrollArea()
+    made = _Scrolling()
     made.setWidgetResizable(True)
     made.setFrameShape(QScrollArea.Shape.NoFrame)
     made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

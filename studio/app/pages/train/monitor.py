@@ -80,8 +80,10 @@ class Monitor(QWidget):
         self.splitter.addWidget(plot)
         self.splitter.addWidget(self.tabs)
         self.splitter.setChildrenCollapsible(False)
-        # What it would like decides nothing: it takes the room there is, and the page scrolls below its minimum.
+        # What it would like decides nothing: it takes the room there is, and the page scrolls below its minimum, which
+        # has to be said, as a layout takes an ignored one for 0.
         self.splitter.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
+        self.splitter.setMinimumHeight(plot.minimumHeight() + self.splitter.handleWidth() + self.tabs.minimumHeight())
         self.splitter.setSizes([360, 340])
         self.splitter.restoreState(self._session.settings.layout("monitor"))
         box = factory.column(self.readings, self.splitter)
