@@ -59,6 +59,7 @@ def test_the_generators_loader_needs_torch_alone(tmp_path: Path) -> None:
     assert not drawn[5:].any()
 
 
+@pytest.mark.slow
 def test_the_classifiers_loader_needs_torch_alone(tmp_path: Path) -> None:
     model = small_exportable("classifier")
     _, loader = StateDict().write(model, tmp_path / "1st.pt")

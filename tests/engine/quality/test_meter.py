@@ -93,6 +93,7 @@ def test_a_checkpoint_stays_while_it_is_measured(run_path: Path) -> None:
     assert figures_kept(run_path)[measured.step].items() >= vars(measured.quality).items()
 
 
+@pytest.mark.slow
 def test_checkpoints_are_not_saved_for_measuring_alone_while_they_cost_too_much(
     run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monk
     assert 0 < looks.call_count <= 30
 
 
+@pytest.mark.slow
 def test_that_learning_to_see_begins_slowly_does_not_end_it(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten minutes leave 30 s for it: these forty slices take 6 s, of which the first five take 5."""
     now_s, advance, corrupted = 0.0, QualityMeter.advance, features.corrupted
