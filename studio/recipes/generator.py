@@ -223,7 +223,9 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         t = torch.sigmoid(rng.randn() + config.time_mean)
         label = torch.where(rng.rand() < config.label_drop, network.classes, batch.y)
         noise = rng.randn(*batch.x.shape[1:])
-        return _flow_error(network, batch, noise, t, label, _some_kept(batch, config.filling, rng))
+        filling = config.filling if batch.progress >= _FILLING_FROM else 0.0
+        error = _flow_error(network, batch, noise, t, label, _some_kept(batch, filling, rng))
+        return error / (1 - filling / 2)  # of what is filled in half is kept, on average: the curve has no step there
 
     def evaluate(self, network: UNet, batches: Iterable[Batch], config: GeneratorConfig, spec: Spec) -> Evaluation:
         """The training loss at evenly spread quantiles of the training times, with noise of a fixed seed.
@@ -269,12 +271,11 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
 
 def _some_kept(batch: Batch, filling: float, rng: BatchRng) -> Tensor:
-    """Which pixels are shown as they are, 1 there: float32 [B, 1, S, S]. Early on none; later some of that share of
-    the sprites.
+    """Which pixels are shown as they are, 1 there: float32 [B, 1, S, S]; some of that share of the sprites.
 
     What is hidden is a box, all but a box, or blobs, of any size.
     """
-    if batch.progress < _FILLING_FROM:
+    if not filling:
         return torch.zeros_like(batch.x[:, :1])
     size = batch.x.shape[-1]
     axis = torch.linspace(-1, 1, size, device=batch.x.device)
