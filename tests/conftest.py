@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import gc
 import os
 import random
 import signal
@@ -24,6 +25,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # Tiny networks gain nothing by a second thread, and two processes share the tests. Set before torch is imported, this
 # holds for the processes that tests start as well.
 THREADS = int(os.environ.setdefault("OMP_NUM_THREADS", "1"))
+# To walk all that torch brings takes longer than many a test, and little of what tests leave behind goes in circles.
+gc.set_threshold(100_000)
 
 # A package of plug-ins outside the studio is installed in all tests, and in the processes that they start: what holds
 # for the studio's own recipes, exports and sources holds for a stranger's.

@@ -131,6 +131,8 @@ def test_a_damaged_one_is_left_out_with_a_word(distilled: tuple[Path, list[Event
 def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "_PASSES", 1)
+
     def learnt(most: int) -> tuple[dict[str, torch.Tensor], int]:
         refused, stride = list[int](), Generator.stride
 

@@ -175,6 +175,7 @@ def test_a_model_is_taught_to_draw_quickly(
     assert not asked.quick
     monkeypatch.setattr(distil, "DistilSettings", lambda: DistilSettings(count=128))
     monkeypatch.setattr(distil, "_COMPARED", 4)
+    monkeypatch.setattr(distil, "_PASSES", 1)
     with qtbot.waitSignal(opened.session.inference.progressed, timeout=LONG_MS):
         click(quick.teach)
     assert not quick.teach.isEnabled()

@@ -111,8 +111,9 @@ def test_of_many_other_sprites_as_many_are_judged_as_asked_for(run: Path, model:
         (found,) = of_kind(list(evaluate_sprites(model, run, others, "others", settings)), Evaluated)
         return found
 
-    assert judged(count=25).count == 25 and judged(count=70).count == 60
-    assert judged(count=25).figures == judged(count=25).figures != judged(count=25, seed=1).figures
+    some = judged(count=25)
+    assert some.count == 25 and judged(count=70).count == 60
+    assert some.figures == judged(count=25).figures != judged(count=25, seed=1).figures
 
 
 def test_real_sprites_are_as_near_to_those_learnt_from_as_other_real_ones(run_path: Path) -> None:

@@ -178,12 +178,12 @@ def test_measuring_changes_nothing_that_is_learnt(
 
 
 def test_copies_are_looked_for_in_parts_among_all_that_was_learnt(
-    run_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_path: Path, measured_run: tuple[Path, list[QualityMeasured]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = of_kind(trained(run_path), QualityMeasured)[0].quality
+    whole = measured_run[1][0].quality
     monkeypatch.setattr(copies, "_AT_ONCE", 10 * 4 * 4 * 8 * 8)  # ten sprites
     monkeypatch.setattr(batches, "_MOST_SAMPLED", 40)  # of which all other figures are
-    in_parts = of_kind(trained(run_path.with_name("parts")), QualityMeasured)[0].quality
+    in_parts = of_kind(trained(run_path), QualityMeasured)[0].quality
     assert in_parts.copies_real == whole.copies_real
 
 
