@@ -10,11 +10,17 @@ figure counts them. Prints sprites/s and what share they are of what one thread 
 
 from __future__ import annotations
 
+import sys
+
+from studio.core.process import prepare_for_training
+
+if __name__ == "__main__" and "training" in sys.argv:
+    prepare_for_training()  # before torch comes in
+
 import argparse
 import contextlib
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +28,6 @@ import torch
 from torch.nn import functional as F
 
 from studio.core import places
-from studio.core.process import prepare_for_training
 from studio.engine.devices import choose, detect
 from tests.bench.tools import configured, say, ticks_of, told_by, training_command_line
 from tests.data.making import imported
@@ -54,7 +59,6 @@ def neighbour(threads: int) -> Iterator[None]:
 
 def rates(chosen: argparse.Namespace) -> tuple[float, float]:
     """Sprites per second of a training, in this process: without its first seconds, and with them."""
-    prepare_for_training()
     device = choose(detect(), "cpu")
     recipe, config = configured(chosen, minutes=chosen.seconds / 60, holdout=0.0, threads=chosen.threads)
     sprites, _ = recipe.select(imported(chosen.sprites).sprites, config)

@@ -10,9 +10,15 @@ steps of each, in which workers start and buffers are made, are not counted. Pri
 
 from __future__ import annotations
 
+import sys
+
+from studio.core.process import prepare_for_training
+
+if __name__ == "__main__" and sys.argv[-1] == "engine":
+    prepare_for_training()  # before torch comes in
+
 import argparse
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,7 +33,6 @@ from torchvision.transforms.functional import pil_to_tensor
 
 from studio.core import places
 from studio.core.config import TrainingConfig
-from studio.core.process import prepare_for_training
 from studio.data.sprites import Sprites
 from studio.engine.batches import to_input
 from studio.engine.devices import choose, detect
@@ -125,8 +130,6 @@ def main() -> None:
     parser.add_argument("--side", choices=("engine", "tutorials"), help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.side:
-        if chosen.side == "engine":
-            prepare_for_training()
         say(str(measure(chosen)))
         return
     ratios = []
