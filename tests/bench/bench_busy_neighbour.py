@@ -14,7 +14,7 @@ import sys
 
 from studio.core.process import prepare_for_training
 
-if __name__ == "__main__" and "training" in sys.argv:
+if __name__ == "__main__" and sys.argv[-1] == "training":
     prepare_for_training()  # before torch comes in
 
 import argparse
@@ -87,7 +87,7 @@ def main() -> None:
     def show(what: str, threads: int) -> None:
         """Of a training in a process of its own, bound to so many threads; 0 leaves it the choice."""
         nonlocal alone
-        steady, whole = told_by(__spec__.name, *sys.argv[1:], "--role", "training", "--threads", threads)
+        steady, whole = told_by(__spec__.name, *sys.argv[1:], "--threads", threads, "--role", "training")
         alone = alone or steady
         say(f"{what:44} {steady:7.1f} sprites/s  x {steady / alone:.2f}   from the start {whole:7.1f}")
 

@@ -170,7 +170,6 @@ def apple_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "config"),
     [(Generator(), small_generator), (Classifier(), small_classifier), (Regression(), small_regression)],
