@@ -179,12 +179,16 @@ class RunFinished(Event):
 
 @dataclass(frozen=True, eq=False)
 class SpritesGenerated(Event):
-    """New sprites and the class index of each: int64 [N]; -1 where no class was asked for."""
+    """New sprites and the class index of each: int64 [N]; -1 where no class was asked for.
+
+    keep: bool [N, S, S], pixels that were given and stay as they are, whatever the colours; None: there are none.
+    """
 
     sprites: Rgba
     labels: NDArray[np.int64]
     model: str
     seed: int
+    keep: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True, eq=False)

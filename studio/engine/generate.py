@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Iterator, Sequence
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -137,48 +139,83 @@ def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
         raise UsageError(
             f"{model.title} is a {model.recipe.title.lower()}: it draws no sprites.", "Choose a generator."
         )
-    labels = _labels(model, settings)
+    wanted = wanted_classes(model, settings)
+    labels = np.arange(settings.count) % len(model.spec.class_names) if wanted is None else wanted.labels
     with devices.faults(model.device):
-        made = yield from draw(model, labels, settings)
-    title = f"{model.title}, step {model.step:,}"
-    yield SpritesGenerated(made, labels, title, settings.seed)
+        made = yield from draw(model, labels, settings, shares=None if wanted is None else wanted.shares)
+    yield SpritesGenerated(made, labels, name_of(model), settings.seed)
+
+
+def name_of(model: TrainedModel) -> str:
+    """What a model is called beside what it drew."""
+    return f"{model.title}, step {model.step:,}"
 
 
 def draw(
-    model: TrainedModel, labels: Labels, how: SolverSettings, stop_after: int | None = None
+    model: TrainedModel,
+    labels: Labels,
+    how: SolverSettings,
+    stop_after: int | None = None,
+    shares: NDArray[np.float32] | None = None,
 ) -> Generator[Progress, None, Rgba]:
     """A sprite of each class in int64 [N]: yields Progress after each solver step, returns uint8 [N, S, S, 4].
 
-    stop_after: the number of steps after which to stop, with what has become of the noise by then. Raises UsageError
-    where it is to be quick and the model can't.
+    stop_after: the number of steps after which to stop, with what has become of the noise by then. shares: of classes,
+    float32 [K], which all sprites are to have instead. Raises UsageError where it is to be quick and the model can't.
     """
     if how.quick:
         _check_quick(model, how)
-    made: list[Rgba] = []
+
+    def steps_of(part: slice) -> Iterator[Tensor]:
+        return drawing_steps(model, as_conditions(model, labels[part], shares), how, part.start)
+
+    def finished(drawn: Rgba, part: slice) -> Rgba:
+        return true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn
+
     steps = model.recipe.strides if how.quick else how.steps
+    return (yield from in_parts(model, len(labels), steps, steps_of, finished, stop_after))
+
+
+def as_conditions(model: TrainedModel, labels: Labels, shares: NDArray[np.float32] | None) -> Tensor:
+    """What a recipe draws by, on the model's device: classes int64 [N], or shares of them float32 [N, K]."""
+    if shares is not None:
+        return torch.from_numpy(shares).expand(len(labels), -1).to(model.device)
+    return torch.from_numpy(labels).to(model.device)
+
+
+def in_parts(
+    model: TrainedModel,
+    count: int,
+    steps: int,
+    steps_of: Callable[[slice], Iterator[Tensor]],
+    finished: Callable[[Rgba, slice], Rgba],
+    stop_after: int | None = None,
+) -> Generator[Progress, None, Rgba]:
+    """So many sprites, part by part as the device has room: yields Progress after each step, returns them.
+
+    steps_of: x after each of at most so many steps, for the sprites of a part. finished: what becomes of those as they
+    were drawn, uint8 [n, S, S, 4]. stop_after: as in `draw`.
+    """
+    made: list[Rgba] = []
     batch_size = AutoBatchSize(model.device, _AT_ONCE, model.spec.size)
-    for part in batch_size.slices(len(labels)):
+    for part in batch_size.slices(count):
         with batch_size.room():
-            chosen = torch.from_numpy(labels[part]).to(model.device)
-            for step, x in enumerate(drawing_steps(model, chosen, how, part.start), 1):  # noqa: B007 - the last counts
+            for step, x in enumerate(in_precision(model, steps_of(part)), 1):
                 share = min(step, steps) / steps
-                yield Progress(round(part.start + share * len(chosen)), len(labels), "sprites drawn")
+                yield Progress(round(part.start + share * len(x)), count, "sprites drawn")
                 if step == stop_after:
                     break
             if step < steps:  # no more are to be taken
-                yield Progress(part.stop, len(labels), "sprites drawn")
-            drawn = to_rgba(x).numpy()
-            made.append(true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn)
+                yield Progress(part.stop, count, "sprites drawn")
+            made.append(finished(to_rgba(x).numpy(), part))
     return np.concatenate(made)
 
 
 def drawing_steps(model: TrainedModel, labels: Tensor, how: SolverSettings, first: int) -> Iterator[Tensor]:
-    """The recipe's `draw` in the model's precision: x after each of its steps, the sprites last."""
+    """The recipe's `draw`: x after each of its steps, the sprites last."""
     if how.quick and model.distilled is not None:
-        steps = model.recipe.draw_in_strides(model.distilled, labels, how.seed, first)
-    else:
-        steps = model.recipe.draw(model.network, labels, how.guidance, how.steps, how.seed, first)
-    yield from in_precision(model, steps)
+        return model.recipe.draw_in_strides(model.distilled, labels, how.seed, first)
+    return model.recipe.draw(model.network, labels, how.guidance, how.steps, how.seed, first)
 
 
 def in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[Tensor]:
@@ -233,20 +270,62 @@ def in_proportion(class_counts: Sequence[int], count: int, first: int = 0) -> La
     return np.searchsorted(shares, evenly_spread(first, count).numpy(), side="right")
 
 
-def _labels(model: TrainedModel, settings: GenerateSettings) -> Labels:
-    """A class for each sprite: the one asked for, or all of them. Raises UsageError for an unknown class."""
-    names, places = model.spec.class_names, np.arange(settings.count)
-    if not settings.class_name and not settings.in_proportion:
-        return places % len(names)
-    if not settings.class_name:
-        return in_proportion(model.style.class_counts, settings.count)
-    matches = [i for i, name in enumerate(names) if settings.class_name in (name, name.rpartition("/")[2])]
+@dataclass(frozen=True, eq=False)
+class WantedClasses:
+    """The class of each sprite that was asked for, int64 [N], and where they are mixed, the share of all: float32 [K].
+
+    The labels of mixtures are those of the class that has the most of it.
+    """
+
+    labels: Labels
+    shares: NDArray[np.float32] | None = None
+
+
+def wanted_classes(model: TrainedModel, settings: GenerateSettings) -> WantedClasses | None:
+    """The classes that the settings name; None where they leave it open.
+
+    Raises UsageError for an unknown class, and for a mixture that is none or that the model can't draw.
+    """
+    if settings.mix:
+        shares = _mixture(model, settings.mix)
+        return WantedClasses(np.full(settings.count, shares.argmax()), shares)
+    if settings.class_name:
+        return WantedClasses(np.full(settings.count, _class_called(model, settings.class_name), np.int64))
+    if settings.in_proportion:
+        return WantedClasses(in_proportion(model.style.class_counts, settings.count))
+    return None
+
+
+def _class_called(model: TrainedModel, name: str) -> int:
+    """The class of that name, or whose last folder has it. Raises UsageError."""
+    names = model.spec.class_names
+    matches = [i for i, known in enumerate(names) if name in (known, known.rpartition("/")[2])]
     if not matches:
         known = ", ".join(names[:_MOST_CLASSES_SAID])
         more = len(names) - _MOST_CLASSES_SAID
         hint = f"It knows: {known}{f' and {more} more' if more > 0 else ''}."
-        raise UsageError(f"The model knows no class {settings.class_name!r}.", hint)
-    return np.full(settings.count, matches[0], dtype=np.int64)
+        raise UsageError(f"The model knows no class {name!r}.", hint)
+    return matches[0]
+
+
+def _mixture(model: TrainedModel, text: str) -> NDArray[np.float32]:
+    """'sword:0.6,potion:0.4' as shares of all classes, which sum to 1: float32 [K]. Raises UsageError."""
+    if "mix" not in model.recipe.can:
+        raise UsageError(f"{model.title} can't mix classes.", "Name one class.")
+    shares = np.zeros(len(model.spec.class_names), np.float32)
+    for part in text.split(","):
+        name, _, share = part.strip().rpartition(":")
+        try:
+            value = float(share)
+        except ValueError:
+            value = math.nan
+        if not name or not 0 <= value < math.inf:
+            hint = "Write classes with their shares, such as 'sword:0.6,potion:0.4'."
+            raise UsageError(f"Mixture: {part.strip()!r} is not a class and its share.", hint)
+        shares[_class_called(model, name)] += value
+    if not shares.any():
+        raise UsageError("The shares of the mixture are all 0.", "Let one of them be more.")
+    return np.asarray(shares / shares.sum(), np.float32)
 
 
 def _look_over(run: RunDir) -> tuple[checkpoints.Found, list[Path]]:

@@ -64,7 +64,17 @@ class GenerateSettings(Config):
     in_proportion: bool = setting(
         False, "Draw the classes as often as the sprites learnt from have them, instead of all in turn."
     )
+    mix: str = setting(
+        "", "Sprites between classes, with the share of each: 'sword:0.6,potion:0.4'.", label="Mixture", absent=""
+    )
     seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
+    strength: float = setting(
+        0.5,
+        "How much of a sprite that is started from may change: 0 leaves it as it is, 1 forgets it.",
+        low=0.0,
+        high=1.0,
+        absent=0.5,
+    )
     guidance: float = setting(
         1.5,
         "How strongly the class shapes the sprite: 1 is as learnt, more is purer and less varied.",

@@ -21,7 +21,8 @@ from studio.core.metrics import LOSS, Metric
 from studio.data.sprites import Sprites
 
 Makes = Literal["sprites", "labels", "numbers"]
-Ability = Literal["start_from_sprite", "keep_pixels"]
+# vary, fill: `redraw` without kept pixels and with them. blend: `blend`. mix: labels may be shares of classes.
+Ability = Literal["vary", "fill", "blend", "mix"]
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig, default=Any)
 NetworkT = TypeVar("NetworkT", bound=nn.Module, default=Any)
 
@@ -146,6 +147,20 @@ class Evaluation:
     pairs: Tensor | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What new sprites are to keep to, on the network's device.
+
+    sprites: float32 [N, 4, S, S] as x in `Batch`, one for each new sprite.
+    strength: 0 to 1: how much of them is forgotten.
+    keep: float32 [N, 1, S, S], 1 where pixels stay as they are and the rest is to fit; None: nowhere.
+    """
+
+    sprites: Tensor
+    strength: float
+    keep: Tensor | None = None
+
+
 class Recipe(ABC, Generic[ConfigT, NetworkT]):
     """One kind of model, with the config and the network that it has. Stateless: what is learnt is in the network.
 
@@ -157,7 +172,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     title: ClassVar[str] = ""
     summary: ClassVar[str] = ""  # one sentence, shown beside the title
     makes: ClassVar[Makes] = "sprites"
-    can: ClassVar[frozenset[Ability]] = frozenset()  # what `draw` can do beyond drawing from noise
+    can: ClassVar[frozenset[Ability]] = frozenset()  # beyond drawing sprites of a class from noise
     Config: type[ConfigT]
     Network: type[NetworkT]
     small: ConfigT  # of a network that learns in seconds, for the tests
@@ -226,13 +241,34 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         network: NetworkT, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
     ) -> Iterator[Tensor]:
         """Draw a sprite of each class in int64 [N] (-1: any), on the network's device: yields x as in `Batch` after
-        each of its steps, the sprites last.
+        each of its steps, the sprites last. A recipe that can mix takes shares of classes as well: float32 [N, K].
 
         guidance: 1 for the class as it was learnt, more for what sets it apart. A sprite depends on the seed and its
         place, that of the first being `first`. Its source, and what that needs, is written into loaders of exported
         models, as is the network's: of other packages than this one's it uses torch alone.
         """
         raise NotImplementedError("this recipe draws no sprites")
+
+    @staticmethod
+    def redraw(
+        network: NetworkT, given: Given, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
+    ) -> Iterator[Tensor]:
+        """As `draw`, from sprites instead of noise. Kept pixels may come out a little different."""
+        raise NotImplementedError("this recipe can't start from sprites")
+
+    @staticmethod
+    def knows_filling(network: NetworkT) -> bool:
+        """Whether a network has learnt to fill; without, it can, and fits the new pixels less well to the others."""
+        raise NotImplementedError("this recipe can't fill")
+
+    @staticmethod
+    def blend(network: NetworkT, sprites: Tensor, labels: Tensor, shares: Tensor, steps: int) -> Iterator[Tensor]:
+        """Sprites between others: of each x [M, 4, S, S] and class int64 [M] the share that float32 [N, M] says.
+
+        Yields x [N, 4, S, S] after each step. The same sprites and shares give the same; a share of 1 gives nearly the
+        sprite itself.
+        """
+        raise NotImplementedError("this recipe can't blend sprites")
 
     @staticmethod
     def path(network: NetworkT, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:

@@ -12,7 +12,7 @@ learnt to fill in the rest (after Mayet et al. 2024).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +22,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, Value, setting, with_default
-from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget, evenly_spread
+from studio.recipes.base import Batch, BatchRng, Evaluation, Given, Preset, Recipe, Spec, TrainingBudget, evenly_spread
+from studio.recipes.flow import LATEST, blend_noise, draw_noise, encode, guided, moments, solve
 from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
@@ -57,8 +58,6 @@ class GeneratorConfig(TrainingConfig):
 _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600
 )
-_LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
-_LAST_FROM = 0.88  # the time of the last step
 _STRIDES = 5
 _FILLING_FROM = 0.8  # of the training: learnt from the beginning, it would make new sprites worse by a tenth
 
@@ -66,6 +65,7 @@ _FILLING_FROM = 0.8  # of the training: learnt from the beginning, it would make
 class UNet(nn.Module):
     """Velocity [B, 4, S, S] from (x_t [B, 4, S, S], t [B] in [0, 1), label [B]); label `classes` stands for any class.
 
+    A label may also be a mixture: float32 [B, classes + 1], the share of each.
     `keep` [B, 1, S, S] is 1 where x_t holds the sprite's own pixels, to which the rest is to fit: there the velocity
     means nothing. Without it, or where it is 0, all is to be drawn.
 
@@ -112,7 +112,7 @@ class UNet(nn.Module):
     def forward(
         self, x: Tensor, t: Tensor, label: Tensor, changes: Tensor | None = None, keep: Tensor | None = None
     ) -> Tensor:
-        condition = self.time(t) + self.label(label)
+        condition = self.time(t) + (label @ self.label.weight if label.is_floating_point() else self.label(label))
         if changes is not None:
             condition = condition + self.changes(changes)
         sprite = self.guess(x, F.silu(condition), keep)
@@ -140,54 +140,6 @@ class UNet(nn.Module):
         return F.pixel_shuffle(self.leave(F.hardswish(self.norm(h))), self.patch)[:, :, : self.size, : self.size]
 
 
-def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
-    """Standard normal noise [count, 4, size, size], on the CPU so that a seed means the same on every device.
-
-    Each sprite's noise follows from the seed and its place, `first` for the first one, however many are drawn.
-    """
-    rng = torch.Generator()
-    places = range(first, first + count)
-    return torch.stack([torch.randn(4, size, size, generator=rng.manual_seed(seed + 1_000_003 * i)) for i in places])
-
-
-def moments(steps: int) -> list[float]:
-    """The times [steps + 1] between so many steps, from 0 to 1.
-
-    The first steps are the shortest, a quarter of an even share, because what the noise will become is decided there
-    (the shift of times in Esser et al. 2024).
-    """
-    before = steps - 1
-    return [0.0, *(_LAST_FROM * step / (step + 4 * (before - step)) for step in range(1, steps)), 1.0]
-
-
-def solve(network: UNet, noise: Tensor, labels: Tensor, guidance: float, steps: int) -> Iterator[Tensor]:
-    """Follow the velocity from noise [N, 4, S, S] at t = 0 to sprites at t = 1; yields the state after each step.
-
-    Adams and Bashforth's second-order method: the velocity is taken to go on changing as it did in the step before, so
-    that a step looks at the network once. The last one goes straight from t = 0.88 to the sprite that the network
-    guesses there. labels: int64 [N].
-    guidance: 1 takes the class's velocity as it is, more exaggerates what sets the class apart (classifier-free
-    guidance, Ho & Salimans 2022); only from t = 0.1 on, since before it makes sprites alike (Kynkäänniemi et al. 2024).
-    """
-    any_class = torch.full_like(labels, network.classes)
-    guided_from = 0.1
-
-    def velocity(x: Tensor, t: float) -> Tensor:
-        times = torch.full((len(x),), t, device=x.device)
-        if guidance == 1 or t < guided_from:
-            return network(x, times, labels).float()  # type: ignore[no-any-return]
-        both = network(torch.cat([x, x]), torch.cat([times, times]), torch.cat([labels, any_class])).float()
-        with_class, without = both.chunk(2)
-        return without + guidance * (with_class - without)  # type: ignore[no-any-return]
-
-    x, v_before, t_before = noise, None, 0.0
-    for t, t_next in itertools.pairwise(moments(steps)):
-        v, dt = velocity(x, t), t_next - t
-        ahead = v if v_before is None or t_next == 1 else v + dt / 2 * (v - v_before) / (t - t_before)
-        x, v_before, t_before = x + dt * ahead, v, t
-        yield x
-
-
 class Generator(Recipe[GeneratorConfig, UNet]):
     """Draws new sprites of each class."""
 
@@ -199,6 +151,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     order = 1
     relative_cost = 7.9
     small = GeneratorConfig(width=16)
+    can = frozenset({"vary", "fill", "blend", "mix"})
     strides = _STRIDES
     fixed_by_weights = ("width",)
     fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten
@@ -246,7 +199,32 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     @staticmethod
     def draw(network: UNet, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0) -> Iterator[Tensor]:
         noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
-        return solve(network, noise, torch.where(labels < 0, network.classes, labels), guidance, steps)
+        return solve(guided(network, _known(network, labels), guidance), noise, moments(steps))
+
+    @staticmethod
+    def redraw(
+        network: UNet, given: Given, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
+    ) -> Iterator[Tensor]:
+        """After Meng et al. 2022 (SDEdit): the sprites, as far back towards noise as the strength says, drawn anew."""
+        start, sprites, keep = 1 - given.strength, given.sprites, given.keep
+        noise = draw_noise(len(sprites), network.size, seed, first).to(sprites.device)
+        known = _known(network, labels)
+        velocity = (
+            guided(network, known, guidance) if keep is None else _filling(network, known, guidance, given, noise)
+        )
+        return solve(velocity, torch.lerp(noise, sprites, start), moments(steps, start))
+
+    @staticmethod
+    def knows_filling(network: UNet) -> bool:
+        return bool(network.keep.weight.any())
+
+    @staticmethod
+    def blend(network: UNet, sprites: Tensor, labels: Tensor, shares: Tensor, steps: int) -> Iterator[Tensor]:
+        known = _known(network, labels)
+        noise = encode(guided(network, known, 1.0), sprites, steps)
+        mixtures = shares @ F.one_hot(known, network.classes + 1).float()
+        # The way back knew no guidance: with it, the way forth would not lead to the same sprites.
+        yield from solve(guided(network, mixtures, 1.0), blend_noise(noise, shares), moments(steps))
 
     @staticmethod
     def path(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
@@ -258,16 +236,42 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     def stride(network: UNet, x: Tensor, number: Tensor, labels: Tensor) -> Tensor:
         times = torch.tensor(moments(2 * _STRIDES)[::2], device=x.device)
         t, t_next = times[number], times[number + 1]
-        label = torch.where(labels < 0, network.classes, labels)
-        velocity: Tensor = network(x, t, label).float()
+        velocity: Tensor = network(x, t, _known(network, labels)).float()
         return x + (t_next - t)[:, None, None, None] * velocity
 
     @classmethod
     def draw_in_strides(cls, network: UNet, labels: Tensor, seed: int, first: int = 0) -> Iterator[Tensor]:
         x = draw_noise(len(labels), network.size, seed, first).to(labels.device)
         for number in range(_STRIDES):
-            x = cls.stride(network, x, torch.full_like(labels, number), labels)
+            x = cls.stride(network, x, torch.full((len(x),), number, device=x.device), labels)
             yield x
+
+
+def _known(network: UNet, labels: Tensor) -> Tensor:
+    """Labels as the network takes them, of int64 [N] with -1 for any class or of shares float32 [N, classes]."""
+    if labels.is_floating_point():
+        return F.pad(labels, (0, 1))
+    return torch.where(labels < 0, network.classes, labels)
+
+
+def _filling(
+    network: UNet, labels: Tensor, guidance: float, given: Given, noise: Tensor
+) -> Callable[[Tensor, float], Tensor]:
+    """The velocity that fits the rest to the pixels that are kept; those go from their noise to what they are.
+
+    A network that has learnt to fill is shown the kept pixels themselves. One that has not is shown them as noisy as
+    all others are at that time (Lugmayr et al. 2022), and does worse.
+    """
+    assert given.keep is not None
+    sprites, is_kept = given.sprites, given.keep.bool()
+    learnt = Generator.knows_filling(network)
+    velocity = guided(network, labels, guidance, given.keep if learnt else None)
+
+    def filling(x: Tensor, t: float) -> Tensor:
+        shown = torch.where(is_kept, sprites, x) if learnt else x
+        return torch.where(is_kept, sprites - noise, velocity(shown, t))
+
+    return filling
 
 
 def _some_kept(batch: Batch, filling: float, rng: BatchRng) -> Tensor:
@@ -293,7 +297,7 @@ def _flow_error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Te
     """Mean squared error of the velocity at times t [B] on the lines from `noise` to the batch's sprites; 0 where
     pixels are kept.
     """
-    t = t.clamp(max=_LATEST)
+    t = t.clamp(max=LATEST)
     mix = t[:, None, None, None]
     x = torch.where(keep == 1, batch.x, (1 - mix) * noise + mix * batch.x)
     velocity = network(x, t, label, batch.augment_labels, keep)

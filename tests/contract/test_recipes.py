@@ -9,6 +9,7 @@ from typing import get_args
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig, settings_of
 from studio.core.events import Classified, LossChunk, NumbersPredicted, SamplesReady, SpritesGenerated
@@ -21,7 +22,7 @@ from studio.engine.model import TrainedModel
 from studio.engine.parents import load_parent
 from studio.engine.train import train_new
 from studio.engine.types import GenerateSettings
-from studio.recipes.base import Ability, BatchRng, Recipe, Spec, TrainingBudget
+from studio.recipes.base import Ability, BatchRng, Given, Recipe, Spec, TrainingBudget
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, agreeing, of_kind
 
@@ -171,3 +172,57 @@ def test_a_distilled_network_strides_along_the_path_of_drawing(recipe: Recipe) -
         for number, (before, after) in enumerate(zip([states[0], *drawn], drawn, strict=False)):
             numbers = torch.full((3,), number)
             torch.testing.assert_close(recipe.stride(network, before, numbers, labels), after)
+
+
+def _redrawn(recipe: Recipe, network: nn.Module, given: Given, seed: int = 7) -> list[Tensor]:
+    labels = torch.tensor([0, 1, -1])
+    with torch.no_grad():
+        states = list(recipe.redraw(network, given, labels, 1.5, 4, seed, 2))
+        *_, later = recipe.redraw(network, _from(given, 1), labels[1:], 1.5, 4, seed, 3)
+    torch.testing.assert_close(later, states[-1][1:], rtol=1e-3, atol=1e-3)  # it depends on the seed and its place
+    return states
+
+
+def _from(given: Given, first: int) -> Given:
+    keep = given.keep
+    return Given(given.sprites[first:], given.strength, keep if keep is None else keep[first:])
+
+
+def _sprites(count: int) -> Tensor:
+    return torch.rand(count, 4, 8, 8, generator=torch.Generator().manual_seed(1)) * 2 - 1
+
+
+def test_it_starts_from_sprites_and_keeps_pixels(recipe: Recipe) -> None:
+    if "vary" not in recipe.can:
+        return
+    network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), _sprites(3)
+    little, much = (_redrawn(recipe, network, Given(sprites, strength))[0] for strength in (0.2, 1.0))
+    assert (little - sprites).abs().mean() < (much - sprites).abs().mean()
+    assert not torch.equal(_redrawn(recipe, network, Given(sprites, 1.0), seed=8)[0], much)
+    if "fill" in recipe.can:
+        assert not recipe.knows_filling(network)  # it has learnt nothing yet
+        keep = (torch.arange(64).view(1, 1, 8, 8) % 3 > 0).float().expand(3, -1, -1, -1)
+        filled = _redrawn(recipe, network, Given(sprites, 1.0, keep))[-1]
+        torch.testing.assert_close(filled * keep, sprites * keep, rtol=1e-4, atol=1e-4)
+
+
+def test_it_draws_between_sprites(recipe: Recipe) -> None:
+    if "blend" not in recipe.can:
+        return
+    network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), _sprites(2)
+    shares = torch.tensor([[1.0, 0.0], [0.7, 0.3], [0.2, 0.8]])
+    with torch.no_grad():
+        *_, x = recipe.blend(network, sprites, torch.tensor([0, -1]), shares, 4)
+        *_, again = recipe.blend(network, sprites, torch.tensor([0, -1]), shares[1:], 4)
+    assert x.shape == (3, 4, 8, 8) and torch.isfinite(x).all()
+    torch.testing.assert_close(again, x[1:], rtol=1e-3, atol=1e-3)
+
+
+def test_a_mixture_of_one_class_is_that_class(recipe: Recipe) -> None:
+    if "mix" not in recipe.can:
+        return
+    network = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval()
+    with torch.no_grad():
+        *_, by_name = recipe.draw(network, torch.tensor([1, 0]), 1.5, 4, 7)
+        *_, by_share = recipe.draw(network, torch.tensor([[0.0, 1.0], [1.0, 0.0]]), 1.5, 4, 7)
+    torch.testing.assert_close(by_share, by_name, rtol=1e-3, atol=1e-3)

@@ -1,9 +1,8 @@
-"""The flow and its solver against closed forms."""
+"""The network, and what it learns from: augmented sprites, of which some keep a part."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import cast
 
 import pytest
@@ -12,66 +11,7 @@ from torch import Tensor, nn
 
 from studio.recipes import generator
 from studio.recipes.base import Batch, BatchRng
-from studio.recipes.generator import Generator, UNet, draw_noise, solve
-
-
-class _Velocity(nn.Module):
-    """A network whose velocity at x, at the time t and for a class is known."""
-
-    classes = 3
-
-    def __init__(self, velocity: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
-        super().__init__()
-        self._velocity = velocity
-
-    def forward(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
-        return self._velocity(x, t[:, None, None, None], label[:, None, None, None])
-
-
-def _solve(
-    velocity: Callable[[Tensor, Tensor, Tensor], Tensor], noise: Tensor, steps: int, guidance: float = 1.0
-) -> list[Tensor]:
-    network, labels = cast(UNet, _Velocity(velocity)), torch.zeros(len(noise), dtype=torch.int64)
-    return list(solve(network, noise, labels, guidance, steps))
-
-
-@pytest.mark.parametrize("steps", [1, 2, 7, 30])
-def test_one_point_is_reached_exactly(steps: int) -> None:
-    point = torch.linspace(-1, 1, 64).reshape(1, 4, 4, 4)
-    found = _solve(lambda x, t, label: (point - x) / (1 - t), draw_noise(3, 4, 0), steps)
-    assert len(found) == steps and torch.allclose(found[-1], point.expand(3, -1, -1, -1), atol=1e-5)
-
-
-def test_a_gaussian_is_solved_to_second_order() -> None:
-    """The exact velocity for normal data of half the deviation, up to the last step: that goes to the mean of all
-    sprites that the state could become.
-    """
-
-    def velocity(x: Tensor, t: Tensor, label: Tensor) -> Tensor:
-        return x * (t * 0.5**2 - (1 - t)) / ((1 - t) ** 2 + (t * 0.5) ** 2)
-
-    noise = draw_noise(8, 4, 0).double()
-    at_last = noise * (0.12**2 + 0.44**2) ** 0.5  # at t = 0.88
-    errors = [float((_solve(velocity, noise, steps)[-2] - at_last).abs().max()) for steps in (11, 21, 41)]
-    assert errors[-1] < 1e-2
-    assert errors[0] / errors[1] > 3 and errors[1] / errors[2] > 3  # halving the step quarters the error
-    mean = at_last * 0.88 * 0.25 / (0.12**2 + 0.44**2)
-    torch.testing.assert_close(_solve(velocity, noise, 41)[-1], mean, atol=1e-2, rtol=0)
-
-
-def test_guidance_goes_on_past_the_class_once_the_sprite_begins_to_show() -> None:
-    noise = torch.zeros(2, 4, 4, 4)  # class 0 moves by 1, 'any' (label 3) by 4: from 4 towards 1, twice as far, is -2
-    found = _solve(lambda x, t, label: (label.float() + 1).expand_as(x), noise, 2, guidance=2.0)
-    assert torch.allclose(found[0], torch.full_like(noise, 0.88))  # not at the beginning
-    assert torch.allclose(found[1], torch.full_like(noise, 0.88 - 0.12 * 2))
-
-
-def test_noise_follows_from_seed_and_place() -> None:
-    many = draw_noise(10, 6, seed=5)
-    assert torch.equal(many[4:7], draw_noise(3, 6, seed=5, first=4))
-    assert not torch.equal(many[0], many[1]) and not torch.equal(many[0], draw_noise(1, 6, seed=6)[0])
-    assert abs(float(draw_noise(200, 16, 0).mean())) < 0.01
-    assert float(draw_noise(200, 16, 0).std()) == pytest.approx(1, abs=0.01)
+from studio.recipes.generator import Generator, UNet
 
 
 @pytest.mark.parametrize("size", [8, 20, 24, 32, 100])

@@ -78,7 +78,7 @@ class StyleRead(Event):
 class SpritesColoured(SpritesGenerated):
     """New sprites in the chosen colours. palette: the name of the palette that they were snapped to, or empty."""
 
-    palette: str
+    palette: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,9 +94,9 @@ def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
 
     if cache.drawn is not None:
         drawn, style = cache.drawn
-        sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours)
+        sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours, drawn.keep)
         name = colours.palette.name if colours.palette is not None else ""
-        yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, name)
+        yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, name)
 
 
 def predict(cache: ModelCache, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:

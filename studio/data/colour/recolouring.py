@@ -31,10 +31,15 @@ class ColourChoice:
 
 
 def recoloured(
-    drawn: Rgba, labels: NDArray[np.int64], style: PixelStyle, choice: ColourChoice
+    drawn: Rgba,
+    labels: NDArray[np.int64],
+    style: PixelStyle,
+    choice: ColourChoice,
+    keep: NDArray[np.bool_] | None = None,
 ) -> Generator[Progress, None, Rgba]:
     """Sprites uint8 [N, S, S, 4] as drawn, of classes int64 [N], in the chosen colours: the same shape.
 
+    keep: bool [N, S, S], pixels that stay as they are, whatever the palette.
     Yields Progress after each part. Raises BadInputError for a palette in which nothing can be seen.
     """
     if not choice.true_pixels:
@@ -42,15 +47,22 @@ def recoloured(
     parts: list[Rgba] = []
     for start in range(0, len(drawn), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
-        parts.append(_in_palette(drawn[part], labels[part], style, choice))
+        parts.append(_in_palette(drawn[part], labels[part], style, choice, None if keep is None else keep[part]))
         yield Progress(min(part.stop, len(drawn)), len(drawn), "sprites coloured")
     return np.concatenate(parts) if parts else drawn
 
 
-def _in_palette(drawn: Rgba, labels: NDArray[np.int64], style: PixelStyle, choice: ColourChoice) -> Rgba:
+def _in_palette(
+    drawn: Rgba,
+    labels: NDArray[np.int64],
+    style: PixelStyle,
+    choice: ColourChoice,
+    keep: NDArray[np.bool_] | None,
+) -> Rgba:
     if choice.palette is None:
-        return true_pixels(drawn, labels, style)
+        return true_pixels(drawn, labels, style, keep)
     if choice.dither == NO_DITHER:
-        return true_pixels(drawn, labels, dataclasses.replace(style, palette=choice.palette.visible()))
-    # Patterns of flat colours are regular; of colours as drawn they would be noise.
-    return snap(true_pixels(drawn, labels, style), choice.palette, choice.dither)
+        found = true_pixels(drawn, labels, dataclasses.replace(style, palette=choice.palette.visible()))
+    else:  # patterns of flat colours are regular; of colours as drawn they would be noise
+        found = snap(true_pixels(drawn, labels, style), choice.palette, choice.dither)
+    return found if keep is None else np.where(keep[..., None], drawn, found)

@@ -17,7 +17,7 @@ from studio.core import records
 from studio.core.events import Rgba
 from studio.data.colour.palette import MOST_COLOURS, gather, nearest, oklab, palette_of
 from studio.data.colour.usage import colours_used
-from studio.data.images.canvas import OPAQUE, as_numbers
+from studio.data.images.canvas import OPAQUE, as_numbers, as_rgba
 from studio.data.sprites import Sprites
 
 _LOOKED_AT = 20_000  # sprites, and
@@ -27,6 +27,7 @@ _SOFT_SHARE = 0.02  # of visible pixels: with fewer half-transparent ones, alpha
 _MOST_LEVELS = 3  # of half-transparent alpha in a class
 _LEVEL_REACH = 24  # levels nearer than that are one
 _LEVEL_SHARE = 0.1  # of the half-transparent pixels, at least, for a level
+_OWN_REACH = 0.04  # in OKLab: a new colour this near to one that is kept becomes that one
 _ORPHAN_REACH = 0.08  # in OKLab: a lone pixel this near to a neighbour's colour takes it; eyes and sparkles are farther
 
 
@@ -97,11 +98,15 @@ def _alpha_levels(rgba: Rgba) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def true_pixels(sprites: Rgba, labels: NDArray[np.int64], style: PixelStyle) -> Rgba:
+def true_pixels(
+    sprites: Rgba, labels: NDArray[np.int64], style: PixelStyle, keep: NDArray[np.bool_] | None = None
+) -> Rgba:
     """Sprites uint8 [N, S, S, 4] in the style of their classes, int64 [N] (-1: any class); the same shape.
 
     Alpha is on or off, or one of the class's levels between. The colours of each sprite are gathered into as many as
     its class has (median cut and k-means, in OKLab), and each group takes the nearest colour of the palette.
+    keep: bool [N, S, S], pixels that stay as they are. Their colours are among those that the sprite may have, and the
+    first to be taken.
     """
     if not len(style.palette):
         return sprites
@@ -109,17 +114,33 @@ def true_pixels(sprites: Rgba, labels: NDArray[np.int64], style: PixelStyle) -> 
     typical = int(np.median(style.colours))
     alphas = [_nearest_levels(levels) for levels in style.alpha_levels]
     any_alpha = _nearest_levels(())
+    keep = np.zeros(sprites.shape[:3], bool) if keep is None else keep
     found = np.zeros_like(sprites)
-    for sprite, label, result in zip(sprites, labels.tolist(), found, strict=True):
-        alpha = (alphas[label] if label >= 0 else any_alpha)[sprite[..., 3]]
-        seen = alpha > 0
-        if not seen.any():
-            continue
-        groups, centres = gather(oklab(sprite[seen][:, :3]), style.colours[label] if label >= 0 else typical)
-        field = np.full(seen.shape, -1)
-        field[seen] = nearest(centres, palette)[groups]
-        field = _without_orphans(field, palette)
-        result[seen, :3], result[..., 3] = style.palette[field[seen]], alpha
+    for sprite, label, kept, result in zip(sprites, labels.tolist(), keep, found, strict=True):
+        alpha = np.where(kept, 0, (alphas[label] if label >= 0 else any_alpha)[sprite[..., 3]])
+        new, given = alpha > 0, kept & (sprite[..., 3] > 0)
+        own, which = np.unique(as_numbers(sprite)[given] | OPAQUE, return_inverse=True)
+        own_colours = as_rgba(own)[:, :3]
+        colours, places = np.concatenate([own_colours, style.palette]), np.concatenate([oklab(own_colours), palette])
+        field = np.full(new.shape, -1)
+        field[given] = which
+        if new.any():
+            most = style.colours[label] if label >= 0 else typical
+            groups, centres = gather(oklab(sprite[new][:, :3]), max(_FEWEST, most - len(own)))
+            field[new] = _nearest(centres, places, len(own))[groups]
+            field = np.where(new, _without_orphans(field, places), field)
+        result[new, :3], result[..., 3] = colours[field[new]], alpha
+        result[kept] = sprite[kept]
+    return found
+
+
+def _nearest(centres: NDArray[np.float64], places: NDArray[np.float64], own: int) -> NDArray[np.int64]:
+    """For each OKLab colour [n, 3] the nearest of these [K, 3]: int64 [n]; one of the first `own` if it is near."""
+    found = nearest(centres, places)
+    if own:
+        first = nearest(centres, places[:own])
+        is_near = ((centres - places[first]) ** 2).sum(1) < _OWN_REACH**2
+        found = np.where(is_near, first, found)
     return found
 
 

@@ -155,3 +155,25 @@ def test_a_palette_without_a_colour_that_can_be_seen_is_refused(dither: str) -> 
     ghost = ColourChoice(True, Palette(np.zeros((2, 4), np.uint8), "Ghost"), dither)
     with pytest.raises(BadInputError, match="no colour that can be seen"):
         returned(recoloured(_noisy(), ART.labels, OWN, ghost))
+
+
+def test_kept_pixels_stay_and_their_colours_are_taken_first() -> None:
+    """A red that the palette lacks is kept at the left: what is drawn nearly so beside it becomes that red."""
+    red = [250, 3, 77, 200]
+    sprite = np.zeros((1, 8, 8, 4), np.uint8)
+    sprite[0, :, :4] = red
+    sprite[0, 2, 2] = [9, 8, 7, 0]
+    sprite[0, :, 4:6] = [245, 8, 80, 255]
+    sprite[0, :, 6:] = [2, 4, 3, 250]
+    keep = np.zeros((1, 8, 8), bool)
+    keep[0, :, :4] = True
+    found = true_pixels(sprite, np.array([1]), OWN, keep)
+    assert np.array_equal(found[keep], sprite[keep])
+    assert (found[0, :, 4:6] == [*red[:3], 255]).all() and (found[0, :, 6:] == [0, 0, 0, 255]).all()
+    assert np.array_equal(true_pixels(sprite, np.array([1]), OWN, ~np.zeros_like(keep)), sprite)
+    assert np.array_equal(true_pixels(_noisy(), ART.labels, OWN, np.zeros((20, 8, 8), bool)), ART.rgba)
+    for choice in (ColourChoice(False), ColourChoice(True), ColourChoice(True, FOUR), ColourChoice(True, FOUR, BAYER)):
+        in_choice = returned(recoloured(sprite, np.array([1]), OWN, choice, keep))
+        assert np.array_equal(in_choice[keep], sprite[keep])
+        if choice.palette is not None:
+            assert np.isin(in_choice[~keep][:, :3], FOUR.visible()).all()

@@ -24,7 +24,7 @@ from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import RunsListed, list_runs
 from studio.engine.train import train_resumed
 from studio.engine.types import GenerateSettings
-from studio.recipes.generator import draw_noise
+from studio.recipes.flow import draw_noise
 from tests.engine.tools import CPU
 
 KEPT = Path(__file__).parents[2] / "older_run"

@@ -1,0 +1,106 @@
+"""Sampling along a learnt velocity: from noise to sprites, from sprites back to the noise that they would come from.
+
+A state x_t lies on the line from noise, at t = 0, to a sprite, at t = 1. States are float32 [N, 4, S, S]. A velocity is
+a function of a state and its time; the network that it asks gives [B, 4, S, S] of (x [B, 4, S, S], t [B], label [B])
+and has a number of `classes`, which as a label stands for any class.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
+_LAST_FROM = 0.88  # the time of the last step
+
+
+def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
+    """Standard normal noise [count, 4, size, size], on the CPU so that a seed means the same on every device.
+
+    Each sprite's noise follows from the seed and its place, `first` for the first one, however many are drawn.
+    """
+    rng = torch.Generator()
+    places = range(first, first + count)
+    return torch.stack([torch.randn(4, size, size, generator=rng.manual_seed(seed + 1_000_003 * i)) for i in places])
+
+
+def moments(steps: int, start: float = 0.0) -> list[float]:
+    """The times between so many steps, from `start` to 1: [steps + 1], or fewer where they would come too late.
+
+    The first steps are the shortest, a quarter of an even share, because what the noise will become is decided there
+    (the shift of times in Esser et al. 2024).
+    """
+    before = steps - 1
+    shares = (0.0, *(_LAST_FROM * step / (step + 4 * (before - step)) for step in range(1, steps)))
+    times = [start + (1 - start) * share for share in shares]
+    return [time for time in times if time <= max(start, LATEST)] + [1.0]
+
+
+def guided(
+    network: Any, labels: Tensor, guidance: float, keep: Tensor | None = None
+) -> Callable[[Tensor, float], Tensor]:
+    """The velocity towards sprites of these classes: int64 [N], or float32 [N, classes + 1], shares of classes.
+
+    guidance: 1 takes the class's velocity as it is, more exaggerates what sets the class apart (classifier-free
+    guidance, Ho & Salimans 2022); only from t = 0.1 on, since before it makes sprites alike (Kynkäänniemi et al. 2024).
+    keep: float32 [N, 1, S, S], handed on to the network.
+    """
+    any_class = torch.full((len(labels),), network.classes, device=labels.device)
+    if labels.is_floating_point():
+        any_class = torch.nn.functional.one_hot(any_class, network.classes + 1).to(labels.dtype)
+    guided_from = 0.1
+
+    def velocity(x: Tensor, t: float) -> Tensor:
+        times = torch.full((len(x),), t, device=x.device)
+        given = {} if keep is None else {"keep": keep}
+        if guidance == 1 or t < guided_from:
+            return network(x, times, labels, **given).float()  # type: ignore[no-any-return]
+        given = {} if keep is None else {"keep": torch.cat([keep, keep])}
+        both = network(torch.cat([x, x]), torch.cat([times, times]), torch.cat([labels, any_class]), **given).float()
+        with_class, without = both.chunk(2)
+        return without + guidance * (with_class - without)  # type: ignore[no-any-return]
+
+    return velocity
+
+
+def solve(velocity: Callable[[Tensor, float], Tensor], x: Tensor, times: Sequence[float]) -> Iterator[Tensor]:
+    """Follow the velocity from the state x at the first of these times to the last, 1; yields the state at each.
+
+    Adams and Bashforth's second-order method: the velocity is taken to go on changing as it did in the step before, so
+    that a step looks at the network once. The last one goes straight to the sprite that the network guesses there.
+    """
+    v_before, t_before = None, 0.0
+    for t, t_next in itertools.pairwise(times):
+        v, dt = velocity(x, t), t_next - t
+        ahead = v if v_before is None or t_next == 1 else v + dt / 2 * (v - v_before) / (t - t_before)
+        x, v_before, t_before = x + dt * ahead, v, t
+        yield x
+
+
+def encode(velocity: Callable[[Tensor, float], Tensor], sprites: Tensor, steps: int) -> Tensor:
+    """The noise from which the velocity leads to these sprites, nearly: it is followed backwards.
+
+    By Heun's method, in even steps, each of which looks at the network twice: an error made on the way back is not
+    made good on the way forth.
+    """
+    x, times = sprites, [1 - step / steps for step in range(steps + 1)]
+    for t, t_next in itertools.pairwise(times):
+        v = velocity(x, min(t, LATEST))
+        v_next = velocity(x + (t_next - t) * v, min(t_next, LATEST))
+        x = x + (t_next - t) * (v + v_next) / 2
+    return x
+
+
+def blend_noise(noise: Tensor, shares: Tensor) -> Tensor:
+    """Mixtures of M states of noise [M, 4, S, S] by shares float32 [N, M]: [N, 4, S, S], as strong as noise is.
+
+    Of two it is a spherical interpolation: sums of independent noises are too weak by the root of the squared shares.
+    """
+    mixed = torch.einsum("nm,mchw->nchw", shares, noise)
+    strength = shares @ noise.flatten(1).norm(dim=1)
+    weakness: Tensor = strength / mixed.flatten(1).norm(dim=1)
+    return mixed * weakness[:, None, None, None]

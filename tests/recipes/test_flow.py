@@ -1,0 +1,110 @@
+"""The flow's solver, its way back and its mixtures against closed forms."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from studio.recipes.flow import LATEST, blend_noise, draw_noise, encode, guided, moments, solve
+
+
+class _Velocity(nn.Module):
+    """A network whose velocity at x, at the time t and for a class is known."""
+
+    classes = 3
+
+    def __init__(self, velocity: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self._velocity = velocity
+
+    def forward(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
+        return self._velocity(x, t[:, None, None, None], label[:, None, None, None])
+
+
+def _to_gaussian(x: Tensor, t: Tensor | float, label: Tensor) -> Tensor:
+    """The exact velocity for normal data of half the deviation."""
+    return x * (t * 0.5**2 - (1 - t)) / ((1 - t) ** 2 + (t * 0.5) ** 2)
+
+
+def _solve(
+    velocity: Callable[[Tensor, Tensor, Tensor], Tensor], noise: Tensor, steps: int, guidance: float = 1.0
+) -> list[Tensor]:
+    network, labels = _Velocity(velocity), torch.zeros(len(noise), dtype=torch.int64)
+    return list(solve(guided(network, labels, guidance), noise, moments(steps)))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7, 30])
+def test_one_point_is_reached_exactly(steps: int) -> None:
+    point = torch.linspace(-1, 1, 64).reshape(1, 4, 4, 4)
+    found = _solve(lambda x, t, label: (point - x) / (1 - t), draw_noise(3, 4, 0), steps)
+    assert len(found) == steps and torch.allclose(found[-1], point.expand(3, -1, -1, -1), atol=1e-5)
+
+
+def test_a_gaussian_is_solved_to_second_order() -> None:
+    """Up to the last step: that goes to the mean of all sprites that the state could become."""
+    noise = draw_noise(8, 4, 0).double()
+    at_last = noise * (0.12**2 + 0.44**2) ** 0.5  # at t = 0.88
+    errors = [float((_solve(_to_gaussian, noise, steps)[-2] - at_last).abs().max()) for steps in (11, 21, 41)]
+    assert errors[-1] < 1e-2
+    assert errors[0] / errors[1] > 3 and errors[1] / errors[2] > 3  # halving the step quarters the error
+    mean = at_last * 0.88 * 0.25 / (0.12**2 + 0.44**2)
+    torch.testing.assert_close(_solve(_to_gaussian, noise, 41)[-1], mean, atol=1e-2, rtol=0)
+
+
+def test_guidance_goes_on_past_the_class_once_the_sprite_begins_to_show() -> None:
+    noise = torch.zeros(2, 4, 4, 4)  # class 0 moves by 1, 'any' (label 3) by 4: from 4 towards 1, twice as far, is -2
+    found = _solve(lambda x, t, label: (label.float() + 1).expand_as(x), noise, 2, guidance=2.0)
+    assert torch.allclose(found[0], torch.full_like(noise, 0.88))  # not at the beginning
+    assert torch.allclose(found[1], torch.full_like(noise, 0.88 - 0.12 * 2))
+
+
+def test_noise_follows_from_seed_and_place() -> None:
+    many = draw_noise(10, 6, seed=5)
+    assert torch.equal(many[4:7], draw_noise(3, 6, seed=5, first=4))
+    assert not torch.equal(many[0], many[1]) and not torch.equal(many[0], draw_noise(1, 6, seed=6)[0])
+    assert abs(float(draw_noise(200, 16, 0).mean())) < 0.01
+    assert float(draw_noise(200, 16, 0).std()) == pytest.approx(1, abs=0.01)
+
+
+@pytest.mark.parametrize("start", [0.0, 0.3, 0.8, 0.93, 0.97])
+def test_a_way_that_begins_late_keeps_to_the_times_that_are_trained(start: float) -> None:
+    times = moments(10, start)
+    assert times[0] == start and times[-1] == 1 and all(later > sooner for sooner, later in itertools.pairwise(times))
+    assert max(times[1:-1], default=0) <= LATEST and (len(times) == 11) == (start < 0.5)
+
+
+def test_the_way_back_ends_in_the_noise_that_leads_there() -> None:
+    """Of normal data of half the deviation all states of a path are multiples of its noise: a sprite of half of it."""
+    noise, labels = draw_noise(6, 4, 0).double(), torch.zeros(6, dtype=torch.int64)
+    velocity = guided(_Velocity(_to_gaussian), labels, 1.0)
+    for steps in (10, 40):
+        torch.testing.assert_close(encode(velocity, noise / 2, steps), noise, atol=0.03, rtol=0)
+
+
+def test_mixed_noise_is_as_strong_as_noise() -> None:
+    noise = draw_noise(3, 16, 0)
+    shares = torch.tensor([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.2, 0.3, 0.5]])
+    mixed = blend_noise(noise, shares)
+    torch.testing.assert_close(mixed[0], noise[0])
+    torch.testing.assert_close(mixed.flatten(1).norm(dim=1), shares @ noise.flatten(1).norm(dim=1))
+    angles = torch.nn.functional.cosine_similarity(mixed[1][None].flatten(1), noise[:2].flatten(1))
+    torch.testing.assert_close(angles[0], angles[1], rtol=0.05, atol=0)
+    twins = noise[:1].expand(2, -1, -1, -1)
+    torch.testing.assert_close(blend_noise(twins, torch.tensor([[0.4, 0.6]])), noise[:1])
+
+
+def test_shares_of_classes_are_guided_as_classes_are() -> None:
+    def velocity(x: Tensor, t: Tensor, label: Tensor) -> Tensor:
+        shares = label[:, 0, 0, 0] if label.dim() > 4 else nn.functional.one_hot(label[:, 0, 0, 0], 4).float()
+        return (shares @ torch.tensor([1.0, 2.0, 3.0, 7.0]))[:, None, None, None].expand_as(x)
+
+    network, x = _Velocity(velocity), torch.zeros(2, 4, 4, 4)
+    by_name = guided(network, torch.tensor([0, 1]), 2.0)(x, 0.5)
+    by_share = guided(network, torch.eye(4)[:2], 2.0)(x, 0.5)
+    torch.testing.assert_close(by_share, by_name)
+    half = guided(network, torch.tensor([[0.5, 0.5, 0.0, 0.0]]).expand(2, -1), 1.0)(x, 0.5)
+    torch.testing.assert_close(half, torch.full_like(x, 1.5))
