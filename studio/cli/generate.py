@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from studio.cli.arguments import find_device, find_run, import_with, load_model, say_left_out
+from studio.cli.edit import about_sources, add_edit_flags, edit, edit_settings, sources_of
 from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
@@ -35,6 +37,7 @@ def add_generate_flags(parser: argparse.ArgumentParser) -> None:
     """Add a flag for every setting of generating."""
 
     add_settings(parser, GenerateSettings, "what to draw", renamed={"class_name": "class"})
+    add_edit_flags(parser)
 
 
 def generate(args: argparse.Namespace) -> int:
@@ -42,7 +45,7 @@ def generate(args: argparse.Namespace) -> int:
     from studio.engine.generate import generate
 
     reporter = reporter_for(args)
-    settings = GenerateSettings(**given(args, GenerateSettings))  # type: ignore[arg-type]
+    settings = edit_settings(args)
     choice = _colours(settings, args)
     if args.columns < 1:
         raise UsageError(f"--columns must be at least 1, not {args.columns}.")
@@ -52,10 +55,13 @@ def generate(args: argparse.Namespace) -> int:
     if _is_sheet(out) and out.suffix.lower() != ".png":
         raise UsageError(f"Sprites are not saved as {out.suffix}.", "Let --out end in .png, or give a folder.")
     model = load_model(path, args, find_device(args), reporter)
-    drawn = follow(generate(model, settings.replace(true_pixels=False)), reporter, SpritesGenerated)
-    made = dataclasses.replace(drawn, sprites=returned(recoloured(drawn.sprites, drawn.labels, model.style, choice)))
+    as_drawn = settings.replace(true_pixels=False)
+    events = edit(model, args, as_drawn, reporter) if sources_of(args) else generate(model, as_drawn)
+    drawn = follow(events, reporter, SpritesGenerated)
+    sprites = returned(recoloured(drawn.sprites, drawn.labels, model.style, choice, drawn.keep))
+    made = dataclasses.replace(drawn, sprites=sprites)
     palette = choice.palette.name if choice.palette is not None else ""
-    written = save_sprites(made, model, settings, out, args.columns, palette)
+    written = save_sprites(made, model, settings, out, args.columns, palette, about_sources(args))
     reporter.record({"type": "FilesSaved", "paths": written})
     where = written[0] if len(written) < 3 and _is_sheet(out) else out
     colours = f", in the colours of {palette}" if palette else ""
@@ -74,16 +80,22 @@ def _colours(settings: GenerateSettings, args: argparse.Namespace) -> ColourChoi
 
 
 def save_sprites(
-    made: SpritesGenerated, model: TrainedModel, settings: GenerateSettings, out: Path, columns: int, palette: str = ""
+    made: SpritesGenerated,
+    model: TrainedModel,
+    settings: GenerateSettings,
+    out: Path,
+    columns: int,
+    palette: str = "",
+    begun_with: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Path]:
     """Save new sprites as a sheet with its JSON, or as files in a folder; what made them is kept in them.
 
-    palette: the name of the one they were drawn in, where that is not the run's own.
+    palette: the name of the one they were drawn in, where that is not the run's own. begun_with: names of files.
     """
     from studio.exports.png import save_files, save_sheet
 
     classes = [model.spec.class_names[label] if label >= 0 else "" for label in made.labels]
-    about = {"model": made.model, "recipe": model.recipe.name, **settings.to_json()}
+    about = {"model": made.model, "recipe": model.recipe.name, **settings.to_json(), **begun_with}
     if palette:
         about["palette"] = palette
     if _is_sheet(out):

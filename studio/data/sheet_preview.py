@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from studio.core.errors import BadInputError
 from studio.core.events import Event, Rgba
 from studio.data.images.canvas import clear_hidden
-from studio.data.importing import all_sources
+from studio.data.one_sprite import pictures_of
 from studio.data.options import Grid
-from studio.data.reading.finding import find_file, no_access, roots_of
+from studio.data.reading.finding import find_file, roots_of
 from studio.data.reading.workers import run_in_thread
 from studio.data.sheets.cells import SummedArea
 from studio.data.sheets.grids import propose_grid
@@ -76,13 +76,7 @@ def _looked_at(paths: Sequence[Path], name: str, grid: Grid | None) -> Sheet:
 
 def _picture(file: SourceFile) -> Picture:
     """The one picture in the file."""
-    source = next(source for source in all_sources() if source.claims(file))
-    try:
-        pictures = [item for item in source.read(file) if isinstance(item, Picture)]
-    except Refused as refused:
-        raise BadInputError(f"{file.name!r} can't be read: {refused.reason}.", "Save it anew as PNG.") from None
-    except OSError as error:
-        raise BadInputError(f"{file.name!r}: {no_access(error, 'file')}.", "Check the file and its drive.") from None
+    pictures = pictures_of(file)
     if len(pictures) == 1 and pictures[0].may_be_sheet:
         return pictures[0]
     title = f"The sprites of {file.name!r} are known: they are frames, or a file beside it describes them."

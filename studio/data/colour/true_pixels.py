@@ -27,7 +27,7 @@ _SOFT_SHARE = 0.02  # of visible pixels: with fewer half-transparent ones, alpha
 _MOST_LEVELS = 3  # of half-transparent alpha in a class
 _LEVEL_REACH = 24  # levels nearer than that are one
 _LEVEL_SHARE = 0.1  # of the half-transparent pixels, at least, for a level
-_OWN_REACH = 0.04  # in OKLab: a new colour this near to one that is kept becomes that one
+_OWN_REACH = 0.15  # in OKLab: a new colour this near to one that is kept becomes that one, or else the seam shows
 _ORPHAN_REACH = 0.08  # in OKLab: a lone pixel this near to a neighbour's colour takes it; eyes and sparkles are farther
 
 

@@ -53,12 +53,18 @@ class PatchSurprisal:
         self._counts = [(_Counts(patch, fold_of), _Counts(context, fold_of)) for patch, context in patches.by_order]
         self.of_real = self._bits(patches, folds)
 
-    def of(self, sprites: Rgba) -> NDArray[np.float64]:
-        """Bits a pixel, float64 [M], of sprites uint8 [M, S, S, 4]; 0 of a sprite in which nothing is to be seen."""
+    def of(self, sprites: Rgba, where: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """Bits a pixel, float64 [M], of sprites uint8 [M, S, S, 4]; 0 of a sprite in which nothing is to be seen.
+
+        where: bool [M, S, S], the pixels that count, all for None.
+        """
         step = max(1, _MOST_PIXELS // sprites[0, ..., 0].size)
-        places = np.arange(len(sprites))
-        parts = [slice(start, start + step) for start in range(0, len(sprites), step)]
-        return np.concatenate([self._bits(self._patches(sprites[part]), places[part] % _FOLDS) for part in parts])
+        found = []
+        for start in range(0, len(sprites), step):
+            part = slice(start, start + step)
+            patches, places = self._patches(sprites[part]), np.arange(len(sprites))[part]
+            found.append(self._bits(patches, places % _FOLDS, None if where is None else where[part]))
+        return np.concatenate(found)
 
     def distance(self, sprites: Rgba) -> float:
         """Between the surprisals of sprites uint8 [M, S, S, 4] and those of the real ones, in bits a pixel."""
@@ -73,7 +79,9 @@ class PatchSurprisal:
             codes *= 1 + nearest(oklab(colours[:, :3]), oklab(self._palette[:, :3]))
         return _Patches(codes[places].reshape(sprites.shape[:3]), len(self._palette) + 1)
 
-    def _bits(self, patches: _Patches, left_out: Indices) -> NDArray[np.float64]:
+    def _bits(
+        self, patches: _Patches, left_out: Indices, where: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
         """By all folds but one, int64 [N]. The more neighbours, the rarer the patch: those that were seen seldom leave
         more to the prediction from fewer (Dirichlet smoothing, MacKay & Peto 1995).
         """
@@ -83,15 +91,16 @@ class PatchSurprisal:
             expected = of_patch.outside(fold_of, patch) + _WEIGHT * probability
             probability = expected / (of_context.outside(fold_of, context) + _WEIGHT)
         count = len(left_out)
-        total = np.bincount(patches.sprite, -np.log2(probability), count)
-        return np.asarray(total / np.bincount(patches.sprite, minlength=count).clip(min=1))
+        counts = np.ones(len(fold_of)) if where is None else where.ravel()[patches.place].astype(np.float64)
+        total = np.bincount(patches.sprite, -np.log2(probability) * counts, count)
+        return np.asarray(total / np.bincount(patches.sprite, counts, count).clip(min=1))
 
 
 class _Patches:
     """Patches in which anything is to be seen: P of all sprites together.
 
-    sprite: int64 [P], which one it is of. by_order: for each of _ORDERS the patch and its context, the same without the
-    pixel that is predicted, each as one number, int64 [P].
+    sprite: int64 [P], which one it is of. place: int64 [P], of its pixel among those of all sprites. by_order: for each
+    of _ORDERS the patch and its context, the same without the pixel that is predicted, each as one number, int64 [P].
     """
 
     def __init__(self, codes: Codes, colours: int) -> None:
@@ -103,7 +112,7 @@ class _Patches:
             return np.asarray(padded[:, y : y + size, x : x + size])
 
         seen = (codes > 0) | np.any([neighbour(*place) > 0 for place in _NEIGHBOURS], axis=0)
-        self.sprite = np.nonzero(seen)[0]
+        self.sprite, self.place = np.nonzero(seen)[0], np.flatnonzero(seen)
         pixel, context = codes[seen], np.zeros(len(self.sprite), np.int64)
         self.by_order: list[tuple[Codes, Codes]] = []
         for order, place in enumerate((None, *_NEIGHBOURS)):
