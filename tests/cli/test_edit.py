@@ -1,0 +1,91 @@
+"""Beginning with sprites from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from studio.cli.messages import FAILED, WRONG_USAGE
+from studio.core.events import Rgba
+from studio.data.one_sprite import fit, read_picture
+from tests.cli.tools import Studio
+
+SIZE = 8
+
+
+def _cells(path: Path, count: int, columns: int = 8) -> Rgba:
+    """The sprites of a sheet."""
+    with Image.open(path) as picture:
+        sheet = np.asarray(picture)
+    rows = -(-count // columns)
+    width = sheet.shape[1] // SIZE
+    return sheet.reshape(rows, SIZE, width, SIZE, 4).swapaxes(1, 2).reshape(-1, SIZE, SIZE, 4)[:count]
+
+
+@pytest.fixture
+def sprite(folder: Path) -> Path:
+    return sorted(folder.rglob("*.png"))[0]
+
+
+@pytest.fixture
+def mask(tmp_path: Path) -> Path:
+    """Keeps the lower half."""
+    picture = np.zeros((SIZE, SIZE), np.uint8)
+    picture[SIZE // 2 :] = 255
+    Image.fromarray(picture).save(tmp_path / "mask.png")
+    return tmp_path / "mask.png"
+
+
+def test_variations_and_filling_keep_what_they_say(
+    generator_run: Path, sprite: Path, mask: Path, tmp_path: Path, studio: Studio
+) -> None:
+    before = np.asarray(Image.open(sprite).convert("RGBA"))
+    words = ["generate", generator_run, "--from", sprite, "--steps", 2]
+    assert "16 new sprites" in studio(*words, "--strength", 0, "--out", tmp_path / "same.png").out
+    assert (_cells(tmp_path / "same.png", 16) == before).all()
+    studio(*words, "--keep", mask, "--count", 3, "--out", tmp_path / "filled.png")
+    filled = _cells(tmp_path / "filled.png", 3, 3)
+    assert (filled[:, SIZE // 2 :] == before[SIZE // 2 :]).all() and (
+        filled[:, : SIZE // 2] != before[: SIZE // 2]
+    ).any()
+    with Image.open(tmp_path / "filled.png") as picture:
+        about = picture.text  # type: ignore[attr-defined]
+    assert about["from"] == sprite.name and about["keep"] == "mask.png" and about["strength"] == "1.0"
+
+
+def test_between_and_like(generator_run: Path, folder: Path, tmp_path: Path, studio: Studio) -> None:
+    files = sorted(folder.rglob("*.png"))[::10]
+    words = ["generate", generator_run, "--steps", 2, "--out", tmp_path / "x.png"]
+    assert "6 new sprites" in studio(*words, "--between", files[0], files[1], "--count", 4).out
+    ends = _cells(tmp_path / "x.png", 6)[[0, -1]]
+    np.testing.assert_array_equal(ends, [np.asarray(Image.open(path).convert("RGBA")) for path in files[:2]])
+    assert "16 new sprites" in studio(*words, "--like", *files).out
+    assert "5 new sprites" in studio(*words, "--mix", "class0:1,class1:0.5", "--count", 5).out
+
+
+def test_what_does_not_fit_is_fitted_when_asked(
+    generator_run: Path, sprite: Path, tmp_path: Path, studio: Studio
+) -> None:
+    small = tmp_path / "small.png"
+    Image.open(sprite).crop((0, 0, 5, 6)).save(small)
+    words = ["generate", generator_run, "--from", small, "--strength", 0, "--count", 1, "--out", tmp_path / "y.png"]
+    assert "With --fit it is put there: 5 x 6 pixels: centred on 8 x 8" in studio(*words, code=WRONG_USAGE).err
+    studio(*words, "--fit")
+    np.testing.assert_array_equal(_cells(tmp_path / "y.png", 1, 1)[0], fit(read_picture(small), SIZE).rgba)
+
+
+def test_flags_that_say_nothing_together(generator_run: Path, sprite: Path, mask: Path, studio: Studio) -> None:
+    for words, said in (
+        (["--strength", 0.3], "Name one with --from"),
+        (["--keep", mask], "Name one with --from"),
+        (["--from", sprite, sprite, "--keep", mask], "Name one with --from"),
+        (["--from", sprite, "--quick"], "--quick draws from noise alone"),
+        (["--from", sprite, "--like", sprite], "not allowed with"),
+        (["--like", sprite], "are its variations"),
+        (["--mix", "class0"], "not a class and its share"),
+    ):
+        assert said in studio("generate", generator_run, "--steps", 2, *words, code=WRONG_USAGE).err
+    assert "no file or folder" in studio("generate", generator_run, "--from", "nothing.png", code=FAILED).err
