@@ -58,7 +58,7 @@ def generate(args: argparse.Namespace) -> int:
     as_drawn = settings.replace(true_pixels=False)
     events = edit(model, args, as_drawn, reporter) if sources_of(args) else generate(model, as_drawn)
     drawn = follow(events, reporter, SpritesGenerated)
-    sprites = returned(recoloured(drawn.sprites, drawn.labels, model.style, choice, drawn.keep))
+    sprites = returned(recoloured(drawn.sprites, drawn.labels, model.style, choice, drawn.keep, settings.construction))
     made = dataclasses.replace(drawn, sprites=sprites)
     palette = choice.palette.name if choice.palette is not None else ""
     written = save_sprites(made, model, settings, out, args.columns, palette, about_sources(args))

@@ -16,7 +16,7 @@ from studio.core.events import Events, Notice, Progress, Rgba, SpritesGenerated
 from studio.data.colour.true_pixels import true_pixels
 from studio.engine import devices
 from studio.engine.batches import on_device, to_input
-from studio.engine.generate import Labels, as_conditions, in_parts, name_of, wanted_classes
+from studio.engine.generate import Labels, as_conditions, check_construction, in_parts, name_of, wanted_classes
 from studio.engine.model import TrainedModel
 from studio.engine.types import GenerateSettings
 from studio.recipes.base import Ability, Given
@@ -55,30 +55,32 @@ def redraw(
         if not model.recipe.knows_filling(model.network):
             title = "The model has not learnt to fill in: new pixels may fit less well to those that stay."
             yield Notice("info", title, "Models that are trained from now on learn it in the last fifth.")
+    construction = settings.construction
+    check_construction(model, construction)
     labels, shares = _classes(model, settings, source)
     places = np.arange(settings.count) % len(source.sprites)
-    stays = (
-        np.zeros((settings.count, *source.sprites.shape[1:3]), bool)
-        if keep is None
-        else np.repeat(keep[None], settings.count, 0)
-    )
+    kept = np.zeros(source.sprites.shape[1:3], bool) if keep is None else keep
+    stays = np.repeat(kept[None], settings.count, 0)
+    begun_with = construction.applied(source.sprites, np.broadcast_to(kept, source.sprites.shape[:3]))
     if settings.strength == 0:
-        yield SpritesGenerated(source.sprites[places], labels, name_of(model), settings.seed, np.ones_like(stays))
+        yield SpritesGenerated(begun_with[places], labels, name_of(model), settings.seed, np.ones_like(stays))
         return
 
     def steps_of(part: slice) -> Iterator[Tensor]:
         mask = None if keep is None else _as_mask(stays[part], model.device)
-        given = Given(_as_input(source.sprites[places[part]], model), settings.strength, mask)
+        before = _as_input(begun_with[places[part]], model)
+        given = Given(before, settings.strength, mask, construction.mirrors, construction.meets)
         classes = as_conditions(model, labels[part], shares)
         recipe, seed = model.recipe, settings.seed
         return recipe.redraw(model.network, given, classes, settings.guidance, settings.steps, seed, part.start)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
-        before = source.sprites[places[part]]
+        before = begun_with[places[part]]
         if settings.strength < 1:
             stays[part] |= ~_changes(before, drawn, ~stays[part], settings.strength)
         drawn = np.where(stays[part][..., None], before, drawn)
-        return true_pixels(drawn, labels[part], model.style, stays[part]) if settings.true_pixels else drawn
+        made = true_pixels(drawn, labels[part], model.style, stays[part]) if settings.true_pixels else drawn
+        return construction.applied(made, stays[part])
 
     with devices.faults(model.device):
         made = yield from in_parts(model, settings.count, settings.steps, steps_of, finished)
@@ -138,7 +140,8 @@ def _blended(
         return model.recipe.blend(model.network, sprites, known, rows[part], settings.steps)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
-        return true_pixels(drawn, labels[part], model.style) if settings.true_pixels else drawn
+        made = true_pixels(drawn, labels[part], model.style) if settings.true_pixels else drawn
+        return settings.construction.applied(made)
 
     with devices.faults(model.device):
         made = yield from in_parts(model, len(shares), settings.steps, steps_of, finished)

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from studio.core.errors import DamagedError, RunError, UsageError
 from studio.core.events import Classified, Events, Notice, NumbersPredicted, Progress, Rgba, SpritesGenerated
+from studio.data.colour.construction import PLAIN, Construction
 from studio.data.colour.true_pixels import true_pixels
 from studio.engine import catalog, devices
 from studio.engine.batch_size import AutoBatchSize
@@ -25,7 +26,7 @@ from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import DISTILLED, CheckpointInfo
 from studio.engine.runs.folder import RunDir, reading
 from studio.engine.types import Device, GenerateSettings
-from studio.recipes.base import Recipe, Spec, evenly_spread
+from studio.recipes.base import Given, Recipe, Spec, evenly_spread
 
 Labels = NDArray[np.int64]
 
@@ -142,7 +143,8 @@ def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
     wanted = wanted_classes(model, settings)
     labels = np.arange(settings.count) % len(model.spec.class_names) if wanted is None else wanted.labels
     with devices.faults(model.device):
-        made = yield from draw(model, labels, settings, shares=None if wanted is None else wanted.shares)
+        shares = None if wanted is None else wanted.shares
+        made = yield from draw(model, labels, settings, shares=shares, construction=settings.construction)
     yield SpritesGenerated(made, labels, name_of(model), settings.seed)
 
 
@@ -157,6 +159,7 @@ def draw(
     how: SolverSettings,
     stop_after: int | None = None,
     shares: NDArray[np.float32] | None = None,
+    construction: Construction = PLAIN,
 ) -> Generator[Progress, None, Rgba]:
     """A sprite of each class in int64 [N]: yields Progress after each solver step, returns uint8 [N, S, S, 4].
 
@@ -165,15 +168,34 @@ def draw(
     """
     if how.quick:
         _check_quick(model, how)
+    is_constructed = check_construction(model, construction)
+    if is_constructed and how.quick:
+        raise UsageError("The distilled network draws nothing by construction.", "Draw without it.")
 
     def steps_of(part: slice) -> Iterator[Tensor]:
-        return drawing_steps(model, as_conditions(model, labels[part], shares), how, part.start)
+        classes = as_conditions(model, labels[part], shares)
+        if not is_constructed:
+            return drawing_steps(model, classes, how, part.start)
+        nothing = torch.zeros(len(classes), 4, model.spec.size, model.spec.size, device=model.device)
+        given = Given(nothing, 1.0, None, construction.mirrors, construction.meets)
+        return model.recipe.redraw(model.network, given, classes, how.guidance, how.steps, how.seed, part.start)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
-        return true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn
+        made = true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn
+        return construction.applied(made)
 
     steps = model.recipe.strides if how.quick else how.steps
     return (yield from in_parts(model, len(labels), steps, steps_of, finished, stop_after))
+
+
+def check_construction(model: TrainedModel, construction: Construction) -> bool:
+    """Whether the way of drawing has to keep to it. Raises UsageError where the model can't."""
+    mirrors, meets = any(construction.mirrors), any(construction.meets)
+    if mirrors and "mirror" not in model.recipe.can:
+        raise UsageError(f"{model.title} can't draw mirrored sprites.", "Choose a model of another kind.")
+    if meets and "seamless" not in model.recipe.can:
+        raise UsageError(f"{model.title} can't draw seamless tiles.", "Choose a model of another kind.")
+    return mirrors or meets
 
 
 def as_conditions(model: TrainedModel, labels: Labels, shares: NDArray[np.float32] | None) -> Tensor:

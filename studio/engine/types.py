@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from studio.core.config import Config, setting
 from studio.core.events import Event
+from studio.data.colour.construction import MIRRORS, NONE, SEAMLESS, Construction
 
 STARTER: Final = "starter"  # the model that comes with the studio: it learnt from CC0 sprites only
 # What a training starts from: nothing, the starter, or the best model of the run in this folder.
@@ -87,6 +88,27 @@ class GenerateSettings(Config):
         "Draw with the distilled network: about three times as fast, with the guidance that it was taught.",
         absent=False,
     )
+    mirror: str = setting(
+        NONE, "Draw sprites whose one half is the mirror image of the other.",
+        choices=MIRRORS, advanced=True, absent=NONE,
+    )  # fmt: skip
+    seamless: str = setting(
+        NONE, "Draw sprites that go on across their borders: tiles that can be laid side by side.",
+        choices=SEAMLESS, advanced=True, absent=NONE,
+    )  # fmt: skip
+    outline: str = setting(
+        NONE, "One colour for all pixels at the rim: 'dark' takes the sprite's darkest, or name one such as '#1a1c2c'.",
+        advanced=True, absent=NONE,
+    )  # fmt: skip
     true_pixels: bool = setting(
         True, "Few colours of the sprites' own palette and crisp edges, as in the sprites learnt from; off, as drawn."
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.construction  # which knows what an outline is
+
+    @property
+    def construction(self) -> Construction:
+        """What the sprites are to have by construction. Raises UsageError for an outline that is no colour."""
+        return Construction(self.mirror, self.seamless, self.outline)

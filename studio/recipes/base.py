@@ -21,8 +21,9 @@ from studio.core.metrics import LOSS, Metric
 from studio.data.sprites import Sprites
 
 Makes = Literal["sprites", "labels", "numbers"]
-# vary, fill: `redraw` without kept pixels and with them. blend: `blend`. mix: labels may be shares of classes.
-Ability = Literal["vary", "fill", "blend", "mix"]
+# vary, fill, mirror, seamless: `redraw`, without kept pixels, with them, and by construction. blend: `blend`.
+# mix: labels may be shares of classes.
+Ability = Literal["vary", "fill", "mirror", "seamless", "blend", "mix"]
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig, default=Any)
 NetworkT = TypeVar("NetworkT", bound=nn.Module, default=Any)
 
@@ -154,11 +155,15 @@ class Given:
     sprites: float32 [N, 4, S, S] as x in `Batch`, one for each new sprite.
     strength: 0 to 1: how much of them is forgotten.
     keep: float32 [N, 1, S, S], 1 where pixels stay as they are and the rest is to fit; None: nowhere.
+    mirror: whether the right half is the left one's mirror image, and the lower half the upper one's.
+    seamless: whether the sprite goes on across its left and right border, and across its upper and lower one.
     """
 
     sprites: Tensor
     strength: float
     keep: Tensor | None = None
+    mirror: tuple[bool, bool] = (False, False)
+    seamless: tuple[bool, bool] = (False, False)
 
 
 class Recipe(ABC, Generic[ConfigT, NetworkT]):

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
 _LAST_FROM = 0.88  # the time of the last step
@@ -51,7 +52,7 @@ def guided(
     """
     any_class = torch.full((len(labels),), network.classes, device=labels.device)
     if labels.is_floating_point():
-        any_class = torch.nn.functional.one_hot(any_class, network.classes + 1).to(labels.dtype)
+        any_class = F.one_hot(any_class, network.classes + 1).to(labels.dtype)
     guided_from = 0.1
 
     def velocity(x: Tensor, t: float) -> Tensor:
@@ -65,6 +66,45 @@ def guided(
         return without + guidance * (with_class - without)  # type: ignore[no-any-return]
 
     return velocity
+
+
+class Periodic:
+    """A network to which a state has no border, across, down or both ways: what it draws is seamless there.
+
+    Its 3x3 convolutions see the other side of the state beyond the border, instead of nothing.
+    """
+
+    def __init__(self, network: nn.Module, across: bool, down: bool) -> None:
+        self.classes = network.classes
+        self._network, self._across, self._down = network, across, down
+        modules = (module for module in network.modules() if isinstance(module, nn.Conv2d))
+        self._convolutions = [module for module in modules if module.padding == (1, 1)]
+
+    def __call__(self, *inputs: Tensor, **more: Tensor) -> Tensor:
+        hooks = [module.register_forward_pre_hook(self._pad) for module in self._convolutions]
+        for module in self._convolutions:
+            module.padding = (0, 0)
+        try:
+            return self._network(*inputs, **more)  # type: ignore[no-any-return]
+        finally:  # the network is others' as well
+            for module, hook in zip(self._convolutions, hooks, strict=True):
+                module.padding = (1, 1)
+                hook.remove()
+
+    def _pad(self, _: nn.Module, inputs: tuple[Tensor]) -> Tensor:
+        (x,) = inputs
+        for sides, wraps in (((1, 1, 0, 0), self._across), ((0, 0, 1, 1), self._down)):
+            x = F.pad(x, sides, "circular") if wraps else F.pad(x, sides)
+        return x
+
+
+def mirrored(x: Tensor, left_right: bool, top_bottom: bool) -> Tensor:
+    """States whose right half is the left one seen in a mirror, the lower half the upper one, or both."""
+    for mirror, axis in ((left_right, -1), (top_bottom, -2)):
+        if mirror:
+            half = x.narrow(axis, 0, x.shape[axis] // 2)
+            x = torch.cat([x.narrow(axis, 0, -(-x.shape[axis] // 2)), half.flip(axis)], axis)
+    return x
 
 
 def solve(velocity: Callable[[Tensor, float], Tensor], x: Tensor, times: Sequence[float]) -> Iterator[Tensor]:

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.recipes.base import Batch, BatchRng, Evaluation, Given, Preset, Recipe, Spec, TrainingBudget, evenly_spread
-from studio.recipes.flow import LATEST, blend_noise, draw_noise, encode, guided, moments, solve
+from studio.recipes.flow import LATEST, Periodic, blend_noise, draw_noise, encode, guided, mirrored, moments, solve
 from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
@@ -151,7 +151,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     order = 1
     relative_cost = 7.9
     small = GeneratorConfig(width=16)
-    can = frozenset({"vary", "fill", "blend", "mix"})
+    can = frozenset({"vary", "fill", "mirror", "seamless", "blend", "mix"})
     strides = _STRIDES
     fixed_by_weights = ("width",)
     fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten
@@ -206,13 +206,11 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         network: UNet, given: Given, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
     ) -> Iterator[Tensor]:
         """After Meng et al. 2022 (SDEdit): the sprites, as far back towards noise as the strength says, drawn anew."""
-        start, sprites, keep = 1 - given.strength, given.sprites, given.keep
-        noise = draw_noise(len(sprites), network.size, seed, first).to(sprites.device)
-        known = _known(network, labels)
-        velocity = (
-            guided(network, known, guidance) if keep is None else _filling(network, known, guidance, given, noise)
-        )
-        return solve(velocity, torch.lerp(noise, sprites, start), moments(steps, start))
+        start = 1 - given.strength
+        noise = draw_noise(len(given.sprites), network.size, seed, first).to(given.sprites.device)
+        noise = mirrored(noise, *given.mirror)
+        velocity = _velocity(network, _known(network, labels), guidance, given, noise)
+        return solve(velocity, torch.lerp(noise, given.sprites, start), moments(steps, start))
 
     @staticmethod
     def knows_filling(network: UNet) -> bool:
@@ -254,24 +252,26 @@ def _known(network: UNet, labels: Tensor) -> Tensor:
     return torch.where(labels < 0, network.classes, labels)
 
 
-def _filling(
+def _velocity(
     network: UNet, labels: Tensor, guidance: float, given: Given, noise: Tensor
 ) -> Callable[[Tensor, float], Tensor]:
-    """The velocity that fits the rest to the pixels that are kept; those go from their noise to what they are.
+    """The velocity that keeps to what is given. Kept pixels go from their noise to what they are.
 
     A network that has learnt to fill is shown the kept pixels themselves. One that has not is shown them as noisy as
     all others are at that time (Lugmayr et al. 2022), and does worse.
     """
-    assert given.keep is not None
-    sprites, is_kept = given.sprites, given.keep.bool()
-    learnt = Generator.knows_filling(network)
-    velocity = guided(network, labels, guidance, given.keep if learnt else None)
+    sprites, keep = given.sprites, given.keep
+    learnt = keep is not None and Generator.knows_filling(network)
+    looking = Periodic(network, *given.seamless) if any(given.seamless) else network
+    free = guided(looking, labels, guidance, keep if learnt else None)
 
-    def filling(x: Tensor, t: float) -> Tensor:
-        shown = torch.where(is_kept, sprites, x) if learnt else x
-        return torch.where(is_kept, sprites - noise, velocity(shown, t))
+    def velocity(x: Tensor, t: float) -> Tensor:
+        if keep is None:
+            return mirrored(free(x, t), *given.mirror)
+        shown = torch.where(keep == 1, sprites, x) if learnt else x
+        return torch.where(keep == 1, sprites - noise, mirrored(free(shown, t), *given.mirror))
 
-    return filling
+    return velocity
 
 
 def _some_kept(batch: Batch, filling: float, rng: BatchRng) -> Tensor:

@@ -185,3 +185,20 @@ def _all(model: TrainedModel) -> Iterator[Events]:
     yield between(model, _settings(), TWO)
     yield more_like(model, _settings(), TWO)
     yield generate(model, _settings(mix="class1:1"))
+
+
+@pytest.mark.parametrize("mirror", ["left-right", "top-bottom", "both"])
+def test_sprites_are_drawn_mirrored(model: TrainedModel, mirror: str) -> None:
+    how = _settings(mirror=mirror)
+    drawings = [generate(model, how), redraw(model, how.replace(strength=0.5), TWO), more_like(model, how, TWO)]
+    for events in (*drawings, generate(model, how.replace(true_pixels=False))):
+        sprites = _made(events).sprites
+        for axis in {"left-right": (2,), "top-bottom": (1,), "both": (1, 2)}[mirror]:
+            np.testing.assert_array_equal(sprites, np.flip(sprites, axis))
+
+
+def test_the_network_is_as_it_was_after_it_drew_seamless_tiles(model: TrainedModel) -> None:
+    plain = _made(generate(model, _settings())).sprites
+    seamless = _made(generate(model, _settings(seamless="both"))).sprites
+    assert not np.array_equal(seamless, plain)
+    np.testing.assert_array_equal(_made(generate(model, _settings())).sprites, plain)

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from studio.recipes.flow import LATEST, blend_noise, draw_noise, encode, guided, moments, solve
+from studio.recipes.flow import LATEST, Periodic, blend_noise, draw_noise, encode, guided, mirrored, moments, solve
+from studio.recipes.generator import UNet
 
 
 class _Velocity(nn.Module):
@@ -108,3 +109,31 @@ def test_shares_of_classes_are_guided_as_classes_are() -> None:
     torch.testing.assert_close(by_share, by_name)
     half = guided(network, torch.tensor([[0.5, 0.5, 0.0, 0.0]]).expand(2, -1), 1.0)(x, 0.5)
     torch.testing.assert_close(half, torch.full_like(x, 1.5))
+
+
+@pytest.mark.parametrize(("across", "down"), [(True, True), (True, False), (False, True)])
+def test_what_is_seamless_knows_no_border(across: bool, down: bool) -> None:
+    """A state that is moved around gives the same velocity, moved as far; where there is a border it does not."""
+    network = UNet(16, classes=2, width=16).eval()
+    rng = torch.Generator().manual_seed(0)
+    for weight in network.parameters():
+        nn.init.normal_(weight, std=0.1, generator=rng)
+    x, t, labels = torch.randn(2, 4, 16, 16, generator=rng), torch.full((2,), 0.5), torch.tensor([0, 1])
+    seamless = Periodic(network, across, down)
+    with torch.no_grad():
+        plain, velocity = network(x, t, labels), seamless(x, t, labels)
+        for axis, wraps in ((3, across), (2, down)):
+            moved = torch.roll(seamless(torch.roll(x, 8, axis), t, labels), -8, axis)
+            assert torch.allclose(moved, velocity, rtol=1e-3, atol=1e-3) == wraps
+        torch.testing.assert_close(network(x, t, labels), plain)  # it is as it was
+
+
+@pytest.mark.parametrize("size", [6, 7])
+def test_noise_is_mirrored_and_stays_noise(size: int) -> None:
+    noise = draw_noise(2, size, 0)
+    both = mirrored(noise, True, True)
+    assert torch.equal(both, both.flip(-1)) and torch.equal(both, both.flip(-2))
+    half = -(-size // 2)
+    assert torch.equal(both[..., :half, :half], noise[..., :half, :half])
+    assert torch.equal(mirrored(noise, True, False)[..., :half], noise[..., :half])
+    assert torch.equal(mirrored(noise, False, False), noise)

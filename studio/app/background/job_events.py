@@ -67,6 +67,14 @@ class PaletteLoaded(Event):
 
 
 @dataclass(frozen=True, eq=False)
+class PictureRead(Event):
+    """A picture file was read: uint8 [H, W, 4]."""
+
+    path: Path
+    rgba: Rgba
+
+
+@dataclass(frozen=True, eq=False)
 class StyleRead(Event):
     """The colours of the sprites that a run learns from, uint8 [K, 3], most used first."""
 

@@ -6,7 +6,10 @@ import contextlib
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from studio.app.background.job_events import CheckpointsListed, FilesSaved, SpritesColoured
 from studio.core.errors import StudioError
@@ -14,6 +17,7 @@ from studio.core.events import Distilled, Events, Notice, Progress, Rgba, Sprite
 from studio.engine.control import Control
 
 if TYPE_CHECKING:
+    from studio.data.colour.construction import Construction
     from studio.data.colour.recolouring import ColourChoice
     from studio.data.colour.true_pixels import PixelStyle
     from studio.engine.model import TrainedModel
@@ -33,11 +37,12 @@ class SavedModel:
 class ModelCache:
     """The model that was loaded last, kept for the next job. Used in the engine's thread alone.
 
-    drawn: the last generated sprites, as the model drew them, and the style of those that it learnt from.
+    drawn: the last generated sprites, as the model drew them, the style of those that it learnt from, and what they
+        are to have by construction.
     """
 
     def __init__(self) -> None:
-        self.drawn: tuple[SpritesGenerated, PixelStyle] | None = None
+        self.drawn: tuple[SpritesGenerated, PixelStyle, Construction] | None = None
         self._key: tuple[Path, str, str, str] | None = None  # run, hashes of its parts, device, checkpoint
         self._model: TrainedModel | None = None
 
@@ -72,20 +77,53 @@ class SpriteSelection:
     about: Mapping[str, str]
 
 
+@dataclass(frozen=True, eq=False)
+class EditRequest:
+    """New sprites that begin with others. kind: as the functions of `engine.edit` are called.
+
+    sprites: uint8 [M, S, S, 4]. class_names: of each, empty where it is not known. keep: bool [S, S], to fill around.
+    """
+
+    kind: Literal["redraw", "between", "more_like"]
+    sprites: Rgba
+    class_names: tuple[str, ...]
+    keep: NDArray[np.bool_] | None = None
+
+
 def generate(
-    cache: ModelCache, source: SavedModel | Control, device: Device, settings: GenerateSettings, colours: ColourChoice
+    cache: ModelCache,
+    source: SavedModel | Control,
+    device: Device,
+    settings: GenerateSettings,
+    colours: ColourChoice,
+    request: EditRequest | None = None,
 ) -> Events:
-    """New sprites from a model, in the chosen colours. The cache keeps them as drawn, to be recoloured."""
+    """New sprites from a model, in the chosen colours, from noise or what the request says.
+
+    The cache keeps them as drawn, to be recoloured.
+    """
     from studio.engine.generate import generate
 
     model = yield from cache.load(source, device)
-    with contextlib.closing(generate(model, settings.replace(true_pixels=False))) as events:
+    as_drawn = settings.replace(true_pixels=False)
+    drawing = generate(model, as_drawn) if request is None else _edit(model, as_drawn, request)
+    with contextlib.closing(drawing) as events:
         for event in events:
             if isinstance(event, SpritesGenerated):
-                cache.drawn = (event, model.style)
+                cache.drawn = (event, model.style, settings.construction)
                 yield from recolour(cache, colours)
             else:
                 yield event
+
+
+def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest) -> Events:
+    from studio.engine.edit import Source, between, more_like, redraw
+
+    known = {name: label for label, name in enumerate(model.spec.class_names)}
+    source = Source(request.sprites, np.array([known.get(name, -1) for name in request.class_names]))
+    if request.kind == "redraw":
+        return redraw(model, settings, source, request.keep)
+    return between(model, settings, source) if request.kind == "between" else more_like(model, settings, source)
 
 
 def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
@@ -93,8 +131,8 @@ def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
     from studio.data.colour.recolouring import recoloured
 
     if cache.drawn is not None:
-        drawn, style = cache.drawn
-        sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours, drawn.keep)
+        drawn, style, construction = cache.drawn
+        sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours, drawn.keep, construction)
         name = colours.palette.name if colours.palette is not None else ""
         yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, name)
 

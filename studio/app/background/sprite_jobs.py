@@ -13,6 +13,7 @@ from studio.app.background.job_events import (
     PackedSeen,
     PaletteFound,
     PaletteLoaded,
+    PictureRead,
     SheetSeen,
     SheetUnseen,
     StyleRead,
@@ -34,6 +35,13 @@ def examine(sprites: Sprites, options: ImportOptions) -> Events:
     from studio.data.doctor.examining import examine
 
     yield from examine(sprites, options, places.cache())
+
+
+def read_picture(path: Path) -> Events:
+    """The picture in a file, of whatever size."""
+    from studio.data.one_sprite import read_picture
+
+    yield PictureRead(path, read_picture(path))
 
 
 def open_sprites(paths: Sequence[Path], options: ImportOptions) -> Events:

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, model_jobs
 from studio.app.background.job_queue import JobQueue, Place
-from studio.app.background.model_jobs import ModelCache, SavedModel, SpriteSelection
+from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
 from studio.core import places
 from studio.core.events import Classified, Distilled, Event, Events, Exported, NumbersPredicted, Progress, Rgba
@@ -56,10 +56,12 @@ class Inference(QObject):
         device: Device,
         settings: GenerateSettings,
         colours: ColourChoice | None = None,
+        request: EditRequest | None = None,
     ) -> None:
-        """Make new sprites, in the colours that the settings say or in others."""
+        """Make new sprites, in the colours that the settings say or in others, from noise or what the request says."""
         chosen = colours or ColourChoice(settings.true_pixels)
-        self._begin("engine", "Generating", model_jobs.generate(self._shelf, source, device, settings, chosen))
+        events = model_jobs.generate(self._shelf, source, device, settings, chosen, request)
+        self._begin("engine", "Generating", events)
 
     def recolour(self, colours: ColourChoice) -> None:
         """Bring the sprites that were made last, or are being made, into other colours."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.events import Progress, Rgba
+from studio.data.colour.construction import PLAIN, Construction
 from studio.data.colour.palette import Palette
 from studio.data.colour.snapping import NO_DITHER, snap
 from studio.data.colour.true_pixels import PixelStyle, true_pixels
@@ -36,20 +37,21 @@ def recoloured(
     style: PixelStyle,
     choice: ColourChoice,
     keep: NDArray[np.bool_] | None = None,
+    construction: Construction = PLAIN,
 ) -> Generator[Progress, None, Rgba]:
     """Sprites uint8 [N, S, S, 4] as drawn, of classes int64 [N], in the chosen colours: the same shape.
 
-    keep: bool [N, S, S], pixels that stay as they are, whatever the palette.
+    keep: bool [N, S, S], pixels that stay as they are, whatever the palette and the construction.
     Yields Progress after each part. Raises BadInputError for a palette in which nothing can be seen.
     """
     if not choice.true_pixels:
-        return drawn
+        return construction.applied(drawn, keep)
     parts: list[Rgba] = []
     for start in range(0, len(drawn), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         parts.append(_in_palette(drawn[part], labels[part], style, choice, None if keep is None else keep[part]))
         yield Progress(min(part.stop, len(drawn)), len(drawn), "sprites coloured")
-    return np.concatenate(parts) if parts else drawn
+    return construction.applied(np.concatenate(parts), keep) if parts else drawn
 
 
 def _in_palette(

@@ -1,0 +1,146 @@
+"""What sprites have by construction: mirror symmetry, borders that meet, an outline; and whether it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.errors import UsageError
+from studio.core.events import Rgba
+from studio.data.colour.palette import oklab
+
+NONE, BOTH = "none", "both"
+MIRRORS = (NONE, "left-right", "top-bottom", BOTH)
+SEAMLESS = (NONE, "across", "down", BOTH)
+DARK = "dark"
+_BLACK = np.array([0, 0, 0], np.uint8)
+
+
+@dataclass(frozen=True)
+class Construction:
+    """mirror: one of MIRRORS. seamless: one of SEAMLESS. outline: 'none', 'dark' or a colour such as '#1a1c2c'."""
+
+    mirror: str = NONE
+    seamless: str = NONE
+    outline: str = NONE
+
+    def __post_init__(self) -> None:
+        if self.outline not in (NONE, DARK):
+            self._outline_colour()
+
+    @property
+    def mirrors(self) -> tuple[bool, bool]:
+        """Whether the right half mirrors the left one, and the lower half the upper one."""
+        return self.mirror in (MIRRORS[1], BOTH), self.mirror in (MIRRORS[2], BOTH)
+
+    @property
+    def meets(self) -> tuple[bool, bool]:
+        """Whether the left and the right border meet, and the upper and the lower one."""
+        return self.seamless in (SEAMLESS[1], BOTH), self.seamless in (SEAMLESS[2], BOTH)
+
+    def applied(self, sprites: Rgba, keep: NDArray[np.bool_] | None = None) -> Rgba:
+        """Sprites uint8 [N, S, S, 4] with the right half and the lower half mirrored, and with the outline.
+
+        keep: bool [N, S, S], pixels that stay as they are. Seamless is how sprites are drawn; nothing is done for it.
+        """
+        made = sprites
+        for mirror, axis in zip(self.mirrors, (2, 1), strict=True):
+            if mirror:
+                first, half = np.split(made, [-(-made.shape[axis] // 2)], axis)[0], made.shape[axis] // 2
+                made = np.concatenate([first, np.flip(first.take(range(half), axis), axis)], axis)
+        if self.outline != NONE:
+            made = made.copy()
+            for sprite, border in zip(made, borders(made), strict=True):
+                sprite[border, :3] = self._outline_of(sprite)
+                sprite[border, 3] = 255
+        return made if keep is None else np.where(keep[..., None], sprites, made)
+
+    def _outline_of(self, sprite: Rgba) -> NDArray[np.uint8]:
+        """The colour of its outline: uint8 [3]."""
+        if self.outline != DARK:
+            return self._outline_colour()
+        colours = np.unique(sprite[sprite[..., 3] > 0][:, :3], axis=0)
+        return colours[oklab(colours)[:, 0].argmin()] if len(colours) else _BLACK
+
+    def _outline_colour(self) -> NDArray[np.uint8]:
+        try:
+            colour = np.frombuffer(bytes.fromhex(self.outline.removeprefix("#")), np.uint8)
+        except ValueError:
+            colour = _BLACK[:0]
+        if len(colour) != len(_BLACK):
+            raise UsageError(f"Outline: {self.outline!r} is no colour.", "Write 'none', 'dark' or such as '#1a1c2c'.")
+        return colour
+
+
+PLAIN = Construction()
+
+
+def borders(sprites: Rgba) -> NDArray[np.bool_]:
+    """The pixels that can be seen and have one beside, above or below them that can't: bool [N, S, S]."""
+    seen = sprites[..., 3] > 0
+    around = np.pad(seen, ((0, 0), (1, 1), (1, 1)), constant_values=True)
+    inside = around[:, :-2, 1:-1] & around[:, 2:, 1:-1] & around[:, 1:-1, :-2] & around[:, 1:-1, 2:]
+    return np.asarray(seen & ~inside)
+
+
+@dataclass(frozen=True)
+class Badge:
+    """Of how many sprites something holds. but_kept: of those of which it does not, kept pixels alone are why."""
+
+    title: str
+    holds: int
+    count: int
+    but_kept: int = 0
+
+
+def badges(
+    sprites: Rgba, construction: Construction, palette: NDArray[np.uint8] | None, keep: NDArray[np.bool_] | None = None
+) -> Iterator[Badge]:
+    """What is checked on sprites uint8 [N, S, S, 4]: whatever the construction says.
+
+    palette: uint8 [K, 3] that all opaque colours are to be of, or None. keep: bool [N, S, S], pixels that were given.
+    """
+    if palette is not None:
+        numbers, known = _numbers(sprites), np.unique(_numbers(palette))
+        off = (sprites[..., 3] > 0) & ~np.isin(numbers, known)
+        yield _badge("In its palette", off, keep)
+    for holds, axis, title in zip(
+        construction.mirrors, (2, 1), ("Mirrored left-right", "Mirrored top-bottom"), strict=True
+    ):
+        if holds:
+            differs = (sprites != np.flip(sprites, axis)).any(-1)
+            free = None if keep is None else keep | np.flip(keep, axis)
+            yield _badge(title, differs, free)
+    for holds, axis, title in zip(construction.meets, (2, 1), ("Seamless across", "Seamless down"), strict=True):
+        if holds:
+            jumps = border_jumps(sprites, axis)
+            yield Badge(title, int((jumps[:, 0] <= jumps[:, 1:].max(1)).sum()), len(sprites))
+    if construction.outline != NONE:
+        border = borders(sprites)
+        colours = [np.unique(sprite[on], axis=0).shape[0] for sprite, on in zip(sprites, border, strict=True)]
+        yield Badge("Outline of one colour", sum(count <= 1 for count in colours), len(sprites))
+
+
+def border_jumps(sprites: Rgba, axis: int) -> NDArray[np.float64]:
+    """How much neighbouring columns (axis 2) or rows (axis 1) differ, in levels: float64 [N, S].
+
+    First the last one and the first, across the border, then the others from the first on.
+    """
+    values = sprites.astype(np.float64)
+    values[..., :3] *= values[..., 3:] / 255
+    apart = np.abs(values - np.roll(values, 1, axis))
+    return np.asarray(apart.mean((1, 3) if axis == 2 else (2, 3)))
+
+
+def _badge(title: str, fails: NDArray[np.bool_], kept: NDArray[np.bool_] | None) -> Badge:
+    failed = np.asarray(fails.any((1, 2)))
+    but_kept = failed & ~(fails & ~kept).any((1, 2)) if kept is not None else np.zeros_like(failed)
+    return Badge(title, int((~failed).sum()), failed.size, int(but_kept.sum()))
+
+
+def _numbers(colours: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Each colour [..., 3 or 4] as one number, without its alpha."""
+    return np.asarray(colours[..., :3].astype(np.int64) @ np.array([1, 256, 65536]))

@@ -1,0 +1,95 @@
+"""Symmetry, borders that meet and outlines: made, and checked on what came out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from studio.core.errors import UsageError
+from studio.core.events import Rgba
+from studio.data.colour.construction import BOTH, Badge, Construction, badges, border_jumps, borders
+
+
+def _noise(size: int = 9, count: int = 4) -> Rgba:
+    return np.random.default_rng(0).integers(0, 256, (count, size, size, 4), np.uint8)
+
+
+def _found(sprites: Rgba, construction: Construction, **more: np.ndarray | None) -> dict[str, Badge]:
+    return {badge.title: badge for badge in badges(sprites, construction, more.get("palette"), more.get("keep"))}
+
+
+@pytest.mark.parametrize("size", [8, 9])
+def test_halves_are_mirrored(size: int) -> None:
+    sprites = _noise(size)
+    both = Construction(mirror=BOTH)
+    made = both.applied(sprites)
+    np.testing.assert_array_equal(made, made[:, :, ::-1])
+    np.testing.assert_array_equal(made, made[:, ::-1])
+    first = -(-size // 2)
+    np.testing.assert_array_equal(made[:, :first, :first], sprites[:, :first, :first])
+    one = Construction(mirror="left-right").applied(sprites)
+    np.testing.assert_array_equal(one[:, :, :first], sprites[:, :, :first])
+    assert _found(made, both) == {title: Badge(title, 4, 4) for title in ("Mirrored left-right", "Mirrored top-bottom")}
+    assert [badge.holds for badge in _found(sprites, both).values()] == [0, 0]
+
+
+def test_kept_pixels_win_over_all_of_it_and_the_badge_says_so() -> None:
+    sprites, how = _noise(), Construction(mirror="left-right", outline="#102030")
+    keep = np.zeros(sprites.shape[:3], bool)
+    keep[:2, 3, 7] = True
+    made = how.applied(sprites, keep)
+    np.testing.assert_array_equal(made[keep], sprites[keep])
+    assert _found(made, Construction(mirror="left-right"), keep=keep)["Mirrored left-right"] == Badge(
+        "Mirrored left-right", 2, 4, 2
+    )
+    made[0, 5, 1] ^= 1
+    assert _found(made, Construction(mirror="left-right"), keep=keep)["Mirrored left-right"].but_kept == 1
+
+
+def test_the_rim_has_one_colour() -> None:
+    sprite = np.zeros((1, 8, 8, 4), np.uint8)
+    sprite[0, 1:7, 0:6] = [200, 180, 90, 255]
+    sprite[0, 3, 3] = [20, 10, 40, 255]
+    rim = borders(sprite)[0]
+    assert (
+        rim[1, :6].all() and rim[1:7, 5].all() and rim[6, :6].all() and rim.sum() == 16
+    )  # nothing is beyond the canvas
+    dark = Construction(outline="dark")
+    assert (dark.applied(sprite)[0][rim] == [20, 10, 40, 255]).all()
+    assert (Construction(outline="#0a0B0c").applied(sprite)[0][rim] == [10, 11, 12, 255]).all()
+    np.testing.assert_array_equal(dark.applied(sprite)[0][~rim], sprite[0][~rim])
+    (badge,) = _found(dark.applied(sprite), dark).values()
+    assert (badge.title, badge.holds) == ("Outline of one colour", 1)
+    sprite[0, 1, 1] = [1, 2, 3, 255]
+    assert _found(sprite, dark)["Outline of one colour"].holds == 0
+    nothing = np.zeros_like(sprite)
+    np.testing.assert_array_equal(dark.applied(nothing), nothing)
+
+
+@pytest.mark.parametrize("outline", ["", "red", "#12", "#1234567", "#12345g"])
+def test_an_outline_is_a_colour(outline: str) -> None:
+    with pytest.raises(UsageError, match="is no colour"):
+        Construction(outline=outline)
+
+
+def test_borders_meet_where_the_jump_across_them_is_no_larger_than_others() -> None:
+    ramp = np.zeros((1, 8, 8, 4), np.uint8)
+    ramp[..., 3] = 255
+    ramp[0, :, :, 0] = 30 * np.arange(8)
+    wave = ramp.copy()
+    wave[0, :, :, 0] = 120 + 100 * np.sin(np.arange(8) / 8 * 2 * np.pi)
+    across = Construction(seamless="across")
+    assert _found(ramp, across)["Seamless across"].holds == 0 and _found(wave, across)["Seamless across"].holds == 1
+    assert _found(ramp, Construction(seamless="down"))["Seamless down"].holds == 1
+    np.testing.assert_allclose(border_jumps(ramp, 2)[0], [210 / 4, *[30 / 4] * 7])
+
+
+def test_colours_are_of_the_palette_but_for_what_is_kept() -> None:
+    palette = np.array([[1, 2, 3], [200, 0, 0]], np.uint8)
+    sprites = np.zeros((3, 4, 4, 4), np.uint8)
+    sprites[:, 1:] = [1, 2, 3, 255]
+    sprites[1, 2, 2] = [9, 9, 9, 255]
+    sprites[2, 0, 0] = [9, 9, 9, 0]  # nobody sees it
+    assert _found(sprites, Construction(), palette=palette)["In its palette"] == Badge("In its palette", 2, 3)
+    keep = sprites[..., 0] == 9
+    assert _found(sprites, Construction(), palette=palette, keep=keep)["In its palette"].but_kept == 1
