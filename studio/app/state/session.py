@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background.job_events import FilesSaved
 from studio.app.background.job_queue import JobQueue
+from studio.app.state.editing import SpriteEditing
 from studio.app.state.engine import EngineCatalog
 from studio.app.state.feature_training import FeatureTraining
 from studio.app.state.inference import Inference
@@ -54,6 +55,7 @@ class Session(QObject):
         )  # fmt: skip
         self.inference = Inference(self.job_queue, self)
         self.palettes = PaletteTools(self.job_queue, self)
+        self.editing = SpriteEditing(self.job_queue, self)
         self._offered = False
         self._demo_due = False
         self.job_queue.noticed.connect(self.noticed)

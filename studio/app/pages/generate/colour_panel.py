@@ -34,9 +34,10 @@ _FILE_FIRST = "Dithering is for the colours of a palette file: choose one above.
 
 
 class ColourPanel(QWidget):
-    """changed: sprites are to come in other colours."""
+    """changed: sprites are to come in other colours. own_known: uint8 [K, 3], those that the model learnt from."""
 
     changed = Signal()
+    own_known = Signal(object)
 
     def __init__(self, session: Session, models: ModelChoice) -> None:
         super().__init__()
@@ -150,14 +151,18 @@ class ColourPanel(QWidget):
                 self._asked = source.path
                 self._session.palettes.read_style(source.path)
         elif source is not None and source.live is not None:
-            self._asked, self._own = None, source.live.style.palette
-            self._show()
+            self._asked = None
+            self._show_own(source.live.style.palette)
 
     @Slot(object)
     def _take_own(self, read: StyleRead) -> None:
         if read.run == self._asked:
-            self._own = read.colours
-            self._show()
+            self._show_own(read.colours)
+
+    def _show_own(self, colours: NDArray[np.uint8]) -> None:
+        self._own = colours
+        self._show()
+        self.own_known.emit(colours)
 
 
 def _palette_in(event: QDropEvent) -> Path | None:

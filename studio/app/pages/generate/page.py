@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Literal
 
+import numpy as np
 from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.background.job_events import SpritesColoured
-from studio.app.background.model_jobs import SpriteSelection
+from studio.app.background.model_jobs import EditRequest
 from studio.app.pages.base import Page
+from studio.app.pages.generate.editing import COUNT, EditorPanel, picture_in
 from studio.app.pages.generate.model_choice import ModelChoice
 from studio.app.pages.generate.predict import PredictPanel
 from studio.app.pages.generate.request import RequestPanel
+from studio.app.pages.generate.results import Results
 from studio.app.state.session import Session
 from studio.app.widgets import factory
-from studio.app.widgets.layout import Flow
-from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core import wording
-from studio.core.events import Progress
+from studio.core.events import Progress, Rgba
+from studio.engine.types import GenerateSettings
 
 _GENERATE = "Make new sprites with these settings."
 
@@ -33,6 +37,7 @@ class GeneratePage(Page):
         self.choice = ModelChoice(session)
         self.request = RequestPanel(session, self.choice)
         self.results = Results()
+        self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.generate = factory.button("Generate", _GENERATE, "generate", "primary")
         self.cancel = factory.button("Cancel", "Stop generating.")
@@ -41,7 +46,11 @@ class GeneratePage(Page):
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._right = QStackedWidget()
+        self._drawn = QSplitter(Qt.Orientation.Vertical)
+        self._title = ""  # of what is drawn or was
+        self._are_candidates = False  # of what is to become of the sprite in the editor
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.setAcceptDrops(True)
         self._lay_out()
         self._connect()
         self._refresh()
@@ -50,6 +59,11 @@ class GeneratePage(Page):
         """Remember the settings and the splitter."""
         self.request.keep()
         self.session.settings.keep_layout("generate", self._splitter.saveState())
+        self.session.settings.keep_layout("generate_editor", self._drawn.saveState())
+        try:
+            self.session.editing.keep()
+        except OSError as error:
+            self.session.report(error)
 
     def show_run(self, path: Path) -> None:
         """Use the model of this run."""
@@ -74,7 +88,17 @@ class GeneratePage(Page):
         self.results.save_files.clicked.connect(self._save_files)
         self.results.save_sheet.clicked.connect(self.save_samples)
         self.choice.changed.connect(self._refresh)
+        self.results.open.clicked.connect(self.editing.browse)
+        self.results.edit_wanted.connect(self._edit)
+        self.results.between_wanted.connect(self._draw_between)
+        self.results.like_wanted.connect(self._draw_like)
+        self.editing.draw_wanted.connect(self._draw_from_sprite)
+        self.editing.changed.connect(self._refresh)
+        paste = QShortcut(QKeySequence(QKeySequence.StandardKey.Paste), self)
+        paste.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        paste.activated.connect(self.editing.paste)
         self.request.recoloured.connect(self._recolour)
+        self.request.colours.own_known.connect(self.editing.editor.set_palette)
         self.session.catalog.ready.connect(self._refresh)
         self.session.catalog.devices_found.connect(self._refresh)
         models.busy_changed.connect(self._refresh_busy)
@@ -93,7 +117,12 @@ class GeneratePage(Page):
         side.setStretch(0, 1)
         left = factory.panel(side)
         left.setMinimumWidth(312)
-        for view in (self.results, self.predict):
+        for part in (self.editing, self.results):
+            self._drawn.addWidget(part)
+        self._drawn.setChildrenCollapsible(False)
+        self._drawn.setSizes([480, 320])
+        self._drawn.restoreState(self.session.settings.layout("generate_editor"))
+        for view in (self._drawn, self.predict):
             self._right.addWidget(self._padded(view))
         self._splitter.addWidget(left)
         self._splitter.addWidget(self._right)
@@ -119,13 +148,22 @@ class GeneratePage(Page):
         recipe = self.choice.recipe()
         return recipe is not None and recipe.makes != "sprites"
 
+    def _can_edit(self) -> bool:
+        recipe = self.choice.recipe()
+        return recipe is not None and "vary" in recipe.can
+
     @Slot()
     def _refresh(self) -> None:
         record = self.choice.record()
         predicts = self._predicts()
         self._right.setCurrentIndex(1 if predicts else 0)
         self.request.setVisible(not predicts)
-        self.request.show_classes(record.class_names if record else ())
+        recipe = self.choice.recipe()
+        can = recipe.can if recipe is not None else frozenset()
+        self.request.show_classes(record.class_names if record else (), can_mix="mix" in can)
+        self.editing.set_size(record.size if record else 0)
+        self.editing.setVisible(self._can_edit() and (self.editing.is_open() or self.editing.is_asking()))
+        self.results.offer(can, is_editing=self.editing.is_open())
         self._refresh_busy()
 
     @Slot()
@@ -143,6 +181,17 @@ class GeneratePage(Page):
         self._reason.setText(problem)
         self._reason.setVisible(bool(problem))
 
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """One picture is for the editor; all else is for the window."""
+        event.setAccepted(
+            self._can_edit() and (picture_in(event.mimeData()) is not None or event.mimeData().hasImage())
+        )
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Take the picture that was dropped."""
+        if self.editing.take_mime(event.mimeData(), "dropped sprite"):
+            event.acceptProposedAction()
+
     @Slot(object)
     def _show_progress(self, progress: Progress) -> None:
         self._bar.setRange(0, progress.total)
@@ -150,14 +199,59 @@ class GeneratePage(Page):
 
     @Slot(object)
     def _show_results(self, made: SpritesColoured) -> None:
-        self.results.show_sprites(made, self._class_names)
+        self.results.show_sprites(made, self._class_names, self._title)
 
     @Slot()
     def _generate(self) -> None:
+        if not self._problem():
+            self._draw(self.request.next_settings())
+
+    @Slot()
+    def _draw_from_sprite(self) -> None:
+        if not self._problem() and not self.editing.problem():
+            request, (_, name, _) = self.editing.request(), self.editing.sprite()
+            settings = self._settings_for(COUNT).replace(strength=self.editing.strength_share())
+            kind = "variations of" if request.keep is None else "ways to fill in"
+            self._draw(settings, request, f"{COUNT} {kind} {name}")
+
+    @Slot(int)
+    def _draw_between(self, count: int) -> None:
+        ends = [self.results.sprite(number) for number in self.results.grid.selected()]
+        if len(ends) == 1:
+            ends.insert(0, self.editing.sprite())
+        self._begin_with("between", ends, count, f"{wording.count(count, 'frame')} in between")
+
+    @Slot()
+    def _draw_like(self) -> None:
+        chosen = [self.results.sprite(number) for number in self.results.grid.selected()]
+        self._begin_with("more_like", chosen, COUNT, f"{COUNT} like {wording.count(len(chosen), 'other')}")
+
+    def _begin_with(
+        self, kind: Literal["between", "more_like"], chosen: list[tuple[Rgba, str, str]], count: int, title: str
+    ) -> None:
+        """Draw what begins with these: sprites, their names and classes."""
+        if not self._problem():
+            sprites, classes = np.stack([rgba for rgba, _, _ in chosen]), tuple(name for _, _, name in chosen)
+            self._draw(self._settings_for(count), EditRequest(kind, sprites, classes), title)
+
+    def _settings_for(self, count: int) -> GenerateSettings:
+        """Those on show, for so many sprites that begin with others: of the classes of these, if no class is chosen."""
+        return self.request.next_settings().replace(count=count, quick=False, in_proportion=False)
+
+    def _draw(self, settings: GenerateSettings, request: EditRequest | None = None, title: str = "") -> None:
         source, device, record = self.choice.source(), self.choice.device(), self.choice.record()
-        if not self._problem() and source is not None and device is not None and record is not None:
-            self._class_names = record.class_names
-            self.session.inference.generate(source, device, self.request.next_settings(), self.request.colour_choice())
+        if source is not None and device is not None and record is not None:
+            self._class_names, self._title = record.class_names, title
+            self._are_candidates = request is not None and request.kind == "redraw"
+            self.session.inference.generate(source, device, settings, self.request.colour_choice(), request)
+
+    @Slot(int)
+    def _edit(self, number: int) -> None:
+        rgba, name, class_name = self.results.sprite(number)
+        if self._are_candidates and self.editing.is_open():
+            self.editing.take_candidate(rgba)
+        else:
+            self.editing.take(rgba, name, class_name)
 
     @Slot()
     def _recolour(self) -> None:
@@ -169,84 +263,3 @@ class GeneratePage(Page):
         folder = dialogs.for_folder(self, self.session.settings, "Save one PNG file for each sprite")
         if folder is not None and picked is not None:
             self.session.inference.save_files(folder, picked)
-
-
-_FILES = "Save each sprite, or each selected one, as a PNG file."
-_SHEET = "Save all sprites, or the selected ones, as one picture. (Ctrl+S)"
-
-
-class Results(QWidget):
-    """A grid with what it takes to keep what is in it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._made: SpritesColoured | None = None
-        self._class_names: tuple[str, ...] = ()
-        self.grid = SpriteGrid()
-        self.grid.set_zoom(3)
-        self.save_files = factory.button("Save PNG files…", _FILES, "save")
-        self.save_sheet = factory.button("Save sheet…", _SHEET, "save")
-        self._title = factory.heading("New sprites")
-        self._facts = factory.caption("")
-        self._stack = QStackedWidget()
-        empty = factory.caption("Press Generate, and new sprites appear here. It works while a training runs, too.")
-        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
-        self._stack.addWidget(self.grid)
-        buttons = Flow(factory.GRID, factory.GRID)
-        for button in (self.save_files, self.save_sheet):
-            buttons.addWidget(button)
-        head = factory.row(self._title, buttons)
-        head.setStretch(0, 1)
-        body = factory.column(head, self._facts, self._stack)
-        body.setStretch(2, 1)
-        self.setLayout(body)
-        self.grid.selection_changed.connect(self._refresh)
-        self._refresh()
-
-    def show_sprites(self, made: SpritesColoured, class_names: tuple[str, ...]) -> None:
-        """Show what was made; the same sprites in other colours take the place of those on show."""
-        again = self._made is not None and made.labels is self._made.labels
-        self._made = made
-        of = f", in the colours of {made.palette}" if made.palette else ""
-        self._facts.setText(f"{made.model}, seed {made.seed}{of}")
-        if again:
-            self.grid.replace_pixels(made.sprites)
-            return
-        self._class_names = class_names
-        self.grid.set_sprites(made.sprites, names=self._names(), labels=made.labels, class_names=class_names)
-        self._title.setText(wording.count(len(made.sprites), "new sprite"))
-        self._stack.setCurrentIndex(1)
-        self._refresh()
-
-    def to_save(self) -> SpriteSelection | None:
-        """The selected sprites, or all; None when there are none."""
-        if self._made is None:
-            return None
-        chosen = self.grid.selected() or list(range(len(self._made.sprites)))
-        names = self._names()
-        about = {"Model": self._made.model, "Seed": str(self._made.seed)}
-        if self._made.palette:
-            about["Palette"] = self._made.palette
-        return SpriteSelection(self._made.sprites[chosen], [names[index] for index in chosen], about)
-
-    def name(self) -> str:
-        """What to call a file of these sprites."""
-        return f"{self._made.model.replace(',', '')} seed {self._made.seed}" if self._made else "sprites"
-
-    def _class_of(self, label: int) -> str:
-        return self._class_names[label] if 0 <= label < len(self._class_names) else "any"
-
-    def _names(self) -> list[str]:
-        assert self._made is not None
-        stems = [self._class_of(label).rpartition("/")[2] for label in self._made.labels]
-        return [f"{stem} {self._made.seed} {number:04d}" for number, stem in enumerate(stems)]
-
-    @Slot()
-    def _refresh(self) -> None:
-        why_not = "" if self._made is not None else "There are no sprites yet: press Generate."
-        factory.enable(self.save_files, why_not, _FILES)
-        factory.enable(self.save_sheet, why_not, _SHEET)
-        selected = self.grid.selected_count() if self._made is not None else 0
-        files = wording.count(selected, "PNG file") if selected else "PNG files"
-        factory.relabel(self.save_files, f"Save {files}…")

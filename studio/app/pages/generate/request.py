@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QSlider, QSpinBox, QWidget
 
 from studio.app.pages.generate.colour_panel import ColourPanel
 from studio.app.pages.generate.model_choice import ModelChoice
@@ -22,6 +22,9 @@ _CLASS_TIP = (
     "What to draw; a model knows the classes that it was trained on. In turn: each as often as any other. In "
     "proportion: each as often as your sprites have it."
 )
+# These have controls of their own.
+_APART = ("class_name", "in_proportion", "mix", "seed", "strength", "quick", "true_pixels")
+_MIX_TIP = "Draw sprites between two classes."
 _IN_PROPORTION = "\0in proportion"  # no class is called so
 
 
@@ -39,7 +42,18 @@ class RequestPanel(QWidget):
         self.colours = ColourPanel(session, models)
         self.quick = QuickDrawing(session, models)
         self._form: ConfigForm | None = None
+        self._can_mix = False
         self.classes = factory.combo("Class", _CLASS_TIP)
+        self.mixed_with = factory.combo("Mixed with", _MIX_TIP)
+        self.share = QSlider(Qt.Orientation.Horizontal)
+        self.share.setRange(0, 100)
+        self.share.setValue(50)
+        factory.describe(self.share, "Share", "How much of each class.")
+        self._share_words = factory.caption("")
+        self._share_box = factory.panel(factory.column(self.share, self._share_words, spacing=0))
+        self._mix_box = factory.panel(
+            factory.column(factory.labelled("Mixed with", self.mixed_with), self._share_box, spacing=4)
+        )
         self.seed = QSpinBox()
         self.seed.setRange(0, _LARGEST_SEED)
         factory.indent(self.seed)
@@ -52,6 +66,7 @@ class RequestPanel(QWidget):
         self.setLayout(
             factory.column(
                 factory.labelled("Class", self.classes),
+                self._mix_box,
                 factory.text("Seed", "muted"),
                 seed,
                 self._form_box,
@@ -61,17 +76,27 @@ class RequestPanel(QWidget):
         )
         self.colours.changed.connect(self.recoloured)
         self.quick.changed.connect(self._lock_taught)
+        self.classes.currentIndexChanged.connect(self._show_mixture)
+        self.mixed_with.currentIndexChanged.connect(self._show_mixture)
+        self.share.valueChanged.connect(self._show_mixture)
         session.catalog.ready.connect(self._make_form)
 
-    def show_classes(self, names: tuple[str, ...]) -> None:
+    def show_classes(self, names: tuple[str, ...], *, can_mix: bool) -> None:
         """Offer these classes; the choice stays if it can."""
-        before = self.classes.currentData()
+        before, mixed = self.classes.currentData(), self.mixed_with.currentData()
+        self._can_mix = can_mix and len(names) > 1
         self.classes.clear()
         self.classes.addItem("Every class in turn", "")
         self.classes.addItem("Every class in proportion", _IN_PROPORTION)
         for name in names:
             self.classes.addItem(name, name)
         self.classes.setCurrentIndex(max(0, self.classes.findData(before)))
+        self.mixed_with.clear()
+        self.mixed_with.addItem("No other", "")
+        for name in names:
+            self.mixed_with.addItem(name, name)
+        self.mixed_with.setCurrentIndex(max(0, self.mixed_with.findData(mixed)))
+        self._show_mixture()
 
     def next_settings(self) -> GenerateSettings:
         """The settings on show, with a new seed unless it is locked. Raises UsageError."""
@@ -83,7 +108,7 @@ class RequestPanel(QWidget):
             settings = settings.replace(quick=True, guidance=usual.guidance, steps=usual.steps)
         if chosen == _IN_PROPORTION:
             return settings.replace(class_name="", in_proportion=True)
-        return settings.replace(class_name=chosen, in_proportion=False)
+        return settings.replace(class_name=chosen, in_proportion=False, mix=self._mixture())
 
     def colour_choice(self) -> ColourChoice:
         """In which colours the sprites are to come."""
@@ -101,6 +126,14 @@ class RequestPanel(QWidget):
             self.colours.keep()
             self._session.settings.keep_text("seed_locked", "yes" if self.lock.isChecked() else "")
 
+    def _mixture(self) -> str:
+        """The two classes with their shares; empty where one is drawn."""
+        first, second = self.classes.currentData(), self.mixed_with.currentData()
+        if not self._can_mix or first in ("", _IN_PROPORTION, None) or not second or second == first:
+            return ""
+        share = self.share.value()
+        return f"{first}:{100 - share},{second}:{share}"
+
     def _settings(self) -> GenerateSettings:
         assert self._form is not None
         settings = self._form.config()
@@ -114,12 +147,20 @@ class RequestPanel(QWidget):
             self._form.set_locked(self.quick.is_wanted(), ("guidance", "steps"))
 
     @Slot()
+    def _show_mixture(self) -> None:
+        chosen = self.classes.currentData()
+        self._mix_box.setVisible(self._can_mix and chosen not in ("", _IN_PROPORTION, None))
+        self._share_box.setVisible(bool(self._mixture()))
+        share, names = self.share.value(), (self.classes.currentText(), self.mixed_with.currentText())
+        self._share_words.setText(f"{100 - share} % {names[0]}, {share} % {names[1]}")
+
+    @Slot()
     def _make_form(self) -> None:
         try:
             settings = GenerateSettings.from_json(self._session.settings.values("generate"))
         except UsageError:
             settings = GenerateSettings()
-        self._form = ConfigForm(settings, exclude=("class_name", "in_proportion", "seed", "quick", "true_pixels"))
+        self._form = ConfigForm(settings, exclude=_APART)
         self._form_box.addWidget(self._form)
         self._lock_taught()
         self.seed.setValue(settings.seed)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QTabWidget, QWidget
 
@@ -17,7 +17,7 @@ from studio.app.pages.sprites.cut_view import CutView
 from studio.app.pages.sprites.doctor import DoctorView
 from studio.app.pages.sprites.summary import Summary
 from studio.app.state.session import Session
-from studio.app.state.sprites import OpenSprites, SpriteDoctor
+from studio.app.state.sprites import OpenSprites
 from studio.app.widgets import factory
 from studio.app.widgets.drop_zone import DropZone
 from studio.app.widgets.sprites.grid import SpriteGrid
@@ -39,7 +39,7 @@ class SpritesPage(Page):
         self.waiting = Waiting(session.open_sprites)
         self.summary = Summary(session)
         self.grid = SpriteGrid()
-        self.selection = SelectionBar(self.grid, session.open_sprites, session.doctor)
+        self.selection = SelectionBar(self.grid, session)
         self.doctor = DoctorView(session.open_sprites, session.doctor)
         self.cutting = CutView(session.open_sprites, session.sheets)
         self.proposal = SheetProposal(session.open_sprites)
@@ -89,6 +89,7 @@ class SpritesPage(Page):
         self.drop_zone.recent_chosen.connect(self._opener.open_path)
         self.summary.reopen.clicked.connect(self._opener.browse)
         self.summary.train.clicked.connect(self._go_to_training)
+        self.selection.edit_wanted.connect(self._go_to_editor)
         self.summary.filtered.connect(self._filter)
         escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self._splitter)
         escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -111,6 +112,10 @@ class SpritesPage(Page):
     @Slot()
     def _go_to_training(self) -> None:
         self.page_wanted.emit("train")
+
+    @Slot()
+    def _go_to_editor(self) -> None:
+        self.page_wanted.emit("generate")
 
     @Slot()
     def _show_waiting(self) -> None:
@@ -207,18 +212,25 @@ class Waiting(QWidget):
 
 
 class SelectionBar(QWidget):
-    """A line under a grid of all open sprites: how many are selected, or that they can be."""
+    """A line under a grid of all open sprites: how many are selected, or that they can be.
 
-    def __init__(self, grid: SpriteGrid, open_sprites: OpenSprites, doctor: SpriteDoctor) -> None:
+    edit_wanted: the selected sprite is in the editor now, on the Generate page.
+    """
+
+    edit_wanted = Signal()
+
+    def __init__(self, grid: SpriteGrid, session: Session) -> None:
         super().__init__()
-        self._grid, self._open_sprites, self._doctor = grid, open_sprites, doctor
+        self._grid, self._session = grid, session
+        self.edit = factory.button("Edit", "Vary this sprite, or a part of it, on the Generate page.")
         self._words = factory.text("", "muted", wrap=False)
         self.leave_out = factory.button("Leave them out", "Don't learn from these (Delete); Ctrl+Z takes it back.")
-        self.setLayout(factory.row(self._words, self.leave_out, 1))
+        self.setLayout(factory.row(self._words, self.leave_out, self.edit, 1))
         shortcut = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), grid)
         shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         shortcut.activated.connect(self._leave_out)
         self.leave_out.clicked.connect(self._leave_out)
+        self.edit.clicked.connect(self._edit)
         grid.selection_changed.connect(self._refresh)
         factory.keep_space(self.leave_out)
         self._refresh()
@@ -229,10 +241,20 @@ class SelectionBar(QWidget):
         words = f"{count(selected, 'sprite')} selected" if selected else "Select sprites to leave them out."
         self._words.setText(words)
         self.leave_out.setVisible(selected > 0)
+        self.edit.setVisible(selected == 1)
+
+    @Slot()
+    def _edit(self) -> None:
+        sprites = self._session.open_sprites.sprites
+        if sprites is not None:
+            (number,) = self._grid.selected()
+            class_name = sprites.class_names[sprites.labels[number]]
+            self._session.editing.open(sprites.rgba[number].copy(), sprites.names[number], class_name)
+            self.edit_wanted.emit()
 
     @Slot()
     def _leave_out(self) -> None:
-        sprites = self._open_sprites.sprites
+        sprites = self._session.open_sprites.sprites
         chosen = self._grid.selected()
         if sprites is not None and chosen:
-            self._doctor.leave_out([sprites.names[index] for index in chosen])
+            self._session.doctor.leave_out([sprites.names[index] for index in chosen])

@@ -1,0 +1,269 @@
+"""The editor on the Generate page: a sprite, which of its pixels stay, and how much the others may change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from PySide6.QtCore import QMimeData, Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtWidgets import QSlider, QWidget
+
+from studio.app import dialogs
+from studio.app.background.job_events import PictureRead
+from studio.app.background.model_jobs import EditRequest, SpriteSelection
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.app.widgets.editor.editor import SpriteEditor
+from studio.core.events import Rgba
+from studio.data.editing import Edit
+from studio.data.naming import shown
+from studio.data.one_sprite import Fitted, fit
+from studio.data.sources.base import PICTURE_SUFFIXES
+
+_KINDS = PICTURE_SUFFIXES | {".ase", ".aseprite"}
+COUNT = 16  # candidates that are drawn at once
+_STRENGTH = "How much may change: at 0 nothing, at 100 % what was there is forgotten."
+_VARY = "Every pixel may change, as much as the strength says. Hide a part to have that alone drawn anew."
+_FILL = "What is hidden is drawn to fit what stays. Below 100 % it still takes after what was there."
+_NOTHING_STAYS = "No pixel stays: show some again, or keep all and draw variations."
+
+
+class EditorPanel(QWidget):
+    """A sprite with what is to become of it. draw_wanted: candidates are. changed: there is a sprite or a
+    question, or none any more.
+
+    A picture of another size than the model's sprites is put on their canvas, after asking.
+    """
+
+    draw_wanted = Signal()
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._size = 0  # of the model's sprites; 0 while there is no model
+        self._asked: tuple[Fitted, str] | None = None  # a picture of another size, with its name
+        self._strengths = {"vary": 50, "fill": 100}  # in per cent
+        self.editor = SpriteEditor()
+        self.draw = factory.button("Draw variations", _VARY, "generate", "primary")
+        self.save = factory.button("Save…", "Save the sprite as it is now, as a PNG file.", "save")
+        self.copy = factory.button("Copy", "Copy the sprite as it is now, to paste it in another program.", "copy")
+        self.close_editor = factory.button("Close", "Put the sprite away. It is not lost where it came from.")
+        self.fit = factory.button("Take it so", "Put the picture on the model's canvas.")
+        self.leave = factory.button("Leave it", "Forget the picture.")
+        self.strength = QSlider(Qt.Orientation.Horizontal)
+        self.strength.setRange(0, 100)
+        factory.describe(self.strength, "Strength", _STRENGTH)
+        self._title = factory.heading("")
+        self._class = factory.caption("")
+        self._about = factory.caption("")
+        self._strength_words = factory.text("", "muted", wrap=False)
+        self._question_words = factory.text("")
+        question = factory.row(self._question_words, self.fit, self.leave)
+        question.setStretch(0, 1)
+        self._question = factory.panel(question)
+        self._lay_out()
+        self._connect()
+        self._show_question()
+        self._open()
+
+    def is_open(self) -> bool:
+        """Whether there is a sprite in the editor."""
+        return self._session.editing.current is not None
+
+    def is_asking(self) -> bool:
+        """Whether a picture waits for a word on how to fit it."""
+        return self._asked is not None
+
+    def set_size(self, size: int) -> None:
+        """The chosen model draws sprites of so many pixels a side."""
+        self._size = size
+        self._refresh()
+
+    def request(self) -> EditRequest:
+        """What is to be drawn from the sprite."""
+        sprite, _, class_name = self.sprite()
+        keep = self.editor.edit().keep
+        return EditRequest("redraw", sprite[None], (class_name,), None if keep.all() else keep)
+
+    def strength_share(self) -> float:
+        """0 to 1."""
+        return self.strength.value() / 100
+
+    def sprite(self) -> tuple[Rgba, str, str]:
+        """The sprite in the editor, its name and its class."""
+        current = self._session.editing.current
+        assert current is not None
+        return self.editor.edit().sprite, current.name, current.class_name
+
+    def take(self, rgba: Rgba, name: str, class_name: str = "") -> None:
+        """Edit this sprite, uint8 [H, W, 4]; ask first how to fit one of another size."""
+        size = self._size or max(rgba.shape[:2])
+        fitted = fit(rgba, size)
+        if fitted.how:
+            self._asked = (fitted, name)
+        else:
+            self._asked = None
+            self._session.editing.open(rgba, name, class_name)
+        self._show_question()
+
+    def take_candidate(self, rgba: Rgba) -> None:
+        """Go on from one of the candidates; undo brings back what was there before."""
+        self.editor.replace(Edit(rgba, self.editor.edit().keep))
+
+    @Slot()
+    def browse(self) -> None:
+        """Ask for a picture file."""
+        paths = dialogs.for_files(self, self._session.settings, "Open a sprite")
+        if paths:
+            self._session.editing.read_file(paths[0])
+
+    @Slot()
+    def paste(self) -> None:
+        """Take the picture that is in the clipboard."""
+        if not self.take_mime(QGuiApplication.clipboard().mimeData(), "pasted sprite"):
+            self._session.notify("There is no picture in the clipboard.", "Copy a sprite in another program first.")
+
+    def take_mime(self, data: QMimeData, name: str) -> bool:
+        """Take a picture, or a picture file, that was dropped or pasted. False where it is none."""
+        path = picture_in(data)
+        if path is not None:
+            self._session.editing.read_file(path)
+        elif data.hasImage():
+            self.take(_pixels(QImage(data.imageData())), name)
+        return path is not None or data.hasImage()
+
+    def _lay_out(self) -> None:
+        self.strength.setMinimumWidth(120)
+        self._strength_words.setMinimumWidth(self.fontMetrics().horizontalAdvance("Strength 100 %"))
+        head = factory.row(self._title, self._class, self.save, self.copy, self.close_editor)
+        head.setStretch(1, 1)
+        foot = factory.row(self._strength_words, self.strength, self._about, self.draw)
+        foot.setStretch(1, 1)
+        foot.setStretch(2, 2)
+        body = factory.column(self._question, head, self.editor, foot)
+        body.setStretch(2, 1)
+        self.setLayout(body)
+
+    def _connect(self) -> None:
+        editing = self._session.editing
+        editing.opened.connect(self._open)
+        editing.closed.connect(self._close)
+        editing.read.connect(self._take_picture)
+        self.editor.changed.connect(self._take_change)
+        self.strength.valueChanged.connect(self._strength_moved)
+        self.save.clicked.connect(self._save)
+        self.copy.clicked.connect(self._copy)
+        self.close_editor.clicked.connect(editing.close)
+        self.draw.clicked.connect(self.draw_wanted)
+        self.fit.clicked.connect(self._fit_it)
+        self.leave.clicked.connect(self._leave_it)
+
+    @Slot()
+    def _save(self) -> None:
+        sprite, name, _ = self.sprite()
+        path = dialogs.for_new_file(
+            self, self._session.settings, "Save the sprite", f"{name}.png", "PNG picture (*.png)"
+        )
+        if path is not None:
+            picked = SpriteSelection(sprite[None], [path.stem], {})
+            self._session.inference.save_files(path.parent, picked)
+
+    @Slot()
+    def _copy(self) -> None:
+        sprite = np.ascontiguousarray(self.editor.edit().sprite)
+        size = len(sprite)
+        image = QImage(sprite.data, size, size, 4 * size, QImage.Format.Format_RGBA8888).copy()
+        QGuiApplication.clipboard().setImage(image)
+        self._session.notify("The sprite is in the clipboard.")
+
+    def _kind(self) -> Literal["vary", "fill"]:
+        return "vary" if self.editor.edit().keep.all() else "fill"
+
+    def problem(self) -> str:
+        """Why nothing can be drawn from the sprite; empty when it can."""
+        if not self.is_open():
+            return "There is no sprite in the editor."
+        side = len(self.editor.edit().sprite)
+        if self._size and side != self._size:
+            return f"This sprite has {side} x {side} pixels, the model draws {self._size} x {self._size}."
+        return "" if self.editor.edit().keep.any() else _NOTHING_STAYS
+
+    @Slot()
+    def _open(self) -> None:
+        current = self._session.editing.current
+        if current is not None:
+            self.editor.set_sprite(current.edit.sprite, current.edit.keep)
+            self._title.setText(current.name)
+            self._class.setText(current.class_name)
+        self._refresh()
+        self.changed.emit()
+
+    @Slot()
+    def _close(self) -> None:
+        self.changed.emit()
+
+    @Slot()
+    def _take_change(self) -> None:
+        self._session.editing.change(self.editor.edit())
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        if not self.is_open():
+            return
+        kind, problem = self._kind(), self.problem()
+        words = _VARY if kind == "vary" else _FILL
+        factory.relabel(self.draw, "Draw variations" if kind == "vary" else "Fill in")
+        factory.enable(self.draw, problem, words)
+        self._about.setText(problem or words)
+        self.strength.blockSignals(True)
+        self.strength.setValue(self._strengths[kind])
+        self.strength.blockSignals(False)
+        self._strength_words.setText(f"Strength {self.strength.value()} %")
+
+    @Slot(int)
+    def _strength_moved(self, value: int) -> None:
+        self._strengths[self._kind()] = value
+        self._strength_words.setText(f"Strength {value} %")
+
+    @Slot(object)
+    def _take_picture(self, picture: PictureRead) -> None:
+        self.take(picture.rgba, shown(picture.path.name))
+
+    @Slot()
+    def _fit_it(self) -> None:
+        if self._asked is not None:
+            fitted, name = self._asked
+            self._asked = None
+            self._session.editing.open(fitted.rgba, name)
+            self._show_question()
+
+    @Slot()
+    def _leave_it(self) -> None:
+        self._asked = None
+        self._show_question()
+
+    def _show_question(self) -> None:
+        if self._asked is not None:
+            fitted, name = self._asked
+            self._question_words.setText(
+                f"{name} has another size than the model's sprites. It would be: {fitted.how}."
+            )
+        self._question.setVisible(self._asked is not None)
+        self.changed.emit()
+
+
+def picture_in(data: QMimeData) -> Path | None:
+    """The one picture file that is dragged or copied; None for anything else."""
+    paths = [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
+    return paths[0] if len(paths) == 1 and paths[0].suffix.lower() in _KINDS else None
+
+
+def _pixels(image: QImage) -> Rgba:
+    """uint8 [H, W, 4]."""
+    converted = image.convertToFormat(QImage.Format.Format_RGBA8888)
+    rows = np.frombuffer(converted.constBits(), np.uint8).reshape(converted.height(), converted.bytesPerLine())
+    return rows[:, : 4 * converted.width()].reshape(converted.height(), converted.width(), 4).copy()

@@ -1,0 +1,284 @@
+"""A sprite at whole-number zoom, with what is hidden of it hatched over, and strokes on its pixels."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QBrush,
+    QColor,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QWidget
+
+from studio.app import theme
+from studio.app.widgets import factory
+from studio.app.widgets.sprites.painting import checkerboard
+from studio.data.editing import Edit, Place
+
+_LARGEST_ZOOM = 64  # device pixels a pixel
+_GRID_FROM = 8  # device pixels a pixel: smaller ones need no lines between them
+_NOTCH = 120  # what one click of a wheel turns
+_HATCH = 8  # device pixels from line to line
+_VEIL = 0.55  # how much of a hidden pixel is covered
+_SMALLEST = QSize(160, 120)
+_STEPS = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
+_LEFT, _RIGHT, _MIDDLE = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.MouseButton.MiddleButton
+
+
+class PixelCanvas(QWidget):
+    """Places are pixels of the sprite, and may lie outside of it during a stroke.
+
+    pressed: a place, whether by the right button, and whether with Alt: a stroke begins. dragged: a place. released:
+    the stroke ends.
+    """
+
+    pressed = Signal(tuple, bool, bool)
+    dragged = Signal(tuple)
+    released = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._edit = Edit.of(np.zeros((1, 1, 4), np.uint8))
+        self._zoom = 0  # device pixels a pixel; 0 fits the sprite into the canvas
+        self._moved = QPoint()  # of the sprite's middle from that of the canvas, in device pixels
+        self._cursor: Place | None = None
+        self._grabbed: QPoint | None = None  # where the middle button went down, in device pixels
+        self._stroke = False
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.CrossCursor)
+        self.setMinimumSize(_SMALLEST)
+        about = "The sprite. Arrow keys move to a pixel, Enter uses the tool there; + and - zoom, 0 fits."
+        factory.describe(self, "Sprite", "")
+        self.setAccessibleDescription(about)
+
+    def set_edit(self, edit: Edit, changed: QRect | None = None) -> None:
+        """Show an edit; changed: the part of its pixels that may differ from what was on show."""
+        same_size = edit.sprite.shape == self._edit.sprite.shape
+        self._edit = Edit(np.ascontiguousarray(edit.sprite), np.ascontiguousarray(edit.keep))
+        if not same_size:
+            self._cursor = None
+            self.fit()
+        elif changed is None:
+            self.update()
+        else:
+            self.update(self._box(changed))
+
+    def zoom(self) -> int:
+        """Device pixels a pixel of the sprite."""
+        return self._zoom or self._fitting()
+
+    @Slot()
+    def fit(self) -> None:
+        """Show all of the sprite, as large as there is room."""
+        self._zoom, self._moved = 0, QPoint()
+        self.update()
+
+    @Slot()
+    def zoom_in(self) -> None:
+        """One step larger."""
+        self._zoom_to(self.zoom() + max(1, self.zoom() // 4), self.rect().center())
+
+    @Slot()
+    def zoom_out(self) -> None:
+        """One step smaller."""
+        self._zoom_to(self.zoom() - max(1, self.zoom() // 5), self.rect().center())
+
+    def place(self, point: QPoint) -> Place:
+        """The pixel of the sprite under a point of the canvas."""
+        ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
+        return int((point.x() * ratio - origin.x()) // zoom), int((point.y() * ratio - origin.y()) // zoom)
+
+    def point(self, place: Place) -> QPoint:
+        """The middle of a pixel of the sprite, on the canvas."""
+        ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
+        x, y = ((start + (c + 0.5) * zoom) / ratio for c, start in zip(place, origin.toTuple(), strict=True))
+        return QPoint(int(x), int(y))
+
+    def is_inside(self, place: Place) -> bool:
+        """Whether there is such a pixel."""
+        return all(0 <= c < len(self._edit.sprite) for c in place)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Draw the part that is to be drawn anew."""
+        ratio, origin, zoom = self.devicePixelRatioF(), self._origin(), self.zoom()
+        size = len(self._edit.sprite)
+        painter = QPainter(self)
+        painter.fillRect(event.rect(), QColor(theme.colours().window))
+        painter.scale(1 / ratio, 1 / ratio)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+        first, last = self.place(event.rect().topLeft()), self.place(event.rect().bottomRight())
+        part = QRect(QPoint(*first), QPoint(*last)).intersected(QRect(0, 0, size, size))
+        if part.isEmpty():
+            return
+        target = QRect(part.topLeft() * zoom + origin, part.size() * zoom)
+        painter.setBrushOrigin(origin)
+        painter.fillRect(target, checkerboard(ratio))
+        sprite = self._edit.sprite
+        painter.drawImage(target, QImage(sprite.data, size, size, 4 * size, QImage.Format.Format_RGBA8888), part)
+        self._draw_hidden(painter, target, part)
+        if zoom >= _GRID_FROM:
+            _draw_grid(painter, target, zoom)
+        if self._cursor is not None and self.is_inside(self._cursor):
+            _draw_cursor(painter, QRect(QPoint(*self._cursor) * zoom + origin, QSize(zoom, zoom)))
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom; what is under the mouse stays there."""
+        turned = event.angleDelta().y()
+        if turned:
+            step = max(1, self.zoom() // 4) * (1 if turned > 0 else -1)
+            self._zoom_to(self.zoom() + step * max(1, abs(turned) // _NOTCH), event.position().toPoint())
+        event.accept()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """Begin a stroke, or to move the sprite."""
+        if event.button() == _MIDDLE:
+            self._grabbed = self._device_point(event) - self._moved
+        elif event.button() in (_LEFT, _RIGHT) and not self._stroke:
+            self._stroke = True
+            alt = bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
+            self.pressed.emit(self.place(event.position().toPoint()), event.button() == _RIGHT, alt)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Go on with a stroke, or move the sprite."""
+        if self._grabbed is not None:
+            self._moved = self._device_point(event) - self._grabbed
+            self._zoom = self.zoom()
+            self.update()
+            return
+        place = self.place(event.position().toPoint())
+        if place != self._cursor:
+            self._set_cursor(place)
+            if self._stroke:
+                self.dragged.emit(place)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """End the stroke."""
+        if event.button() == _MIDDLE:
+            self._grabbed = None
+        elif self._stroke and not event.buttons() & (_LEFT | _RIGHT):
+            self._stroke = False
+            self.released.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Arrow keys move the cursor, with Shift by eight; Enter is a click there."""
+        step = _STEPS.get(Qt.Key(event.key()))
+        if step is not None:
+            times = 8 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1
+            most = len(self._edit.sprite) - 1
+            start = self._cursor if self._cursor is not None and self.is_inside(self._cursor) else (0, 0)
+            x, y = (min(max(c + times * by, 0), most) for c, by in zip(start, step, strict=True))
+            self._set_cursor((x, y))
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._cursor is not None:
+            shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+            self.pressed.emit(self._cursor, shift, False)
+            self.released.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """The mouse is elsewhere."""
+        super().leaveEvent(event)
+        if not self.hasFocus():
+            self._set_cursor(None)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """A sprite that fits goes on to fit."""
+        super().resizeEvent(event)
+        self.update()
+
+    def _fitting(self) -> int:
+        room = min(self.width(), self.height()) * self.devicePixelRatioF()
+        return max(1, min(int(room) // len(self._edit.sprite), _LARGEST_ZOOM))
+
+    def _origin(self) -> QPoint:
+        """The upper left corner of the sprite, in device pixels."""
+        side, ratio = len(self._edit.sprite) * self.zoom(), self.devicePixelRatioF()
+        across, down = ((round(c * ratio) - side) // 2 for c in (self.width(), self.height()))
+        return QPoint(across, down) + self._moved
+
+    def _box(self, part: QRect) -> QRect:
+        """The points of the canvas that some pixels of the sprite cover."""
+        ratio, zoom = self.devicePixelRatioF(), self.zoom()
+        box = QRectF(part.topLeft() * zoom + self._origin(), part.size() * zoom)
+        return QRectF(box.topLeft() / ratio, box.size() / ratio).toAlignedRect().adjusted(-1, -1, 1, 1)
+
+    def _zoom_to(self, zoom: int, about: QPoint) -> None:
+        """Set the zoom; what is under the point stays there."""
+        zoom = min(max(zoom, 1), _LARGEST_ZOOM)
+        fixed, before = about * self.devicePixelRatioF(), self._origin()
+        across, down = ((c - o) / self.zoom() for c, o in zip(fixed.toTuple(), before.toTuple(), strict=True))
+        self._zoom = zoom
+        wanted = fixed - QPoint(round(across * zoom), round(down * zoom))
+        self._moved += wanted - self._origin()
+        self.update()
+
+    def _device_point(self, event: QMouseEvent) -> QPoint:
+        return (event.position() * self.devicePixelRatioF()).toPoint()
+
+    def _set_cursor(self, place: Place | None) -> None:
+        for old in (self._cursor, place):
+            if old is not None:
+                self.update(self._box(QRect(QPoint(*old), QSize(1, 1))))
+        self._cursor = place
+
+    def _draw_hidden(self, painter: QPainter, target: QRect, part: QRect) -> None:
+        """Veil and hatch the pixels that are to be drawn anew."""
+        hidden = ~self._edit.keep[part.top() : part.bottom() + 1, part.left() : part.right() + 1]
+        if not hidden.any():
+            return
+        colours = theme.colours()
+        veil = QImage(target.size(), QImage.Format.Format_ARGB32_Premultiplied)
+        ground = QColor(colours.window)
+        ground.setAlphaF(_VEIL)
+        veil.fill(ground)
+        lines = QPainter(veil)
+        lines.setBrushOrigin(self._origin() - target.topLeft())
+        lines.fillRect(veil.rect(), QBrush(_hatch(colours.accent)))
+        mask = np.where(hidden, 255, 0).astype(np.uint8)
+        height, width = mask.shape
+        lines.setCompositionMode(QPainter.CompositionMode.CompositionMode_DestinationIn)
+        lines.drawImage(veil.rect(), QImage(mask.data, width, height, width, QImage.Format.Format_Alpha8))
+        lines.end()
+        painter.drawImage(target.topLeft(), veil)
+
+
+def _hatch(colour: str) -> QImage:
+    """A field of slanting lines, to be repeated; in device pixels."""
+    tile = QImage(_HATCH, _HATCH, QImage.Format.Format_ARGB32_Premultiplied)
+    tile.fill(Qt.GlobalColor.transparent)
+    for step in range(_HATCH):
+        for thick in range(2):
+            tile.setPixelColor((step + thick) % _HATCH, _HATCH - 1 - step, QColor(colour))
+    return tile
+
+
+def _draw_grid(painter: QPainter, target: QRect, zoom: int) -> None:
+    """Thin lines between the pixels, seen on light and dark ones."""
+    painter.setPen(QPen(QColor(128, 128, 128, 70), 1))
+    for x in range(target.left(), target.right() + 2, zoom):
+        painter.drawLine(x, target.top(), x, target.bottom())
+    for y in range(target.top(), target.bottom() + 2, zoom):
+        painter.drawLine(target.left(), y, target.right(), y)
+
+
+def _draw_cursor(painter: QPainter, box: QRect) -> None:
+    """A light frame around a dark one: one of them is seen on every colour."""
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.setPen(QPen(QColor(0, 0, 0, 200), 1))
+    painter.drawRect(box.adjusted(0, 0, -1, -1))
+    painter.setPen(QPen(QColor(255, 255, 255, 230), 1))
+    painter.drawRect(box.adjusted(1, 1, -2, -2))

@@ -1,0 +1,168 @@
+"""A sprite that is edited: its pixels, which of them stay, what a stroke covers, undo and redo; kept as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core import records
+from studio.core.events import Rgba
+from studio.data.images.canvas import as_numbers
+
+Mask = NDArray[np.bool_]  # [S, S]
+Place = tuple[int, int]  # x and y of a pixel, from the upper left
+
+_MOST_STEPS = 100  # that can be undone
+
+
+@dataclass(frozen=True, eq=False)
+class Edit:
+    """A sprite uint8 [S, S, 4] and which of its pixels stay, bool [S, S]. Nobody changes the arrays."""
+
+    sprite: Rgba
+    keep: Mask
+
+    @classmethod
+    def of(cls, sprite: Rgba) -> Edit:
+        """A sprite of which all stays."""
+        return cls(sprite, np.ones(sprite.shape[:2], bool))
+
+    def kept(self, where: Mask, stays: bool) -> Edit:
+        """With these pixels kept, or to be drawn anew."""
+        return Edit(self.sprite, np.where(where, stays, self.keep))
+
+    def painted(self, where: Mask, colour: NDArray[np.uint8]) -> Edit:
+        """With these pixels in a colour uint8 [4]."""
+        return Edit(np.where(where[..., None], colour, self.sprite), self.keep)
+
+    def is_same(self, other: Edit) -> bool:
+        """Whether nothing differs."""
+        return np.array_equal(self.sprite, other.sprite) and np.array_equal(self.keep, other.keep)
+
+
+def line(start: Place, end: Place, size: int, brush: int = 1) -> Mask:
+    """The pixels under a square brush of so many pixels that is drawn from one place to another (Bresenham 1965)."""
+    steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)
+    share = np.arange(steps + 1) / steps
+    xs, ys = (np.floor(a + (b - a) * share + 0.5).astype(int) for a, b in zip(start, end, strict=True))
+    reach = np.arange(brush) - (brush - 1) // 2
+    xs = (xs[:, None, None] + reach[None, :, None]).repeat(brush, 2).ravel()
+    ys = (ys[:, None, None] + reach[None, None, :]).repeat(brush, 1).ravel()
+    inside = (xs >= 0) & (xs < size) & (ys >= 0) & (ys < size)
+    found = np.zeros((size, size), bool)
+    found[ys[inside], xs[inside]] = True
+    return found
+
+
+def rectangle(start: Place, end: Place, size: int) -> Mask:
+    """The pixels of the rectangle with these corners, both of which belong to it."""
+    (left, right), (top, bottom) = (sorted(pair) for pair in zip(start, end, strict=True))
+    found = np.zeros((size, size), bool)
+    found[max(0, top) : max(0, bottom + 1), max(0, left) : max(0, right + 1)] = True
+    return found
+
+
+def same_colour(sprite: Rgba, place: Place) -> Mask:
+    """The pixels of exactly the colour of that one; all that can't be seen are of one."""
+    numbers = as_numbers(sprite) * (sprite[..., 3] > 0)
+    return np.asarray(numbers == numbers[place[1], place[0]])
+
+
+def connected(sprite: Rgba, place: Place) -> Mask:
+    """Those of `same_colour` that are reached from that pixel going left, right, up and down."""
+    alike = same_colour(sprite, place)
+    found = np.zeros_like(alike)
+    found[place[1], place[0]] = True
+    while True:
+        grown = found.copy()
+        for axis in (0, 1):
+            for step in (1, -1):
+                grown |= _spread(grown, alike, axis, step)
+        if np.array_equal(grown, found):
+            return found
+        found = grown
+
+
+def _spread(found: Mask, alike: Mask, axis: int, step: int) -> Mask:
+    """What is reached along one direction, as far as it goes."""
+    found, alike = (np.moveaxis(mask, axis, 0)[::step] for mask in (found, alike))
+    run = np.cumsum(~alike, 0)  # the same for all pixels of an unbroken stretch
+    last = np.maximum.accumulate(np.where(found, run, -1), 0)
+    return np.moveaxis((alike & (last == run))[::step], 0, axis)
+
+
+class History:
+    """The steps of an edit. `now` is how it looks."""
+
+    def __init__(self, edit: Edit) -> None:
+        self.now = edit
+        self._past: list[Edit] = []
+        self._future: list[Edit] = []
+
+    def push(self, edit: Edit) -> bool:
+        """Go on to this; False where nothing differs, which is no step."""
+        if edit.is_same(self.now):
+            return False
+        self._past = [*self._past, self.now][-_MOST_STEPS:]
+        self._future = []
+        self.now = edit
+        return True
+
+    def can_undo(self) -> bool:
+        """Whether there is a step to take back."""
+        return bool(self._past)
+
+    def can_redo(self) -> bool:
+        """Whether a step was taken back."""
+        return bool(self._future)
+
+    def undo(self) -> None:
+        """Take a step back, if there is one."""
+        if self._past:
+            self._future.append(self.now)
+            self.now = self._past.pop()
+
+    def redo(self) -> None:
+        """Take the step that was taken back last, if there is one."""
+        if self._future:
+            self._past.append(self.now)
+            self.now = self._future.pop()
+
+
+@dataclass(frozen=True, eq=False)
+class KeptEdit:
+    """An edit with where its sprite came from: a name for people, and its class, empty where that is not known."""
+
+    edit: Edit
+    name: str
+    class_name: str = ""
+
+    def to_json(self) -> bytes:
+        """All of it as JSON, the pixels as hexadecimal digits."""
+        edit = self.edit
+        pixels = {"sprite": edit.sprite.tobytes().hex(), "keep": np.packbits(edit.keep).tobytes().hex()}
+        kept = {"size": len(edit.sprite), "name": self.name, "class_name": self.class_name, **pixels}
+        return json.dumps(kept).encode()
+
+    @classmethod
+    def from_json(cls, text: bytes) -> KeptEdit:
+        """What `to_json` gave. Raises ValueError, which says what is wrong with it."""
+        kept = records.parse(text, _KeptRecord)
+        side = kept.size
+        sprite = np.frombuffer(bytes.fromhex(kept.sprite), np.uint8).reshape(side, side, 4)
+        bits = np.unpackbits(np.frombuffer(bytes.fromhex(kept.keep), np.uint8))
+        return cls(Edit(sprite, bits[: side * side].reshape(side, side).astype(bool)), kept.name, kept.class_name)
+
+
+@dataclass(frozen=True)
+class _KeptRecord:
+    """An edit as it is kept."""
+
+    size: records.Count
+    name: str
+    class_name: str
+    sprite: str
+    keep: str

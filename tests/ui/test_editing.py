@@ -1,0 +1,179 @@
+"""Editing on the Generate page, with a model that really trains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QGuiApplication, QImage
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from studio.app import dialogs
+from studio.app.pages.generate.page import GeneratePage
+from studio.app.state.session import Session
+from studio.app.state.settings import Settings
+from studio.app.window import Window
+from studio.core.events import Notice, SpritesGenerated
+from studio.data.editing import rectangle
+from tests.ui.conftest import LONG_MS, click, sprites_of, start_tiny, wait_idle
+
+SIZE = 8
+
+
+@pytest.fixture
+def page(qtbot: QtBot, opened: Window) -> GeneratePage:
+    """The Generate page with a trained model and 64 sprites of it."""
+    start_tiny(opened.session, filling=1.0)
+    wait_idle(qtbot, opened.session)
+    opened.show_page("generate")
+    page = opened.generate
+    qtbot.waitUntil(page.generate.isEnabled, timeout=LONG_MS)
+    qtbot.waitUntil(lambda: page.choice.checkpoints.count() > 1, timeout=LONG_MS)
+    drawn(qtbot, page, page.generate.click)
+    return page
+
+
+def drawn(qtbot: QtBot, page: GeneratePage, ask: object) -> SpritesGenerated:
+    """What comes of asking for sprites."""
+    with qtbot.waitSignal(page.session.inference.generated, timeout=LONG_MS) as made:
+        ask()  # type: ignore[operator]
+    qtbot.waitUntil(lambda: not page.session.inference.is_busy(), timeout=LONG_MS)
+    found = made.args[0]
+    assert isinstance(found, SpritesGenerated)
+    return found
+
+
+def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: GeneratePage) -> None:
+    editing, results = page.editing, page.results
+    assert not editing.isVisibleTo(page) and not results.edit.isEnabled()
+    results.grid.select([5])
+    click(results.edit)
+    sprite, name, class_name = results.sprite(5)
+    assert editing.isVisible() and editing.sprite()[1:] == (name, class_name)
+    np.testing.assert_array_equal(editing.sprite()[0], sprite)
+    editing.strength.setValue(0)
+    same = drawn(qtbot, page, editing.draw.click)
+    assert len(same.sprites) == 16 and (same.sprites == sprite).all()
+    label = sprites_of(page.session).class_names.index(class_name)
+    assert set(same.labels.tolist()) == {label}  # its own class, as none is chosen
+    editing.strength.setValue(70)
+    varied = drawn(qtbot, page, editing.draw.click)
+    assert not (varied.sprites == sprite).all()
+    editor = editing.editor
+    editor._do(editor.edit().kept(rectangle((0, 0), (7, 3), SIZE), stays=False))
+    assert "Fill in" in editing.draw.text() and editing.strength.value() == 100
+    filled = drawn(qtbot, page, editing.draw.click)
+    assert (filled.sprites[:, 4:] == sprite[4:]).all() and (filled.sprites[:, :4] != sprite[:4]).any()
+    results.grid.activated.emit(3)
+    np.testing.assert_array_equal(editing.sprite()[0], filled.sprites[3])
+    assert not editor.edit().keep[:4].any()  # what is hidden stays so: the next are drawn from here
+    editor.undo.click()
+    np.testing.assert_array_equal(editing.sprite()[0], sprite)
+    editor.hide_all.click()
+    assert not editing.draw.isEnabled() and "No pixel stays" in editing.draw.toolTip()
+    editor.keep_all.click()
+    assert editing.strength.value() == 70
+
+
+def test_sprites_between_two_and_more_like_several(qtbot: QtBot, page: GeneratePage) -> None:
+    results = page.results
+    assert not results.between.isEnabled() and not results.like.isEnabled()
+    results.grid.select([4, 9])
+    ends = [results.sprite(number)[0] for number in (4, 9)]
+    four = results._frames.actions()[2]
+    made = drawn(qtbot, page, four.trigger)
+    assert len(made.sprites) == 6
+    np.testing.assert_array_equal(made.sprites[[0, -1]], ends)
+    results.grid.select([0, 2, 5])
+    assert len(drawn(qtbot, page, results.like.click).sprites) == 16
+    results.grid.select([1])
+    assert not results.between.isEnabled()
+    click(results.edit)
+    results.grid.select([7])
+    other = results.sprite(7)[0]
+    made = drawn(qtbot, page, four.trigger)  # from the one in the editor
+    np.testing.assert_array_equal(made.sprites[-1], other)
+
+
+def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:
+    request = page.request
+    assert not request._mix_box.isVisible()
+    request.classes.setCurrentIndex(request.classes.findData("class1"))
+    assert request._mix_box.isVisible() and not request._share_box.isVisible()
+    request.mixed_with.setCurrentIndex(request.mixed_with.findData("class0"))
+    request.share.setValue(30)
+    assert "70 % class1, 30 % class0" in request._share_words.text()
+    assert request.next_settings().mix == "class1:70,class0:30"
+    assert set(drawn(qtbot, page, page.generate.click).labels.tolist()) == {1}
+    request.mixed_with.setCurrentIndex(0)
+    assert not request.next_settings().mix
+
+
+def test_pictures_come_from_files_the_clipboard_and_a_drop(
+    qtbot: QtBot, page: GeneratePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editing = page.editing
+    sprite = sprites_of(page.session).rgba[0]
+    Image.fromarray(sprite).save(tmp_path / "fits.png")
+    Image.fromarray(sprite[:6, :5]).save(tmp_path / "small.png")
+    monkeypatch.setattr(dialogs, "for_files", lambda *args: [tmp_path / "fits.png"])
+    with qtbot.waitSignal(page.session.editing.opened, timeout=LONG_MS):
+        click(page.results.open)
+    np.testing.assert_array_equal(editing.sprite()[0], sprite)
+    mime, none = QMimeData(), Qt.KeyboardModifier.NoModifier
+    mime.setUrls([QUrl.fromLocalFile(str(tmp_path / "small.png"))])
+    with qtbot.waitSignal(page.session.editing.read, timeout=LONG_MS):
+        page.dropEvent(QDropEvent(QPointF(500, 300), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, none))
+    assert editing._question.isVisible() and "5 x 6 pixels: centred on 8 x 8" in editing._question_words.text()
+    click(editing.leave)
+    assert not editing._question.isVisible() and editing.sprite()[1] == "fits.png"
+    editing.take(sprite[:6, :5], "small")
+    click(editing.fit)
+    assert editing.sprite()[1] == "small" and (editing.sprite()[0][1:7, 1:6] == sprite[:6, :5]).all()
+    with qtbot.waitSignal(page.session.noticed) as said:
+        QGuiApplication.clipboard().setText("no picture")
+        QTest.keyClick(page.results.grid.view, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert isinstance(said.args[0], Notice) and "no picture in the clipboard" in said.args[0].title
+    pixels = np.ascontiguousarray(sprites_of(page.session).rgba[20])
+    QGuiApplication.clipboard().setImage(QImage(pixels.data, SIZE, SIZE, QImage.Format.Format_RGBA8888).copy())
+    editing.paste()
+    np.testing.assert_array_equal(editing.sprite()[0], pixels)
+    click(editing.copy)
+    assert QGuiApplication.clipboard().image().size().toTuple() == (SIZE, SIZE)
+    monkeypatch.setattr(dialogs, "for_new_file", lambda *args: tmp_path / "out.png")
+    with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS):
+        click(editing.save)
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "out.png")), pixels)
+
+
+def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+    opened.show_page("sprites")
+    opened.sprites.grid.select([3])
+    click(opened.sprites.selection.edit)
+    assert opened.page() is page and page.editing.isVisible()
+    data = sprites_of(opened.session)
+    assert page.editing.sprite()[1:] == (data.names[3], data.class_names[data.labels[3]])
+    editor = page.editing.editor
+    editor._do(editor.edit().kept(rectangle((1, 1), (4, 2), SIZE), stays=False))
+    opened.show_page("train")
+    page.keep()
+    later = Session(Settings())
+    try:
+        current = later.editing.current
+        assert current is not None and current.edit.is_same(editor.edit()) and current.name == data.names[3]
+    finally:
+        assert later.close()
+    click(page.editing.close_editor)
+    assert not page.editing.isVisibleTo(page)
+    page.keep()
+    assert page.session.editing._kept() is None
+
+
+def test_a_sprite_of_another_size_than_the_models_is_not_drawn_from(page: GeneratePage) -> None:
+    page.editing.take(sprites_of(page.session).rgba[0], "one")
+    page.editing.set_size(16)
+    assert not page.editing.draw.isEnabled() and "8 x 8 pixels, the model draws 16 x 16" in page.editing.draw.toolTip()
