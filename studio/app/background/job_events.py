@@ -14,6 +14,7 @@ from studio.core.events import Event, Rgba, SpritesGenerated
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
+    from studio.data.colour.construction import Badge
     from studio.data.colour.palette import Palette
     from studio.data.colour.usage import ColourUse
     from studio.data.options import FoundSheet
@@ -84,9 +85,13 @@ class StyleRead(Event):
 
 @dataclass(frozen=True, eq=False)
 class SpritesColoured(SpritesGenerated):
-    """New sprites in the chosen colours. palette: the name of the palette that they were snapped to, or empty."""
+    """New sprites in the chosen colours. palette: the name of the palette that they were snapped to, or empty.
+
+    badges: what was checked on them.
+    """
 
     palette: str = ""
+    badges: tuple[Badge, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

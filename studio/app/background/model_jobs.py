@@ -128,13 +128,17 @@ def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest)
 
 def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
     """The sprites that were drawn last, in other colours."""
+    from studio.data.colour.construction import badges
     from studio.data.colour.recolouring import recoloured
 
     if cache.drawn is not None:
         drawn, style, construction = cache.drawn
         sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours, drawn.keep, construction)
-        name = colours.palette.name if colours.palette is not None else ""
-        yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, name)
+        name, palette = "", style.palette if colours.true_pixels else None
+        if colours.true_pixels and colours.palette is not None:
+            name, palette = colours.palette.name, colours.palette.visible()
+        checked = tuple(badges(sprites, construction, palette, drawn.keep))
+        yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, name, checked)
 
 
 def predict(cache: ModelCache, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:

@@ -24,10 +24,10 @@ from studio.data.sources.base import PICTURE_SUFFIXES
 
 _KINDS = PICTURE_SUFFIXES | {".ase", ".aseprite"}
 COUNT = 16  # candidates that are drawn at once
-_STRENGTH = "How much may change: at 0 nothing, at 100 % what was there is forgotten."
-_VARY = "Every pixel may change, as much as the strength says. Hide a part to have that alone drawn anew."
-_FILL = "What is hidden is drawn to fit what stays. Below 100 % it still takes after what was there."
-_NOTHING_STAYS = "No pixel stays: show some again, or keep all and draw variations."
+_STRENGTH = "How much may change: at 0 nothing, at 100 % what was there is forgotten; below, new pixels take after it."
+_VARY = "All of it may change, as much as the strength says. Mark a part, and that alone is drawn anew."
+_FILL = "What is marked is drawn to fit what stays."
+_NOTHING_STAYS = "No pixel stays: unmark some, or keep all and draw variations."
 
 
 class EditorPanel(QWidget):

@@ -26,6 +26,7 @@ from studio.core import wording
 from studio.core.events import Progress, Rgba
 from studio.engine.types import GenerateSettings
 
+_LOWEST_EDITOR, _LOWEST_RESULTS = 344, 224  # logical pixels; in a lower window they are scrolled
 _GENERATE = "Make new sprites with these settings."
 
 
@@ -122,7 +123,9 @@ class GeneratePage(Page):
         self._drawn.setChildrenCollapsible(False)
         self._drawn.setSizes([480, 320])
         self._drawn.restoreState(self.session.settings.layout("generate_editor"))
-        for view in (self._drawn, self.predict):
+        self.editing.setMinimumHeight(_LOWEST_EDITOR)
+        self.results.setMinimumHeight(_LOWEST_RESULTS)
+        for view in (factory.scrolling(self._drawn), self.predict):
             self._right.addWidget(self._padded(view))
         self._splitter.addWidget(left)
         self._splitter.addWidget(self._right)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QStackedWidget, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QStackedWidget, QWidget
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import SpriteSelection
@@ -17,6 +17,7 @@ from studio.core import wording
 from studio.core.events import Rgba
 
 if TYPE_CHECKING:
+    from studio.data.colour.construction import Badge
     from studio.recipes.base import Ability
 
 _FILES = "Save each sprite, or each selected one, as a PNG file."
@@ -58,6 +59,8 @@ class Results(QWidget):
         self.between.setMenu(self._frames)
         self._title = factory.heading("New sprites")
         self._facts = factory.caption("")
+        self._badges = Flow(factory.GRID // 2, factory.GRID // 2)
+        self._badge_labels: list[QLabel] = []
         self._stack = QStackedWidget()
         self._lay_out()
         self.grid.selection_changed.connect(self._refresh)
@@ -69,6 +72,7 @@ class Results(QWidget):
 
     def show_sprites(self, made: SpritesColoured, class_names: tuple[str, ...], title: str = "") -> None:
         """Show what was made; the same sprites in other colours take the place of those on show."""
+        self._show_badges(made.badges)
         again = self._made is not None and made.labels is self._made.labels
         self._made = made
         of = f", in the colours of {made.palette}" if made.palette else ""
@@ -118,9 +122,18 @@ class Results(QWidget):
             buttons.addWidget(button)
         head = factory.row(self._title, self._facts)
         head.setStretch(1, 1)
-        body = factory.column(head, buttons, self._stack)
-        body.setStretch(2, 1)
+        body = factory.column(head, self._badges, buttons, self._stack)
+        body.setStretch(3, 1)
         self.setLayout(body)
+
+    def _show_badges(self, badges: tuple[Badge, ...]) -> None:
+        """What was checked on the sprites, and of how many it holds."""
+        for label in self._badge_labels:
+            self._badges.removeWidget(label)
+            label.deleteLater()
+        self._badge_labels = [_badge(badge) for badge in badges]
+        for label in self._badge_labels:
+            self._badges.addWidget(label)
 
     def _class_of(self, label: int) -> str:
         return self._class_names[label] if 0 <= label < len(self._class_names) else "any"
@@ -159,3 +172,16 @@ class Results(QWidget):
     @Slot(QAction)
     def _ask_between(self, action: QAction) -> None:
         self.between_wanted.emit(action.data())
+
+
+def _badge(badge: Badge) -> QLabel:
+    """A check in words: of how many sprites it holds, and why not of the others."""
+    fails = badge.count - badge.holds
+    words, tip = badge.title, f"{badge.title}: checked on each of these sprites."
+    if fails and fails == badge.but_kept:
+        words, tip = f"{badge.title}, but for kept pixels", "What you keep stays as it is."
+    elif fails:
+        words, tip = f"{badge.title}: {badge.holds} of {badge.count}", "Checked on each of these sprites."
+    made = factory.badge(words)
+    factory.describe(made, words, tip)
+    return made
