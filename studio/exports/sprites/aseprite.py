@@ -57,7 +57,7 @@ class Aseprite(SpriteExport):
 
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
         if soft := sprites.soft_pixels():
-            return (f"Saved as RGBA, not indexed: {count(soft, 'pixel')} half-transparent.",)
+            return (f"Saved as RGBA, not indexed: {count(soft, 'half-transparent pixel')}.",)
         if (colours := len(colours_of(sprites.sprites))) > MOST_COLOURS:
             return (f"Saved as RGBA, not indexed: there are {colours:,} colours.",)
         return ()
