@@ -29,7 +29,9 @@ class Indexed:
 
 def colours_of(sprites: Rgba) -> Numbers:
     """The colours that can be seen in uint8 [N, H, W, 4], opaque ones first, of these the most used first."""
-    values, counts = np.unique(_numbers(sprites), return_counts=True)
+    each = [np.unique(_numbers(sprite), return_counts=True) for sprite in sprites]  # all at once take much memory
+    values, where = np.unique(np.concatenate([values for values, _ in each]), return_inverse=True)
+    counts = np.bincount(where, np.concatenate([counts for _, counts in each]))
     seen = values >> 24 > 0
     values, counts = values[seen], counts[seen]
     return values[np.lexsort((values, -counts, values < _OPAQUE))]
@@ -49,9 +51,10 @@ def indexed(sprites: Rgba, palette: NDArray[np.uint8] | None) -> Indexed | None:
         used = own[np.isin(own, colours)]
         own = used[np.sort(np.unique(used, return_index=True)[1])]  # each once
     table = np.concatenate([np.zeros(1, np.uint32), own, strays])
-    place = {int(value): index for index, value in reversed(list(enumerate(table)))}
-    values, where = np.unique(_numbers(sprites), return_inverse=True)
-    indices = np.array([place[int(value)] for value in values], np.uint8)[where].reshape(sprites.shape[:3])
+    values, places = np.unique(table, return_index=True)  # of a colour that is there twice the first
+    indices = np.empty(sprites.shape[:3], np.uint8)
+    for sprite, numbers in zip(sprites, indices, strict=True):
+        numbers[:] = places[np.searchsorted(values, _numbers(sprite))]
     return Indexed(indices, as_rgba(table), len(strays))
 
 

@@ -35,7 +35,7 @@ def test_the_palette_keeps_its_order_after_the_transparent_colour(tmp_path: Path
     assert table_of(path) == [(0, 0, 0, 0), (*BLUE, 255), (*RED, 255), (0, 0, 0, 255), (*GREEN, 255)]
     with Image.open(path) as image:
         numbers = np.asarray(image)
-    assert numbers.shape == (12, 12) and numbers[::6, 2].tolist() == [2, 2] and numbers[2, 8] == 4
+    assert numbers.shape == (12, 12) and numbers[2::6, 2].tolist() == [2, 2] and numbers[2, 8] == 4
     assert set(numbers[0]) == set(numbers[6:, 6:].ravel()) == {0}
     assert notes("indexed_sheet", given) == ""
 
