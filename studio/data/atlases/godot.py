@@ -30,7 +30,7 @@ _SUFFIX = ".tres"
 _MOST_BYTES = 16 << 10  # of a .tres file that are looked at: an AtlasTexture has some 300, and pictures are named first
 _MOST_FILES = 1000  # .tres files that are looked at for each picture of their folder
 _KIND = re.compile(r'\s*\[gd_resource [^\]\n]{0,200}?type="(AtlasTexture|SpriteFrames)"')
-_PARTS = re.compile(r"^(?=\[)", re.MULTILINE)
+_PART = re.compile(r"^\[(?:ext|sub)_resource .*?(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _IS_ATLAS = re.compile(r'\[sub_resource [^\]\n]{0,200}?type="AtlasTexture"')
 _ID = re.compile(r'\[ext_resource [^\]\n]{0,600}?\bid="?([^"\s\]]{1,100})')
 _ATLAS = re.compile(r'^atlas\s{0,9}=\s{0,9}ExtResource\(\s?"?([^"\s)]{1,100})', re.MULTILINE)
@@ -86,7 +86,8 @@ def _frames(stem: str, text: str, picture: str) -> Iterator[Region]:
     """The AtlasTextures of SpriteFrames that are cut out of this picture; those without a name get a number."""
     pictures: set[str] = set()
     number = 0
-    for part in _PARTS.split(text):
+    for found in _PART.finditer(text):
+        part = found[0]
         texture, key, atlas = _TEXTURE.match(part), _ID.match(part), _ATLAS.search(part)
         if texture and key and _last(texture[1]) == picture:
             pictures.add(key[1])

@@ -73,5 +73,6 @@ def _free_name(label: str, used: Collection[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    escaped = text.encode("utf-8", "replace").decode().replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    """`text` in Godot's notation; letters that end a text there, or that UTF-8 can't hold, are replaced."""
+    plain = re.sub(r"[\x00-\x1f\x7f]", "_", text).encode("utf-8", "replace").decode()
+    return '"{}"'.format(re.sub(r'(["\\])', r"\\\1", plain))
