@@ -20,6 +20,7 @@ examples:
   studio evaluate "my run"                     how good its sprites are, beside real ones
   studio export "my run" --out model.safetensors
   studio plot "my run" other-run --out loss.png
+  studio film "my run" --out learning.gif      how its samples got better, as an animation
   studio palette my-sprites --snap warm.gpl    copies of the sprites in the colours of a palette
 
 'studio COMMAND --help' tells all about a command.
@@ -44,8 +45,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.set_defaults(run=_lazily("studio.cli.window", "open_window"))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
-        _demo, _devices, _inspect, _train, _resume, _generate, _distil, _predict, _evaluate, _export, _plot, _palette,
-        _runs,
+        _demo, _devices, _inspect, _train, _resume, _generate, _distil, _predict, _evaluate, _export, _plot, _film,
+        _palette, _runs,
     ):  # fmt: skip
         add(commands, words)
     args, unknown = parser.parse_known_args(words)
@@ -248,6 +249,24 @@ def _plot(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
         from studio.cli.plot import add_plot_flags
 
         add_plot_flags(parser)
+
+
+def _film(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "show how the samples of a run got better, as an animation"
+    parser = _command(commands, "film", about, "film", "RUN ")
+    _add_run(parser)
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="PATH",
+        help="a .gif, an .apng or an .aseprite, or a folder (default: a GIF named after the run)",
+    )
+    parser.add_argument(
+        "--seconds", type=float, metavar="X", help="how long all samples take (default: a quarter of a second each)"
+    )
+    parser.add_argument(
+        "--scale", type=int, metavar="N", help="enlarge pixels so many times (default: to about 512 pixels across)"
+    )
 
 
 def _palette(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:

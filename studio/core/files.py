@@ -8,7 +8,7 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -56,6 +56,22 @@ def exporting(target: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise ExportError(f"Can't write {target}: {reason}.", "Choose another folder or free some space.") from error
+
+
+def export_together(contents: Mapping[Path, bytes]) -> None:
+    """Write files that belong together, to names that are free: all of them or none. Raises ExportError."""
+    with contextlib.ExitStack() as unless_good:
+        for target, data in contents.items():
+            unless_good.callback(_discard, target)
+            with exporting(target):
+                write_atomic(target, data)
+        unless_good.pop_all()
+
+
+def _discard(path: Path) -> None:
+    """Remove what the system may have refused after it was in its place."""
+    with contextlib.suppress(OSError):
+        remove(path)
 
 
 def append_line(target: Path, line: str) -> None:
@@ -114,10 +130,13 @@ def safe_name(text: str, fallback: str = "unnamed") -> str:
     return name or fallback
 
 
-def free_path(path: Path) -> Path:
-    """`path` when nothing is there, else the first of 'name 2.ext', 'name 3.ext', ... that is free."""
+def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
+    """`path` when nothing is there, else the first of 'name 2.ext', 'name 3.ext', ... that is free.
+
+    beside: the endings of files that go with it; their names are free, too.
+    """
     candidate, number = path, 2
-    while os.path.lexists(candidate):
+    while any(map(os.path.lexists, (candidate, *map(candidate.with_suffix, beside)))):
         candidate = path.with_name(f"{path.stem} {number}{path.suffix}")
         number += 1
     return candidate

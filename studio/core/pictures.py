@@ -10,12 +10,13 @@ from studio.core.events import Rgba
 
 
 def tile(sprites: Rgba, columns: int) -> Rgba:
-    """uint8 [N, S, S, 4] -> one picture, uint8 [rows * S, columns * S, 4], row by row; empty cells are transparent."""
-    count, size = sprites.shape[:2]
+    """uint8 [N, H, W, C] -> one picture, uint8 [rows * H, columns * W, C], row by row; empty cells are 0."""
+    count, *shape = sprites.shape
+    height, width, channels = shape
     rows = math.ceil(count / columns)
-    cells = np.zeros((rows * columns, size, size, 4), dtype=np.uint8)
+    cells = np.zeros((rows * columns, *shape), dtype=np.uint8)
     cells[:count] = sprites
-    return cells.reshape(rows, columns, size, size, 4).swapaxes(1, 2).reshape(rows * size, columns * size, 4)
+    return cells.reshape(rows, columns, *shape).swapaxes(1, 2).reshape(rows * height, columns * width, channels)
 
 
 def untile(picture: Rgba, size: int) -> Rgba:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from studio.core import files
-from studio.core.files import atomic_path, free_path, safe_name, sweep_temporaries, write_atomic
+from studio.core.errors import ExportError
+from studio.core.files import atomic_path, export_together, free_path, safe_name, sweep_temporaries, write_atomic
 from tests.conftest import posix
 
 
@@ -92,6 +93,29 @@ def test_a_free_path_is_free(tmp_path: Path) -> None:
     if os.name != "nt":  # links are for administrators there
         (tmp_path / "sheet 2.png").symlink_to(tmp_path / "nowhere")
         assert free_path(target) == tmp_path / "sheet 3.png"
+    (tmp_path / "pair.json").touch()
+    assert free_path(tmp_path / "pair.png", (".json", ".txt")) == tmp_path / "pair 2.png"
+
+
+@pytest.mark.parametrize("stop", [OSError(28, "No space left"), KeyboardInterrupt()])
+def test_files_that_belong_together_are_written_all_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: BaseException
+) -> None:
+    pair = {tmp_path / "a.png": b"a", tmp_path / "a.json": b"b"}
+    honest = Path.replace
+
+    def refuse(path: Path, target: Path) -> None:
+        if target.suffix == ".json":
+            raise stop
+        honest(path, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises((ExportError, KeyboardInterrupt)):
+        export_together(pair)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    export_together(pair)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == pair
 
 
 @posix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -144,6 +145,65 @@ def test_several_godot_resources_for_one_picture(tmp_path: Path) -> None:
     assert event.sprites.class_names == ("s", "set")
     assert (event.sprites.rgba[2] == on_canvas(TALL, 9, 1)).all()
     assert "outside" in reasons(event)["s.png#away"] and "not given" in reasons(event)["s.png#half"]
+
+
+FRAMES = """\
+[gd_resource type="SpriteFrames" load_steps=7 format=3 uid="uid://x"]
+
+[ext_resource type="Texture2D" uid="uid://y" path="res://art/other.png" id="1_a"]
+[ext_resource type="Texture2D" uid="uid://z" path="res://art/s.png" id="2_b"]
+
+[sub_resource type="AtlasTexture" id="AtlasTexture_1"]
+resource_name = "tall \\"one\\""
+atlas = ExtResource("2_b")
+region = Rect2(3, 5, 6, 10)
+margin = Rect2(9, 1, 10, 6)
+
+[sub_resource type="AtlasTexture" id="AtlasTexture_2"]
+atlas = ExtResource("1_a")
+region = Rect2(0, 0, 8, 8)
+
+[sub_resource type="Gradient" id="Gradient_1"]
+atlas = ExtResource("2_b")
+
+[sub_resource type="AtlasTexture" id="AtlasTexture_3"]
+atlas = ExtResource("2_b")
+region = Rect2(20, 0, 8, 8)
+
+[resource]
+animations = [{
+"frames": [{
+"duration": 1.0,
+"texture": SubResource("AtlasTexture_1")
+}],
+"loop": true,
+"name": &"default",
+"speed": 5.0
+}]
+"""
+THREE = re.sub(r'ExtResource\("(\d)_.*"\)', r"ExtResource( \1 )", re.sub(r'id="(\d)_."', r"id=\1", FRAMES))
+
+
+@pytest.mark.parametrize("text", [FRAMES, THREE, FRAMES.replace("\n", "\r\n")], ids=["4", "3", "Windows"])
+def test_godots_sprite_frames_of_two_pictures(text: str, tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    write(folder / "s.png", packed((3, 5, TALL), (20, 0, sprite(2))))
+    write(folder / "other.png", packed((0, 0, sprite(3))))
+    write(folder / "plain.png", sprite(4))
+    (folder / "hero.tres").write_bytes(text.encode())
+    event = imported(folder, size=16)
+    assert event.sprites.names == ("other.png#hero 1", "plain.png", 's.png#tall "one"', "s.png#hero 2")
+    assert (event.sprites.rgba[2] == on_canvas(TALL, 9, 1)).all() and not event.quarantine
+
+
+def test_sprite_frames_too_large_or_of_other_pictures(tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    write(folder / "plain.png", sprite(1))
+    write(folder / "s.png", packed((20, 0, sprite(2))))
+    (folder / "other.tres").write_text(FRAMES.replace("s.png", "elsewhere.png"))
+    (folder / "huge.tres").write_text(FRAMES + " " * (8 << 20))
+    event = imported(folder, size=16)
+    assert event.sprites.names == ("plain.png",) and "larger than 8 MB" in reasons(event)["s.png"]
 
 
 def test_too_many_godot_resources(tmp_path: Path) -> None:

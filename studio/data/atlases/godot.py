@@ -1,4 +1,4 @@
-"""Godot's AtlasTexture resources: text files (.tres), each of which cuts one sprite out of a picture.
+"""Godot's resources in text files (.tres) that cut sprites out of a picture: an AtlasTexture one, SpriteFrames many.
 
 [gd_resource type="AtlasTexture" ...]
 [ext_resource type="Texture2D" path="res://art/sheet.png" id="1_abc"]
@@ -8,33 +8,40 @@ region = Rect2(0, 0, 16, 16)
 margin = Rect2(1, 2, 3, 4)
 
 The path is the project's, which nobody else has: the file name alone counts, in the folder of the .tres file. A margin
-is the place of the region in the sprite, and what it adds to the region's width and height.
+is the place of the region in the sprite, and what it adds to the region's width and height. SpriteFrames hold their
+AtlasTextures as parts, '[sub_resource type="AtlasTexture" ...]' and the same lines; which of them follow each other in
+an animation does not matter here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from studio.data.atlases.base import AtlasFormat, Box, Region, all_named
+from studio.data.atlases.base import AtlasFormat, Box, Region, all_named, description
 from studio.data.images.decoding import read_bytes
 from studio.data.source_files import Refused, SourceFile
 
 _SUFFIX = ".tres"
-_MOST_BYTES = 16 << 10  # of a .tres file that are looked at: one of this kind has some 300
+_MOST_BYTES = 16 << 10  # of a .tres file that are looked at: an AtlasTexture has some 300, and pictures are named first
 _MOST_FILES = 1000  # .tres files that are looked at for each picture of their folder
-_IS_ATLAS = re.compile(r'\s*\[gd_resource [^\]\n]{0,200}type="AtlasTexture"')
+_KIND = re.compile(r'\s*\[gd_resource [^\]\n]{0,200}?type="(AtlasTexture|SpriteFrames)"')
+_PART = re.compile(r"^\[(?:ext|sub)_resource .*?(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
+_IS_ATLAS = re.compile(r'\[sub_resource [^\]\n]{0,200}?type="AtlasTexture"')
+_ID = re.compile(r'\[ext_resource [^\]\n]{0,600}?\bid="?([^"\s\]]{1,100})')
+_ATLAS = re.compile(r'^atlas\s{0,9}=\s{0,9}ExtResource\(\s?"?([^"\s)]{1,100})', re.MULTILINE)
+_NAME = re.compile(r'^resource_name\s{0,9}=\s{0,9}"((?:[^"\\\n]|\\.){1,200})"', re.MULTILINE)
 _TEXTURE = re.compile(r'^\[ext_resource [^\]\n]{0,500}?\bpath="([^"\n]{1,500})"', re.MULTILINE)
 _RECT = r"^{}\s{{0,9}}=\s{{0,9}}Rect2i?\(([^)\n]{{1,99}})\)"
 _REGION, _MARGIN = (re.compile(_RECT.format(key), re.MULTILINE) for key in ("region", "margin"))
 
 
 class GodotAtlas(AtlasFormat):
-    """Each .tres file that names the picture is one sprite, called like that file."""
+    """Each AtlasTexture that names the picture is a sprite, called like itself or like its file."""
 
     name = "godot"
 
@@ -45,8 +52,13 @@ class GodotAtlas(AtlasFormat):
         found = []
         for name in self.descriptions(file):
             text = read_bytes(file.neighbour(name), _MOST_BYTES).decode("utf-8", "replace")
-            if _IS_ATLAS.match(text) and file.file_name in map(_last, _TEXTURE.findall(text)):
-                found.append(_region(name[: -len(_SUFFIX)], text))
+            kind, stem = _KIND.match(text), name[: -len(_SUFFIX)]
+            if kind is None or file.file_name not in map(_last, _TEXTURE.findall(text)):
+                continue
+            if kind[1] == "AtlasTexture":
+                found.append(_region(stem, text))
+            else:
+                found += _frames(stem, description(file, name).decode("utf-8", "replace"), file.file_name)
         if found and len(all_named(file, _SUFFIX)) > _MOST_FILES:
             raise Refused("refused", f"a sheet among more than {_MOST_FILES:,} .tres files: move the others away")
         return found or None
@@ -68,6 +80,21 @@ class GodotAtlas(AtlasFormat):
 
 def _last(path: str) -> str:
     return path.rpartition("/")[2]
+
+
+def _frames(stem: str, text: str, picture: str) -> Iterator[Region]:
+    """The AtlasTextures of SpriteFrames that are cut out of this picture; those without a name get a number."""
+    pictures: set[str] = set()
+    number = 0
+    for found in _PART.finditer(text):
+        part = found[0]
+        texture, key, atlas = _TEXTURE.match(part), _ID.match(part), _ATLAS.search(part)
+        if texture and key and _last(texture[1]) == picture:
+            pictures.add(key[1])
+        elif _IS_ATLAS.match(part) and atlas and atlas[1] in pictures:
+            number += 1
+            name = _NAME.search(part)
+            yield _region(re.sub(r"\\(.)", r"\1", name[1]) if name else f"{stem} {number}", part)
 
 
 def _region(name: str, text: str) -> Region:

@@ -1,1 +1,1 @@
-"""Plug-ins of a package outside the studio: a recipe, a format for models and a kind of input, one file each."""
+"""Plug-ins of a package outside the studio: a recipe, formats for models and sprites, a kind of input."""

@@ -1,0 +1,97 @@
+"""What is written beside a sheet: the names of its sprites, and the JSON that Aseprite, engines and the studio read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from studio.core.errors import ExportError
+
+COLUMNS = 8  # sprites side by side
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where the sprites of a sheet lie: row by row, `count` cells of `width` x `height` pixels."""
+
+    count: int
+    width: int
+    height: int
+    columns: int
+
+    def places(self) -> list[tuple[int, int]]:
+        """x and y of every sprite, in pixels."""
+        cells = (divmod(number, self.columns) for number in range(self.count))
+        return [(column * self.width, row * self.height) for row, column in cells]
+
+
+def checked(names: Sequence[str], count: int) -> Sequence[str]:
+    """`names` if there are none or one for each sprite. Raises ExportError."""
+    if names and len(names) != count:
+        raise ExportError(f"There are {len(names):,} names for {count:,} sprites.", "Give one name for each sprite.")
+    return names
+
+
+def sprite_names(names: Sequence[str], classes: Sequence[str], count: int) -> list[str]:
+    """`names`, or without them 'sword 001', 'sword 002', ...: each class counts for itself. Raises ExportError."""
+    used: dict[str, int] = {}
+    found = []
+    for label in checked(classes, count) or ["sprite"] * count:
+        stem = label.rpartition("/")[2] or "sprite"
+        used[stem] = used.get(stem, 0) + 1
+        found.append(f"{stem} {used[stem]:03d}")
+    return list(checked(names, count)) or found
+
+
+def description(
+    image: str,
+    grid: Grid,
+    names: Sequence[str],
+    classes: Sequence[str],
+    metadata: Mapping[str, Any],
+    durations_ms: Sequence[int],
+    pixels: Literal["RGBA8888", "I8"] = "RGBA8888",
+) -> bytes:
+    """The JSON as Aseprite writes it for 'Array': one entry a frame, then the picture, a file of the name `image`.
+
+    names, durations_ms: one for each sprite. classes: likewise or none; folders in the names, without '..', as programs
+    make paths of them.
+    """
+    frames = []
+    size = {"w": grid.width, "h": grid.height}
+    for name, (x, y), duration_ms in zip(_in_classes(names, classes), grid.places(), durations_ms, strict=True):
+        frames.append(
+            {
+                "filename": name,
+                "frame": {"x": x, "y": y, **size},
+                "rotated": False,
+                "trimmed": False,
+                "spriteSourceSize": {"x": 0, "y": 0, **size},
+                "sourceSize": size,
+                "duration": duration_ms,
+            }
+        )
+    rows = -(-grid.count // grid.columns)
+    meta = {
+        "app": "Sprite Training Studio",
+        "image": image,
+        "format": pixels,
+        "size": {"w": grid.columns * grid.width, "h": rows * grid.height},
+        "scale": "1",
+    }
+    about = {"frames": frames, "meta": {**{str(key): value for key, value in metadata.items()}, **meta}}
+    return (json.dumps(about, indent=1) + "\n").encode()
+
+
+def _in_classes(names: Sequence[str], classes: Sequence[str]) -> list[str]:
+    if not classes:
+        return list(names)
+    return ["/".join([*_folders(label), name]) for label, name in zip(classes, names, strict=True)]
+
+
+def _folders(label: str) -> list[str]:
+    """'item/sword' -> ['item', 'sword'], without what would lead out of a folder."""
+    return [part for part in re.split(r"[/\\]", label) if part.strip(" .")]

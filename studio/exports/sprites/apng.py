@@ -1,0 +1,60 @@
+"""An animated PNG that shows one sprite after another, for ever, every pixel as it is.
+
+Written here: Pillow makes one frame of two that are the same, and cuts frames down to what changes. Each frame is a
+whole RGBA picture that takes the place of the one before, so that no reader has anything to blend.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from itertools import count
+from pathlib import Path
+
+from PIL.PngImagePlugin import PngInfo
+
+from studio.exports.png import encoded, text_chunks
+from studio.exports.sprites.base import SpriteExport, SpriteSet
+
+_MAGIC_BYTES = 8
+_AROUND_BYTES = 12  # a chunk's length, kind and checksum
+_KEEP, _REPLACE = 0, 0  # what becomes of a frame at its end, and what of the pixels below it
+
+
+class Apng(SpriteExport):
+    name = "apng"
+    title = "Animated PNG"
+    suffix = ".apng"
+    help = "Moves in browsers and many programs, with every colour and soft alpha as they are."
+    order = 11
+    plays = True
+
+    def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
+        height, width = sprites.sprites.shape[1:3]
+        first = encoded(sprites.sprites[0], text_chunks(sprites.about))
+        before = [(kind, body) for kind, body in _chunks(first) if kind not in (b"IDAT", b"IEND")]
+        parts = [first[:_MAGIC_BYTES], *(_chunk(kind, body) for kind, body in before)]
+        parts.append(_chunk(b"acTL", struct.pack(">II", len(sprites), 0)))
+        numbered = count()
+        for place, (rgba, duration_ms) in enumerate(zip(sprites.sprites, sprites.durations_ms(), strict=True)):
+            about = struct.pack(">5IHHBB", next(numbered), width, height, 0, 0, duration_ms, 1000, _KEEP, _REPLACE)
+            parts.append(_chunk(b"fcTL", about))
+            for kind, body in _chunks(encoded(rgba, PngInfo())):
+                if kind == b"IDAT":
+                    later = struct.pack(">I", next(numbered)) + body if place else b""
+                    parts.append(_chunk(b"fdAT", later) if place else _chunk(kind, body))
+        return {target: b"".join([*parts, _chunk(b"IEND", b"")])}
+
+
+def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Kind and contents of every chunk of a PNG file."""
+    start = _MAGIC_BYTES
+    while start < len(data):
+        length, kind = struct.unpack_from(">I4s", data, start)
+        yield kind, data[start + 8 : start + 8 + length]
+        start += length + _AROUND_BYTES
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

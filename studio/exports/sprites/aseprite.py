@@ -1,0 +1,138 @@
+"""An Aseprite file: every sprite is a frame of one layer, a tag marks each class or the animation.
+
+Written from its specification, docs/ase-file-specs.md of github.com/aseprite/aseprite. The sprite is indexed, number 0
+transparent and the palette in its order, where its colours fit and none is half-transparent; else it is RGBA. Both ways
+the palette is there to draw with.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.errors import ExportError
+from studio.core.events import Rgba
+from studio.core.wording import count
+from studio.exports.sprites.base import SpriteExport, SpriteSet
+from studio.exports.sprites.indexing import MOST_COLOURS, Indexed, as_rgba, colours_of, indexed, opaque
+
+_MAGIC, _FRAME_MAGIC = 0xA5E0, 0xF1FA
+_HEADER_BYTES, _FRAME_BYTES, _CHUNK_BYTES = 128, 16, 6
+_LAYER, _CEL, _PROFILE, _TAGS, _PALETTE, _USER_DATA = 0x2004, 0x2005, 0x2007, 0x2018, 0x2019, 0x2020
+_OPACITY_VALID, _VISIBLE, _EDITABLE, _HAS_TEXT = 1, 1, 2, 1
+_SRGB, _PACKED = 1, 2
+_MOST = 65_535  # frames, and bytes of a text
+
+
+class Aseprite(SpriteExport):
+    name = "aseprite"
+    title = "Aseprite file"
+    suffix = ".aseprite"
+    help = "To go on drawing: a frame for each sprite, a tag for each class, and the palette."
+    order = 3
+    plays = True
+
+    def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
+        if len(sprites) > _MOST:
+            title = f"There are {len(sprites):,} sprites: an Aseprite file has room for {_MOST:,} frames."
+            raise ExportError(title, "Save fewer of them.")
+        places = [place for places in sprites.by_class().values() for place in places]
+        found = _as_indexed(sprites)
+        pixels = sprites.sprites if found is None else found.indices
+        table = _swatches(sprites) if found is None else found.table
+        durations = sprites.durations_ms()
+        frames = []
+        for number, place in enumerate(places):
+            chunks = [_cel(pixels[place])]
+            if not number:
+                chunks = [_profile(), _palette(table), _about(sprites.about), _layer(), _tags(sprites), *chunks]
+            frames.append(_frame(chunks, durations[place]))
+        body = b"".join(frames)
+        return {target: _header(sprites, len(body), 32 if found is None else 8, len(table)) + body}
+
+    def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
+        if soft := sprites.soft_pixels():
+            return (f"Saved as RGBA, not indexed: {count(soft, 'half-transparent pixel')}.",)
+        if (colours := len(colours_of(sprites.sprites))) > MOST_COLOURS:
+            return (f"Saved as RGBA, not indexed: there are {colours:,} colours.",)
+        return ()
+
+
+def _as_indexed(sprites: SpriteSet) -> Indexed | None:
+    return None if sprites.soft_pixels() else indexed(sprites.sprites, sprites.palette)
+
+
+def _swatches(sprites: SpriteSet) -> Rgba:
+    """The colours to draw with beside RGBA pixels, after the transparent one: the palette or the most used."""
+    clear = np.zeros((1, 4), np.uint8)
+    if sprites.palette is not None:
+        return np.concatenate([clear, opaque(sprites.palette)])
+    return np.concatenate([clear, as_rgba(colours_of(sprites.sprites)[:MOST_COLOURS])])
+
+
+def _header(sprites: SpriteSet, body_bytes: int, depth: int, colours: int) -> bytes:
+    height, width = sprites.sprites.shape[1:3]
+    size = (len(sprites), width, height, depth, _OPACITY_VALID, sprites.duration_ms)
+    head = struct.pack("<IHHHHHIH", _HEADER_BYTES + body_bytes, _MAGIC, *size)
+    return (head + struct.pack("<8xB3xHBB", 0, colours, 1, 1)).ljust(_HEADER_BYTES, b"\0")
+
+
+def _frame(chunks: list[bytes], duration_ms: int) -> bytes:
+    body = b"".join(chunks)
+    head = struct.pack("<IHHH2xI", _FRAME_BYTES + len(body), _FRAME_MAGIC, len(chunks), duration_ms, len(chunks))
+    return head + body
+
+
+def _cel(pixels: NDArray[np.uint8]) -> bytes:
+    """A picture that fills the frame: uint8 [H, W] of colour numbers, or [H, W, 4]."""
+    place = struct.pack("<HhhBHh5xHH", 0, 0, 0, 255, _PACKED, 0, pixels.shape[1], pixels.shape[0])
+    return _chunk(_CEL, place + zlib.compress(pixels.tobytes()))
+
+
+def _profile() -> bytes:
+    return _chunk(_PROFILE, struct.pack("<HHI8x", _SRGB, 0, 0))
+
+
+def _palette(table: Rgba) -> bytes:
+    entries = b"".join(struct.pack("<H4B", 0, *colour) for colour in table.tolist())
+    return _chunk(_PALETTE, struct.pack("<III8x", len(table), 0, len(table) - 1) + entries)
+
+
+def _about(about: Mapping[str, object]) -> bytes:
+    """The notes of the whole sprite, as they come after the palette."""
+    lines = ["Sprite Training Studio", *(f"{key}: {value}" for key, value in about.items())]
+    return _chunk(_USER_DATA, struct.pack("<I", _HAS_TEXT) + _text("\n".join(lines)))
+
+
+def _layer() -> bytes:
+    head = struct.pack("<HHHHHHB3x", _VISIBLE | _EDITABLE, 0, 0, 0, 0, 0, 255)
+    return _chunk(_LAYER, head + _text("sprites"))
+
+
+def _tags(sprites: SpriteSet) -> bytes:
+    tags = list(_runs(sprites))
+    entries = b"".join(struct.pack("<HH13x", first, last) + _text(label) for label, first, last in tags)
+    return _chunk(_TAGS, struct.pack("<H8x", len(tags)) + entries)
+
+
+def _runs(sprites: SpriteSet) -> Iterator[tuple[str, int, int]]:
+    """Each class with the first and the last of its frames, which are next to each other."""
+    first = 0
+    for label, places in sprites.by_class().items():
+        if label:
+            yield label, first, first + len(places) - 1
+        first += len(places)
+
+
+def _text(text: str) -> bytes:
+    encoded = text.encode("utf-8", "replace")[:_MOST].decode("utf-8", "ignore").encode()
+    return struct.pack("<H", len(encoded)) + encoded
+
+
+def _chunk(kind: int, data: bytes) -> bytes:
+    return struct.pack("<IH", _CHUNK_BYTES + len(data), kind) + data

@@ -1,0 +1,78 @@
+"""Godot 4's SpriteFrames beside a sheet: what an AnimatedSprite2D shows, an animation for each class.
+
+The picture is named without a folder, so that Godot looks for it beside the resource, wherever the two are put.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from studio.core import pictures
+from studio.exports.png import encoded, grid_of, text_chunks
+from studio.exports.sprites.base import SpriteExport, SpriteSet
+
+_UNNAMED = "default"  # Godot's own name for the animation that is shown first
+
+
+class GodotFrames(SpriteExport):
+    name = "godot"
+    title = "Godot sprite frames (.tres and PNG)"
+    suffix = ".tres"
+    companions = (".png",)
+    help = "For Godot 4: a sheet and its SpriteFrames, an animation for each class; keep the two files together."
+    order = 4
+
+    def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
+        grid = grid_of(sprites.sprites, sprites.columns)
+        sheet = target.with_suffix(self.companions[0])
+        lines = [
+            f'[gd_resource type="SpriteFrames" load_steps={len(sprites) + 2} format=3]',
+            "",
+            f'[ext_resource type="Texture2D" path={_quoted(sheet.name)} id="1"]',
+            "",
+        ]
+        for number, ((x, y), name) in enumerate(zip(grid.places(), sprites.named(), strict=True)):
+            lines += [
+                f'[sub_resource type="AtlasTexture" id="AtlasTexture_{number}"]',
+                f"resource_name = {_quoted(name)}",
+                'atlas = ExtResource("1")',
+                f"region = Rect2({x}, {y}, {grid.width}, {grid.height})",
+                "",
+            ]
+        lines += ["[resource]", f"animations = [{', '.join(_animations(sprites))}]", ""]
+        picture = pictures.tile(sprites.sprites, grid.columns)
+        return {target: "\n".join(lines).encode(), sheet: encoded(picture, text_chunks(sprites.about))}
+
+
+def _animations(sprites: SpriteSet) -> list[str]:
+    """A dictionary in Godot's notation for each class; times are in shares of the shortest."""
+    durations = sprites.durations_ms()
+    found: dict[str, str] = {}
+    for label, places in sprites.by_class().items():
+        name = _free_name(label, found)
+        frames = [
+            f'{{\n"duration": {round(durations[place] / sprites.duration_ms, 6)},\n'
+            f'"texture": SubResource("AtlasTexture_{place}")\n}}'
+            for place in places
+        ]
+        found[name] = (
+            f'{{\n"frames": [{", ".join(frames)}],\n"loop": {str(sprites.is_animation).lower()},\n'
+            f'"name": &{_quoted(name)},\n"speed": {round(1000 / sprites.duration_ms, 6)}\n}}'
+        )
+    return list(found.values())
+
+
+def _free_name(label: str, used: Collection[str]) -> str:
+    """A name as Godot's editor takes it, without strokes and commas, unlike those before it."""
+    name = re.sub(r"[/,]", "_", label) or _UNNAMED
+    while name in used:
+        name += "_"
+    return name
+
+
+def _quoted(text: str) -> str:
+    """`text` in Godot's notation; letters that end a text there, or that UTF-8 can't hold, are replaced."""
+    plain = re.sub(r"[\x00-\x1f\x7f]", "_", text).encode("utf-8", "replace").decode()
+    return '"{}"'.format(re.sub(r'(["\\])', r"\\\1", plain))

@@ -1,0 +1,62 @@
+"""A sheet as PNG with a palette, for tools and machines that count in colour numbers, and the JSON beside it.
+
+Number 0 is transparent, then comes the palette in its order. A half-transparent colour has a number of its own, with
+its alpha in the chunk tRNS.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from studio.core import pictures
+from studio.core.errors import ExportError
+from studio.core.events import Rgba
+from studio.exports import sheets
+from studio.exports.png import grid_of, text_chunks
+from studio.exports.sprites.base import SpriteExport, SpriteSet
+from studio.exports.sprites.indexing import MOST_COLOURS, colours_of, indexed
+
+
+class IndexedSheet(SpriteExport):
+    name = "indexed_sheet"
+    title = "Indexed sheet (PNG with a palette, and JSON)"
+    suffix = ".png"
+    companions = (".json",)
+    help = "One picture in the colours of the palette, in their order, for tools that count in colour numbers."
+    order = 2
+
+    def contents(self, sprites: SpriteSet, target: Path) -> Mapping[Path, bytes]:
+        grid = grid_of(sprites.sprites, sprites.columns)
+        found = indexed(sprites.sprites, sprites.palette)
+        if found is None:
+            colours = len(colours_of(sprites.sprites))
+            title = f"The sprites have {colours:,} colours: a palette has room for {MOST_COLOURS} and transparent."
+            raise ExportError(title, "Bring them into a palette first, or save a sheet that is not indexed.")
+        picture = pictures.tile(found.indices[..., None], grid.columns)[..., 0]
+        about = sheets.description(
+            target.name, grid, sprites.named(), sprites.classes, sprites.about, sprites.durations_ms(), "I8"
+        )
+        return {target: _encoded(picture, found.table, sprites), target.with_suffix(".json"): about}
+
+    def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
+        found, told = indexed(sprites.sprites, sprites.palette), []
+        if found is not None and sprites.palette is not None and found.strays:
+            told.append(f"Colours that the palette does not have come after its own: {found.strays}.")
+        if soft := int(np.count_nonzero(colours_of(sprites.sprites) >> 24 < 255)):
+            told.append(f"Half-transparent colours have numbers of their own: {soft}.")
+        return tuple(told)
+
+
+def _encoded(picture: NDArray[np.uint8], table: Rgba, sprites: SpriteSet) -> bytes:
+    """Colour numbers, uint8 [H, W], as a PNG file."""
+    image = Image.fromarray(np.ascontiguousarray(picture))
+    image.putpalette(table[:, :3].tobytes())
+    packed = io.BytesIO()
+    image.save(packed, "PNG", pnginfo=text_chunks(sprites.about), transparency=table[:, 3].tobytes(), optimize=False)
+    return packed.getvalue()
