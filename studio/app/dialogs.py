@@ -12,6 +12,8 @@ from studio.app.state.settings import Settings
 from studio.app.widgets import factory
 from studio.core import files
 from studio.data.palettes.files import palette_formats
+from studio.exports.sprites.base import SpriteExport
+from studio.exports.sprites.formats import sprite_exports
 
 _LAST = "last_folder"
 _STEPS = (
@@ -81,6 +83,21 @@ def for_new_file(parent: QWidget, settings: Settings, title: str, name: str, kin
         path = files.free_path(path.with_name(path.name + _endings(kind or kinds)[0]))
     settings.keep_text("last_save_folder", str(path.parent))
     return path
+
+
+def for_new_sprites(parent: QWidget, settings: Settings, title: str, name: str) -> tuple[Path, SpriteExport] | None:
+    """A file to write sprites into, and its format: the one that was chosen, or that the ending of its name says."""
+    forms = list(sprite_exports().values())
+    kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
+    start = Path(settings.text("last_save_folder", str(Path.home()))) / files.safe_name(name)
+    chosen, kind = QFileDialog.getSaveFileName(parent, title, str(start), ";;".join(kinds))
+    if not chosen:
+        return None
+    path, form = Path(chosen), kinds.get(kind, forms[0])
+    if path.suffix.lower() != form.suffix:
+        form = next((known for known in forms if known.suffix == path.suffix.lower()), form)
+    settings.keep_text("last_save_folder", str(path.parent))
+    return path, form
 
 
 def _endings(kinds: str) -> list[str]:

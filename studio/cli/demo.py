@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from studio.cli import window
 from studio.cli.arguments import import_with
-from studio.cli.generate import save_sprites
+from studio.cli.generate import as_set
 from studio.cli.messages import DONE, INTERRUPTED, argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.cli.train import to_the_end
@@ -82,11 +82,14 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     from studio.engine.exporting import export
     from studio.engine.generate import generate, load_model
     from studio.exports.png import save_enlarged
+    from studio.exports.sprites.formats import sprite_exports
 
     model, settings = load_model(folder / RUN, "last", device), GenerateSettings(count=COUNT)
     reporter.say(f"3  Drawing {COUNT} new sprites")
     made = follow(generate(model, settings), reporter, SpritesGenerated)
-    sheet, _ = save_sprites(made, model, settings, folder / "new sprites.png", COLUMNS)
+    sheet, _ = sprite_exports()["sheet"].write(
+        as_set(made, model, settings.to_json(), COLUMNS), folder / "new sprites.png"
+    )
     enlarged = save_enlarged(folder / "new sprites enlarged.png", made.sprites, COLUMNS, ENLARGED)
     reporter.say("4  Exporting the model, reading it back and comparing")
     exported: dict[Path, str] = {}

@@ -6,18 +6,19 @@ import argparse
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from studio.cli.arguments import find_device, find_run, import_with, load_model, say_left_out
 from studio.cli.edit import about_sources, add_edit_flags, edit, edit_settings, sources_of
 from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
+from studio.core.discovery import pick
 from studio.core.errors import UsageError
-from studio.core.events import Classified, Distilled, Event, Exported, NumbersPredicted, SpritesGenerated
+from studio.core.events import Classified, Distilled, Event, Exported, Notice, NumbersPredicted, SpritesGenerated
 from studio.core.generators import returned
 from studio.core.wording import agreement, count, decimal, number, percent, quicker
 from studio.data.colour.recolouring import ColourChoice, recoloured
@@ -26,6 +27,9 @@ from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
 from studio.engine.runs.folder import RunDir
 from studio.engine.types import GenerateSettings
+from studio.exports.png import save_files
+from studio.exports.sprites.base import SpriteExport, SpriteSet
+from studio.exports.sprites.formats import sprite_export_for, sprite_exports
 
 if TYPE_CHECKING:
     from studio.engine.model import TrainedModel
@@ -52,8 +56,7 @@ def generate(args: argparse.Namespace) -> int:
     path = find_run(args.run_name)
     what = settings.class_name.rpartition("/")[2] or "sprites"
     out = args.out or Path(f"{files.safe_name(f'{path.resolve().name} {what}')} {settings.seed}.png")
-    if _is_sheet(out) and out.suffix.lower() != ".png":
-        raise UsageError(f"Sprites are not saved as {out.suffix}.", "Let --out end in .png, or give a folder.")
+    form = _form_of(out, args.format)
     model = load_model(path, args, find_device(args), reporter)
     as_drawn = settings.replace(true_pixels=False)
     events = edit(model, args, as_drawn, reporter) if sources_of(args) else generate(model, as_drawn)
@@ -61,11 +64,14 @@ def generate(args: argparse.Namespace) -> int:
     sprites = returned(recoloured(drawn.sprites, drawn.labels, model.style, choice, drawn.keep, settings.construction))
     made = dataclasses.replace(drawn, sprites=sprites)
     palette = choice.palette.name if choice.palette is not None else ""
-    written = save_sprites(made, model, settings, out, args.columns, palette, about_sources(args))
+    about = {**settings.to_json(), **about_sources(args), **({"palette": palette} if palette else {})}
+    colours = choice.palette.visible() if choice.palette is not None else model.style.palette
+    as_saved = as_set(made, model, about, args.columns, colours if settings.true_pixels else None)
+    written = _save(dataclasses.replace(as_saved, is_animation=bool(args.between)), out, form, reporter)
     reporter.record({"type": "FilesSaved", "paths": written})
     where = written[0] if len(written) < 3 and _is_sheet(out) else out
-    colours = f", in the colours of {palette}" if palette else ""
-    reporter.say(f"{count(len(made.sprites), 'new sprite')} of {made.model}{colours}: {where}")
+    of = f", in the colours of {palette}" if palette else ""
+    reporter.say(f"{count(len(made.sprites), 'new sprite')} of {made.model}{of}: {where}")
     return 0
 
 
@@ -79,30 +85,41 @@ def _colours(settings: GenerateSettings, args: argparse.Namespace) -> ColourChoi
     return ColourChoice(settings.true_pixels, palette, BAYER if args.dither else NO_DITHER)
 
 
-def save_sprites(
+def _form_of(out: Path, name: str) -> SpriteExport | None:
+    """The format that was named, or that the ending of `out` says; None for a folder of files. Raises UsageError."""
+    if name:
+        return pick(sprite_exports(), name, "format for sprites")
+    return sprite_export_for(out) if _is_sheet(out) else None
+
+
+def as_set(
     made: SpritesGenerated,
     model: TrainedModel,
-    settings: GenerateSettings,
-    out: Path,
+    about: Mapping[str, Any],
     columns: int,
-    palette: str = "",
-    begun_with: Mapping[str, str] = MappingProxyType({}),
-) -> list[Path]:
-    """Save new sprites as a sheet with its JSON, or as files in a folder; what made them is kept in them.
+    palette: NDArray[np.uint8] | None = None,
+) -> SpriteSet:
+    """New sprites as they are saved, with what made them. palette: uint8 [K, 3], the one they are drawn in."""
+    return SpriteSet(
+        made.sprites,
+        classes=[model.spec.class_names[label] if label >= 0 else "" for label in made.labels],
+        palette=palette,
+        about={"model": made.model, "recipe": model.recipe.name, **about},
+        columns=columns,
+    )
 
-    palette: the name of the one they were drawn in, where that is not the run's own. begun_with: names of files.
-    """
-    from studio.exports.png import save_files, save_sheet
 
-    classes = [model.spec.class_names[label] if label >= 0 else "" for label in made.labels]
-    about = {"model": made.model, "recipe": model.recipe.name, **settings.to_json(), **begun_with}
-    if palette:
-        about["palette"] = palette
-    if _is_sheet(out):
-        return save_sheet(out, made.sprites, columns, classes=classes, metadata=about)
-    digits = len(str(len(classes)))
-    names = [f"{label.rpartition('/')[2] or 'sprite'} {place:0{digits}d}" for place, label in enumerate(classes, 1)]
-    return save_files(out, made.sprites, names, about)
+def _save(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Reporter) -> list[Path]:
+    """Save new sprites in a format, or as files in a folder."""
+    if form is not None:
+        written = form.write(sprites, out)
+        for note in form.notes(sprites):
+            reporter.show(Notice("info", note))
+        return written
+    digits = len(str(len(sprites)))
+    stems = [label.rpartition("/")[2] or "sprite" for label in sprites.classes]
+    names = [f"{stem} {place:0{digits}d}" for place, stem in enumerate(stems, 1)]
+    return save_files(out, sprites.sprites, names, sprites.about)
 
 
 def _is_sheet(out: Path) -> bool:
@@ -213,7 +230,6 @@ def _format_of(out: Path | None) -> str:
 
 def _suffix_of(format_name: str) -> str:
     """The ending of a format's main file. Raises UsageError."""
-    from studio.core.discovery import pick
     from studio.engine import catalog
 
     return pick(catalog.model_exports(), format_name, "export format").suffix

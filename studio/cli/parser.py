@@ -170,8 +170,11 @@ def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
     parser = _command(commands, "generate", "draw new sprites with a trained generator", "generate", "RUN ")
     _add_run(parser, checkpoint=True)
     parser.add_argument(
-        "--out", type=Path, metavar="PATH", help="a .png for a sheet with JSON beside it, or a folder for one file each"
-    )
+        "--out", type=Path, metavar="PATH",
+        help="a file: .png (a sheet with JSON beside it), .gif, .apng, .aseprite or .tres (Godot); or a folder for one "
+        "file each",
+    )  # fmt: skip
+    parser.add_argument("--format", default="", metavar="NAME", help="the format of --out, such as indexed_sheet")
     parser.add_argument(
         "--columns", type=int, default=8, metavar="N", help="sprites side by side in a sheet (default: 8)"
     )

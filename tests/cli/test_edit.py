@@ -63,6 +63,12 @@ def test_between_and_like(generator_run: Path, folder: Path, tmp_path: Path, stu
     ends = _cells(tmp_path / "x.png", 6)[[0, -1]]
     np.testing.assert_array_equal(ends, [np.asarray(Image.open(path).convert("RGBA")) for path in files[:2]])
     assert "16 new sprites" in studio(*words, "--like", *files).out
+    studio(*words[:-1], tmp_path / "film.gif", "--between", files[0], files[1], "--count", 4)
+    with Image.open(tmp_path / "film.gif") as film:
+        assert film.n_frames == 6  # type: ignore[attr-defined]
+    studio(*words[:-1], tmp_path / "index.png", "--count", 4, "--format", "indexed_sheet")
+    with Image.open(tmp_path / "index.png") as picture:
+        assert picture.mode == "P"
     assert "5 new sprites" in studio(*words, "--mix", "class0:1,class1:0.5", "--count", 5).out
 
 

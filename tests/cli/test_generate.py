@@ -64,7 +64,8 @@ def test_generate_makes_files_of_one_class(
         (["--class", "dragon"], "no class 'dragon'"),
         (["--checkpoint", "9"], "no checkpoint at step 9"),
         (["--device", "quantum"], "no device named 'quantum'"),
-        (["--out", "sprites.gif"], "not saved as .gif"),
+        (["--out", "sprites.bmp"], "not saved as '.bmp'"),
+        (["--format", "bmp"], "no format for sprites named"),
     ):
         assert said in studio(*words, *wrong, code=WRONG_USAGE).err
 

@@ -21,6 +21,7 @@ from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.core.events import Events, Exported
 from studio.engine.runs.listing import summarise
+from studio.exports.sprites.formats import sprite_exports
 from tests.ui.conftest import LONG_MS, click, cpu_of, endless, start_tiny, wait_idle
 
 _PNG, _CSV = "PNG picture (*.png)", "CSV table (*.csv)"
@@ -57,6 +58,21 @@ def test_a_name_gets_the_ending_of_its_kind(
     answer(monkeypatch, tmp_path / typed, kind)
     chosen = dialogs.for_new_file(parent, Settings(), "Save", "plot.png", f"{_PNG};;{_CSV}")
     assert chosen == tmp_path / expected
+
+
+@pytest.mark.parametrize(
+    ("typed", "chosen", "expected"),
+    [
+        ("new", "gif", "gif"), ("new.gif", "sheet", "gif"), ("new.png", "indexed_sheet", "indexed_sheet"),
+        ("new.png", "gif", "sheet"), ("sword 1.5", "apng", "apng"), ("new.tres", "sheet", "godot"),
+    ],
+)  # fmt: skip
+def test_sprites_get_the_format_that_was_chosen_or_typed(
+    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, chosen: str, expected: str
+) -> None:
+    form = sprite_exports()[chosen]
+    answer(monkeypatch, tmp_path / typed, f"{form.title} (*{form.suffix})")
+    assert dialogs.for_new_sprites(parent, Settings(), "Save", "a/b") == (tmp_path / typed, sprite_exports()[expected])
 
 
 def test_fault_13_what_is_proposed_stays_in_the_folder(

@@ -19,6 +19,7 @@ from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core.events import Notice, SpritesGenerated
 from studio.data.editing import rectangle
+from studio.exports.sprites.formats import sprite_exports
 from tests.ui.conftest import LONG_MS, click, sprites_of, start_tiny, wait_idle
 
 SIZE = 8
@@ -79,7 +80,9 @@ def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: Gener
     assert editing.strength.value() == 70
 
 
-def test_sprites_between_two_and_more_like_several(qtbot: QtBot, page: GeneratePage) -> None:
+def test_sprites_between_two_and_more_like_several(
+    qtbot: QtBot, page: GeneratePage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     results = page.results
     assert not results.between.isEnabled() and not results.like.isEnabled()
     results.grid.select([4, 9])
@@ -88,6 +91,13 @@ def test_sprites_between_two_and_more_like_several(qtbot: QtBot, page: GenerateP
     made = drawn(qtbot, page, four.trigger)
     assert len(made.sprites) == 6
     np.testing.assert_array_equal(made.sprites[[0, -1]], ends)
+    gif = sprite_exports()["gif"]
+    monkeypatch.setattr(dialogs, "for_new_sprites", lambda *args: (tmp_path / "film", gif))
+    results.grid.select([])
+    with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS):
+        click(results.save_sheet)
+    with Image.open(tmp_path / "film.gif") as film:
+        assert film.n_frames == 6  # type: ignore[attr-defined]
     results.grid.select([0, 2, 5])
     assert len(drawn(qtbot, page, results.like.click).sprites) == 16
     results.grid.select([1])

@@ -34,6 +34,7 @@ from studio.core.events import Advised, QualityMeasured
 from studio.core.metrics import Quality
 from studio.engine import distil
 from studio.engine.distil import DistilSettings
+from studio.exports.sprites.formats import sprite_exports
 from studio.recipes.base import TrainingBudget
 from tests.ui.conftest import LONG_MS, click, open_sprites, start_endless, tiny, wait_for_steps, wait_idle
 
@@ -151,7 +152,8 @@ def test_training_from_start_to_new_sprites_on_disk(
     files = sorted((tmp_path / "out").glob("*.png"))
     assert len(files) == 64 and all(file.name.startswith("class") for file in files)
     assert np.asarray(Image.open(files[0])).shape == (8, 8, 4)
-    monkeypatch.setattr(dialogs, "for_new_file", lambda *args: tmp_path / "sheet.png")
+    sheet = sprite_exports()["sheet"]
+    monkeypatch.setattr(dialogs, "for_new_sprites", lambda *args: (tmp_path / "sheet.png", sheet))
     with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
         QTest.keyClick(opened, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
     assert Image.open(tmp_path / "sheet.png").size == (64, 64)

@@ -87,10 +87,11 @@ class StyleRead(Event):
 class SpritesColoured(SpritesGenerated):
     """New sprites in the chosen colours. palette: the name of the palette that they were snapped to, or empty.
 
-    badges: what was checked on them.
+    colours: uint8 [K, 3], those that they may have; None for any. badges: what was checked on them.
     """
 
     palette: str = ""
+    colours: NDArray[np.uint8] | None = None
     badges: tuple[Badge, ...] = ()
 
 

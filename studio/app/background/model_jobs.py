@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from studio.data.colour.true_pixels import PixelStyle
     from studio.engine.model import TrainedModel
     from studio.engine.types import Device, GenerateSettings
+    from studio.exports.sprites.base import SpriteExport
 
 _FILES_AT_ONCE = 32
 
@@ -70,11 +71,17 @@ class ModelCache:
 
 @dataclass(frozen=True, eq=False)
 class SpriteSelection:
-    """Sprites to be saved, with a name for each and what to say about them in the files."""
+    """Sprites to be saved, with a name for each and what to say about them in the files.
+
+    classes: of each, or none. palette: uint8 [K, 3], what they are drawn in. is_animation: they are its frames.
+    """
 
     sprites: Rgba
     names: Sequence[str]
     about: Mapping[str, str]
+    classes: Sequence[str] = ()
+    palette: NDArray[np.uint8] | None = None
+    is_animation: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +145,7 @@ def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
         if colours.true_pixels and colours.palette is not None:
             name, palette = colours.palette.name, colours.palette.visible()
         checked = tuple(badges(sprites, construction, palette, drawn.keep))
-        yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, name, checked)
+        yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, name, palette, checked)
 
 
 def predict(cache: ModelCache, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:
@@ -187,8 +194,15 @@ def save_files(folder: Path, picked: SpriteSelection) -> Events:
     yield FilesSaved(tuple(paths))
 
 
-def save_sheet(path: Path, picked: SpriteSelection, columns: int) -> Events:
-    """All sprites in one PNG, with a JSON beside it that says where each one is."""
-    from studio.exports.png import save_sheet
+def save_sprites(path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> Events:
+    """All sprites in one file, and what belongs to it."""
+    from studio.exports.sprites.base import SpriteSet
 
-    yield FilesSaved(tuple(save_sheet(path, picked.sprites, columns, picked.names, metadata=picked.about)))
+    sprites = SpriteSet(
+        picked.sprites, picked.names, picked.classes, picked.palette, is_animation=picked.is_animation,
+        about=picked.about, columns=columns,
+    )  # fmt: skip
+    written = form.write(sprites, path)
+    for note in form.notes(sprites):
+        yield Notice("info", note)
+    yield FilesSaved(tuple(written))

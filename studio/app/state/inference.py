@@ -19,6 +19,7 @@ from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.types import Device, GenerateSettings
+from studio.exports.sprites.base import SpriteExport
 
 
 class Inference(QObject):
@@ -89,11 +90,10 @@ class Inference(QObject):
         """Write one PNG for each sprite."""
         self._job_queue.start("files", "Saving sprites", model_jobs.save_files(folder, picked), self._receive_saved)
 
-    def save_sheet(self, path: Path, picked: SpriteSelection, columns: int) -> None:
-        """Write all sprites as one PNG."""
-        self._job_queue.start(
-            "files", "Saving a sheet", model_jobs.save_sheet(path, picked, columns), self._receive_saved
-        )
+    def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
+        """Write all sprites in one format."""
+        events = model_jobs.save_sprites(path, form, picked, columns)
+        self._job_queue.start("files", "Saving sprites", events, self._receive_saved)
 
     def list_checkpoints(self, path: Path) -> None:
         """Ask for the checkpoints of a run."""

@@ -50,6 +50,7 @@ class GeneratePage(Page):
         self._drawn = QSplitter(Qt.Orientation.Vertical)
         self._title = ""  # of what is drawn or was
         self._are_candidates = False  # of what is to become of the sprite in the editor
+        self._is_animation = False
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self.setAcceptDrops(True)
         self._lay_out()
@@ -72,14 +73,13 @@ class GeneratePage(Page):
 
     @Slot()
     def save_samples(self) -> bool:
-        """Save the results, or those that are selected, as a sheet."""
+        """Save the results, or those that are selected, in one file."""
         picked = self.results.to_save()
         if picked is None:
             return False
-        name = f"{self.results.name()}.png"
-        path = dialogs.for_new_file(self, self.session.settings, "Save a sheet", name, "PNG picture (*.png)")
-        if path is not None:
-            self.session.inference.save_sheet(path, picked, max(1, math.isqrt(len(picked.sprites))))
+        chosen = dialogs.for_new_sprites(self, self.session.settings, "Save sprites", self.results.name())
+        if chosen is not None:
+            self.session.inference.save_sprites(*chosen, picked, max(1, math.isqrt(len(picked.sprites))))
         return True
 
     def _connect(self) -> None:
@@ -202,7 +202,7 @@ class GeneratePage(Page):
 
     @Slot(object)
     def _show_results(self, made: SpritesColoured) -> None:
-        self.results.show_sprites(made, self._class_names, self._title)
+        self.results.show_sprites(made, self._class_names, self._title, is_animation=self._is_animation)
 
     @Slot()
     def _generate(self) -> None:
@@ -246,6 +246,7 @@ class GeneratePage(Page):
         if source is not None and device is not None and record is not None:
             self._class_names, self._title = record.class_names, title
             self._are_candidates = request is not None and request.kind == "redraw"
+            self._is_animation = request is not None and request.kind == "between"
             self.session.inference.generate(source, device, settings, self.request.colour_choice(), request)
 
     @Slot(int)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from studio.recipes.base import Ability
 
 _FILES = "Save each sprite, or each selected one, as a PNG file."
-_SHEET = "Save all sprites, or the selected ones, as one picture. (Ctrl+S)"
+_SHEET = "Save all sprites, or the selected ones, in one file: a sheet, GIF, APNG, for Aseprite or Godot. (Ctrl+S)"
 _EDIT = "Take the selected sprite into the editor: vary it, or change a part of it. (Enter, or double-click)"
 _BETWEEN = "Draw the frames that lead from one of two selected sprites to the other."
 _LIKE = "Draw new sprites that have something of two of the selected ones each."
@@ -44,11 +44,11 @@ class Results(QWidget):
         self._made: SpritesColoured | None = None
         self._class_names: tuple[str, ...] = ()
         self._can: frozenset[Ability] = frozenset()
-        self._is_editing = False
+        self._is_editing = self._is_animation = False
         self.grid = SpriteGrid()
         self.grid.set_zoom(3)
         self.save_files = factory.button("Save PNG files…", _FILES, "save")
-        self.save_sheet = factory.button("Save sheet…", _SHEET, "save")
+        self.save_sheet = factory.button("Save as…", _SHEET, "save")
         self.open = factory.button("Open a sprite…", _OPEN, "open")
         self.edit = factory.button("Edit", _EDIT, "pencil")
         self.between = factory.button("In between", _BETWEEN)
@@ -70,8 +70,11 @@ class Results(QWidget):
         self._frames.triggered.connect(self._ask_between)
         self._refresh()
 
-    def show_sprites(self, made: SpritesColoured, class_names: tuple[str, ...], title: str = "") -> None:
+    def show_sprites(
+        self, made: SpritesColoured, class_names: tuple[str, ...], title: str = "", *, is_animation: bool = False
+    ) -> None:
         """Show what was made; the same sprites in other colours take the place of those on show."""
+        self._is_animation = is_animation
         self._show_badges(made.badges)
         again = self._made is not None and made.labels is self._made.labels
         self._made = made
@@ -106,7 +109,11 @@ class Results(QWidget):
         about = {"Model": self._made.model, "Seed": str(self._made.seed)}
         if self._made.palette:
             about["Palette"] = self._made.palette
-        return SpriteSelection(self._made.sprites[chosen], [names[index] for index in chosen], about)
+        classes = [self._class_of(self._made.labels[index]) for index in chosen]
+        return SpriteSelection(
+            self._made.sprites[chosen], [names[index] for index in chosen], about, classes, self._made.colours,
+            is_animation=self._is_animation,
+        )  # fmt: skip
 
     def name(self) -> str:
         """What to call a file of these sprites."""

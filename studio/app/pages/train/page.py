@@ -73,12 +73,12 @@ class TrainPage(Page):
         sprites = strip.sprites_at(strip.shown_step())
         if sprites is None:
             return False
-        name = f"{self.session.training.title} step {strip.shown_step()}.png"
-        path = dialogs.for_new_file(self, self.session.settings, "Save samples", name, "PNG picture (*.png)")
-        if path is not None:
+        name = f"{self.session.training.title} step {strip.shown_step()}"
+        chosen = dialogs.for_new_sprites(self, self.session.settings, "Save samples", name)
+        if chosen is not None:
             names = [f"sample {number:02d}" for number in range(1, len(sprites) + 1)]
             about = {"Model": f"{self.session.training.title}, step {strip.shown_step():,}"}
-            self.session.inference.save_sheet(path, SpriteSelection(sprites, names, about), _SHEET_COLUMNS)
+            self.session.inference.save_sprites(*chosen, SpriteSelection(sprites, names, about), _SHEET_COLUMNS)
         return True
 
     @Slot()
