@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
 from studio.app.pages.generate.page import GeneratePage
+from studio.app.state.kept import KeptSprites
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
@@ -107,6 +108,41 @@ def test_sprites_between_two_and_more_like_several(
     other = results.sprite(7)[0]
     made = drawn(qtbot, page, four.trigger)  # from the one in the editor
     np.testing.assert_array_equal(made.sprites[-1], other)
+
+
+def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) -> None:
+    results = page.results
+    view, first = results.grid.view, results.sprite(3)[0].copy()
+    view.setFocus()
+    results.grid.select([3, 6])
+    QTest.keyClick(view, Qt.Key.Key_K)
+    QTest.keyClick(view, Qt.Key.Key_K)  # each once
+    assert results.kept_tab.text() == "Kept (2)"
+    results.grid.select([0, 1, 2])
+    QTest.keyClick(view, Qt.Key.Key_X)
+    assert results.grid.visible_count() == 61
+    picked = results.to_save()
+    assert picked is not None and len(picked.sprites) == 61
+    rolled = drawn(qtbot, page, lambda: QTest.keyClick(view, Qt.Key.Key_R))
+    assert len(rolled.sprites) == 64 == results.grid.visible_count() and rolled.seed == page.request.seed.value()
+    click(results.kept_tab)
+    assert results.grid.visible_count() == 2 and not results.keep.isEnabled()
+    np.testing.assert_array_equal(results.sprite(0)[0], first)
+    results.grid.select([0])
+    click(results.edit)
+    np.testing.assert_array_equal(page.editing.sprite()[0], first)
+    page.keep()
+    later = KeptSprites()
+    assert [kept.name for kept in later.of_size(SIZE)] == [results.sprite(0)[1], results.sprite(1)[1]]
+    assert later.of_size(16) == []
+    results.grid.select([0])
+    click(results.reject)
+    assert results.grid.visible_count() == 1 and results.kept_tab.text() == "Kept (1)"
+    results.grid.select([0])
+    QTest.keyClick(view, Qt.Key.Key_X)
+    assert results.to_save() is None and results._stack.currentIndex() == 0
+    page.keep()
+    assert KeptSprites().of_size(SIZE) == []
 
 
 def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:

@@ -12,6 +12,7 @@ from studio.app.state.editing import SpriteEditing
 from studio.app.state.engine import EngineCatalog
 from studio.app.state.feature_training import FeatureTraining
 from studio.app.state.inference import Inference
+from studio.app.state.kept import KeptSprites
 from studio.app.state.palettes import PaletteTools
 from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
@@ -56,6 +57,7 @@ class Session(QObject):
         self.inference = Inference(self.job_queue, self)
         self.palettes = PaletteTools(self.job_queue, self)
         self.editing = SpriteEditing(self.job_queue, self)
+        self.kept = KeptSprites(self)
         self._offered = False
         self._demo_due = False
         self.job_queue.noticed.connect(self.noticed)

@@ -37,7 +37,7 @@ class GeneratePage(Page):
         super().__init__(session)
         self.choice = ModelChoice(session)
         self.request = RequestPanel(session, self.choice)
-        self.results = Results()
+        self.results = Results(session.kept)
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.generate = factory.button("Generate", _GENERATE, "generate", "primary")
@@ -51,6 +51,7 @@ class GeneratePage(Page):
         self._title = ""  # of what is drawn or was
         self._are_candidates = False  # of what is to become of the sprite in the editor
         self._is_animation = False
+        self._last: tuple[GenerateSettings, EditRequest | None, str] | None = None  # what was asked for
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self.setAcceptDrops(True)
         self._lay_out()
@@ -64,6 +65,7 @@ class GeneratePage(Page):
         self.session.settings.keep_layout("generate_editor", self._drawn.saveState())
         try:
             self.session.editing.keep()
+            self.session.kept.keep()
         except OSError as error:
             self.session.report(error)
 
@@ -93,6 +95,7 @@ class GeneratePage(Page):
         self.results.edit_wanted.connect(self._edit)
         self.results.between_wanted.connect(self._draw_between)
         self.results.like_wanted.connect(self._draw_like)
+        self.results.roll_wanted.connect(self._roll)
         self.editing.draw_wanted.connect(self._draw_from_sprite)
         self.editing.changed.connect(self._refresh)
         paste = QShortcut(QKeySequence(QKeySequence.StandardKey.Paste), self)
@@ -166,7 +169,7 @@ class GeneratePage(Page):
         self.request.show_classes(record.class_names if record else (), can_mix="mix" in can)
         self.editing.set_size(record.size if record else 0)
         self.editing.setVisible(self._can_edit() and (self.editing.is_open() or self.editing.is_asking()))
-        self.results.offer(can, is_editing=self.editing.is_open())
+        self.results.offer(can, record.size if record else 0, is_editing=self.editing.is_open())
         self._refresh_busy()
 
     @Slot()
@@ -203,6 +206,13 @@ class GeneratePage(Page):
     @Slot(object)
     def _show_results(self, made: SpritesColoured) -> None:
         self.results.show_sprites(made, self._class_names, self._title, is_animation=self._is_animation)
+
+    @Slot()
+    def _roll(self) -> None:
+        """The same again with another seed; while a key is held, as soon as the last ones are there."""
+        if self._last is not None and not self._problem() and not self.session.inference.is_busy():
+            settings, request, title = self._last
+            self._draw(settings.replace(seed=self.request.next_seed()), request, title)
 
     @Slot()
     def _generate(self) -> None:
@@ -244,7 +254,7 @@ class GeneratePage(Page):
     def _draw(self, settings: GenerateSettings, request: EditRequest | None = None, title: str = "") -> None:
         source, device, record = self.choice.source(), self.choice.device(), self.choice.record()
         if source is not None and device is not None and record is not None:
-            self._class_names, self._title = record.class_names, title
+            self._class_names, self._title, self._last = record.class_names, title, (settings, request, title)
             self._are_candidates = request is not None and request.kind == "redraw"
             self._is_animation = request is not None and request.kind == "between"
             self.session.inference.generate(source, device, settings, self.request.colour_choice(), request)

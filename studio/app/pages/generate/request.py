@@ -98,11 +98,15 @@ class RequestPanel(QWidget):
         self.mixed_with.setCurrentIndex(max(0, self.mixed_with.findData(mixed)))
         self._show_mixture()
 
-    def next_settings(self) -> GenerateSettings:
-        """The settings on show, with a new seed unless it is locked. Raises UsageError."""
+    def next_seed(self) -> int:
+        """A new seed, unless it is locked."""
         if not self.lock.isChecked():
             self.seed.setValue(random.randint(0, _LARGEST_SEED))
-        chosen, settings = self.classes.currentData() or "", self._settings().replace(seed=self.seed.value())
+        return self.seed.value()
+
+    def next_settings(self) -> GenerateSettings:
+        """The settings on show, with a new seed unless it is locked. Raises UsageError."""
+        chosen, settings = self.classes.currentData() or "", self._settings().replace(seed=self.next_seed())
         if self.quick.is_wanted():
             usual = GenerateSettings()
             settings = settings.replace(quick=True, guidance=usual.guidance, steps=usual.steps)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QLabel, QMenu, QStackedWidget, QWidget
+from PySide6.QtGui import QAction, QKeySequence, QShortcut
+from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QStackedWidget, QToolButton, QWidget
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import SpriteSelection
+from studio.app.state.kept import KeptSprites
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
@@ -26,27 +30,54 @@ _EDIT = "Take the selected sprite into the editor: vary it, or change a part of 
 _BETWEEN = "Draw the frames that lead from one of two selected sprites to the other."
 _LIKE = "Draw new sprites that have something of two of the selected ones each."
 _OPEN = "Take a picture file into the editor; it can be dropped here, or pasted (Ctrl+V), as well."
+_KEEP = "Keep the selected sprites: they survive the next drawing, and closing. (K)"
+_REJECT = "Take the selected sprites away. (X) R draws others."
+_KEPT = "The sprites that you kept, of this size."
 _FRAMES = (2, 3, 4, 6, 8)
 
 
+@dataclass(frozen=True, eq=False)
+class _Shown:
+    """Sprites in the grid: uint8 [N, S, S, 4], a name and a class of each (empty: none), and what is said of them all.
+
+    name: what to call a file of them. palette, is_animation: as in SpriteSelection.
+    """
+
+    sprites: Rgba
+    names: list[str]
+    classes: list[str]
+    about: dict[str, str]
+    name: str
+    palette: NDArray[np.uint8] | None = None
+    is_animation: bool = False
+
+
 class Results(QWidget):
-    """A grid with what it takes to keep what is in it, or to go on from there.
+    """A grid of new sprites or of the kept ones, with what it takes to save them, or to go on from there.
 
     edit_wanted: the number of a sprite. between_wanted: how many frames. like_wanted: more like those selected.
+    roll_wanted: the same again, other sprites.
     """
 
     edit_wanted = Signal(int)
     between_wanted = Signal(int)
     like_wanted = Signal()
+    roll_wanted = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, kept: KeptSprites) -> None:
         super().__init__()
+        self._kept = kept
         self._made: SpritesColoured | None = None
-        self._class_names: tuple[str, ...] = ()
+        self._new: _Shown | None = None
+        self._rejected: set[int] = set()  # of the new ones
+        self._size = 0  # of the chosen model's sprites
         self._can: frozenset[Ability] = frozenset()
-        self._is_editing = self._is_animation = False
+        self._is_editing = False
         self.grid = SpriteGrid()
         self.grid.set_zoom(3)
+        self.new_tab, self.kept_tab = _tab("New", "The sprites that were drawn last."), _tab("Kept", _KEPT)
+        self.keep = factory.button("Keep", _KEEP)
+        self.reject = factory.button("Reject", _REJECT)
         self.save_files = factory.button("Save PNG files…", _FILES, "save")
         self.save_sheet = factory.button("Save as…", _SHEET, "save")
         self.open = factory.button("Open a sprite…", _OPEN, "open")
@@ -63,61 +94,84 @@ class Results(QWidget):
         self._badge_labels: list[QLabel] = []
         self._stack = QStackedWidget()
         self._lay_out()
-        self.grid.selection_changed.connect(self._refresh)
-        self.grid.activated.connect(self._edit)
-        self.edit.clicked.connect(self._edit_selected)
-        self.like.clicked.connect(self.like_wanted)
-        self._frames.triggered.connect(self._ask_between)
+        self._connect()
         self._refresh()
 
     def show_sprites(
         self, made: SpritesColoured, class_names: tuple[str, ...], title: str = "", *, is_animation: bool = False
     ) -> None:
         """Show what was made; the same sprites in other colours take the place of those on show."""
-        self._is_animation = is_animation
-        self._show_badges(made.badges)
         again = self._made is not None and made.labels is self._made.labels
-        self._made = made
+        self._made, self._new = made, _as_shown(made, class_names, is_animation=is_animation)
+        self._show_badges(made.badges)
         of = f", in the colours of {made.palette}" if made.palette else ""
         self._facts.setText(f"{made.model}, seed {made.seed}{of}")
-        if again:
+        if again and self.new_tab.isChecked():
             self.grid.replace_pixels(made.sprites)
             return
-        self._class_names = class_names
-        self.grid.set_sprites(made.sprites, names=self._names(), labels=made.labels, class_names=class_names)
+        self._rejected = set()
         self._title.setText(title or wording.count(len(made.sprites), "new sprite"))
-        self._stack.setCurrentIndex(1)
-        self._refresh()
+        self.new_tab.setChecked(True)
+        self._show_tab()
 
-    def offer(self, can: frozenset[Ability], *, is_editing: bool) -> None:
-        """Offer what the chosen model can do; is_editing: there is a sprite in the editor."""
-        self._can, self._is_editing = can, is_editing
+    def offer(self, can: frozenset[Ability], size: int, *, is_editing: bool) -> None:
+        """Offer what the chosen model can do; size: of its sprites. is_editing: there is a sprite in the editor."""
+        is_other = size != self._size
+        self._can, self._size, self._is_editing = can, size, is_editing
+        if is_other:
+            self._show_tab()
         self._refresh()
 
     def sprite(self, number: int) -> tuple[Rgba, str, str]:
-        """A sprite of those on show, uint8 [S, S, 4], its name and its class."""
-        assert self._made is not None
-        label = int(self._made.labels[number])
-        return self._made.sprites[number], self._names()[number], self._class_names[label] if label >= 0 else ""
+        """A sprite of those on show, uint8 [S, S, 4], its name and its class, empty for none."""
+        shown = self._shown()
+        assert shown is not None
+        return shown.sprites[number], shown.names[number], shown.classes[number]
 
     def to_save(self) -> SpriteSelection | None:
-        """The selected sprites, or all; None when there are none."""
-        if self._made is None:
+        """The selected sprites, or all that were not rejected; None when there are none."""
+        shown = self._shown()
+        if shown is None:
             return None
-        chosen = self.grid.selected() or list(range(len(self._made.sprites)))
-        names = self._names()
-        about = {"Model": self._made.model, "Seed": str(self._made.seed)}
-        if self._made.palette:
-            about["Palette"] = self._made.palette
-        classes = [self._class_of(self._made.labels[index]) for index in chosen]
+        chosen = self.grid.selected() or self._standing()
+        names, classes = ([all_of[index] for index in chosen] for all_of in (shown.names, shown.classes))
         return SpriteSelection(
-            self._made.sprites[chosen], [names[index] for index in chosen], about, classes, self._made.colours,
-            is_animation=self._is_animation,
-        )  # fmt: skip
+            shown.sprites[chosen], names, shown.about, classes, shown.palette, is_animation=shown.is_animation
+        )
 
     def name(self) -> str:
         """What to call a file of these sprites."""
-        return f"{self._made.model.replace(',', '')} seed {self._made.seed}" if self._made else "sprites"
+        shown = self._shown()
+        return shown.name if shown is not None else "sprites"
+
+    def _shown(self) -> _Shown | None:
+        """What is in the grid."""
+        if self.new_tab.isChecked():
+            return self._new
+        kept = self._kept.of_size(self._size)
+        if not kept:
+            return None
+        sprites = np.stack([each.edit.sprite for each in kept])
+        return _Shown(sprites, [each.name for each in kept], [each.class_name for each in kept], {}, "kept sprites")
+
+    def _standing(self) -> list[int]:
+        """The sprites in the grid that were not rejected."""
+        shown = self._shown()
+        count = len(shown.sprites) if shown is not None else 0
+        return [number for number in range(count) if not (self.new_tab.isChecked() and number in self._rejected)]
+
+    @Slot()
+    def _show_tab(self) -> None:
+        """Fill the grid anew."""
+        shown = self._shown()
+        self._stack.setCurrentIndex(0 if shown is None else 1)
+        if shown is not None:
+            captions = [
+                f"{name} – {label}" if label else name for name, label in zip(shown.names, shown.classes, strict=True)
+            ]
+            self.grid.set_sprites(shown.sprites, names=captions)
+            self.grid.set_visible(self._standing() if self._rejected and self.new_tab.isChecked() else None)
+        self._refresh()
 
     def _lay_out(self) -> None:
         empty = factory.caption("Press Generate, and new sprites appear here. It works while a training runs, too.")
@@ -125,9 +179,15 @@ class Results(QWidget):
         self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
         self._stack.addWidget(self.grid)
         buttons = Flow(factory.GRID, factory.GRID)
-        for button in (self.open, self.edit, self.between, self.like, self.save_files, self.save_sheet):
+        for button in (
+            self.keep, self.reject, self.edit, self.between, self.like, self.open, self.save_files, self.save_sheet,
+        ):  # fmt: skip
             buttons.addWidget(button)
-        head = factory.row(self._title, self._facts)
+        tabs = QButtonGroup(self)
+        for tab in (self.new_tab, self.kept_tab):
+            tabs.addButton(tab)
+        self.new_tab.setChecked(True)
+        head = factory.row(self._title, self._facts, self.new_tab, self.kept_tab)
         head.setStretch(1, 1)
         body = factory.column(head, self._badges, buttons, self._stack)
         body.setStretch(3, 1)
@@ -142,18 +202,54 @@ class Results(QWidget):
         for label in self._badge_labels:
             self._badges.addWidget(label)
 
-    def _class_of(self, label: int) -> str:
-        return self._class_names[label] if 0 <= label < len(self._class_names) else "any"
+    def _connect(self) -> None:
+        self.grid.selection_changed.connect(self._refresh)
+        self.grid.activated.connect(self._edit)
+        self.edit.clicked.connect(self._edit_selected)
+        self.like.clicked.connect(self.like_wanted)
+        self.keep.clicked.connect(self._keep_selected)
+        self.reject.clicked.connect(self._reject_selected)
+        self.new_tab.clicked.connect(self._show_tab)
+        self.kept_tab.clicked.connect(self._show_tab)
+        self._kept.changed.connect(self._show_kept)
+        self._frames.triggered.connect(self._ask_between)
+        for key, slot in (("K", self._keep_selected), ("X", self._reject_selected), ("R", self.roll_wanted)):
+            shortcut = QShortcut(QKeySequence(key), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(slot)
 
-    def _names(self) -> list[str]:
-        assert self._made is not None
-        stems = [self._class_of(label).rpartition("/")[2] for label in self._made.labels]
-        return [f"{stem} {self._made.seed} {number:04d}" for number, stem in enumerate(stems)]
+    @Slot()
+    def _keep_selected(self) -> None:
+        if self.new_tab.isChecked():
+            for number in self.grid.selected():
+                self._kept.add(*self.sprite(number))
+
+    @Slot()
+    def _reject_selected(self) -> None:
+        chosen = self.grid.selected()
+        if self.new_tab.isChecked():
+            self._rejected |= set(chosen)
+            self.grid.set_visible(self._standing())
+        elif chosen:
+            kept = self._kept.of_size(self._size)
+            self._kept.remove([kept[number] for number in chosen])
+
+    @Slot()
+    def _show_kept(self) -> None:
+        if self.kept_tab.isChecked():
+            self._show_tab()
+        self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
-        why_not = "" if self._made is not None else "There are no sprites yet: press Generate."
-        selected = self.grid.selected_count() if self._made is not None else 0
+        is_new, shown = self.new_tab.isChecked(), self._stack.currentIndex() == 1
+        why_not = "" if shown else "There are no sprites yet: press Generate."
+        selected = self.grid.selected_count() if shown else 0
+        none = "" if selected else "Select some sprites first."
+        count = len(self._kept.of_size(self._size))
+        self.kept_tab.setText(f"Kept ({count:,})" if count else "Kept")
+        factory.enable(self.keep, why_not or none or ("" if is_new else "They are kept."), _KEEP)
+        factory.enable(self.reject, why_not or none, _REJECT)
         factory.enable(self.save_files, why_not, _FILES)
         factory.enable(self.save_sheet, why_not, _SHEET)
         files = wording.count(selected, "PNG file") if selected else "PNG files"
@@ -192,3 +288,21 @@ def _badge(badge: Badge) -> QLabel:
     made = factory.badge(words)
     factory.describe(made, words, tip)
     return made
+
+
+def _tab(words: str, tip: str) -> QToolButton:
+    made = QToolButton()
+    made.setText(words)
+    made.setCheckable(True)
+    factory.describe(made, words, tip)
+    return made
+
+
+def _as_shown(made: SpritesColoured, class_names: tuple[str, ...], *, is_animation: bool) -> _Shown:
+    """New sprites, with names after their classes."""
+    classes = [class_names[label] if 0 <= label < len(class_names) else "" for label in made.labels]
+    stems = [name.rpartition("/")[2] or "any" for name in classes]
+    names = [f"{stem} {made.seed} {number:04d}" for number, stem in enumerate(stems)]
+    about = {"Model": made.model, "Seed": str(made.seed), **({"Palette": made.palette} if made.palette else {})}
+    name = f"{made.model.replace(',', '')} seed {made.seed}"
+    return _Shown(made.sprites, names, classes, about, name, made.colours, is_animation)
