@@ -56,8 +56,7 @@ class EditorPanel(QWidget):
         self.strength = QSlider(Qt.Orientation.Horizontal)
         self.strength.setRange(0, 100)
         factory.describe(self.strength, "Strength", _STRENGTH)
-        self._title = factory.heading("")
-        self._class = factory.caption("")
+        self._title, self._class = factory.RunningLabel("heading"), factory.RunningLabel("muted")
         self._about = factory.caption("")
         self._strength_words = factory.text("", "muted", wrap=False)
         self._question_words = factory.text("")
@@ -139,6 +138,7 @@ class EditorPanel(QWidget):
         self.strength.setMinimumWidth(120)
         self._strength_words.setMinimumWidth(self.fontMetrics().horizontalAdvance("Strength 100 %"))
         head = factory.row(self._title, self._class, self.save, self.copy, self.close_editor)
+        head.setStretch(0, 1)
         head.setStretch(1, 1)
         foot = factory.row(self._strength_words, self.strength, self._about, self.draw)
         foot.setStretch(1, 1)
@@ -196,8 +196,8 @@ class EditorPanel(QWidget):
         current = self._session.editing.current
         if current is not None:
             self.editor.set_sprite(current.edit.sprite, current.edit.keep)
-            self._title.setText(current.name)
-            self._class.setText(current.class_name)
+            self._title.say(current.name)
+            self._class.say(current.class_name)
         self._refresh()
         self.changed.emit()
 

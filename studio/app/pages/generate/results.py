@@ -78,24 +78,24 @@ class Results(QWidget):
         self.new_tab, self.kept_tab = _tab("New", "The sprites that were drawn last."), _tab("Kept", _KEPT)
         self.keep = factory.button("Keep", _KEEP)
         self.reject = factory.button("Reject", _REJECT)
-        self.save_files = factory.button("Save PNG files…", _FILES, "save")
-        self.save_sheet = factory.button("Save as…", _SHEET, "save")
-        self.open = factory.button("Open a sprite…", _OPEN, "open")
-        self.edit = factory.button("Edit", _EDIT, "pencil")
+        self.save_files = factory.button("Save PNG files…", _FILES)
+        self.save_sheet = factory.button("Save as…", _SHEET)
+        self.open = factory.button("Open…", _OPEN)
+        self.edit = factory.button("Edit", _EDIT)
         self.between = factory.button("In between", _BETWEEN)
         self.like = factory.button("More like these", _LIKE)
         self._frames = QMenu(self.between)
         for count in _FRAMES:
             self._frames.addAction(f"{count} frames").setData(count)
         self.between.setMenu(self._frames)
-        self._title = factory.heading("New sprites")
-        self._facts = factory.caption("")
+        self._new_title = "New sprites"
+        self._title, self._facts = factory.RunningLabel("heading"), factory.RunningLabel("muted")
         self._badges = Flow(factory.GRID // 2, factory.GRID // 2)
         self._badge_labels: list[QLabel] = []
         self._stack = QStackedWidget()
         self._lay_out()
         self._connect()
-        self._refresh()
+        self._show_tab()
 
     def show_sprites(
         self, made: SpritesColoured, class_names: tuple[str, ...], title: str = "", *, is_animation: bool = False
@@ -103,14 +103,12 @@ class Results(QWidget):
         """Show what was made; the same sprites in other colours take the place of those on show."""
         again = self._made is not None and made.labels is self._made.labels
         self._made, self._new = made, _as_shown(made, class_names, is_animation=is_animation)
-        self._show_badges(made.badges)
-        of = f", in the colours of {made.palette}" if made.palette else ""
-        self._facts.setText(f"{made.model}, seed {made.seed}{of}")
+        self._new_title = title or wording.count(len(made.sprites), "new sprite")
         if again and self.new_tab.isChecked():
             self.grid.replace_pixels(made.sprites)
+            self._describe()
             return
         self._rejected = set()
-        self._title.setText(title or wording.count(len(made.sprites), "new sprite"))
         self.new_tab.setChecked(True)
         self._show_tab()
 
@@ -171,7 +169,17 @@ class Results(QWidget):
             ]
             self.grid.set_sprites(shown.sprites, names=captions)
             self.grid.set_visible(self._standing() if self._rejected and self.new_tab.isChecked() else None)
+        self._describe()
         self._refresh()
+
+    def _describe(self) -> None:
+        """Say what is in the grid."""
+        made = self._made if self.new_tab.isChecked() else None
+        self._show_badges(made.badges if made is not None else ())
+        of = f", in the colours of {made.palette}" if made is not None and made.palette else ""
+        self._facts.say(f"{made.model}, seed {made.seed}{of}" if made is not None else "")
+        kept = wording.count(len(self._kept.of_size(self._size)), "kept sprite")
+        self._title.say(self._new_title if self.new_tab.isChecked() else kept)
 
     def _lay_out(self) -> None:
         empty = factory.caption("Press Generate, and new sprites appear here. It works while a training runs, too.")
@@ -188,6 +196,7 @@ class Results(QWidget):
             tabs.addButton(tab)
         self.new_tab.setChecked(True)
         head = factory.row(self._title, self._facts, self.new_tab, self.kept_tab)
+        head.setStretch(0, 1)
         head.setStretch(1, 1)
         body = factory.column(head, self._badges, buttons, self._stack)
         body.setStretch(3, 1)
