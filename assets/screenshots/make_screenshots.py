@@ -24,6 +24,7 @@ from studio.app import theme
 from studio.app.application import Studio
 from studio.core import places
 from studio.core.events import Rgba
+from studio.data.editing import rectangle
 
 HERE = Path(__file__).resolve().parent
 LONGEST_WAIT_S = 120.0
@@ -101,11 +102,28 @@ def train_and_draw(studio: Studio, app: QApplication, minutes: float) -> None:
     window.generate.generate.click()
     wait(window.generate.results.grid.visible_count)
     take(studio, app, "generate", "dark")
+    fill_in(studio)
+    take(studio, app, "editor", "light")
+    window.generate.editing.close_editor.click()
     window.show_page("runs")
     settle(3.0)
     window.runs.table.selectRow(0)
     settle(3.0)
     take(studio, app, "runs", "light")
+
+
+def fill_in(studio: Studio) -> None:
+    """The upper part of a sprite of the data is drawn anew."""
+    session, page = studio.session, studio.window.generate
+    sprites = session.open_sprites.sprites
+    assert sprites is not None
+    number = int((sprites.labels == sprites.class_names.index("potions")).argmax())
+    page.editing.take(sprites.rgba[number].copy(), "potion", "potions")
+    editor = page.editing.editor
+    edit, side = editor.edit(), sprites.size
+    editor.replace(edit.kept(rectangle((0, 0), (side - 1, side // 2), side), stays=False))
+    page.editing.draw.click()
+    wait(lambda: not session.inference.is_busy())
 
 
 def main() -> None:

@@ -29,6 +29,8 @@ _SHORTCUTS = (
     ("Space", "Pause, or go on"),
     ("Ctrl+.", "Stop, and keep the work"),
     ("Ctrl+S", "Save the sprites on show"),
+    ("K, X, R", "Keep or reject the new sprites that are chosen; draw others"),
+    ("Ctrl+V", "Edit the picture in the clipboard, on the Generate page"),
     ("Ctrl+E", "Export the model"),
     ("Delete", "Leave out the sprites that are chosen"),
     ("Ctrl+Z, Ctrl+Shift+Z", "Undo, and redo, what was done to the sprites"),
