@@ -13,6 +13,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
+from studio.app.pages.generate.neighbours import Neighbours
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.kept import KeptSprites
 from studio.app.state.session import Session
@@ -108,6 +109,23 @@ def test_sprites_between_two_and_more_like_several(
     other = results.sprite(7)[0]
     made = drawn(qtbot, page, four.trigger)  # from the one in the editor
     np.testing.assert_array_equal(made.sprites[-1], other)
+
+
+def test_what_is_nearest_to_a_sprite_is_shown_beside_it(qtbot: QtBot, page: GeneratePage) -> None:
+    neighbours, data = page.results.neighbours, sprites_of(page.session)
+    assert isinstance(neighbours, Neighbours) and not neighbours.isVisible()
+    page.editing.take(data.rgba[4].copy(), "one of the data", data.class_names[data.labels[4]])
+    page.editing.strength.setValue(0)
+    drawn(qtbot, page, page.editing.draw.click)
+    with qtbot.waitSignal(page.session.inference.neighbours_found, timeout=LONG_MS) as found:
+        page.results.grid.select([2])
+    assert neighbours.isVisible() and len(found.args[0].sprites) == 3 == len(found.args[0].names)
+    learnt = data.names[4] in found.args[0].names  # unless it was held out
+    assert neighbours.verdict.text().startswith("It is a copy" if learnt else "None")
+    if learnt:
+        assert found.args[0].names[0] == data.names[4] == neighbours.previews[0].toolTip()
+    page.results.grid.select([2, 3])
+    assert not neighbours.isVisible()
 
 
 def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) -> None:

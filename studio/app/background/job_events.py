@@ -96,6 +96,18 @@ class SpritesColoured(SpritesGenerated):
 
 
 @dataclass(frozen=True, eq=False)
+class NeighboursFound(Event):
+    """The training sprites that are nearest to a sprite: uint8 [n, S, S, 4] and their names, the nearest first.
+
+    is_copy: whether the sprite is a copy of the nearest.
+    """
+
+    sprites: Rgba
+    names: tuple[str, ...]
+    is_copy: bool
+
+
+@dataclass(frozen=True, eq=False)
 class RunDescribed(Event):
     """What run.json says of the run that has just started."""
 

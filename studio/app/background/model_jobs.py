@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.app.background.job_events import CheckpointsListed, FilesSaved, SpritesColoured
+from studio.app.background.job_events import CheckpointsListed, FilesSaved, NeighboursFound, SpritesColoured
 from studio.core.errors import StudioError
 from studio.core.events import Distilled, Events, Notice, Progress, Rgba, SpritesGenerated
 from studio.engine.control import Control
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from studio.data.colour.construction import Construction
     from studio.data.colour.recolouring import ColourChoice
     from studio.data.colour.true_pixels import PixelStyle
+    from studio.data.sprites import Sprites
     from studio.engine.model import TrainedModel
     from studio.engine.types import Device, GenerateSettings
     from studio.exports.sprites.base import SpriteExport
 
 _FILES_AT_ONCE = 32
+_NEIGHBOURS = 3
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,20 @@ class ModelCache:
         self.drawn: tuple[SpritesGenerated, PixelStyle, Construction] | None = None
         self._key: tuple[Path, str, str, str] | None = None  # run, hashes of its parts, device, checkpoint
         self._model: TrainedModel | None = None
+        self._learnt: tuple[Path, Sprites, NDArray[np.int64]] | None = None
+
+    def learnt_by(self, run: Path) -> tuple[Sprites, NDArray[np.int64]]:
+        """The sprites of a run, and which of them it learns from. Raises RunError, BadInputError."""
+        from studio.data.store import packed
+        from studio.engine import catalog
+        from studio.engine.runs.folder import RunDir
+        from studio.engine.runs.split import split_of
+
+        if self._learnt is None or self._learnt[0] != run:
+            record, sprites = RunDir(run).record(), packed.load(RunDir(run).data)
+            config = catalog.recipe(record.recipe).Config.from_json(record.config)
+            self._learnt = (run, sprites, split_of(record, config, sprites).training)
+        return self._learnt[1:]
 
     def load(self, source: SavedModel | Control, device: Device) -> Generator[Notice, None, TrainedModel]:
         """The live model of a training, or one loaded from a run, with the notices of that. Raises StudioError."""
@@ -146,6 +162,20 @@ def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
             name, palette = colours.palette.name, colours.palette.visible()
         checked = tuple(badges(sprites, construction, palette, drawn.keep))
         yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, name, palette, checked)
+
+
+def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Events:
+    """The sprites that a run learns from that are nearest to uint8 [S, S, 4]."""
+    import torch
+
+    from studio.engine.quality.copies import look_for_copies, nearest_few
+
+    learnt, indices = cache.learnt_by(run)
+    device = torch.device("cpu")
+    found = yield from look_for_copies(sprite[None], learnt, indices, device)
+    nearest = nearest_few(sprite, learnt, indices, _NEIGHBOURS, device)
+    names = tuple(learnt.names[index] for index in nearest)
+    yield NeighboursFound(learnt.rgba[nearest], names, bool(found.is_copy[0]))
 
 
 def predict(cache: ModelCache, source: SavedModel | Control, device: Device, rgba: Rgba) -> Events:

@@ -27,7 +27,7 @@ class Inference(QObject):
 
     generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
     saved: (FilesSaved).
-    checkpoints_listed: (CheckpointsListed). distilled: (Distilled).
+    checkpoints_listed: (CheckpointsListed). distilled: (Distilled). neighbours_found: (NeighboursFound).
     """
 
     busy_changed = Signal()
@@ -38,6 +38,7 @@ class Inference(QObject):
     saved = Signal(object)
     checkpoints_listed = Signal(object)
     distilled = Signal(object)
+    neighbours_found = Signal(object)
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -45,6 +46,7 @@ class Inference(QObject):
         self._shelf = ModelCache()
         self._job: Job | None = None
         self._recolouring: Job | None = None
+        self._looking: Job | None = None
         self._shown: Sprites | None = None  # to the model, for its answer
 
     def is_busy(self) -> bool:
@@ -70,6 +72,12 @@ class Inference(QObject):
         self._recolouring = self._job_queue.start(
             "engine", "Changing the colours", model_jobs.recolour(self._shelf, colours), self._hand_on
         )
+
+    def find_neighbours(self, run: Path, sprite: Rgba) -> None:
+        """Look for what is nearest to uint8 [S, S, 4] among the sprites that a run learns from."""
+        self._job_queue.give_up(self._looking)
+        events = model_jobs.find_neighbours(self._shelf, run, sprite)
+        self._looking = self._job_queue.start("engine", "Looking for similar sprites", events, self._hand_on_found)
 
     def predict(
         self, source: SavedModel | Control, device: Device, paths: Sequence[Path], options: ImportOptions
@@ -128,6 +136,10 @@ class Inference(QObject):
     def _receive_saved(self, event: Event) -> None:
         if isinstance(event, job_events.FilesSaved):
             self.saved.emit(event)
+
+    def _hand_on_found(self, event: Event) -> None:
+        if isinstance(event, job_events.NeighboursFound):
+            self.neighbours_found.emit(event)
 
     def _hand_on(self, event: Event) -> None:
         signals: dict[type[Event], Callable[[Event], None]] = {

@@ -73,6 +73,20 @@ def look_for_copies(
     return Nearest(indices[place], nearest, np.isfinite(others) & (nearest < _COPY * others))
 
 
+def nearest_few(sprite: Rgba, training: Sprites, indices: Indices, count: int, device: torch.device) -> Indices:
+    """The `count` sprites at `indices` of `training` that are nearest to uint8 [S, S, 4], the nearest first.
+
+    Distances are as in `look_for_copies`: of the variant of the sprite that is nearest.
+    """
+    variants = _flat(np.concatenate(_variants(sprite[None])), device)
+    distances = np.zeros(len(indices), np.float32)
+    step = _at_once(4 * training.size**2)
+    for start in range(0, len(indices), step):
+        known = _flat(training.rgba[indices[start : start + step]], device)
+        distances[start : start + step] = torch.cdist(variants, known).amin(0).cpu().numpy()
+    return np.asarray(indices[distances.argsort(kind="stable")[:count]])
+
+
 def _variants(sprites: Rgba) -> list[Rgba]:
     steps = range(-_FARTHEST_PX, _FARTHEST_PX + 1)
     padded = np.pad(sprites, ((0, 0), (_FARTHEST_PX,) * 2, (_FARTHEST_PX,) * 2, (0, 0)))

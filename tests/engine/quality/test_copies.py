@@ -99,3 +99,17 @@ def test_only_those_that_were_learnt_from_are_copied() -> None:
     known = Sprites(training, np.zeros(20, np.int64), ("art",), ("",) * 20, "art")
     found = nearest_training_sprites(training[:4], known, np.array([1, 3, *range(9, 20)]), CPU)
     assert found.is_copy.tolist() == [False, True, False, True] and found.index[[1, 3]].tolist() == [1, 3]
+
+
+def test_the_few_nearest_are_found_in_order_also_mirrored_and_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+    training = _art(40, 3)
+    known = Sprites(training, np.zeros(40, np.int64), ("art",), ("",) * 40, "art")
+    nearly = training[11].copy()
+    nearly[3, 3:6] = 255
+    training[7], training[30] = np.roll(training[11][:, ::-1], 1, 0), nearly
+    indices = np.delete(np.arange(40), 5)
+    for at_once in (copies._AT_ONCE, 1):
+        monkeypatch.setattr(copies, "_AT_ONCE", at_once)
+        found = copies.nearest_few(training[11], known, indices, 3, CPU)
+        assert set(found[:2].tolist()) == {7, 11} and found[2] == 30
+        assert copies.nearest_few(training[5], known, indices, 50, CPU).tolist().count(5) == 0

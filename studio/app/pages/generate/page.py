@@ -13,10 +13,11 @@ from PySide6.QtWidgets import QProgressBar, QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs
 from studio.app.background.job_events import SpritesColoured
-from studio.app.background.model_jobs import EditRequest
+from studio.app.background.model_jobs import EditRequest, SavedModel
 from studio.app.pages.base import Page
 from studio.app.pages.generate.editing import COUNT, EditorPanel, picture_in
 from studio.app.pages.generate.model_choice import ModelChoice
+from studio.app.pages.generate.neighbours import Neighbours
 from studio.app.pages.generate.predict import PredictPanel
 from studio.app.pages.generate.request import RequestPanel
 from studio.app.pages.generate.results import Results
@@ -37,7 +38,7 @@ class GeneratePage(Page):
         super().__init__(session)
         self.choice = ModelChoice(session)
         self.request = RequestPanel(session, self.choice)
-        self.results = Results(session.kept)
+        self.results = Results(session.kept, Neighbours(session.inference))
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.generate = factory.button("Generate", _GENERATE, "generate", "primary")
@@ -96,6 +97,7 @@ class GeneratePage(Page):
         self.results.between_wanted.connect(self._draw_between)
         self.results.like_wanted.connect(self._draw_like)
         self.results.roll_wanted.connect(self._roll)
+        self.results.grid.selection_changed.connect(self._look_around)
         self.editing.draw_wanted.connect(self._draw_from_sprite)
         self.editing.changed.connect(self._refresh)
         paste = QShortcut(QKeySequence(QKeySequence.StandardKey.Paste), self)
@@ -206,6 +208,16 @@ class GeneratePage(Page):
     @Slot(object)
     def _show_results(self, made: SpritesColoured) -> None:
         self.results.show_sprites(made, self._class_names, self._title, is_animation=self._is_animation)
+
+    @Slot()
+    def _look_around(self) -> None:
+        """Ask what is nearest to the one sprite that is selected."""
+        source, selected = self.choice.source(), self.results.grid.selected()
+        run = source.path if isinstance(source, SavedModel) else self.session.training.path
+        self.results.neighbours.hide()
+        if len(selected) == 1 and source is not None and run is not None:
+            sprite = self.results.sprite(selected[0])[0]
+            self.session.inference.find_neighbours(run, sprite)
 
     @Slot()
     def _roll(self) -> None:
