@@ -13,7 +13,6 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
-from studio.app.pages.generate.neighbours import Neighbours
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.kept import KeptSprites
 from studio.app.state.session import Session
@@ -112,8 +111,8 @@ def test_sprites_between_two_and_more_like_several(
 
 
 def test_what_is_nearest_to_a_sprite_is_shown_beside_it(qtbot: QtBot, page: GeneratePage) -> None:
-    neighbours, data = page.results.neighbours, sprites_of(page.session)
-    assert isinstance(neighbours, Neighbours) and not neighbours.isVisible()
+    neighbours, data = page.neighbours, sprites_of(page.session)
+    assert not neighbours.isVisible()
     page.editing.take(data.rgba[4].copy(), "one of the data", data.class_names[data.labels[4]])
     page.editing.strength.setValue(0)
     drawn(qtbot, page, page.editing.draw.click)

@@ -1,4 +1,4 @@
-"""Beside a sprite: what is nearest to it of all that the model learnt from, and whether it is a copy."""
+"""Beside a sprite: how it looks tiled, what it is nearest to of all that was learnt from, and whether it is a copy."""
 
 from __future__ import annotations
 
@@ -8,26 +8,37 @@ from PySide6.QtWidgets import QWidget
 from studio.app.background.job_events import NeighboursFound
 from studio.app.state.inference import Inference
 from studio.app.widgets import factory
-from studio.app.widgets.editor.previews import Preview
+from studio.app.widgets.editor.previews import Preview, tiled
+from studio.core.events import Rgba
 
-_COUNT, _ZOOM = 3, 2
-_WIDTH = 136  # logical pixels
+_COUNT, _ZOOM = 3, 4
+_WIDTH, _SIDE = 136, 40  # logical pixels, of all and of one
 _TIP = "One of the sprites that the model learnt from that are nearest to the selected one."
 _COPY = "It is a copy of the first."
 _OWN = "None is so near that it would be a copy."
 
 
 class Neighbours(QWidget):
-    """Hidden until an answer comes."""
+    """Hidden until there is one sprite to look at."""
 
     def __init__(self, inference: Inference) -> None:
         super().__init__()
-        self.previews = [Preview("Nearest sprite", _TIP, zoom=_ZOOM) for _ in range(_COUNT)]
+        self.tiled = tiled()
+        self.previews = [Preview("Nearest sprite", _TIP, zoom=_ZOOM, side=_SIDE) for _ in range(_COUNT)]
         self.verdict = factory.caption("")
         self.setFixedWidth(_WIDTH)
-        self.setLayout(factory.column(factory.caption("Nearest it learnt from"), *self.previews, self.verdict, 1))
+        self._heading = factory.caption("Nearest it learnt from")
+        nearest, caption = factory.row(*self.previews, 1), factory.caption("Tiled")
+        self.setLayout(factory.column(caption, self.tiled, self._heading, nearest, self.verdict, 1, spacing=4))
         inference.neighbours_found.connect(self._show)
         self.hide()
+
+    def look_at(self, sprite: Rgba) -> None:
+        """Show uint8 [S, S, 4]; what is nearest follows."""
+        self.tiled.show_sprite(sprite)
+        for widget in (self._heading, *self.previews, self.verdict):
+            widget.hide()
+        self.show()
 
     @Slot(object)
     def _show(self, found: NeighboursFound) -> None:
@@ -37,4 +48,5 @@ class Neighbours(QWidget):
                 preview.show_sprite(found.sprites[number])
                 preview.setToolTip(found.names[number])
         self.verdict.setText(_COPY if found.is_copy else _OWN)
-        self.show()
+        for widget in (self._heading, self.verdict):
+            widget.show()

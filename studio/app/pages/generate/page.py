@@ -27,7 +27,7 @@ from studio.core import wording
 from studio.core.events import Progress, Rgba
 from studio.engine.types import GenerateSettings
 
-_LOWEST_EDITOR, _LOWEST_RESULTS = 344, 224  # logical pixels; in a lower window they are scrolled
+_LOWEST_EDITOR, _LOWEST_RESULTS = 344, 312  # logical pixels; in a lower window they are scrolled
 _GENERATE = "Make new sprites with these settings."
 
 
@@ -38,7 +38,8 @@ class GeneratePage(Page):
         super().__init__(session)
         self.choice = ModelChoice(session)
         self.request = RequestPanel(session, self.choice)
-        self.results = Results(session.kept, Neighbours(session.inference))
+        self.neighbours = Neighbours(session.inference)
+        self.results = Results(session.kept, self.neighbours)
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.generate = factory.button("Generate", _GENERATE, "generate", "primary")
@@ -214,10 +215,12 @@ class GeneratePage(Page):
         """Ask what is nearest to the one sprite that is selected."""
         source, selected = self.choice.source(), self.results.grid.selected()
         run = source.path if isinstance(source, SavedModel) else self.session.training.path
-        self.results.neighbours.hide()
-        if len(selected) == 1 and source is not None and run is not None:
+        self.neighbours.setVisible(len(selected) == 1)
+        if len(selected) == 1:
             sprite = self.results.sprite(selected[0])[0]
-            self.session.inference.find_neighbours(run, sprite)
+            self.neighbours.look_at(sprite)
+            if source is not None and run is not None:
+                self.session.inference.find_neighbours(run, sprite)
 
     @Slot()
     def _roll(self) -> None:

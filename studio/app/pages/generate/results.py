@@ -67,7 +67,7 @@ class Results(QWidget):
     def __init__(self, kept: KeptSprites, neighbours: QWidget) -> None:
         """neighbours: what is shown beside the grid."""
         super().__init__()
-        self.neighbours = neighbours
+        self._neighbours = neighbours
         self._kept = kept
         self._made: SpritesColoured | None = None
         self._new: _Shown | None = None
@@ -200,7 +200,7 @@ class Results(QWidget):
         head = factory.row(self._title, self._facts, self.new_tab, self.kept_tab)
         head.setStretch(0, 1)
         head.setStretch(1, 1)
-        middle = factory.row(self._stack, self.neighbours)
+        middle = factory.row(self._stack, self._neighbours)
         middle.setStretch(0, 1)
         body = factory.column(head, self._badges, buttons, middle)
         body.setStretch(3, 1)

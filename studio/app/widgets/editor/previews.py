@@ -11,16 +11,16 @@ from studio.app.widgets import factory
 from studio.app.widgets.sprites.painting import checkerboard
 from studio.core.events import Rgba
 
-_SIDE = 112  # logical pixels, at most
+_SIDE = 112  # logical pixels
 _TILES = 3
 
 
 class Preview(QWidget):
-    """A sprite, or 3 x 3 of it, at the largest whole zoom that is no more than `zoom`."""
+    """A sprite, or 3 x 3 of it, at the largest whole zoom up to `zoom` that fits into `side` logical pixels."""
 
-    def __init__(self, name: str, tip: str, *, tiles: int = 1, zoom: int = 1) -> None:
+    def __init__(self, name: str, tip: str, *, tiles: int = 1, zoom: int = 1, side: int = _SIDE) -> None:
         super().__init__()
-        self._tiles, self._zoom = tiles, zoom
+        self._tiles, self._zoom, self._side = tiles, zoom, side
         self._sprite: Rgba = np.zeros((1, 1, 4), np.uint8)
         factory.describe(self, name, tip)
         self._fit()
@@ -47,12 +47,12 @@ class Preview(QWidget):
 
     def _factor(self, ratio: float) -> int:
         """Device pixels a pixel."""
-        room = int(_SIDE * ratio) // (self._tiles * len(self._sprite))
+        room = int(self._side * ratio) // (self._tiles * len(self._sprite))
         return max(1, min(room, round(self._zoom * max(1.0, ratio))))
 
     def _fit(self) -> None:
         ratio = self.devicePixelRatioF()
-        side = min(_SIDE, round(self._tiles * len(self._sprite) * self._factor(ratio) / ratio))
+        side = min(self._side, round(self._tiles * len(self._sprite) * self._factor(ratio) / ratio))
         self.setFixedSize(side, side)
 
 
