@@ -12,6 +12,7 @@ learnt to fill in the rest (after Mayet et al. 2024).
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -205,12 +206,16 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     def redraw(
         network: UNet, given: Given, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
     ) -> Iterator[Tensor]:
-        """After Meng et al. 2022 (SDEdit): the sprites, as far back towards noise as the strength says, drawn anew."""
+        """After Meng et al. 2022 (SDEdit): the sprites, as far back towards noise as the strength says, drawn anew.
+
+        A shorter way takes fewer steps: two at least.
+        """
         start = 1 - given.strength
         noise = draw_noise(len(given.sprites), network.size, seed, first).to(given.sprites.device)
         noise = mirrored(noise, *given.mirror)
         velocity = _velocity(network, _known(network, labels), guidance, given, noise)
-        return solve(velocity, torch.lerp(noise, given.sprites, start), moments(steps, start))
+        fewer = min(steps, max(2, math.ceil(steps * given.strength)))
+        return solve(velocity, torch.lerp(noise, given.sprites, start), moments(fewer, start))
 
     @staticmethod
     def knows_filling(network: UNet) -> bool:

@@ -126,7 +126,7 @@ def true_pixels(
         field[given] = which
         if new.any():
             most = style.colours[label] if label >= 0 else typical
-            groups, centres = gather(oklab(sprite[new][:, :3]), max(_FEWEST, most - len(own)))
+            groups, centres = gather(oklab(sprite[new][:, :3]), max(_FEWEST, most // 2, most - len(own)))
             field[new] = _nearest(centres, places, len(own))[groups]
             field = np.where(new, _without_orphans(field, places), field)
         result[new, :3], result[..., 3] = colours[field[new]], alpha
