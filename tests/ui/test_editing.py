@@ -236,7 +236,15 @@ def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page:
     assert page.session.editing._kept() is None
 
 
-def test_a_sprite_of_another_size_than_the_models_is_not_drawn_from(page: GeneratePage) -> None:
+def test_a_sprite_of_another_size_than_the_models_is_not_drawn_from(qtbot: QtBot, page: GeneratePage) -> None:
     page.editing.take(sprites_of(page.session).rgba[0], "one")
+    page._are_candidates = True
+    page.session.editing.open(np.zeros((16, 16, 4), np.uint8), "larger")
+    page.results.grid.select([2])
+    with qtbot.waitSignal(page.session.noticed) as said:
+        page.results._frames.actions()[0].trigger()
+    assert "not of one size" in said.args[0].title
+    page.results.edit.click()  # it is no candidate of the larger one, and takes its place
+    assert page.editing.sprite()[0].shape == (SIZE, SIZE, 4)
     page.editing.set_size(16)
     assert not page.editing.draw.isEnabled() and "8 x 8 pixels, the model draws 16 x 16" in page.editing.draw.toolTip()

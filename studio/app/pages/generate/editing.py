@@ -31,10 +31,9 @@ _NOTHING_STAYS = "No pixel stays: unmark some, or keep all and draw variations."
 
 
 class EditorPanel(QWidget):
-    """A sprite with what is to become of it. draw_wanted: candidates are. changed: there is a sprite or a
-    question, or none any more.
+    """A sprite with what is to become of it; a picture of another size than the model's is fitted, after asking.
 
-    A picture of another size than the model's sprites is put on their canvas, after asking.
+    draw_wanted: candidates are. changed: there is a sprite or a question, or none any more.
     """
 
     draw_wanted = Signal()

@@ -258,9 +258,11 @@ class GeneratePage(Page):
         self, kind: Literal["between", "more_like"], chosen: list[tuple[Rgba, str, str]], count: int, title: str
     ) -> None:
         """Draw what begins with these: sprites, their names and classes."""
-        if not self._problem():
+        if len({rgba.shape for rgba, _, _ in chosen}) > 1:
+            self.session.notify("These sprites are not of one size.", "Choose others, or close the editor.")
+        elif not self._problem():
             sprites, classes = np.stack([rgba for rgba, _, _ in chosen]), tuple(name for _, _, name in chosen)
-            self._draw(self._settings_for(count), EditRequest(kind, sprites, classes), title)
+            self._draw(self._settings_for(count).replace(mix=""), EditRequest(kind, sprites, classes), title)
 
     def _settings_for(self, count: int) -> GenerateSettings:
         """Those on show, for so many sprites that begin with others: of the classes of these, if no class is chosen."""
@@ -277,7 +279,7 @@ class GeneratePage(Page):
     @Slot(int)
     def _edit(self, number: int) -> None:
         rgba, name, class_name = self.results.sprite(number)
-        if self._are_candidates and self.editing.is_open():
+        if self._are_candidates and self.editing.is_open() and self.editing.sprite()[0].shape == rgba.shape:
             self.editing.take_candidate(rgba)
         else:
             self.editing.take(rgba, name, class_name)

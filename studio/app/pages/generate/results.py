@@ -134,6 +134,8 @@ class Results(QWidget):
         if shown is None:
             return None
         chosen = self.grid.selected() or self._standing()
+        if not chosen:
+            return None
         names, classes = ([all_of[index] for index in chosen] for all_of in (shown.names, shown.classes))
         return SpriteSelection(
             shown.sprites[chosen], names, shown.about, classes, shown.palette, is_animation=shown.is_animation
