@@ -54,7 +54,7 @@ def redraw(
         _check_mask(model, keep)
         if not model.recipe.knows_filling(model.network):
             title = "The model has not learnt to fill in: new pixels may fit less well to those that stay."
-            yield Notice("info", title, "Models that are trained from now on learn it in the last fifth.")
+            yield Notice("info", title, "A model learns it in the last fifth of its training; older ones never did.")
     construction = settings.construction
     check_construction(model, construction)
     labels, shares = _classes(model, settings, source)

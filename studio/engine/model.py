@@ -19,7 +19,7 @@ from studio.data.store import packed
 from studio.engine import catalog
 from studio.engine.batches import sampled
 from studio.engine.runs.folder import STYLE, Ancestor, RunDir, RunRecord, reading, writing
-from studio.engine.runs.split import split_of
+from studio.engine.runs.split import Indices, split_of
 from studio.recipes.base import Recipe, Spec
 
 
@@ -66,7 +66,17 @@ def load_style(run: RunDir, record: RunRecord) -> PixelStyle:
     return style
 
 
+def learnt_by(run: RunDir) -> tuple[Sprites, Indices]:
+    """The sprites of a run, and which of them it learns from. Raises RunError, BadInputError."""
+    sprites = packed.load(run.data)
+    return sprites, _learnt(run.record(), sprites)
+
+
 def _style_learnt(record: RunRecord, sprites: Sprites) -> PixelStyle:
     """Without the sprites that are held out: a colour that only they have is not the model's to use."""
+    return style_of(sampled(sprites, _learnt(record, sprites)))
+
+
+def _learnt(record: RunRecord, sprites: Sprites) -> Indices:
     config = catalog.recipe(record.recipe).Config.from_json(record.config)
-    return style_of(sampled(sprites, split_of(record, config, sprites).training))
+    return split_of(record, config, sprites).training

@@ -238,7 +238,6 @@ def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page:
 
 def test_a_sprite_of_another_size_than_the_models_is_not_drawn_from(qtbot: QtBot, page: GeneratePage) -> None:
     page.editing.take(sprites_of(page.session).rgba[0], "one")
-    page._are_candidates = True
     page.session.editing.open(np.zeros((16, 16, 4), np.uint8), "larger")
     page.results.grid.select([2])
     with qtbot.waitSignal(page.session.noticed) as said:

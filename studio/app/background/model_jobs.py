@@ -52,15 +52,11 @@ class ModelCache:
 
     def learnt_by(self, run: Path) -> tuple[Sprites, NDArray[np.int64]]:
         """The sprites of a run, and which of them it learns from. Raises RunError, BadInputError."""
-        from studio.data.store import packed
-        from studio.engine import catalog
+        from studio.engine.model import learnt_by
         from studio.engine.runs.folder import RunDir
-        from studio.engine.runs.split import split_of
 
         if self._learnt is None or self._learnt[0] != run:
-            record, sprites = RunDir(run).record(), packed.load(RunDir(run).data)
-            config = catalog.recipe(record.recipe).Config.from_json(record.config)
-            self._learnt = (run, sprites, split_of(record, config, sprites).training)
+            self._learnt = (run, *learnt_by(RunDir(run)))
         return self._learnt[1:]
 
     def load(self, source: SavedModel | Control, device: Device) -> Generator[Notice, None, TrainedModel]:

@@ -16,6 +16,7 @@ from studio.app.background.model_jobs import EditRequest, SpriteSelection
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
+from studio.app.widgets.sprites.painting import as_image
 from studio.core.events import Rgba
 from studio.data.editing import Edit
 from studio.data.naming import shown
@@ -173,9 +174,7 @@ class EditorPanel(QWidget):
     @Slot()
     def _copy(self) -> None:
         sprite = np.ascontiguousarray(self.editor.edit().sprite)
-        size = len(sprite)
-        image = QImage(sprite.data, size, size, 4 * size, QImage.Format.Format_RGBA8888).copy()
-        QGuiApplication.clipboard().setImage(image)
+        QGuiApplication.clipboard().setImage(as_image(sprite).copy())
         self._session.notify("The sprite is in the clipboard.")
 
     def _kind(self) -> Literal["vary", "fill"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +32,24 @@ _LOWEST_EDITOR, _LOWEST_RESULTS = 344, 312  # logical pixels; in a lower window 
 _GENERATE = "Make new sprites with these settings."
 
 
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What is drawn: the settings, and what it begins with; None for noise.
+
+    title: of the results; empty for the usual one. class_names: of the model that draws, whichever is chosen by then.
+    """
+
+    settings: GenerateSettings
+    request: EditRequest | None
+    title: str
+    class_names: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """As in EditRequest; empty for noise."""
+        return self.request.kind if self.request is not None else ""
+
+
 class GeneratePage(Page):
     """Left: which model and what of it. Right: what it made, or what it says of sprites where it draws none."""
 
@@ -44,16 +63,12 @@ class GeneratePage(Page):
         self.predict = PredictPanel(session, self.choice)
         self.generate = factory.button("Generate", _GENERATE, "generate", "primary")
         self.cancel = factory.button("Cancel", "Stop generating.")
-        self._class_names: tuple[str, ...] = ()  # of the model that draws or drew, whichever is chosen by now
         self._reason = factory.text("", "muted")
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._right = QStackedWidget()
         self._drawn = QSplitter(Qt.Orientation.Vertical)
-        self._title = ""  # of what is drawn or was
-        self._are_candidates = False  # of what is to become of the sprite in the editor
-        self._is_animation = False
-        self._last: tuple[GenerateSettings, EditRequest | None, str] | None = None  # what was asked for
+        self._asked: _Asked | None = None  # what is drawn or was drawn last
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self.setAcceptDrops(True)
         self._lay_out()
@@ -208,7 +223,11 @@ class GeneratePage(Page):
 
     @Slot(object)
     def _show_results(self, made: SpritesColoured) -> None:
-        self.results.show_sprites(made, self._class_names, self._title, is_animation=self._is_animation)
+        asked = self._asked
+        if asked is None:
+            self.results.show_sprites(made, ())
+        else:
+            self.results.show_sprites(made, asked.class_names, asked.title, is_animation=asked.kind == "between")
 
     @Slot()
     def _look_around(self) -> None:
@@ -225,9 +244,9 @@ class GeneratePage(Page):
     @Slot()
     def _roll(self) -> None:
         """The same again with another seed; while a key is held, as soon as the last ones are there."""
-        if self._last is not None and not self._problem() and not self.session.inference.is_busy():
-            settings, request, title = self._last
-            self._draw(settings.replace(seed=self.request.next_seed()), request, title)
+        asked = self._asked
+        if asked is not None and not self._problem() and not self.session.inference.is_busy():
+            self._draw(asked.settings.replace(seed=self.request.next_seed()), asked.request, asked.title)
 
     @Slot()
     def _generate(self) -> None:
@@ -271,15 +290,14 @@ class GeneratePage(Page):
     def _draw(self, settings: GenerateSettings, request: EditRequest | None = None, title: str = "") -> None:
         source, device, record = self.choice.source(), self.choice.device(), self.choice.record()
         if source is not None and device is not None and record is not None:
-            self._class_names, self._title, self._last = record.class_names, title, (settings, request, title)
-            self._are_candidates = request is not None and request.kind == "redraw"
-            self._is_animation = request is not None and request.kind == "between"
+            self._asked = _Asked(settings, request, title, record.class_names)
             self.session.inference.generate(source, device, settings, self.request.colour_choice(), request)
 
     @Slot(int)
     def _edit(self, number: int) -> None:
         rgba, name, class_name = self.results.sprite(number)
-        if self._are_candidates and self.editing.is_open() and self.editing.sprite()[0].shape == rgba.shape:
+        are_candidates = self._asked is not None and self._asked.kind == "redraw"
+        if are_candidates and self.editing.is_open() and self.editing.sprite()[0].shape == rgba.shape:
             self.editing.take_candidate(rgba)
         else:
             self.editing.take(rgba, name, class_name)

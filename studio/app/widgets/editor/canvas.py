@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app import theme
 from studio.app.widgets import factory
-from studio.app.widgets.sprites.painting import checkerboard
+from studio.app.widgets.sprites.painting import as_image, checkerboard
 from studio.data.editing import Edit, Place
 
 _LARGEST_ZOOM = 64  # device pixels a pixel
@@ -127,8 +127,7 @@ class PixelCanvas(QWidget):
         target = QRect(part.topLeft() * zoom + origin, part.size() * zoom)
         painter.setBrushOrigin(origin)
         painter.fillRect(target, checkerboard(ratio))
-        sprite = self._edit.sprite
-        painter.drawImage(target, QImage(sprite.data, size, size, 4 * size, QImage.Format.Format_RGBA8888), part)
+        painter.drawImage(target, as_image(self._edit.sprite), part)
         self._draw_hidden(painter, target, part)
         if zoom >= _GRID_FROM:
             _draw_grid(painter, target, zoom)

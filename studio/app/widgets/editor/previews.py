@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from PySide6.QtCore import QRect
-from PySide6.QtGui import QImage, QPainter, QPaintEvent
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from studio.app.widgets import factory
-from studio.app.widgets.sprites.painting import checkerboard
+from studio.app.widgets.sprites.painting import as_image, checkerboard
 from studio.core.events import Rgba
 
 _SIDE = 112  # logical pixels
@@ -39,7 +39,7 @@ class Preview(QWidget):
         zoom = self._factor(ratio)
         painter = QPainter(self)
         painter.scale(1 / ratio, 1 / ratio)
-        image = QImage(self._sprite.data, size, size, 4 * size, QImage.Format.Format_RGBA8888)
+        image = as_image(self._sprite)
         painter.fillRect(QRect(0, 0, *[self._tiles * size * zoom] * 2), checkerboard(ratio))
         for number in range(self._tiles**2):
             row, column = divmod(number, self._tiles)

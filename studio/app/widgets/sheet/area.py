@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, Signal, Slot
-from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QScrollBar, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.sheet.overlay import SheetPart
-from studio.app.widgets.sprites.painting import checkerboard
+from studio.app.widgets.sprites.painting import as_image, checkerboard
 from studio.core.events import Rgba
 
 _NO_SHEET: Rgba = np.zeros((0, 0, 4), np.uint8)
@@ -115,8 +115,7 @@ class SheetArea(QAbstractScrollArea):
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
         painter.setBrushOrigin(origin)
         painter.fillRect(target, checkerboard(ratio))
-        image = QImage(self._rgba.data, width, height, 4 * width, QImage.Format.Format_RGBA8888)
-        painter.drawImage(target, image, source)
+        painter.drawImage(target, as_image(self._rgba), source)
         self.paint_over(painter, part.translated(origin), SheetPart(part, zoom, line))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -33,9 +33,15 @@ def draw_sprite(painter: QPainter, box: QRect, sprite: Rgba) -> None:
     painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
     painter.setBrushOrigin(left, top)
     painter.fillRect(target, checkerboard(ratio))
-    pixels = np.ascontiguousarray(sprite)  # alive until drawn: the image shares its memory
-    painter.drawImage(target, QImage(pixels.data, width, height, 4 * width, QImage.Format.Format_RGBA8888))
+    pixels = np.ascontiguousarray(sprite)  # alive until drawn
+    painter.drawImage(target, as_image(pixels))
     painter.restore()
+
+
+def as_image(rgba: Rgba) -> QImage:
+    """A picture of contiguous uint8 [H, W, 4], whose memory it shares."""
+    height, width = rgba.shape[:2]
+    return QImage(rgba.data, width, height, 4 * width, QImage.Format.Format_RGBA8888)
 
 
 def checkerboard(ratio: float) -> QBrush:
