@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,19 +19,32 @@ from studio.app.state.kept import KeptSprites
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
+from studio.core import places
 from studio.core.events import Notice, SpritesGenerated
 from studio.data.editing import rectangle
 from studio.exports.sprites.formats import sprite_exports
-from tests.ui.conftest import LONG_MS, click, sprites_of, start_tiny, wait_idle
+from tests.conftest import make_sprites
+from tests.engine.tools import kept_run
+from tests.ui.conftest import LONG_MS, click, sprites_of
 
 SIZE = 8
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of a small generator that learnt to fill, trained once for all tests here."""
+    return kept_run(tmp_path_factory, make_sprites(), steps=40, batch_size=8, lr_warmup_steps=0, filling=1.0)
+
+
 @pytest.fixture
-def page(qtbot: QtBot, opened: Window) -> GeneratePage:
+def _own_run(trained: Path) -> None:
+    """That run is among those of the test."""
+    shutil.copytree(trained, places.runs() / trained.name)
+
+
+@pytest.fixture
+def page(qtbot: QtBot, _own_run: None, opened: Window) -> GeneratePage:
     """The Generate page with a trained model and 64 sprites of it."""
-    start_tiny(opened.session, filling=1.0)
-    wait_idle(qtbot, opened.session)
     opened.show_page("generate")
     page = opened.generate
     qtbot.waitUntil(page.generate.isEnabled, timeout=LONG_MS)
