@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from studio.cli.flags import given
 from studio.cli.reporting import Reporter
 from studio.core.errors import UsageError
 from studio.core.events import Events
-from studio.data.one_sprite import fit, read_mask, read_picture
+from studio.data.one_sprite import fit, read_mask, read_picture, read_silhouette
 from studio.engine.types import GenerateSettings
 
 if TYPE_CHECKING:
@@ -36,11 +37,20 @@ def add_edit_flags(parser: argparse.ArgumentParser) -> None:
     kinds.add_argument("--like", nargs="+", type=Path, metavar="FILE", help=about)
     about = "with --from: a picture in which those pixels are white that stay; all others are drawn to fit"
     group.add_argument("--keep", type=Path, metavar="FILE", help=about)
+    about = (
+        "the shape of all sprites: the alpha of this picture or, if nothing of it can be seen through, what is white"
+    )
+    group.add_argument("--silhouette", type=Path, metavar="FILE", help=about)
     about = "put sprites of another size on the model's canvas, by whole pixels"
     group.add_argument("--fit", action="store_true", help=about)
 
 
-def sources_of(args: argparse.Namespace) -> Sequence[Path]:
+def silhouette_of(args: argparse.Namespace) -> NDArray[np.uint8] | None:
+    """The alpha that all sprites are to have, uint8 [H, W]; None for any. Raises BadInputError."""
+    return None if args.silhouette is None else read_silhouette(args.silhouette)
+
+
+def _sources_of(args: argparse.Namespace) -> Sequence[Path]:
     """The files that are begun with; none where noise is."""
     return args.start or args.between or args.like or ()
 
@@ -55,6 +65,8 @@ def edit_settings(args: argparse.Namespace) -> GenerateSettings:
         raise UsageError("--keep says which pixels of a sprite stay.", "Name one with --from.")
     if kind and "quick" in asked:
         raise UsageError("--quick draws from noise alone.", "Leave it out.")
+    if args.silhouette is not None and kind in ("like", "between"):
+        raise UsageError("What lies between sprites has no silhouette of its own.", "Leave out --silhouette.")
     if kind:
         asked = {"count": _USUAL_COUNTS[kind], **asked}
     if args.keep is not None:
@@ -62,21 +74,28 @@ def edit_settings(args: argparse.Namespace) -> GenerateSettings:
     return GenerateSettings(**asked)  # type: ignore[arg-type]
 
 
-def edit(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettings, reporter: Reporter) -> Events:
-    """Draw what begins with the sprites that were named. Raises BadInputError, UsageError."""
+def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettings, reporter: Reporter) -> Events:
+    """Draw from noise, or what begins with the sprites that were named. Raises BadInputError, UsageError."""
     from studio.engine.edit import between, more_like, redraw
+    from studio.engine.generate import generate
 
-    source = _read(sources_of(args), model, reporter, fitting=args.fit)
+    silhouette = silhouette_of(args)
+    if not _sources_of(args):
+        return generate(model, settings, silhouette)
+    source = _read(_sources_of(args), model, reporter, fitting=args.fit)
     if args.between:
         return between(model, settings, source)
     if args.like:
         return more_like(model, settings, source)
-    return redraw(model, settings, source, None if args.keep is None else read_mask(args.keep))
+    return redraw(model, settings, source, None if args.keep is None else read_mask(args.keep), silhouette)
 
 
 def about_sources(args: argparse.Namespace) -> Mapping[str, str]:
     """What is kept in the files, of what they began with."""
-    names = {"from": args.start, "between": args.between, "like": args.like, "keep": args.keep and [args.keep]}
+    names = {
+        "from": args.start, "between": args.between, "like": args.like, "keep": args.keep and [args.keep],
+        "silhouette": args.silhouette and [args.silhouette],
+    }  # fmt: skip
     return {kind: ", ".join(path.name for path in paths) for kind, paths in names.items() if paths}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.cli.arguments import find_device, find_run, import_with, load_model, say_left_out
-from studio.cli.edit import about_sources, add_edit_flags, edit, edit_settings, sources_of
+from studio.cli.edit import about_sources, add_edit_flags, draw, edit_settings, silhouette_of
 from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
@@ -46,8 +46,6 @@ def add_generate_flags(parser: argparse.ArgumentParser) -> None:
 
 def generate(args: argparse.Namespace) -> int:
     """Draw new sprites into a sheet or into files."""
-    from studio.engine.generate import generate
-
     reporter = reporter_for(args)
     settings = edit_settings(args)
     choice = _colours(settings, args)
@@ -59,9 +57,9 @@ def generate(args: argparse.Namespace) -> int:
     form = _form_of(out, args.format)
     model = load_model(path, args, find_device(args), reporter)
     as_drawn = settings.replace(true_pixels=False)
-    events = edit(model, args, as_drawn, reporter) if sources_of(args) else generate(model, as_drawn)
-    drawn = follow(events, reporter, SpritesGenerated)
-    sprites = returned(recoloured(drawn.sprites, drawn.labels, model.style, choice, drawn.keep, settings.construction))
+    drawn = follow(draw(model, args, as_drawn, reporter), reporter, SpritesGenerated)
+    construction = settings.construction(silhouette_of(args))
+    sprites = returned(recoloured(drawn.sprites, drawn.labels, model.style, choice, drawn.keep, construction))
     made = dataclasses.replace(drawn, sprites=sprites)
     palette = choice.palette.name if choice.palette is not None else ""
     about = {**settings.to_json(), **about_sources(args), **({"palette": palette} if palette else {})}

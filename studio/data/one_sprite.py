@@ -83,4 +83,18 @@ def _ordinal(number: int) -> str:
 def read_mask(path: Path) -> NDArray[np.bool_]:
     """Which pixels stay, from a picture in which they are white: bool [H, W]. Raises BadInputError."""
     rgba = read_picture(path)
+    return _is_white(rgba)
+
+
+def read_silhouette(path: Path) -> NDArray[np.uint8]:
+    """The alpha of a picture or, where it can be seen through nowhere, 255 where it is white: uint8 [H, W].
+
+    Raises BadInputError.
+    """
+    rgba = read_picture(path)
+    alpha = rgba[..., 3]
+    return np.where(_is_white(rgba), np.uint8(255), np.uint8(0)) if (alpha == 255).all() else alpha
+
+
+def _is_white(rgba: Rgba) -> NDArray[np.bool_]:
     return np.asarray((rgba[..., :3].mean(-1) >= 128) & (rgba[..., 3] >= 128))

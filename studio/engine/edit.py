@@ -16,10 +16,18 @@ from studio.core.events import Events, Notice, Progress, Rgba, SpritesGenerated
 from studio.data.colour.true_pixels import true_pixels
 from studio.engine import devices
 from studio.engine.batches import on_device, to_input
-from studio.engine.generate import Labels, as_conditions, check_construction, in_parts, name_of, wanted_classes
+from studio.engine.generate import (
+    Labels,
+    as_conditions,
+    as_given,
+    check_construction,
+    in_parts,
+    name_of,
+    wanted_classes,
+)
 from studio.engine.model import TrainedModel
 from studio.engine.types import GenerateSettings
-from studio.recipes.base import Ability, Given
+from studio.recipes.base import Ability
 
 MOST_BETWEEN = 64
 _UNCHANGED = 40  # of 255 levels: a pixel that comes out this near to what it was is not a change that was meant
@@ -41,13 +49,17 @@ class Source:
 
 
 def redraw(
-    model: TrainedModel, settings: GenerateSettings, source: Source, keep: NDArray[np.bool_] | None = None
+    model: TrainedModel,
+    settings: GenerateSettings,
+    source: Source,
+    keep: NDArray[np.bool_] | None = None,
+    silhouette: NDArray[np.uint8] | None = None,
 ) -> Events:
     """Variations of the sprites, in turn: yields Progress after each solver step, then one SpritesGenerated.
 
     A smaller share of the pixels that could be seen changes than the strength is; one that hardly does stays as it was.
-    keep: bool [S, S], pixels that all stay as they are, and to which the others are to fit. Raises UsageError,
-    DeviceError.
+    keep: bool [S, S], pixels that all stay as they are, and to which the others are to fit. silhouette: uint8 [S, S],
+    the alpha of each pixel; what is new within it changes at any strength. Raises UsageError, DeviceError.
     """
     _check(model, "vary" if keep is None else "fill", source)
     if keep is not None:
@@ -55,21 +67,22 @@ def redraw(
         if not model.recipe.knows_filling(model.network):
             title = "The model has not learnt to fill in: new pixels may fit less well to those that stay."
             yield Notice("info", title, "A model learns it in the last fifth of its training; older ones never did.")
-    construction = settings.construction
+    construction = settings.construction(silhouette)
     check_construction(model, construction)
     labels, shares = _classes(model, settings, source)
     places = np.arange(settings.count) % len(source.sprites)
     kept = np.zeros(source.sprites.shape[1:3], bool) if keep is None else keep
     stays = np.repeat(kept[None], settings.count, 0)
-    begun_with = construction.applied(source.sprites, np.broadcast_to(kept, source.sprites.shape[:3]))
+    kept_of_each = np.broadcast_to(kept, source.sprites.shape[:3])
+    begun_with = construction.applied(source.sprites, kept_of_each)
+    without = settings.construction().applied(source.sprites, kept_of_each)
+    is_new = (begun_with[..., 3] > 0) & (without[..., 3] == 0)  # by the silhouette alone
     if settings.strength == 0:
         yield SpritesGenerated(begun_with[places], labels, name_of(model), settings.seed, np.ones_like(stays))
         return
 
     def steps_of(part: slice) -> Iterator[Tensor]:
-        mask = None if keep is None else _as_mask(stays[part], model.device)
-        before = _as_input(begun_with[places[part]], model)
-        given = Given(before, settings.strength, mask, construction.mirrors, construction.meets)
+        given = as_given(model, begun_with[places[part]], settings.strength, construction, stays[part])
         classes = as_conditions(model, labels[part], shares)
         recipe, seed = model.recipe, settings.seed
         return recipe.redraw(model.network, given, classes, settings.guidance, settings.steps, seed, part.start)
@@ -77,7 +90,7 @@ def redraw(
     def finished(drawn: Rgba, part: slice) -> Rgba:
         before = begun_with[places[part]]
         if settings.strength < 1:
-            stays[part] |= ~_changes(before, drawn, ~stays[part], settings.strength)
+            stays[part] |= ~is_new[places[part]] & ~_changes(before, drawn, ~stays[part], settings.strength)
         drawn = np.where(stays[part][..., None], before, drawn)
         made = true_pixels(drawn, labels[part], model.style, stays[part]) if settings.true_pixels else drawn
         return construction.applied(made, stays[part])
@@ -141,7 +154,7 @@ def _blended(
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
         made = true_pixels(drawn, labels[part], model.style) if settings.true_pixels else drawn
-        return settings.construction.applied(made)
+        return settings.construction().applied(made)
 
     with devices.faults(model.device):
         made = yield from in_parts(model, len(shares), settings.steps, steps_of, finished)
@@ -182,11 +195,6 @@ def _classes(
 
 def _as_input(sprites: Rgba, model: TrainedModel) -> Tensor:
     return to_input(on_device(sprites, model.device))
-
-
-def _as_mask(stays: NDArray[np.bool_], device: torch.device) -> Tensor:
-    """bool [N, S, S] -> float32 [N, 1, S, S] on the device."""
-    return torch.from_numpy(stays).to(device)[:, None].float()
 
 
 def _changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:

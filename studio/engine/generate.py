@@ -131,10 +131,11 @@ def distilled_names(path: Path) -> list[str]:
     return [name for name in wanted if DISTILLED in _choose(run, found, name, recipe)[1].sha256]
 
 
-def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
+def generate(model: TrainedModel, settings: GenerateSettings, silhouette: NDArray[np.uint8] | None = None) -> Events:
     """New sprites: yields Progress after each solver step, then one SpritesGenerated.
 
-    A sprite depends on the seed and its place in the list, not on how many are made. Raises UsageError, DeviceError.
+    A sprite depends on the seed and its place in the list, not on how many are made. silhouette: uint8 [S, S], the
+    alpha of each pixel, or any. Raises UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
         raise UsageError(
@@ -143,8 +144,8 @@ def generate(model: TrainedModel, settings: GenerateSettings) -> Events:
     wanted = wanted_classes(model, settings)
     labels = np.arange(settings.count) % len(model.spec.class_names) if wanted is None else wanted.labels
     with devices.faults(model.device):
-        shares = None if wanted is None else wanted.shares
-        made = yield from draw(model, labels, settings, shares=shares, construction=settings.construction)
+        shares, construction = None if wanted is None else wanted.shares, settings.construction(silhouette)
+        made = yield from draw(model, labels, settings, shares=shares, construction=construction)
     yield SpritesGenerated(made, labels, name_of(model), settings.seed)
 
 
@@ -171,13 +172,13 @@ def draw(
     is_constructed = check_construction(model, construction)
     if is_constructed and how.quick:
         raise UsageError("The distilled network draws nothing by construction.", "Draw without it.")
+    nothing = construction.applied(np.zeros((1, model.spec.size, model.spec.size, 4), np.uint8))
 
     def steps_of(part: slice) -> Iterator[Tensor]:
         classes = as_conditions(model, labels[part], shares)
         if not is_constructed:
             return drawing_steps(model, classes, how, part.start)
-        nothing = torch.zeros(len(classes), 4, model.spec.size, model.spec.size, device=model.device)
-        given = Given(nothing, 1.0, None, construction.mirrors, construction.meets)
+        given = as_given(model, nothing.repeat(len(classes), 0), 1.0, construction)
         return model.recipe.redraw(model.network, given, classes, how.guidance, how.steps, how.seed, part.start)
 
     def finished(drawn: Rgba, part: slice) -> Rgba:
@@ -195,7 +196,35 @@ def check_construction(model: TrainedModel, construction: Construction) -> bool:
         raise UsageError(f"{model.title} can't draw mirrored sprites.", "Choose a model of another kind.")
     if meets and "seamless" not in model.recipe.can:
         raise UsageError(f"{model.title} can't draw seamless tiles.", "Choose a model of another kind.")
-    return mirrors or meets
+    alpha, side = construction.alpha, model.spec.size
+    if alpha is not None and "silhouette" not in model.recipe.can:
+        raise UsageError(f"{model.title} can't keep to a silhouette.", "Choose a model of another kind.")
+    if alpha is not None and alpha.shape != (side, side):
+        height, width = alpha.shape
+        raise UsageError(f"The silhouette has {width} x {height} pixels, the model's sprites {side} x {side}.", "")
+    if alpha is not None and not alpha.any():
+        raise UsageError("Nothing can be seen in the silhouette.", "Name a picture with a shape in it.")
+    return mirrors or meets or alpha is not None
+
+
+def as_given(
+    model: TrainedModel,
+    sprites: Rgba,
+    strength: float,
+    construction: Construction,
+    keep: NDArray[np.bool_] | None = None,
+) -> Given:
+    """What new sprites are to keep to, on the model's device; sprites: uint8 [N, S, S, 4], constructed as well.
+
+    keep: bool [N, S, S], or None for nowhere. Where nothing is to be seen in a silhouette, pixels are known.
+    """
+    alpha, shape = construction.alpha, (len(sprites), 1, *sprites.shape[1:3])
+    known = np.zeros(sprites.shape[:3], bool) if keep is None else keep
+    known = known if alpha is None else known | (alpha == 0)
+    x = to_input(on_device(sprites, model.device))
+    mask = torch.from_numpy(known).to(model.device).view(shape).float() if known.any() else None
+    fixed = None if alpha is None else x[:, 3:]
+    return Given(x, strength, mask, construction.mirrors, construction.meets, fixed)
 
 
 def as_conditions(model: TrainedModel, labels: Labels, shares: NDArray[np.float32] | None) -> Tensor:

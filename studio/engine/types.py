@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from studio.core.config import Config, setting
 from studio.core.events import Event
 from studio.data.colour.construction import MIRRORS, NONE, SEAMLESS, Construction
@@ -106,9 +109,11 @@ class GenerateSettings(Config):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.construction  # which knows what an outline is
+        self.construction()  # which knows what an outline is
 
-    @property
-    def construction(self) -> Construction:
-        """What the sprites are to have by construction. Raises UsageError for an outline that is no colour."""
-        return Construction(self.mirror, self.seamless, self.outline)
+    def construction(self, silhouette: NDArray[np.uint8] | None = None) -> Construction:
+        """What the sprites are to have by construction; silhouette: uint8 [S, S], the alpha of each pixel, or any.
+
+        Raises UsageError for an outline that is no colour.
+        """
+        return Construction(self.mirror, self.seamless, self.outline, silhouette)

@@ -21,9 +21,9 @@ from studio.core.metrics import LOSS, Metric
 from studio.data.sprites import Sprites
 
 Makes = Literal["sprites", "labels", "numbers"]
-# vary, fill, mirror, seamless: `redraw`, without kept pixels, with them, and by construction. blend: `blend`.
-# mix: labels may be shares of classes.
-Ability = Literal["vary", "fill", "mirror", "seamless", "blend", "mix"]
+# vary, fill, mirror, seamless, silhouette: `redraw`, without kept pixels, with them, and by construction.
+# blend: `blend`. mix: labels may be shares of classes.
+Ability = Literal["vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix"]
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig, default=Any)
 NetworkT = TypeVar("NetworkT", bound=nn.Module, default=Any)
 
@@ -157,6 +157,7 @@ class Given:
     keep: float32 [N, 1, S, S], 1 where pixels stay as they are and the rest is to fit; None: nowhere.
     mirror: whether the right half is the left one's mirror image, and the lower half the upper one's.
     seamless: whether the sprite goes on across its left and right border, and across its upper and lower one.
+    alpha: float32 [N, 1, S, S], the alpha that each pixel ends with, which the sprites have; None: any.
     """
 
     sprites: Tensor
@@ -164,6 +165,7 @@ class Given:
     keep: Tensor | None = None
     mirror: tuple[bool, bool] = (False, False)
     seamless: tuple[bool, bool] = (False, False)
+    alpha: Tensor | None = None
 
 
 class Recipe(ABC, Generic[ConfigT, NetworkT]):

@@ -152,7 +152,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     order = 1
     relative_cost = 7.9
     small = GeneratorConfig(width=16)
-    can = frozenset({"vary", "fill", "mirror", "seamless", "blend", "mix"})
+    can = frozenset({"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix"})
     strides = _STRIDES
     fixed_by_weights = ("width",)
     fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten
@@ -260,7 +260,7 @@ def _known(network: UNet, labels: Tensor) -> Tensor:
 def _velocity(
     network: UNet, labels: Tensor, guidance: float, given: Given, noise: Tensor
 ) -> Callable[[Tensor, float], Tensor]:
-    """The velocity that keeps to what is given. Kept pixels go from their noise to what they are.
+    """The velocity that keeps to what is given. Kept pixels, and alpha that is known, go from noise to what they are.
 
     A network that has learnt to fill is shown the kept pixels themselves. One that has not is shown them as noisy as
     all others are at that time (Lugmayr et al. 2022), and does worse.
@@ -271,10 +271,11 @@ def _velocity(
     free = guided(looking, labels, guidance, keep if learnt else None)
 
     def velocity(x: Tensor, t: float) -> Tensor:
-        if keep is None:
-            return mirrored(free(x, t), *given.mirror)
-        shown = torch.where(keep == 1, sprites, x) if learnt else x
-        return torch.where(keep == 1, sprites - noise, mirrored(free(shown, t), *given.mirror))
+        shown = torch.where(keep == 1, sprites, x) if keep is not None and learnt else x
+        v = mirrored(free(shown, t), *given.mirror)
+        if given.alpha is not None:
+            v = torch.cat([v[:, :3], given.alpha - noise[:, 3:]], 1)
+        return v if keep is None else torch.where(keep == 1, sprites - noise, v)
 
     return velocity
 

@@ -56,6 +56,20 @@ def test_variations_and_filling_keep_what_they_say(
     assert about["from"] == sprite.name and about["keep"] == "mask.png" and about["strength"] == "1.0"
 
 
+def test_sprites_come_in_a_silhouette(
+    generator_run: Path, sprite: Path, mask: Path, tmp_path: Path, studio: Studio
+) -> None:
+    """Of a picture without alpha what is white, else its alpha."""
+    words = ["generate", generator_run, "--steps", 2, "--count", 3, "--silhouette"]
+    studio(*words, mask, "--out", tmp_path / "x.png")
+    alpha = _cells(tmp_path / "x.png", 3, 3)[..., 3]
+    assert (alpha[:, SIZE // 2 :] == 255).all() and not alpha[:, : SIZE // 2].any()
+    studio(*words, sprite, "--from", sprite, "--strength", 0.7, "--out", tmp_path / "y.png")
+    assert (_cells(tmp_path / "y.png", 3, 3)[..., 3] == np.asarray(Image.open(sprite))[..., 3]).all()
+    with Image.open(tmp_path / "y.png") as picture:
+        assert picture.text["silhouette"] == sprite.name  # type: ignore[attr-defined]
+
+
 def test_between_and_like(generator_run: Path, folder: Path, tmp_path: Path, studio: Studio) -> None:
     files = sorted(folder.rglob("*.png"))[::10]
     words = ["generate", generator_run, "--steps", 2, "--out", tmp_path / "x.png"]
@@ -87,6 +101,7 @@ def test_flags_that_say_nothing_together(generator_run: Path, sprite: Path, mask
     for words, said in (
         (["--strength", 0.3], "Name one with --from"),
         (["--keep", mask], "Name one with --from"),
+        (["--between", sprite, sprite, "--silhouette", mask], "Leave out --silhouette"),
         (["--from", sprite, sprite, "--keep", mask], "Name one with --from"),
         (["--from", sprite, "--quick"], "--quick draws from noise alone"),
         (["--from", sprite, "--like", sprite], "not allowed with"),

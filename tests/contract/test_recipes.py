@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import get_args
@@ -184,8 +185,8 @@ def _redrawn(recipe: Recipe, network: nn.Module, given: Given, seed: int = 7) ->
 
 
 def _from(given: Given, first: int) -> Given:
-    keep = given.keep
-    return Given(given.sprites[first:], given.strength, keep if keep is None else keep[first:])
+    keep, alpha = (None if of_all is None else of_all[first:] for of_all in (given.keep, given.alpha))
+    return dataclasses.replace(given, sprites=given.sprites[first:], keep=keep, alpha=alpha)
 
 
 def _sprites(count: int) -> Tensor:
@@ -204,6 +205,16 @@ def test_it_starts_from_sprites_and_keeps_pixels(recipe: Recipe) -> None:
         keep = (torch.arange(64).view(1, 1, 8, 8) % 3 > 0).float().expand(3, -1, -1, -1)
         filled = _redrawn(recipe, network, Given(sprites, 1.0, keep))[-1]
         torch.testing.assert_close(filled * keep, sprites * keep, rtol=1e-4, atol=1e-4)
+
+
+def test_it_keeps_to_a_silhouette(recipe: Recipe) -> None:
+    if "silhouette" not in recipe.can:
+        return
+    network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), _sprites(3)
+    alpha = sprites[:, 3:]
+    drawn = _redrawn(recipe, network, Given(sprites, 1.0, alpha=alpha))[-1]
+    torch.testing.assert_close(drawn[:, 3:], alpha, rtol=1e-4, atol=1e-4)
+    assert not torch.allclose(drawn[:, :3], sprites[:, :3], atol=0.1)
 
 
 def test_it_draws_between_sprites(recipe: Recipe) -> None:

@@ -10,6 +10,7 @@ from typing import cast
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from studio.core.errors import UsageError
@@ -202,3 +203,26 @@ def test_the_network_is_as_it_was_after_it_drew_seamless_tiles(model: TrainedMod
     seamless = _made(generate(model, _settings(seamless="both"))).sprites
     assert not np.array_equal(seamless, plain)
     np.testing.assert_array_equal(_made(generate(model, _settings())).sprites, plain)
+
+
+def _disc() -> NDArray[np.uint8]:
+    y, x = np.mgrid[:SIZE, :SIZE] - SIZE // 2
+    return np.where(x * x + y * y < 9, np.uint8(255), np.uint8(0))
+
+
+@pytest.mark.parametrize("true_pixels", [True, False])
+def test_sprites_are_drawn_into_a_silhouette(model: TrainedModel, true_pixels: bool) -> None:
+    how, shape = _settings(true_pixels=true_pixels), _disc()
+    for events in (generate(model, how, shape), redraw(model, how.replace(strength=0.5), TWO, silhouette=shape)):
+        sprites = _made(events).sprites
+        assert (sprites[..., 3] == shape).all() and not sprites[:, shape == 0].any()
+        assert sprites[:, shape > 0, :3].any((1, 2)).all()
+    kept = _made(redraw(model, how.replace(strength=1.0), ONE, HALF, shape)).sprites
+    np.testing.assert_array_equal(kept[:, HALF], ONE.sprites.repeat(6, 0)[:, HALF])
+    assert (kept[:, ~HALF, 3] == shape[~HALF]).all()
+
+
+def test_a_silhouette_that_is_none_is_said(model: TrainedModel) -> None:
+    for shape in (np.zeros((SIZE, SIZE), np.uint8), np.ones((4, SIZE), np.uint8)):
+        with pytest.raises(UsageError, match="silhouette"):
+            list(generate(model, _settings(), shape))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -250,7 +251,9 @@ def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page:
     assert page.session.editing._kept() is None
 
 
-def test_a_sprite_of_another_size_than_the_models_is_not_drawn_from(qtbot: QtBot, page: GeneratePage) -> None:
+def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
+    qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page.editing.take(sprites_of(page.session).rgba[0], "one")
     page.session.editing.open(np.zeros((16, 16, 4), np.uint8), "larger")
     page.results.grid.select([2])
@@ -259,5 +262,35 @@ def test_a_sprite_of_another_size_than_the_models_is_not_drawn_from(qtbot: QtBot
     assert "not of one size" in said.args[0].title
     page.results.edit.click()  # it is no candidate of the larger one, and takes its place
     assert page.editing.sprite()[0].shape == (SIZE, SIZE, 4)
-    page.editing.set_size(16)
-    assert not page.editing.draw.isEnabled() and "8 x 8 pixels, the model draws 16 x 16" in page.editing.draw.toolTip()
+    editing, record = page.editing, page.choice.record()
+    assert record is not None
+    editing.editor.invert.click()
+    larger = dataclasses.replace(record, size=16)
+    monkeypatch.setattr(page.choice, "record", lambda: larger)
+    page._refresh()
+    assert not editing.draw.isEnabled() and "8 x 8 pixels, the model draws 16 x 16" in editing.draw.toolTip()
+    assert editing._question.isVisible() and "centred on 16 x 16" in editing._question_words.text()
+    monkeypatch.undo()
+    page._refresh()
+    assert not editing._question.isVisible() and not editing.editor.edit().keep.any()  # nothing is lost
+    monkeypatch.setattr(page.choice, "record", lambda: larger)
+    page._refresh()
+    click(editing.fit)
+    assert editing.sprite()[0].shape == (16, 16, 4) and editing.draw.isEnabled()
+
+
+def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: GeneratePage) -> None:
+    editing, editor = page.editing, page.editing.editor
+    click(page.results.blank)
+    assert editing.isVisible() and not editing.sprite()[0].any() and editor._layer == "paint"
+    click(editing.shape)
+    assert not editing.draw.isEnabled() and "no shape" in editing.draw.toolTip()
+    editor._do(editor.edit().painted(rectangle((2, 1), (5, 6), SIZE), np.array([200, 30, 30, 255], np.uint8)))
+    editing.strength.setValue(90)
+    made = drawn(qtbot, page, editing.draw.click)
+    assert (made.sprites[..., 3] == editing.sprite()[0][..., 3]).all() and len(made.sprites) == 16
+    titles = [label.text() for label in page.results._badge_labels]
+    assert "In its silhouette" in titles and not any("of 16" in title for title in titles)
+    click(editing.shape)
+    drawn(qtbot, page, editing.draw.click)
+    assert "Alpha on or off" in [label.text() for label in page.results._badge_labels]

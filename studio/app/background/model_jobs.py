@@ -101,12 +101,14 @@ class EditRequest:
     """New sprites that begin with others. kind: as the functions of `engine.edit` are called.
 
     sprites: uint8 [M, S, S, 4]. class_names: of each, empty where it is not known. keep: bool [S, S], to fill around.
+    silhouette: uint8 [S, S], the alpha that each pixel is to have. Neither is for sprites that are blended.
     """
 
     kind: Literal["redraw", "between", "more_like"]
     sprites: Rgba
     class_names: tuple[str, ...]
     keep: NDArray[np.bool_] | None = None
+    silhouette: NDArray[np.uint8] | None = None
 
 
 def generate(
@@ -125,11 +127,12 @@ def generate(
 
     model = yield from cache.load(source, device)
     as_drawn = settings.replace(true_pixels=False)
+    construction = settings.construction(None if request is None else request.silhouette)
     drawing = generate(model, as_drawn) if request is None else _edit(model, as_drawn, request)
     with contextlib.closing(drawing) as events:
         for event in events:
             if isinstance(event, SpritesGenerated):
-                cache.drawn = (event, model.style, settings.construction)
+                cache.drawn = (event, model.style, construction)
                 yield from recolour(cache, colours)
             else:
                 yield event
@@ -141,7 +144,7 @@ def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest)
     known = {name: label for label, name in enumerate(model.spec.class_names)}
     source = Source(request.sprites, np.array([known.get(name, -1) for name in request.class_names]))
     if request.kind == "redraw":
-        return redraw(model, settings, source, request.keep)
+        return redraw(model, settings, source, request.keep, request.silhouette)
     return between(model, settings, source) if request.kind == "between" else more_like(model, settings, source)
 
 
@@ -149,14 +152,16 @@ def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
     """The sprites that were drawn last, in other colours."""
     from studio.data.colour.construction import badges
     from studio.data.colour.recolouring import recoloured
+    from studio.data.colour.true_pixels import alphas_of
 
     if cache.drawn is not None:
         drawn, style, construction = cache.drawn
         sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours, drawn.keep, construction)
+        alphas = alphas_of(drawn.labels, style) if colours.true_pixels else None
         name, palette = "", style.palette if colours.true_pixels else None
         if colours.true_pixels and colours.palette is not None:
             name, palette = colours.palette.name, colours.palette.visible()
-        checked = tuple(badges(sprites, construction, palette, drawn.keep))
+        checked = tuple(badges(sprites, construction, palette, drawn.keep, alphas))
         yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, name, palette, checked)
 
 

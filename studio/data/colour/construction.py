@@ -1,4 +1,4 @@
-"""What sprites have by construction: mirror symmetry, borders that meet, an outline; and whether it holds."""
+"""What sprites have by construction: symmetry, borders that meet, outlines, silhouettes; and whether it holds."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ DARK = "dark"
 _BLACK = np.array([0, 0, 0], np.uint8)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Construction:
-    """mirror: one of MIRRORS. seamless: one of SEAMLESS. outline: 'none', 'dark' or a colour such as '#1a1c2c'."""
+    """mirror: one of MIRRORS. seamless: one of SEAMLESS. outline: 'none', 'dark' or a colour such as '#1a1c2c'.
+
+    silhouette: uint8 [S, S], the alpha that each pixel is to have; None where that is free.
+    """
 
     mirror: str = NONE
     seamless: str = NONE
     outline: str = NONE
+    silhouette: NDArray[np.uint8] | None = None
 
     def __post_init__(self) -> None:
         if self.outline not in (NONE, DARK):
@@ -41,22 +45,34 @@ class Construction:
         """Whether the left and the right border meet, and the upper and the lower one."""
         return self.seamless in (SEAMLESS[1], BOTH), self.seamless in (SEAMLESS[2], BOTH)
 
+    @property
+    def alpha(self) -> NDArray[np.uint8] | None:
+        """The silhouette, mirrored as the sprites are."""
+        return None if self.silhouette is None else self._mirrored(self.silhouette[None])[0]
+
     def applied(self, sprites: Rgba, keep: NDArray[np.bool_] | None = None) -> Rgba:
-        """Sprites uint8 [N, S, S, 4] with the right half and the lower half mirrored, and with the outline.
+        """Sprites uint8 [N, S, S, 4] with the right half and the lower half mirrored, the silhouette and the outline.
 
         keep: bool [N, S, S], pixels that stay as they are. Seamless is how sprites are drawn; nothing is done for it.
         """
-        made = sprites
-        for mirror, axis in zip(self.mirrors, (2, 1), strict=True):
-            if mirror:
-                first, half = np.split(made, [-(-made.shape[axis] // 2)], axis)[0], made.shape[axis] // 2
-                made = np.concatenate([first, np.flip(first.take(range(half), axis), axis)], axis)
+        made, alpha = self._mirrored(sprites), self.alpha
+        if alpha is not None:
+            made = np.concatenate([made[..., :3], np.broadcast_to(alpha[..., None], (*made.shape[:3], 1))], -1)
+            made[:, alpha == 0] = 0
         if self.outline != NONE:
             made = made.copy()
             for sprite, border in zip(made, borders(made), strict=True):
                 sprite[border, :3] = self._outline_of(sprite)
                 sprite[border, 3] = 255
         return made if keep is None else np.where(keep[..., None], sprites, made)
+
+    def _mirrored(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Of uint8 [N, S, S, ...] the halves that mirror the others."""
+        for mirror, axis in zip(self.mirrors, (2, 1), strict=True):
+            if mirror:
+                first, half = np.split(pixels, [-(-pixels.shape[axis] // 2)], axis)[0], pixels.shape[axis] // 2
+                pixels = np.concatenate([first, np.flip(first.take(range(half), axis), axis)], axis)
+        return pixels
 
     def _outline_of(self, sprite: Rgba) -> NDArray[np.uint8]:
         """The colour of its outline: uint8 [3]."""
@@ -97,16 +113,30 @@ class Badge:
 
 
 def badges(
-    sprites: Rgba, construction: Construction, palette: NDArray[np.uint8] | None, keep: NDArray[np.bool_] | None = None
+    sprites: Rgba,
+    construction: Construction,
+    palette: NDArray[np.uint8] | None,
+    keep: NDArray[np.bool_] | None = None,
+    alphas: NDArray[np.bool_] | None = None,
 ) -> Iterator[Badge]:
     """What is checked on sprites uint8 [N, S, S, 4]: whatever the construction says.
 
     palette: uint8 [K, 3] that all opaque colours are to be of, or None. keep: bool [N, S, S], pixels that were given.
+    alphas: bool [N, 256], which alpha the pixels of each may have, where there is no silhouette; None: any.
     """
     if palette is not None:
         numbers, known = _numbers(sprites), np.unique(_numbers(palette))
         off = (sprites[..., 3] > 0) & ~np.isin(numbers, known)
         yield _badge("In its palette", off, keep)
+    alpha = construction.alpha
+    if alpha is not None:
+        yield _badge("In its silhouette", sprites[..., 3] != alpha, keep)
+    elif alphas is not None:
+        is_known = np.take_along_axis(alphas, sprites[..., 3].reshape(len(sprites), -1).astype(np.intp), 1)
+        is_hard = not alphas[:, 1:255].any()
+        yield _badge(
+            "Alpha on or off" if is_hard else "Its levels of alpha", ~is_known.reshape(sprites.shape[:3]), keep
+        )
     for holds, axis, title in zip(
         construction.mirrors, (2, 1), ("Mirrored left-right", "Mirrored top-bottom"), strict=True
     ):

@@ -144,6 +144,15 @@ def _nearest(centres: NDArray[np.float64], places: NDArray[np.float64], own: int
     return found
 
 
+def alphas_of(labels: NDArray[np.int64], style: PixelStyle) -> NDArray[np.bool_]:
+    """Which alpha sprites of these classes, int64 [N] (-1: any class), have in true pixels: bool [N, 256]."""
+    rows = np.zeros((len(style.alpha_levels) + 1, 256), bool)
+    rows[:, [0, 255]] = True
+    for row, levels in zip(rows, style.alpha_levels, strict=False):  # the last one is that of any class
+        row[list(levels)] = True
+    return rows[labels]
+
+
 def _nearest_levels(levels: tuple[int, ...]) -> NDArray[np.uint8]:
     """For each alpha the nearest of these levels, of 0 and of 255: uint8 [256]."""
     known = np.array([0, *levels, 255])

@@ -15,7 +15,8 @@ def _noise(size: int = 9, count: int = 4) -> Rgba:
 
 
 def _found(sprites: Rgba, construction: Construction, **more: np.ndarray | None) -> dict[str, Badge]:
-    return {badge.title: badge for badge in badges(sprites, construction, more.get("palette"), more.get("keep"))}
+    checked = badges(sprites, construction, more.get("palette"), more.get("keep"), more.get("alphas"))
+    return {badge.title: badge for badge in checked}
 
 
 @pytest.mark.parametrize("size", [8, 9])
@@ -93,3 +94,31 @@ def test_colours_are_of_the_palette_but_for_what_is_kept() -> None:
     assert _found(sprites, Construction(), palette=palette)["In its palette"] == Badge("In its palette", 2, 3)
     keep = sprites[..., 0] == 9
     assert _found(sprites, Construction(), palette=palette, keep=keep)["In its palette"].but_kept == 1
+
+
+def test_each_pixel_has_the_alpha_of_the_silhouette() -> None:
+    sprites, silhouette = _noise(), np.random.default_rng(1).integers(0, 3, (9, 9)).astype(np.uint8) * 120
+    how = Construction(silhouette=silhouette)
+    assert _found(sprites, how) == {"In its silhouette": Badge("In its silhouette", 0, 4)}
+    keep = np.zeros(sprites.shape[:3], bool)
+    keep[1, 4:6] = True
+    made = how.applied(sprites, keep)
+    assert (made[[0, 2, 3], ..., 3] == silhouette).all() and not made[0, silhouette == 0].any()
+    np.testing.assert_array_equal(made[keep], sprites[keep])
+    np.testing.assert_array_equal(made[0, silhouette > 0, :3], sprites[0, silhouette > 0, :3])
+    assert _found(made, how, keep=keep)["In its silhouette"] == Badge("In its silhouette", 3, 4, 1)
+    both = Construction(mirror=BOTH, silhouette=silhouette)  # half of it counts
+    found = _found(both.applied(sprites), both)
+    assert all(badge.holds == 4 for badge in found.values()) and len(found) == 3
+    np.testing.assert_array_equal(both.applied(sprites)[0, :5, :5, 3], silhouette[:5, :5])
+
+
+def test_alpha_is_on_or_off_or_one_of_the_levels_that_are_known() -> None:
+    sprites = np.zeros((2, 4, 4, 4), np.uint8)
+    sprites[0, 1], sprites[1, 2] = 255, 128
+    alphas = np.zeros((2, 256), bool)
+    alphas[:, [0, 255]] = True
+    assert _found(sprites, Construction(), alphas=alphas) == {"Alpha on or off": Badge("Alpha on or off", 1, 2)}
+    assert _found(sprites, Construction(), alphas=alphas, keep=sprites[..., 3] == 128)["Alpha on or off"].but_kept == 1
+    alphas[1, 128] = True
+    assert _found(sprites, Construction(), alphas=alphas)["Its levels of alpha"].holds == 2

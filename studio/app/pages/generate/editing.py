@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from PySide6.QtCore import QMimeData, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QImage
-from PySide6.QtWidgets import QSlider, QWidget
+from PySide6.QtWidgets import QCheckBox, QSlider, QWidget
 
 from studio.app import dialogs
 from studio.app.background.job_events import PictureRead
@@ -20,14 +20,19 @@ from studio.app.widgets.sprites.painting import as_image
 from studio.core.events import Rgba
 from studio.data.editing import Edit
 from studio.data.naming import shown
-from studio.data.one_sprite import Fitted, fit
+from studio.data.one_sprite import fit
 from studio.data.sources.base import PICTURE_SUFFIXES
+
+if TYPE_CHECKING:
+    from studio.recipes.base import Ability
 
 _KINDS = PICTURE_SUFFIXES | {".ase", ".aseprite"}
 COUNT = 16  # candidates that are drawn at once
 _STRENGTH = "How much may change: at 0 nothing, at 100 % what was there is forgotten; below, new pixels take after it."
 _VARY = "All of it may change, as much as the strength says. Mark a part, and that alone is drawn anew."
 _FILL = "What is marked is drawn to fit what stays."
+_SHAPE = "Its shape stays: what can be seen of it and what can't. Only colours change."
+_SHAPELESS = "There is no shape to keep: nothing of the sprite can be seen."
 _NOTHING_STAYS = "No pixel stays: unmark some, or keep all and draw variations."
 
 
@@ -44,13 +49,15 @@ class EditorPanel(QWidget):
         super().__init__()
         self._session = session
         self._size = 0  # of the model's sprites; 0 while there is no model
-        self._asked: tuple[Fitted, str] | None = None  # a picture of another size, with its name
+        self._asked: tuple[Rgba, str, str] | None = None  # one of another size, its name and its class
         self._strengths = {"vary": 50, "fill": 100}  # in per cent
         self.editor = SpriteEditor()
         self.draw = factory.button("Draw variations", _VARY, "generate", "primary")
         self.save = factory.button("Save…", "Save the sprite as it is now, as a PNG file.", "save")
         self.copy = factory.button("Copy", "Copy the sprite as it is now, to paste it in another program.", "copy")
         self.close_editor = factory.button("Close", "Put the sprite away. It is not lost where it came from.")
+        self.shape = QCheckBox("Keep its shape")
+        factory.describe(self.shape, "Keep its shape", _SHAPE)
         self.fit = factory.button("Take it so", "Put the picture on the model's canvas.")
         self.leave = factory.button("Leave it", "Forget the picture.")
         self.strength = QSlider(Qt.Orientation.Horizontal)
@@ -73,19 +80,24 @@ class EditorPanel(QWidget):
         return self._session.editing.current is not None
 
     def is_asking(self) -> bool:
-        """Whether a picture waits for a word on how to fit it."""
+        """Whether a sprite of another size waits for a word on how to fit it."""
         return self._asked is not None
 
-    def set_size(self, size: int) -> None:
-        """The chosen model draws sprites of so many pixels a side."""
-        self._size = size
+    def set_model(self, size: int, can: frozenset[Ability]) -> None:
+        """The chosen model draws sprites of so many pixels a side, 0 for no model, and can do this beside."""
+        self.shape.setVisible("silhouette" in can)
+        is_other, self._size = size != self._size, size
+        if is_other and self._asked is not None:
+            self.take(*self._asked)
+        elif is_other and self.is_open() and size not in (0, len(self.sprite()[0])):
+            self.take(*self.sprite())
         self._refresh()
 
     def request(self) -> EditRequest:
         """What is to be drawn from the sprite."""
         sprite, _, class_name = self.sprite()
-        keep = self.editor.edit().keep
-        return EditRequest("redraw", sprite[None], (class_name,), None if keep.all() else keep)
+        keep, silhouette = self.editor.edit().keep, sprite[..., 3] if self._keeps_shape() else None
+        return EditRequest("redraw", sprite[None], (class_name,), None if keep.all() else keep, silhouette)
 
     def strength_share(self) -> float:
         """0 to 1."""
@@ -99,14 +111,18 @@ class EditorPanel(QWidget):
 
     def take(self, rgba: Rgba, name: str, class_name: str = "") -> None:
         """Edit this sprite, uint8 [H, W, 4]; ask first how to fit one of another size."""
-        size = self._size or max(rgba.shape[:2])
-        fitted = fit(rgba, size)
-        if fitted.how:
-            self._asked = (fitted, name)
-        else:
-            self._asked = None
+        is_here = self.is_open() and rgba is self.sprite()[0]
+        fits = rgba.shape[:2] == (self._size or max(rgba.shape[:2]),) * 2
+        self._asked = None if fits else (rgba, name, class_name)
+        if fits and not is_here:
             self._session.editing.open(rgba, name, class_name)
         self._show_question()
+
+    @Slot()
+    def begin_blank(self) -> None:
+        """Edit a sprite of which nothing can be seen yet, of the model's size."""
+        self.take(np.zeros((self._size, self._size, 4), np.uint8), "sketch")
+        self.editor.choose_layer("paint")
 
     def take_candidate(self, rgba: Rgba) -> None:
         """Go on from one of the candidates; undo brings back what was there before."""
@@ -140,9 +156,9 @@ class EditorPanel(QWidget):
         head = factory.row(self._title, self._class, self.save, self.copy, self.close_editor)
         head.setStretch(0, 1)
         head.setStretch(1, 1)
-        foot = factory.row(self._strength_words, self.strength, self._about, self.draw)
+        foot = factory.row(self._strength_words, self.strength, self.shape, self._about, self.draw)
         foot.setStretch(1, 1)
-        foot.setStretch(2, 2)
+        foot.setStretch(3, 2)
         body = factory.column(self._question, head, self.editor, foot)
         body.setStretch(2, 1)
         self.setLayout(body)
@@ -153,6 +169,7 @@ class EditorPanel(QWidget):
         editing.closed.connect(self._close)
         editing.read.connect(self._take_picture)
         self.editor.changed.connect(self._take_change)
+        self.shape.toggled.connect(self._refresh)
         self.strength.valueChanged.connect(self._strength_moved)
         self.save.clicked.connect(self._save)
         self.copy.clicked.connect(self._copy)
@@ -180,6 +197,9 @@ class EditorPanel(QWidget):
     def _kind(self) -> Literal["vary", "fill"]:
         return "vary" if self.editor.edit().keep.all() else "fill"
 
+    def _keeps_shape(self) -> bool:
+        return self.shape.isChecked() and not self.shape.isHidden()
+
     def problem(self) -> str:
         """Why nothing can be drawn from the sprite; empty when it can."""
         if not self.is_open():
@@ -187,6 +207,8 @@ class EditorPanel(QWidget):
         side = len(self.editor.edit().sprite)
         if self._size and side != self._size:
             return f"This sprite has {side} x {side} pixels, the model draws {self._size} x {self._size}."
+        if self._keeps_shape() and not self.editor.edit().sprite[..., 3].any():
+            return _SHAPELESS
         return "" if self.editor.edit().keep.any() else _NOTHING_STAYS
 
     @Slot()
@@ -234,9 +256,9 @@ class EditorPanel(QWidget):
     @Slot()
     def _fit_it(self) -> None:
         if self._asked is not None:
-            fitted, name = self._asked
+            rgba, name, class_name = self._asked
             self._asked = None
-            self._session.editing.open(fitted.rgba, name)
+            self._session.editing.open(fit(rgba, self._size).rgba, name, class_name)
             self._show_question()
 
     @Slot()
@@ -246,10 +268,9 @@ class EditorPanel(QWidget):
 
     def _show_question(self) -> None:
         if self._asked is not None:
-            fitted, name = self._asked
-            self._question_words.setText(
-                f"{name} has another size than the model's sprites. It would be: {fitted.how}."
-            )
+            rgba, name, _ = self._asked
+            how = fit(rgba, self._size).how
+            self._question_words.setText(f"{name} has another size than the model's sprites. It would be: {how}.")
         self._question.setVisible(self._asked is not None)
         self.changed.emit()
 

@@ -30,6 +30,7 @@ _EDIT = "Take the selected sprite into the editor: vary it, or change a part of 
 _BETWEEN = "Draw the frames that lead from one of two selected sprites to the other."
 _LIKE = "Draw new sprites that have something of two of the selected ones each."
 _OPEN = "Take a picture file into the editor; it can be dropped here, or pasted (Ctrl+V), as well."
+_BLANK = "Begin with an empty sprite: draw rough blobs of colour, and the model makes sprites of them."
 _KEEP = "Keep the selected sprites: they survive the next drawing, and closing. (K)"
 _REJECT = "Take the selected sprites away. (X) R draws others."
 _KEPT = "The sprites that you kept, of this size."
@@ -83,6 +84,7 @@ class Results(QWidget):
         self.save_files = factory.button("Save PNG files…", _FILES)
         self.save_sheet = factory.button("Save as…", _SHEET)
         self.open = factory.button("Open…", _OPEN)
+        self.blank = factory.button("Sketch", _BLANK)
         self.edit = factory.button("Edit", _EDIT)
         self.between = factory.button("In between", _BETWEEN)
         self.like = factory.button("More like these", _LIKE)
@@ -192,7 +194,8 @@ class Results(QWidget):
         self._stack.addWidget(self.grid)
         buttons = Flow(factory.GRID, factory.GRID)
         for button in (
-            self.keep, self.reject, self.edit, self.between, self.like, self.open, self.save_files, self.save_sheet,
+            self.keep, self.reject, self.edit, self.between, self.like, self.open, self.blank, self.save_files,
+            self.save_sheet,
         ):  # fmt: skip
             buttons.addWidget(button)
         tabs = QButtonGroup(self)
@@ -273,7 +276,7 @@ class Results(QWidget):
         two = "" if selected == 2 or (selected == 1 and self._is_editing) else "Select two sprites first."
         factory.enable(self.between, why_not or two, _BETWEEN)
         factory.enable(self.like, why_not or ("" if selected > 1 else "Select two sprites or more first."), _LIKE)
-        for button in (self.open, self.edit):
+        for button in (self.open, self.blank, self.edit):
             button.setVisible("vary" in self._can)
         for button in (self.between, self.like):
             button.setVisible("blend" in self._can)

@@ -91,6 +91,10 @@ class SpriteEditor(QWidget):
         self._model = np.concatenate([shown, np.full((len(shown), 1), 255, np.uint8)], 1)
         self._show_colours()
 
+    def choose_layer(self, layer: Layer) -> None:
+        """Paint on what stays, or on the colours."""
+        self._choose_layer(list(_LAYERS).index(layer))
+
     def edit(self) -> Edit:
         """The sprite as it is now."""
         return self._history.now
