@@ -45,9 +45,9 @@ def find_device(args: argparse.Namespace, *, probe: bool = False) -> Device:
 
 def load_model(path: Path, args: argparse.Namespace, device: Device, reporter: Reporter) -> TrainedModel:
     """The model of a run at the checkpoint that was asked for. Raises RunError, UsageError, DeviceError."""
-    from studio.engine import generate
+    from studio.engine import loading
 
-    model = generate.load_model(path, args.checkpoint, device)
+    model = loading.load_model(path, args.checkpoint, device)
     for notice in model.notices:
         reporter.show(notice)
     return model

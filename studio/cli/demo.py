@@ -80,7 +80,8 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     """From the trained run: a sheet of new sprites, the loss as a picture, and the model in every format."""
     from studio.engine import catalog
     from studio.engine.exporting import export
-    from studio.engine.generate import generate, load_model
+    from studio.engine.generate import generate
+    from studio.engine.loading import load_model
     from studio.exports.png import save_enlarged
     from studio.exports.sprites.formats import sprite_exports
 

@@ -21,6 +21,7 @@ from studio.core.errors import UsageError
 from studio.core.events import Classified, Distilled, Event, Exported, Notice, NumbersPredicted, SpritesGenerated
 from studio.core.generators import returned
 from studio.core.wording import agreement, count, decimal, number, percent, quicker
+from studio.data import corner_tiles
 from studio.data.colour.recolouring import ColourChoice, recoloured
 from studio.data.colour.snapping import BAYER, NO_DITHER
 from studio.data.options import ImportOptions
@@ -64,7 +65,8 @@ def generate(args: argparse.Namespace) -> int:
     palette = choice.palette.name if choice.palette is not None else ""
     about = {**settings.to_json(), **about_sources(args), **({"palette": palette} if palette else {})}
     colours = choice.palette.visible() if choice.palette is not None else model.style.palette
-    as_saved = as_set(made, model, about, args.columns, colours if settings.true_pixels else None)
+    columns = corner_tiles.SIDE if settings.corner_tiles else args.columns  # so laid out, they meet
+    as_saved = as_set(made, model, about, columns, colours if settings.true_pixels else None)
     written = _save(dataclasses.replace(as_saved, is_animation=bool(args.between)), out, form, reporter)
     reporter.record({"type": "FilesSaved", "paths": written})
     where = written[0] if len(written) < 3 and _is_sheet(out) else out
@@ -100,6 +102,7 @@ def as_set(
     """New sprites as they are saved, with what made them. palette: uint8 [K, 3], the one they are drawn in."""
     return SpriteSet(
         made.sprites,
+        made.titles,
         classes=[model.spec.class_names[label] if label >= 0 else "" for label in made.labels],
         palette=palette,
         about={"model": made.model, "recipe": model.recipe.name, **about},
@@ -116,7 +119,7 @@ def _save(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Re
         return written
     digits = len(str(len(sprites)))
     stems = [label.rpartition("/")[2] or "sprite" for label in sprites.classes]
-    names = [f"{stem} {place:0{digits}d}" for place, stem in enumerate(stems, 1)]
+    names = sprites.names or [f"{stem} {place:0{digits}d}" for place, stem in enumerate(stems, 1)]
     return save_files(out, sprites.sprites, names, sprites.about)
 
 

@@ -182,6 +182,7 @@ class SpritesGenerated(Event):
     """New sprites and the class index of each: int64 [N]; -1 where no class was asked for.
 
     keep: bool [N, S, S], pixels that were given and stay as they are, whatever the colours; None: there are none.
+    titles: what each is, where its class and its place don't say it.
     """
 
     sprites: Rgba
@@ -189,6 +190,7 @@ class SpritesGenerated(Event):
     model: str
     seed: int
     keep: NDArray[np.bool_] | None = None
+    titles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

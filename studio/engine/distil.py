@@ -24,7 +24,8 @@ from studio.core.events import Distilled, Event, Events, Progress, Rgba
 from studio.core.generators import returned
 from studio.engine import devices
 from studio.engine.batch_size import AutoBatchSize
-from studio.engine.generate import Labels, draw, in_precision, in_proportion, load_model
+from studio.engine.generate import Labels, draw, in_precision, in_proportion
+from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.optim import EMA, make_optimizers, set_learning_rate
 from studio.engine.runs import checkpoints

@@ -61,7 +61,7 @@ def redraw(
     keep: bool [S, S], pixels that all stay as they are, and to which the others are to fit. silhouette: uint8 [S, S],
     the alpha of each pixel; what is new within it changes at any strength. Raises UsageError, DeviceError.
     """
-    _check(model, "vary" if keep is None else "fill", source)
+    _check(model, settings, "vary" if keep is None else "fill", source)
     if keep is not None:
         _check_mask(model, keep)
         if not model.recipe.knows_filling(model.network):
@@ -140,7 +140,7 @@ def _blended(
     model: TrainedModel, settings: GenerateSettings, source: Source, shares: NDArray[np.float64]
 ) -> Generator[Progress, None, tuple[Rgba, Labels]]:
     """A sprite for each row of shares [N, M] of the sprites, with the class of which it has most."""
-    _check(model, "blend", source)
+    _check(model, settings, "blend", source)
     if settings.mix:
         raise UsageError("Sprites between others have the classes of those.", "Leave out the mixture.")
     wanted = wanted_classes(model, settings)
@@ -161,8 +161,10 @@ def _blended(
     return made, labels
 
 
-def _check(model: TrainedModel, ability: Ability, source: Source) -> None:
-    """Raise UsageError where the model can't do that, or the sprites are not of its size."""
+def _check(model: TrainedModel, settings: GenerateSettings, ability: Ability, source: Source) -> None:
+    """Raise UsageError where that is not how to begin, the model can't do it, or the sprites are not of its size."""
+    if settings.corner_tiles:
+        raise UsageError("A set of corner tiles begins with noise.", "Leave out the sprite, or --corner-tiles.")
     if ability not in model.recipe.can:
         raise UsageError(f"{model.title} can't {_CANT[ability]}.", "Choose a model of another kind.")
     height, width = source.sprites.shape[1:3]

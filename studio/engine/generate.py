@@ -1,12 +1,10 @@
-"""Using a model: new sprites from a generator, classes or numbers from others, and loading each from a run."""
+"""Using a model: new sprites from a generator, classes or numbers from others."""
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -14,23 +12,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from studio.core.errors import DamagedError, RunError, UsageError
-from studio.core.events import Classified, Events, Notice, NumbersPredicted, Progress, Rgba, SpritesGenerated
+from studio.core.errors import UsageError
+from studio.core.events import Classified, Events, NumbersPredicted, Progress, Rgba, SpritesGenerated
+from studio.data import corner_tiles
 from studio.data.colour.construction import PLAIN, Construction
 from studio.data.colour.true_pixels import true_pixels
-from studio.engine import catalog, devices
+from studio.engine import devices
 from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import on_device, to_input, to_rgba
-from studio.engine.model import TrainedModel, load_style
-from studio.engine.runs import checkpoints
-from studio.engine.runs.checkpoints import DISTILLED, CheckpointInfo
-from studio.engine.runs.folder import RunDir, reading
-from studio.engine.types import Device, GenerateSettings
-from studio.recipes.base import Given, Recipe, Spec, evenly_spread
+from studio.engine.model import TrainedModel
+from studio.engine.types import GenerateSettings
+from studio.recipes.base import Given, evenly_spread
 
 Labels = NDArray[np.int64]
 
 _AT_ONCE = 64  # sprites drawn in one pass, at most: enough to fill a device, few enough to stop soon
+_DRAWN = "sprites drawn"
 _SEEN_AT_ONCE = 256
 _MOST_CLASSES_SAID = 30
 
@@ -50,103 +47,67 @@ class SolverSettings(Protocol):
     def true_pixels(self) -> bool: ...
 
 
-def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
-    """The model of a run at a checkpoint ('best', 'last' or a step). Raises RunError, UsageError, DeviceError.
-
-    Where the best one or the last one is damaged, it is that of the others; `notices` of the model says so.
-    """
-    run = RunDir(path)
-    record = run.record()
-    recipe = catalog.recipe(record.recipe)
-    config = recipe.Config.from_json(record.config)
-    spec = Spec(record.size, record.class_names, record.target_names)
-    chosen, info, tensors, notices = load_weights(run, checkpoint, recipe)
-    network = recipe.build(config, spec).eval().requires_grad_(False)
-    checkpoints.load_into(network, tensors, chosen.name)
-    target = torch.device(device.id)
-    precision = devices.precision_of(record, device, config.precision)
-    distilled = None
-    if DISTILLED in info.sha256:
-        try:
-            with reading(chosen):
-                tensors = checkpoints.load_part(chosen, info, DISTILLED)
-            distilled = copy.deepcopy(network)
-            checkpoints.load_into(distilled, tensors, chosen.name)
-        except DamagedError as error:
-            notices.append(Notice("warning", f"The distilled network is left out. {error.title}", error.hint))
-    with devices.faults(target):
-        network = network.to(target).to(memory_format=torch.channels_last)
-        distilled = None if distilled is None else distilled.to(target).to(memory_format=torch.channels_last)
-    return TrainedModel(
-        recipe, config, spec, network, target, precision, info.step, record.name, load_style(run, record),
-        record.ancestors, tuple(notices), distilled,
-    )  # fmt: skip
-
-
-def load_weights(
-    run: RunDir, wanted: str, recipe: Recipe
-) -> tuple[Path, CheckpointInfo, checkpoints.Tensors, list[Notice]]:
-    """The averaged weights of a checkpoint; a damaged one is passed over unless it was asked for by its step."""
-    found, damaged = _look_over(run)
-    notices = [_passed_over(f"Checkpoint {path.name} is damaged.") for path in damaged]
-    while True:
-        chosen, info = _choose(run, found, wanted, recipe)
-        try:
-            with reading(chosen):
-                return chosen, info, checkpoints.load_part(chosen, info, "average"), notices
-        except DamagedError as error:
-            if wanted not in ("best", "last"):
-                raise
-            if chosen.exists():  # else it has just been removed, as there is a newer one
-                notices.append(_passed_over(error.title))
-            found.remove((chosen, info))
-            if not found:
-                raise checkpoints.none_sound(run.path.name) from error
-
-
-def find_checkpoint(path: Path, checkpoint: str) -> tuple[Path, CheckpointInfo]:
-    """The checkpoint of a run that 'best', 'last' or a step stands for at present. Raises RunError, UsageError."""
-    run = RunDir(path)
-    return _choose(run, _look_over(run)[0], checkpoint, catalog.recipe(run.record().recipe))
-
-
-def checkpoint_names(path: Path) -> list[str]:
-    """What `load_model` takes for this run: 'best', 'last', then the steps; empty when there is no checkpoint yet.
-
-    Raises RunError.
-    """
-    run = RunDir(path)
-    with reading(run.checkpoints):
-        steps = [str(info.step) for _, info in checkpoints.find(run.checkpoints)]
-    return ["best", "last", *reversed(steps)] if steps else []
-
-
-def distilled_names(path: Path) -> list[str]:
-    """Those of `checkpoint_names` that have a distilled network. Raises RunError."""
-    run = RunDir(path)
-    with reading(run.checkpoints):
-        found = checkpoints.find(run.checkpoints)
-    recipe = catalog.recipe(run.record().recipe)
-    wanted = ["best", "last", *(str(info.step) for _, info in found)] if found else []
-    return [name for name in wanted if DISTILLED in _choose(run, found, name, recipe)[1].sha256]
-
-
 def generate(model: TrainedModel, settings: GenerateSettings, silhouette: NDArray[np.uint8] | None = None) -> Events:
     """New sprites: yields Progress after each solver step, then one SpritesGenerated.
 
-    A sprite depends on the seed and its place in the list, not on how many are made. silhouette: uint8 [S, S], the
-    alpha of each pixel, or any. Raises UsageError, DeviceError.
+    A sprite depends on the seed and its place in the list, not on how many are made; corner tiles are always 16.
+    silhouette: uint8 [S, S], the alpha of each pixel, or any. Raises UsageError, DeviceError.
     """
     if model.recipe.makes != "sprites":
         raise UsageError(
             f"{model.title} is a {model.recipe.title.lower()}: it draws no sprites.", "Choose a generator."
         )
+    if settings.corner_tiles:
+        if silhouette is not None:
+            raise UsageError("Corner tiles go on beyond their borders: they have no silhouette.", "Draw one of both.")
+        yield from _corner_tiles(model, settings)
+        return
     wanted = wanted_classes(model, settings)
     labels = np.arange(settings.count) % len(model.spec.class_names) if wanted is None else wanted.labels
     with devices.faults(model.device):
         shares, construction = None if wanted is None else wanted.shares, settings.construction(silhouette)
         made = yield from draw(model, labels, settings, shares=shares, construction=construction)
     yield SpritesGenerated(made, labels, name_of(model), settings.seed)
+
+
+def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
+    """Tiles of which each corner is of one of two classes: yields Progress after each step, then SpritesGenerated.
+
+    They are drawn as one picture without borders, in which those pixels are tied that meet several tiles' pixels.
+    """
+    classes = _classes_of_corners(model, settings)
+    picture, kinds = corner_tiles.Map.of(model.spec.size), corner_tiles.corners()
+    second, ties = (torch.from_numpy(array).to(model.device) for array in (picture.share, picture.ties))
+    shares = {classes[0]: 1 - second, classes[1]: second}
+    with devices.faults(model.device):
+        states = model.recipe.draw_map(model.network, shares, ties, settings.guidance, settings.steps, settings.seed)
+        for step, state in enumerate(in_precision(model, states), 1):
+            yield Progress(min(step, settings.steps) * corner_tiles.COUNT // settings.steps, corner_tiles.COUNT, _DRAWN)
+            x = state
+        made = to_rgba(x).numpy()
+    labels = np.array(classes)[(kinds.mean(1) > 0.5).astype(int)]
+    if settings.true_pixels:
+        made = true_pixels(made, np.zeros(1, np.int64), model.style.joined(labels))
+    tiles = settings.construction().applied(corner_tiles.parted(made))
+    first, other = (model.spec.class_names[label].rpartition("/")[2] for label in classes)
+    titles = tuple(f"{first}-{other} {''.join(map(str, row))}" for row in kinds.astype(int).tolist())
+    yield SpritesGenerated(tiles, labels, name_of(model), settings.seed, titles=titles)
+
+
+def _classes_of_corners(model: TrainedModel, settings: GenerateSettings) -> list[int]:
+    """The two classes. Raises UsageError where there are not two, and for what corner tiles can't be."""
+    if "map" not in model.recipe.can:
+        raise UsageError(f"{model.title} can't draw tiles that fit each other.", "Choose a model of another kind.")
+    wanted = wanted_classes(model, settings)
+    shares = None if wanted is None else wanted.shares
+    if shares is None or np.count_nonzero(shares) != 2:
+        raise UsageError("The corners of tiles are of two classes.", "Mix two, such as 'grass:1,water:1'.")
+    usual = GenerateSettings()
+    if (settings.mirror, settings.seamless, settings.outline) != (usual.mirror, usual.seamless, usual.outline):
+        raise UsageError("Corner tiles meet others at every side.", "Leave out mirror, seamless and outline.")
+    if settings.quick:
+        raise UsageError("The distilled network draws no corner tiles.", "Draw without it.")
+    return [int(label) for label in np.flatnonzero(shares)]
 
 
 def name_of(model: TrainedModel) -> str:
@@ -253,11 +214,11 @@ def in_parts(
         with batch_size.room():
             for step, x in enumerate(in_precision(model, steps_of(part)), 1):
                 share = min(step, steps) / steps
-                yield Progress(round(part.start + share * len(x)), count, "sprites drawn")
+                yield Progress(round(part.start + share * len(x)), count, _DRAWN)
                 if step == stop_after:
                     break
             if step < steps:  # no more are to be taken
-                yield Progress(part.stop, count, "sprites drawn")
+                yield Progress(part.stop, count, _DRAWN)
             made.append(finished(to_rgba(x).numpy(), part))
     return np.concatenate(made)
 
@@ -377,31 +338,3 @@ def _mixture(model: TrainedModel, text: str) -> NDArray[np.float32]:
     if not shares.any():
         raise UsageError("The shares of the mixture are all 0.", "Let one of them be more.")
     return np.asarray(shares / shares.sum(), np.float32)
-
-
-def _look_over(run: RunDir) -> tuple[checkpoints.Found, list[Path]]:
-    """The checkpoints of a run, of which there is one at least, and those that are damaged. Raises RunError."""
-    with reading(run.checkpoints):
-        found, damaged = checkpoints.look_over(run.checkpoints)
-    if not found and damaged:
-        raise checkpoints.none_sound(run.path.name)
-    if not found:
-        raise RunError(f"{run.path.name} has no checkpoint yet.", "Let it train until its first checkpoint.")
-    return found, damaged
-
-
-def _passed_over(title: str) -> Notice:
-    return Notice("warning", title, "Another checkpoint is used.")
-
-
-def _choose(run: RunDir, found: checkpoints.Found, wanted: str, recipe: Recipe) -> tuple[Path, CheckpointInfo]:
-    if wanted == "last":
-        return found[-1]
-    if wanted == "best":
-        best = checkpoints.best_of(found, recipe.headline)
-        return next(entry for entry in found if entry[0] == best)
-    for path, info in found:
-        if str(info.step) == wanted:
-            return path, info
-    steps = ", ".join(str(info.step) for _, info in found)
-    raise UsageError(f"{run.path.name} has no checkpoint at step {wanted}.", f"It has: best, last, {steps}.")

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from studio.core import places, records
 from studio.core.config import TrainingConfig, Value
 from studio.core.errors import UsageError
-from studio.engine.generate import load_weights
+from studio.engine.loading import load_weights
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import Tensors
 from studio.engine.runs.folder import Ancestor, RunDir, RunRecord

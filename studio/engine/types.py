@@ -71,6 +71,12 @@ class GenerateSettings(Config):
     mix: str = setting(
         "", "Sprites between classes, with the share of each: 'sword:0.6,potion:0.4'.", label="Mixture", absent=""
     )
+    corner_tiles: bool = setting(
+        False,
+        "Of two mixed classes of tiles, the 16 in which each corner is of one or the other: any fits any other with "
+        "the same corners.",
+        absent=False,
+    )
     seed: int = setting(0, "The same seed gives the same sprites.", low=0, high=2**31 - 1)
     strength: float = setting(
         0.5,
@@ -116,4 +122,4 @@ class GenerateSettings(Config):
 
         Raises UsageError for an outline that is no colour.
         """
-        return Construction(self.mirror, self.seamless, self.outline, silhouette)
+        return Construction(self.mirror, self.seamless, self.outline, silhouette, self.corner_tiles)

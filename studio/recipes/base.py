@@ -22,8 +22,8 @@ from studio.data.sprites import Sprites
 
 Makes = Literal["sprites", "labels", "numbers"]
 # vary, fill, mirror, seamless, silhouette: `redraw`, without kept pixels, with them, and by construction.
-# blend: `blend`. mix: labels may be shares of classes.
-Ability = Literal["vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix"]
+# blend: `blend`. mix: labels may be shares of classes. map: `draw_map`.
+Ability = Literal["vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map"]
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig, default=Any)
 NetworkT = TypeVar("NetworkT", bound=nn.Module, default=Any)
 
@@ -276,6 +276,17 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         sprite itself.
         """
         raise NotImplementedError("this recipe can't blend sprites")
+
+    @staticmethod
+    def draw_map(
+        network: NetworkT, shares: Mapping[int, Tensor], ties: Tensor, guidance: float, steps: int, seed: int
+    ) -> Iterator[Tensor]:
+        """One large picture without borders: yields x [1, 4, H, W] after each step.
+
+        shares: for each of some classes how much of each pixel is of it, float32 [H, W]; they sum to 1. ties: int64
+        [H, W]; pixels of one number, from 0 on without a gap, come out alike. H and W are multiples of a sprite's size.
+        """
+        raise NotImplementedError("this recipe draws no maps")
 
     @staticmethod
     def path(network: NetworkT, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:

@@ -98,6 +98,38 @@ class Periodic:
         return x
 
 
+def overlapping(velocity: Callable[[Tensor, float], Tensor], size: int) -> Callable[[Tensor, float], Tensor]:
+    """The velocity of one large state [1, 4, H, W] without borders, of which `velocity` sees parts of size x size.
+
+    Each pixel is in four of them, which overlap by halves; the nearer it is to the middle of one, the more that counts
+    (after Bar-Tal et al. 2023, MultiDiffusion). H and W are multiples of the size.
+    """
+    ramp = 1 - (torch.arange(size) + 0.5 - size / 2).abs() / (size / 2)
+    weight, half = ramp[:, None] * ramp, size // 2
+
+    def whole(x: Tensor, t: float) -> Tensor:
+        rows, columns = x.shape[-2] // size, x.shape[-1] // size
+        weights = weight.to(x.device).repeat(rows, columns)
+        total, norm = torch.zeros_like(x), torch.zeros_like(weights)
+        for down, across in itertools.product((0, half), repeat=2):
+            moved = x.roll((-down, -across), (-2, -1)).view(4, rows, size, columns, size)
+            parts = velocity(moved.permute(1, 3, 0, 2, 4).reshape(-1, 4, size, size), t)
+            seen = parts.view(rows, columns, 4, size, size).permute(2, 0, 3, 1, 4).reshape(x.shape)
+            total += (seen * weights).roll((down, across), (-2, -1))
+            norm += weights.roll((down, across), (-2, -1))
+        return total / norm
+
+    return whole
+
+
+def tied(x: Tensor, ties: Tensor) -> Tensor:
+    """A state [1, 4, H, W] in which pixels of one number, int64 [H, W] from 0 on without a gap, are their mean."""
+    numbers, pixels = ties.flatten(), x.flatten(2)
+    counts = torch.bincount(numbers).to(x.dtype)
+    sums = torch.zeros(1, 4, len(counts), device=x.device).index_add_(2, numbers, pixels)
+    return (sums / counts)[..., numbers].view(x.shape)
+
+
 def mirrored(x: Tensor, left_right: bool, top_bottom: bool) -> Tensor:
     """States whose right half is the left one seen in a mirror, the lower half the upper one, or both."""
     for mirror, axis in ((left_right, -1), (top_bottom, -2)):

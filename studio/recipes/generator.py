@@ -24,7 +24,19 @@ from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.recipes.base import Batch, BatchRng, Evaluation, Given, Preset, Recipe, Spec, TrainingBudget, evenly_spread
-from studio.recipes.flow import LATEST, Periodic, blend_noise, draw_noise, encode, guided, mirrored, moments, solve
+from studio.recipes.flow import (
+    LATEST,
+    Periodic,
+    blend_noise,
+    draw_noise,
+    encode,
+    guided,
+    mirrored,
+    moments,
+    overlapping,
+    solve,
+    tied,
+)
 from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
@@ -152,7 +164,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     order = 1
     relative_cost = 7.9
     small = GeneratorConfig(width=16)
-    can = frozenset({"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix"})
+    can = frozenset({"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map"})
     strides = _STRIDES
     fixed_by_weights = ("width",)
     fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten
@@ -228,6 +240,27 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         mixtures = shares @ F.one_hot(known, network.classes + 1).float()
         # The way back knew no guidance: with it, the way forth would not lead to the same sprites.
         yield from solve(guided(network, mixtures, 1.0), blend_noise(noise, shares), moments(steps))
+
+    @staticmethod
+    def draw_map(
+        network: UNet, shares: Mapping[int, Tensor], ties: Tensor, guidance: float, steps: int, seed: int
+    ) -> Iterator[Tensor]:
+        height, width = ties.shape
+        count = height * width // network.size**2
+        parts = draw_noise(count, network.size, seed).to(ties.device)
+        first = torch.full((int(ties.max()) + 1,), len(ties.flatten()), device=ties.device)
+        first = first.scatter_reduce(0, ties.flatten(), torch.arange(height * width, device=ties.device), "amin")
+        noise = parts.view(count, 4, -1).swapaxes(0, 1).reshape(1, 4, -1)[..., first[ties.flatten()]]
+        velocities = {
+            label: overlapping(guided(network, torch.full((count,), label, device=ties.device), guidance), network.size)
+            for label in shares
+        }
+
+        def velocity(x: Tensor, t: float) -> Tensor:
+            each = [share * velocities[label](x, t) for label, share in shares.items()]
+            return tied(torch.stack(each).sum(0), ties)
+
+        return solve(velocity, noise.view(1, 4, height, width), moments(steps))
 
     @staticmethod
     def path(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:

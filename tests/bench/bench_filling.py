@@ -28,7 +28,7 @@ from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine.devices import choose, detect
 from studio.engine.edit import Source, redraw
-from studio.engine.generate import load_model
+from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.quality.surprisal import PatchSurprisal
 from studio.engine.runs.folder import RunDir

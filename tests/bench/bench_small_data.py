@@ -31,7 +31,8 @@ from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control import Control
 from studio.engine.devices import choose, detect, find, resolve_precision
-from studio.engine.generate import draw, load_model
+from studio.engine.generate import draw
+from studio.engine.loading import load_model
 from studio.engine.measure import training_budget
 from studio.engine.model import TrainedModel
 from studio.engine.parents import Parent, load_parent

@@ -35,7 +35,8 @@ def studio(folder: Path, minutes: Sequence[float], count: int, report: Report, o
     from studio.engine import catalog
     from studio.engine.control import Control
     from studio.engine.devices import choose, detect
-    from studio.engine.generate import draw, load_model
+    from studio.engine.generate import draw
+    from studio.engine.loading import load_model
     from studio.engine.quality.evaluate import classes_to_draw
     from studio.engine.train import train_new
     from studio.engine.types import GenerateSettings

@@ -10,6 +10,7 @@ from PIL import Image
 
 from studio.cli.messages import FAILED, WRONG_USAGE
 from studio.core.events import Rgba
+from studio.data import corner_tiles
 from studio.data.one_sprite import fit, read_picture
 from tests.cli.tools import Studio
 
@@ -68,6 +69,14 @@ def test_sprites_come_in_a_silhouette(
     assert (_cells(tmp_path / "y.png", 3, 3)[..., 3] == np.asarray(Image.open(sprite))[..., 3]).all()
     with Image.open(tmp_path / "y.png") as picture:
         assert picture.text["silhouette"] == sprite.name  # type: ignore[attr-defined]
+
+
+def test_a_set_of_corner_tiles_is_a_sheet_that_goes_on(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
+    words = ["generate", generator_run, "--steps", 2, "--mix", "class0:1,class1:1", "--corner-tiles"]
+    assert "16 new sprites" in studio(*words, "--out", tmp_path / "tiles.png").out
+    assert corner_tiles.meet(_cells(tmp_path / "tiles.png", 16, 4))
+    studio(*words, "--out", tmp_path / "tiles")
+    assert len(list((tmp_path / "tiles").glob("class0-class1 [01][01][01][01].png"))) == 16
 
 
 def test_between_and_like(generator_run: Path, folder: Path, tmp_path: Path, studio: Studio) -> None:

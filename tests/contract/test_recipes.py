@@ -18,7 +18,8 @@ from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.batches import DeviceSprites
 from studio.engine.control import Control
-from studio.engine.generate import generate, load_model, predict
+from studio.engine.generate import generate, predict
+from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.parents import load_parent
 from studio.engine.train import train_new
@@ -227,6 +228,22 @@ def test_it_draws_between_sprites(recipe: Recipe) -> None:
         *_, again = recipe.blend(network, sprites, torch.tensor([0, -1]), shares[1:], 4)
     assert x.shape == (3, 4, 8, 8) and torch.isfinite(x).all()
     torch.testing.assert_close(again, x[1:], rtol=1e-3, atol=1e-3)
+
+
+def test_it_draws_a_map_without_borders_in_which_pixels_are_tied(recipe: Recipe) -> None:
+    if "map" not in recipe.can:
+        return
+    network = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval()
+    share = torch.linspace(0, 1, 24).expand(16, 24)
+    ties = torch.arange(16 * 24).view(16, 24)
+    ties[3, 4:9] = ties[10, 4:9]
+    ties = ties.unique(return_inverse=True)[1]
+    with torch.no_grad():
+        states = list(recipe.draw_map(network, {0: 1 - share, 1: share}, ties, 1.5, 3, 7))
+        *_, other = recipe.draw_map(network, {0: 1 - share, 1: share}, ties, 1.5, 3, 8)
+    x = states[-1]
+    assert x.shape == (1, 4, 16, 24) and torch.isfinite(x).all() and not torch.equal(x, other)
+    assert all(torch.equal(state[..., 3, 4:9], state[..., 10, 4:9]) for state in states)
 
 
 def test_a_mixture_of_one_class_is_that_class(recipe: Recipe) -> None:

@@ -27,7 +27,8 @@ from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.control import Control
-from studio.engine.generate import generate, load_model, predict
+from studio.engine.generate import generate, predict
+from studio.engine.loading import load_model
 from studio.engine.measure import measure
 from studio.engine.quality.features import features_of
 from studio.engine.train import train_new

@@ -31,7 +31,8 @@ from studio.engine import pace, train
 from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import DeviceSprites
 from studio.engine.control import Control
-from studio.engine.generate import load_model, predict
+from studio.engine.generate import predict
+from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.quality import copies, features, meter
 from studio.engine.quality.evaluate import heldout_batch_size, heldout_figures

@@ -20,7 +20,7 @@ from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import batches, devices, streamed
 from studio.engine.batches import DeviceSprites, TrainSet, _shifted, at_most, sampled, to_input, to_rgba
-from studio.engine.generate import load_model
+from studio.engine.loading import load_model
 from studio.engine.quality import evaluate
 from studio.engine.quality.evaluate import EvaluateSettings
 from studio.engine.streamed import StreamedSprites, make_train_set

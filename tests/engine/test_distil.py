@@ -14,7 +14,8 @@ from studio.core.events import Distilled, Event, Notice, Progress, SpritesGenera
 from studio.core.generators import returned
 from studio.engine import distil as module
 from studio.engine.distil import DistilSettings, distil
-from studio.engine.generate import drawing_steps, generate, in_proportion, load_model
+from studio.engine.generate import drawing_steps, generate, in_proportion
+from studio.engine.loading import load_model
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.types import GenerateSettings

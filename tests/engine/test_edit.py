@@ -15,9 +15,14 @@ from torch import nn
 
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, Progress, SpritesGenerated
+from studio.core.generators import returned
+from studio.data import corner_tiles
+from studio.data.colour.palette import Palette
+from studio.data.colour.recolouring import ColourChoice, recoloured
 from studio.engine import edit
 from studio.engine.edit import Source, between, more_like, redraw
-from studio.engine.generate import generate, load_model
+from studio.engine.generate import generate
+from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.types import GenerateSettings
 from studio.recipes.generator import UNet
@@ -226,3 +231,27 @@ def test_a_silhouette_that_is_none_is_said(model: TrainedModel) -> None:
     for shape in (np.zeros((SIZE, SIZE), np.uint8), np.ones((4, SIZE), np.uint8)):
         with pytest.raises(UsageError, match="silhouette"):
             list(generate(model, _settings(), shape))
+
+
+@pytest.mark.parametrize("true_pixels", [True, False])
+def test_corner_tiles_fit_each_other(model: TrainedModel, true_pixels: bool) -> None:
+    how = _settings(mix="class0:1,class1:2", corner_tiles=True, true_pixels=true_pixels)
+    made = _made(generate(model, how))
+    assert len(made.sprites) == 16 == len(set(made.titles)) and corner_tiles.meet(made.sprites)
+    assert "class0-class1 0110" in made.titles and set(made.labels.tolist()) == {0, 1}
+    assert not np.array_equal(_made(generate(model, how.replace(seed=4))).sprites, made.sprites)
+    choice = ColourChoice(palette=Palette(np.array([[0, 0, 0, 255], [250, 90, 30, 255]], np.uint8), "two"))
+    again = returned(recoloured(made.sprites, made.labels, model.style, choice, construction=how.construction()))
+    assert corner_tiles.meet(again) and len(np.unique(again.reshape(-1, 4), axis=0)) <= 3
+
+
+def test_corner_tiles_are_of_two_classes_and_nothing_else(model: TrainedModel) -> None:
+    for changes in ({"mix": ""}, {"mix": "class0:1"}, {"mirror": "both"}, {"seamless": "across"}, {"quick": True}):
+        how = {"mix": "class0:1,class1:1", "corner_tiles": True, **changes}
+        with pytest.raises(UsageError):
+            list(generate(model, _settings(**how)))  # type: ignore[arg-type]
+    how = {"mix": "class0:1,class1:1", "corner_tiles": True}
+    with pytest.raises(UsageError, match="begins with noise"):
+        list(redraw(model, _settings(**how), TWO))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="silhouette"):
+        list(generate(model, _settings(**how), _disc()))  # type: ignore[arg-type]

@@ -15,7 +15,8 @@ from studio.core.events import Classified, Progress, SpritesGenerated
 from studio.data.colour.true_pixels import PixelStyle
 from studio.data.sprites import Sprites
 from studio.engine import generate as module
-from studio.engine.generate import checkpoint_names, generate, load_model, predict
+from studio.engine.generate import generate, predict
+from studio.engine.loading import checkpoint_names, load_model
 from studio.engine.model import TrainedModel, load_style
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import split_by_group

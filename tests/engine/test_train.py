@@ -33,7 +33,7 @@ from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import pace, train
 from studio.engine.control import Control
-from studio.engine.generate import load_model
+from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_resumed

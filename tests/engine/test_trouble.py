@@ -20,7 +20,8 @@ from studio.core.events import CheckpointSaved, Events, LossChunk, Notice, RunFi
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control import Control
-from studio.engine.generate import generate, load_model, predict
+from studio.engine.generate import generate, predict
+from studio.engine.loading import load_model
 from studio.engine.measure import measure
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
 from studio.engine.quality.outliers import find_outliers

@@ -14,7 +14,8 @@ from studio.core.events import Notice, NumbersPredicted, SamplesReady, Validated
 from studio.data.sprites import Sprites
 from studio.engine.batches import DeviceSprites
 from studio.engine.control import Control
-from studio.engine.generate import load_model, predict
+from studio.engine.generate import predict
+from studio.engine.loading import load_model
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
 from studio.engine.train import train_resumed
 from studio.recipes.base import BatchRng, Spec

@@ -22,6 +22,7 @@ from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core import places
 from studio.core.events import Notice, SpritesGenerated
+from studio.data import corner_tiles
 from studio.data.editing import rectangle
 from studio.exports.sprites.formats import sprite_exports
 from tests.conftest import make_sprites
@@ -187,8 +188,15 @@ def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:
     assert "70 % class1, 30 % class0" in request._share_words.text()
     assert request.next_settings().mix == "class1:70,class0:30"
     assert set(drawn(qtbot, page, page.generate.click).labels.tolist()) == {1}
+    request.corners.click()
+    tiles = drawn(qtbot, page, page.generate.click)
+    assert len(tiles.sprites) == 16 and corner_tiles.meet(tiles.sprites) and not request.share.isVisible()
+    assert "Corners meet" in [label.text() for label in page.results._badge_labels]
+    page.results.grid.select([0])
+    click(page.results.edit)
+    assert len(drawn(qtbot, page, page.editing.draw.click).sprites) == 16  # variations of one tile
     request.mixed_with.setCurrentIndex(0)
-    assert not request.next_settings().mix
+    assert not request.next_settings().mix and not request.next_settings().corner_tiles
 
 
 def test_pictures_come_from_files_the_clipboard_and_a_drop(

@@ -12,7 +12,7 @@ from studio.core.events import LossChunk
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
-from studio.engine.generate import load_model
+from studio.engine.loading import load_model
 from studio.engine.runs.checkpoints import add_metrics, find
 from tests.engine.tools import CPU, train_generator
 
@@ -28,7 +28,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(checkpoint)
         return load_model(path, checkpoint, CPU)
 
-    monkeypatch.setattr("studio.engine.generate.load_model", watched)
+    monkeypatch.setattr("studio.engine.loading.load_model", watched)
     return asked
 
 

@@ -204,7 +204,7 @@ def test_a_model_is_taught_to_draw_quickly(
 
 def test_classes_are_drawn_in_turn_or_as_often_as_the_data_has_them_or_one_alone(window: Window) -> None:
     request = window.generate.request
-    request.show_classes(("swords",), can_mix=True)
+    request.show_classes(("swords",), frozenset({"mix"}))
     asked = []
     for place in range(request.classes.count()):
         request.classes.setCurrentIndex(place)

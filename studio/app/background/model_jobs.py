@@ -68,7 +68,7 @@ class ModelCache:
                     "Try again shortly, or choose the run and a checkpoint.",
                 )
             return source.live
-        from studio.engine.generate import find_checkpoint, load_model
+        from studio.engine.loading import find_checkpoint, load_model
 
         _, info = find_checkpoint(source.path, source.checkpoint)  # figures that are measured later move 'best'
         weights = (source.path, "".join(info.sha256.values()), device.id)
@@ -162,7 +162,9 @@ def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
         if colours.true_pixels and colours.palette is not None:
             name, palette = colours.palette.name, colours.palette.visible()
         checked = tuple(badges(sprites, construction, palette, drawn.keep, alphas))
-        yield SpritesColoured(sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, name, palette, checked)
+        yield SpritesColoured(
+            sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, drawn.titles, name, palette, checked
+        )
 
 
 def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Events:
@@ -197,7 +199,7 @@ def export(cache: ModelCache, source: SavedModel | Control, device: Device, form
 
 def list_checkpoints(path: Path) -> Events:
     """The checkpoints of a run."""
-    from studio.engine.generate import checkpoint_names, distilled_names
+    from studio.engine.loading import checkpoint_names, distilled_names
 
     yield CheckpointsListed(path, tuple(checkpoint_names(path)), tuple(distilled_names(path)))
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from studio.core.errors import UsageError
 from studio.core.events import Rgba
+from studio.data import corner_tiles
 from studio.data.colour.palette import oklab
 
 NONE, BOTH = "none", "both"
@@ -23,13 +24,15 @@ _BLACK = np.array([0, 0, 0], np.uint8)
 class Construction:
     """mirror: one of MIRRORS. seamless: one of SEAMLESS. outline: 'none', 'dark' or a colour such as '#1a1c2c'.
 
-    silhouette: uint8 [S, S], the alpha that each pixel is to have; None where that is free.
+    silhouette: uint8 [S, S], the alpha that each pixel is to have; None where that is free. corners: the sprites are
+    the tiles of `data.corner_tiles`.
     """
 
     mirror: str = NONE
     seamless: str = NONE
     outline: str = NONE
     silhouette: NDArray[np.uint8] | None = None
+    corners: bool = False
 
     def __post_init__(self) -> None:
         if self.outline not in (NONE, DARK):
@@ -51,7 +54,8 @@ class Construction:
         return None if self.silhouette is None else self._mirrored(self.silhouette[None])[0]
 
     def applied(self, sprites: Rgba, keep: NDArray[np.bool_] | None = None) -> Rgba:
-        """Sprites uint8 [N, S, S, 4] with the right half and the lower half mirrored, the silhouette and the outline.
+        """Sprites uint8 [N, S, S, 4] with the right half and the lower half mirrored, the silhouette, the outline, and
+        borders as those of all tiles that meet there.
 
         keep: bool [N, S, S], pixels that stay as they are. Seamless is how sprites are drawn; nothing is done for it.
         """
@@ -64,6 +68,8 @@ class Construction:
             for sprite, border in zip(made, borders(made), strict=True):
                 sprite[border, :3] = self._outline_of(sprite)
                 sprite[border, 3] = 255
+        if self.corners:
+            made = corner_tiles.parted(corner_tiles.Map.of(made.shape[1]).tied(corner_tiles.joined(made)))
         return made if keep is None else np.where(keep[..., None], sprites, made)
 
     def _mirrored(self, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -148,6 +154,8 @@ def badges(
         if holds:
             jumps = border_jumps(sprites, axis)
             yield Badge(title, int((jumps[:, 0] <= jumps[:, 1:].max(1)).sum()), len(sprites))
+    if construction.corners:
+        yield Badge("Corners meet", len(sprites) if corner_tiles.meet(sprites) else 0, len(sprites))
     if construction.outline != NONE:
         border = borders(sprites)
         colours = [np.unique(sprite[on], axis=0).shape[0] for sprite, on in zip(sprites, border, strict=True)]

@@ -14,6 +14,7 @@ from studio.data.colour.construction import PLAIN, Construction
 from studio.data.colour.palette import Palette
 from studio.data.colour.snapping import NO_DITHER, snap
 from studio.data.colour.true_pixels import PixelStyle, true_pixels
+from studio.data.corner_tiles import joined, parted
 
 _AT_ONCE = 64  # sprites
 
@@ -46,6 +47,9 @@ def recoloured(
     """
     if not choice.true_pixels:
         return construction.applied(drawn, keep)
+    if construction.corners:  # where tiles meet they have the same colours: they are coloured as one picture
+        whole = joined(drawn), np.zeros(1, np.int64), style.joined(labels)
+        return construction.applied(parted(_in_palette(*whole, choice, None)))
     parts: list[Rgba] = []
     for start in range(0, len(drawn), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)

@@ -46,6 +46,13 @@ class PixelStyle:
     alpha_levels: tuple[tuple[int, ...], ...]
     class_counts: tuple[int, ...]
 
+    def joined(self, labels: NDArray[np.int64]) -> PixelStyle:
+        """That of one picture, of class 0, in which sprites of all these classes are."""
+        classes = np.unique(labels).tolist()
+        levels = sorted({level for label in classes for level in self.alpha_levels[label]})
+        colours, counts = (sum(of_each[label] for label in classes) for of_each in (self.colours, self.class_counts))
+        return PixelStyle((colours,), self.palette, (tuple(levels),), (counts,))
+
     def to_json(self) -> dict[str, Any]:
         """Plain values; the palette as hexadecimal digits."""
         return {**vars(self), "palette": self.palette.tobytes().hex()}

@@ -10,7 +10,7 @@ import torch
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated
 from studio.engine.batches import DeviceSprites
-from studio.engine.generate import load_model
+from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.quality import features
 from studio.engine.quality.evaluate import (

@@ -17,7 +17,8 @@ from studio.core.metrics import Quality
 from studio.data.store import packed
 from studio.engine import batches, pace, train
 from studio.engine.control import Control
-from studio.engine.generate import draw, load_model
+from studio.engine.generate import draw
+from studio.engine.loading import load_model
 from studio.engine.quality import copies, features
 from studio.engine.quality import meter as quality
 from studio.engine.quality.features import features_of

@@ -23,7 +23,7 @@ from studio.core.events import Event, Halted, LossChunk, Notice, RunFinished, Ru
 from studio.core.metrics import ACCURACY
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
-from studio.engine.generate import checkpoint_names, find_checkpoint, load_model
+from studio.engine.loading import checkpoint_names, find_checkpoint, load_model
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import find
 from studio.engine.runs.creating import new_run, sweep_starts

@@ -19,7 +19,8 @@ from studio.core.pictures import untile
 from studio.engine.batches import to_rgba
 from studio.engine.control import Control
 from studio.engine.exporting import export
-from studio.engine.generate import generate, load_model
+from studio.engine.generate import generate
+from studio.engine.loading import load_model
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import RunsListed, list_runs
 from studio.engine.train import train_resumed

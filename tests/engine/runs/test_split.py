@@ -15,7 +15,7 @@ from studio.core.generators import returned
 from studio.data.groups import grouped
 from studio.data.sprites import Sprites
 from studio.data.store import packed
-from studio.engine.generate import load_model
+from studio.engine.loading import load_model
 from studio.engine.quality.evaluate import EvaluateSettings, evaluate
 from studio.engine.runs.folder import RunDir, RunRecord
 from studio.engine.runs.split import Split, halves, shuffled_by_group, split_by_group, split_of

@@ -185,7 +185,7 @@ class GeneratePage(Page):
         self.request.setVisible(not predicts)
         recipe = self.choice.recipe()
         can = recipe.can if recipe is not None else frozenset()
-        self.request.show_classes(record.class_names if record else (), can_mix="mix" in can)
+        self.request.show_classes(record.class_names if record else (), can)
         self.editing.set_model(record.size if record else 0, can)
         self.editing.setVisible(self._can_edit() and (self.editing.is_open() or self.editing.is_asking()))
         self.results.offer(can, record.size if record else 0, is_editing=self.editing.is_open())
@@ -252,7 +252,8 @@ class GeneratePage(Page):
     @Slot()
     def _generate(self) -> None:
         if not self._problem():
-            self._draw(self.request.next_settings())
+            settings = self.request.next_settings()
+            self._draw(settings, title="A set of corner tiles" if settings.corner_tiles else "")
 
     @Slot()
     def _draw_from_sprite(self) -> None:
@@ -286,7 +287,7 @@ class GeneratePage(Page):
 
     def _settings_for(self, count: int) -> GenerateSettings:
         """Those on show, for so many sprites that begin with others: of the classes of these, if no class is chosen."""
-        return self.request.next_settings().replace(count=count, quick=False, in_proportion=False)
+        return self.request.next_settings().replace(count=count, quick=False, in_proportion=False, corner_tiles=False)
 
     def _draw(self, settings: GenerateSettings, request: EditRequest | None = None, title: str = "") -> None:
         source, device, record = self.choice.source(), self.choice.device(), self.choice.record()

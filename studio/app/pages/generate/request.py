@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QSlider, QSpinBox, QWidget
@@ -17,14 +18,21 @@ from studio.core.errors import UsageError
 from studio.data.colour.recolouring import ColourChoice
 from studio.engine.types import GenerateSettings
 
+if TYPE_CHECKING:
+    from studio.recipes.base import Ability
+
 _LARGEST_SEED = 2**31 - 1
 _CLASS_TIP = (
     "What to draw; a model knows the classes that it was trained on. In turn: each as often as any other. In "
     "proportion: each as often as your sprites have it."
 )
 # These have controls of their own.
-_APART = ("class_name", "in_proportion", "mix", "seed", "strength", "quick", "true_pixels")
+_APART = ("class_name", "in_proportion", "mix", "corner_tiles", "seed", "strength", "quick", "true_pixels")
 _MIX_TIP = "Draw sprites between two classes."
+_CORNERS_TIP = (
+    "Draw the 16 tiles of a set in which each corner is of one class or of the other. Any of them fits beside any that "
+    "has the same corners there: in a game, the corners of the map say which tile to lay."
+)
 _IN_PROPORTION = "\0in proportion"  # no class is called so
 
 
@@ -42,7 +50,7 @@ class RequestPanel(QWidget):
         self.colours = ColourPanel(session, models)
         self.quick = QuickDrawing(session, models)
         self._form: ConfigForm | None = None
-        self._can_mix = False
+        self._can: frozenset[Ability] = frozenset()  # of the model, with the classes on show
         self.classes = factory.combo("Class", _CLASS_TIP)
         self.mixed_with = factory.combo("Mixed with", _MIX_TIP)
         self.share = QSlider(Qt.Orientation.Horizontal)
@@ -50,7 +58,9 @@ class RequestPanel(QWidget):
         self.share.setValue(50)
         factory.describe(self.share, "Share", "How much of each class.")
         self._share_words = factory.caption("")
-        self._share_box = factory.panel(factory.column(self.share, self._share_words, spacing=0))
+        self.corners = QCheckBox("A set of 16 tiles")
+        factory.describe(self.corners, "A set of 16 tiles", _CORNERS_TIP)
+        self._share_box = factory.panel(factory.column(self.share, self._share_words, self.corners, spacing=4))
         self._mix_box = factory.panel(
             factory.column(factory.labelled("Mixed with", self.mixed_with), self._share_box, spacing=4)
         )
@@ -79,12 +89,13 @@ class RequestPanel(QWidget):
         self.classes.currentIndexChanged.connect(self._show_mixture)
         self.mixed_with.currentIndexChanged.connect(self._show_mixture)
         self.share.valueChanged.connect(self._show_mixture)
+        self.corners.toggled.connect(self._show_mixture)
         session.catalog.ready.connect(self._make_form)
 
-    def show_classes(self, names: tuple[str, ...], *, can_mix: bool) -> None:
-        """Offer these classes; the choice stays if it can."""
+    def show_classes(self, names: tuple[str, ...], can: frozenset[Ability]) -> None:
+        """Offer these classes, and what the model can do with them; the choice stays if it can."""
         before, mixed = self.classes.currentData(), self.mixed_with.currentData()
-        self._can_mix = can_mix and len(names) > 1
+        self._can = can if len(names) > 1 else frozenset()
         self.classes.clear()
         self.classes.addItem("Every class in turn", "")
         self.classes.addItem("Every class in proportion", _IN_PROPORTION)
@@ -112,7 +123,9 @@ class RequestPanel(QWidget):
             settings = settings.replace(quick=True, guidance=usual.guidance, steps=usual.steps)
         if chosen == _IN_PROPORTION:
             return settings.replace(class_name="", in_proportion=True)
-        return settings.replace(class_name=chosen, in_proportion=False, mix=self._mixture())
+        return settings.replace(
+            class_name=chosen, in_proportion=False, mix=self._mixture(), corner_tiles=self._wants_corners()
+        )
 
     def colour_choice(self) -> ColourChoice:
         """In which colours the sprites are to come."""
@@ -133,10 +146,13 @@ class RequestPanel(QWidget):
     def _mixture(self) -> str:
         """The two classes with their shares; empty where one is drawn."""
         first, second = self.classes.currentData(), self.mixed_with.currentData()
-        if not self._can_mix or first in ("", _IN_PROPORTION, None) or not second or second == first:
+        if "mix" not in self._can or first in ("", _IN_PROPORTION, None) or not second or second == first:
             return ""
         share = self.share.value()
         return f"{first}:{100 - share},{second}:{share}"
+
+    def _wants_corners(self) -> bool:
+        return bool(self._mixture()) and "map" in self._can and self.corners.isChecked()
 
     def _settings(self) -> GenerateSettings:
         assert self._form is not None
@@ -153,10 +169,13 @@ class RequestPanel(QWidget):
     @Slot()
     def _show_mixture(self) -> None:
         chosen = self.classes.currentData()
-        self._mix_box.setVisible(self._can_mix and chosen not in ("", _IN_PROPORTION, None))
+        self.corners.setVisible("map" in self._can)
+        self._mix_box.setVisible("mix" in self._can and chosen not in ("", _IN_PROPORTION, None))
         self._share_box.setVisible(bool(self._mixture()))
         share, names = self.share.value(), (self.classes.currentText(), self.mixed_with.currentText())
-        self._share_words.setText(f"{100 - share} % {names[0]}, {share} % {names[1]}")
+        self.share.setVisible(not self._wants_corners())
+        words = f"{100 - share} % {names[0]}, {share} % {names[1]}"
+        self._share_words.setText(f"Corners of {names[0]} and {names[1]}" if self._wants_corners() else words)
 
     @Slot()
     def _make_form(self) -> None:

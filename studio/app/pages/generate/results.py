@@ -320,7 +320,9 @@ def _as_shown(made: SpritesColoured, class_names: tuple[str, ...], *, is_animati
     """New sprites, with names after their classes."""
     classes = [class_names[label] if 0 <= label < len(class_names) else "" for label in made.labels]
     stems = [name.rpartition("/")[2] or "any" for name in classes]
-    names = [f"{stem} {made.seed} {number:04d}" for number, stem in enumerate(stems)]
+    names = [f"{title} {made.seed}" for title in made.titles] or [
+        f"{stem} {made.seed} {number:04d}" for number, stem in enumerate(stems)
+    ]
     about = {"Model": made.model, "Seed": str(made.seed), **({"Palette": made.palette} if made.palette else {})}
     name = f"{made.model.replace(',', '')} seed {made.seed}"
     return _Shown(made.sprites, names, classes, about, name, made.colours, is_animation)
