@@ -77,7 +77,7 @@ def _train(
 
 
 def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
-    """From the trained run: a sheet of new sprites, the loss as a picture, and the model in every format."""
+    """From the trained run: a sheet of new sprites, the loss as a picture, and the model in all formats that can be."""
     from studio.engine import catalog
     from studio.engine.exporting import export
     from studio.engine.generate import generate
@@ -96,6 +96,8 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     exported: dict[Path, str] = {}
     worst = 0.0
     for name, form in catalog.model_exports().items():
+        if form.missing() or form.problem(model.recipe):
+            continue
         done = follow(export(model, name, folder / f"model{form.suffix}"), reporter, Exported)
         exported |= dict.fromkeys(done.paths, f"goes with {done.paths[0].name}")
         exported[done.paths[0]] = form.help

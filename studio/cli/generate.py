@@ -20,7 +20,7 @@ from studio.core.discovery import pick
 from studio.core.errors import UsageError
 from studio.core.events import Classified, Distilled, Event, Exported, Notice, NumbersPredicted, SpritesGenerated
 from studio.core.generators import returned
-from studio.core.wording import agreement, count, decimal, number, percent, quicker
+from studio.core.wording import agreement, count, decimal, memory, number, percent, quicker
 from studio.data import corner_tiles
 from studio.data.colour.recolouring import ColourChoice, recoloured
 from studio.data.colour.snapping import BAYER, NO_DITHER
@@ -33,7 +33,9 @@ from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.formats import sprite_export_for, sprite_exports
 
 if TYPE_CHECKING:
+    from studio.core.config import Config
     from studio.engine.model import TrainedModel
+    from studio.exports.base import ModelExport
 
 _MOST_ROWS = 200
 
@@ -188,49 +190,69 @@ def _numbers(names: Sequence[str], found: NumbersPredicted, reporter: Reporter) 
         yield (name, *map(decimal, row))
 
 
+def add_export_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
+    """Add a flag for every setting of the format that `words` name. Raises UsageError."""
+    first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first_look.add_argument("--format", nargs="?")
+    first_look.add_argument("--out", nargs="?", type=Path)
+    named = first_look.parse_known_args(words)[0]
+    if named.format is None and named.out is None:  # formats need torch, for which --help does not wait
+        parser.epilog = (
+            "formats have settings of their own: studio export --format safetensors --help lists all formats"
+        )
+        return
+    from studio.engine import catalog
+
+    form = _format(named.format, named.out)
+    add_settings(parser, form.Config, f"settings of {form.name}")
+    formats = "\n".join(f"  {other.name:12}{other.help}" for other in catalog.model_exports().values())
+    parser.epilog = f"formats (each has its own settings: --format NAME --help):\n{formats}"
+
+
 def export(args: argparse.Namespace) -> int:
     """Write a model in another format, and check it."""
     from studio.engine import devices
 
     reporter = reporter_for(args)
     path = find_run(args.run_name)
-    format_name = args.format or _format_of(args.out)
+    form = _format(args.format, args.out)
+    config = form.Config(**given(args, form.Config))
     target = args.out
     if target is None:
-        target = path / "exports" / f"{files.safe_name(RunDir(path).record().name)}{_suffix_of(format_name)}"
+        target = path / "exports" / f"{files.safe_name(RunDir(path).record().name)}{form.suffix}"
     # A probe finds out the fastest precision. Exports are fp32 whatever that is: marked as probed, the CPU gets none.
     cpu = dataclasses.replace(devices.find("cpu"), probed=True)
-    export_model(load_model(path, args, cpu, reporter), format_name, target, reporter)
+    export_model(load_model(path, args, cpu, reporter), form.name, target, reporter, config)
     return 0
 
 
-def export_model(model: TrainedModel, format_name: str, target: Path, reporter: Reporter) -> Exported:
+def export_model(
+    model: TrainedModel, format_name: str, target: Path, reporter: Reporter, config: Config | None = None
+) -> Exported:
     """Export one model and say what was written, how exact it is and how to load it."""
     from studio.engine.exporting import export
 
-    done = follow(export(model, format_name, target), reporter, Exported)
+    done = follow(export(model, format_name, target, config), reporter, Exported)
     written = " and ".join(str(path) for path in done.paths)
     same = agreement(done.difference)
-    reporter.say(f"Wrote {written}\nRead back and compared with the model at step {model.step:,}: {same}.")
-    reporter.say(f"\nLoad it with:\n\n{done.snippet}")
+    reporter.say(f"Wrote {written} ({memory(done.size_bytes)})")
+    reporter.say(f"Read back and compared with the model at step {model.step:,}: {same}.")
+    for language, snippet in done.snippets.items():
+        reporter.say(f"\nUse it in {language}:\n\n{snippet}")
     return done
 
 
-def _format_of(out: Path | None) -> str:
-    """The format that a file name asks for. Raises UsageError."""
+def _format(name: str | None, out: Path | None) -> ModelExport:
+    """The format of that name, else the one that a file name asks for, else the first. Raises UsageError."""
     from studio.engine import catalog
 
+    forms = catalog.model_exports()
+    if name:
+        return pick(forms, name, "export format")
     if out is None or not out.suffix or out.is_dir():
-        return next(iter(catalog.model_exports()))
-    for name, form in catalog.model_exports().items():
+        return next(iter(forms.values()))
+    for form in forms.values():
         if form.suffix == out.suffix.lower():
-            return name
-    endings = ", ".join(form.suffix for form in catalog.model_exports().values())
+            return form
+    endings = ", ".join(form.suffix for form in forms.values())
     raise UsageError(f"There is no export format for {out.suffix}.", f"Let --out end in one of: {endings}.")
-
-
-def _suffix_of(format_name: str) -> str:
-    """The ending of a format's main file. Raises UsageError."""
-    from studio.engine import catalog
-
-    return pick(catalog.model_exports(), format_name, "export format").suffix

@@ -234,6 +234,10 @@ def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> No
     _add_run(parser, checkpoint=True)
     parser.add_argument("--format", metavar="NAME", help="kind of file (default: what --out ends in)")
     parser.add_argument("--out", type=Path, metavar="PATH", help="file or folder (default: the run's exports folder)")
+    if _is_command(words, "export"):
+        from studio.cli.generate import add_export_flags
+
+        add_export_flags(parser, words)
 
 
 def _plot(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:

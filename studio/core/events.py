@@ -214,11 +214,13 @@ class Exported(Event):
     """A model is on disk and was read back.
 
     difference: the largest from what the live model gives, as a share of the largest output (see `exporting.compare`).
+    snippets: lines that load and use it, by the language that they are in. size_bytes: of all files together.
     """
 
     paths: tuple[Path, ...]
     difference: float
-    snippet: str
+    snippets: Mapping[str, str]
+    size_bytes: int
 
 
 @dataclass(frozen=True)

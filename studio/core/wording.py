@@ -76,7 +76,11 @@ def percent(share: float) -> str:
 
 
 def agreement(difference: float) -> str:
-    """How well what differs by this share agrees: 0.0 -> 'exactly the same', 3e-8 -> 'the same to 7 digits'."""
+    """How well what differs by this share agrees: 0.0 -> 'exactly the same', 3e-8 -> 'the same to 7 digits', 0.0123 ->
+    'the same (within 1.2 %)'.
+    """
+    if difference > 1e-3:
+        return f"the same (within {100 * difference:.2g} %)"
     return f"the same to {math.floor(-math.log10(difference))} digits" if difference else "exactly the same"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from studio.core.errors import UsageError
 from studio.core.events import Rgba
 
 SIDE = 4  # tiles
@@ -55,9 +56,9 @@ class Map:
 
     @classmethod
     def of(cls, size: int) -> Map:
-        """Raises ValueError for tiles that are too small to have anything between their borders."""
+        """Raises UsageError for tiles that are too small to have anything between their borders."""
         if size <= 2 * DEPTH:
-            raise ValueError(f"tiles of {size} pixels have borders alone")
+            raise UsageError(f"Tiles of {size} x {size} pixels are too small to fit each other.", "Take larger ones.")
         ties = _ties(size)
         steepness = SIDE  # the change from one kind to the other takes a quarter of a tile
         share = np.clip((_smooth(size) - 0.5) * steepness + 0.5, 0, 1)

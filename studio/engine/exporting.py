@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from studio.core import files
+from studio.core.config import Config
 from studio.core.discovery import pick
 from studio.core.errors import ExportError
 from studio.core.events import Events, Exported, Notice, Progress
@@ -20,36 +21,39 @@ from studio.engine.batches import to_input, to_rgba
 from studio.engine.model import TrainedModel
 from studio.exports.base import PROBE, ExportableModel, ModelExport
 
-LARGEST_DIFFERENCE = 1e-4  # a share of the largest output: see `compare`
 
-
-def export(model: TrainedModel, format_name: str, target: Path) -> Events:
+def export(model: TrainedModel, format_name: str, target: Path, config: Config | None = None) -> Events:
     """Write `model` to `target`, read the file back and compare: yields Progress, Notice where useful, Exported last.
 
     The model is copied before the first event, so training may go on meanwhile. Nothing that is there is replaced: a
     target in the way or locked gives a new name, said in a Notice. A folder as target gives a file named after the run.
-    Raises UsageError for an unknown format, and ExportError when the file can't be written, can't be read back or gives
-    outputs that differ by more than LARGEST_DIFFERENCE; nothing is left behind then.
+    config: the format's own settings; None takes the usual ones.
+    Raises UsageError for an unknown format, and ExportError when something has to be installed for it, when it can't
+    hold this model, and when the file can't be written, can't be read back or gives outputs that differ by more than
+    the format allows; nothing is left behind then.
     """
     form = pick(catalog.model_exports(), format_name, "export format")
+    config = form.Config() if config is None else config
+    _check(form, model)
     with devices.faults(model.device):
         exportable = as_exportable(model)
     yield Progress(0, 3, "copying the model")
     wanted = _named(form, exportable, target)
-    chosen = _free(form, wanted)
+    chosen = _free(form, wanted, config)
     with contextlib.ExitStack() as unless_good:
-        unless_good.callback(_discard, (chosen, *form.companions(chosen)))
+        unless_good.callback(_discard, (chosen, *form.companions(chosen, config)))
         with files.exporting(chosen):
-            paths = form.write(exportable, chosen)
+            paths = form.write(exportable, chosen, config)
         if chosen != wanted:
             yield Notice("info", f"{wanted.name} is in the way: saved as {chosen.name}.", "")
         yield Progress(1, 3, "reading the file back")
-        found = form.read_back(paths, exportable)
+        found = form.read_back(paths, exportable, config)
         yield Progress(2, 3, "comparing with the live model")
-        difference = compare(exportable, found, chosen)
+        difference = compare(form, exportable, config, found, chosen)
         unless_good.pop_all()
     yield Progress(3, 3, "checked")
-    yield Exported(tuple(paths), difference, form.snippet(paths, exportable))
+    size = sum(path.stat().st_size for path in paths)
+    yield Exported(tuple(paths), difference, form.snippets(paths, exportable, config), size)
 
 
 def as_exportable(model: TrainedModel) -> ExportableModel:
@@ -83,20 +87,28 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
     )
 
 
-def compare(model: ExportableModel, found: Tensor, path: Path) -> float:
-    """The largest difference of `found` from the live outputs, as a share of the largest of them.
+def _check(form: ModelExport, model: TrainedModel) -> None:
+    """Raises ExportError where this format can't be written here, or not of this model."""
+    if missing := form.missing():
+        raise ExportError(f"{form.title} can't be written yet.", missing)
+    if problem := form.problem(model.recipe):
+        raise ExportError(f"This model can't be exported as {form.title}.", problem)
+
+
+def compare(form: ModelExport, model: ExportableModel, config: Config, found: Tensor, path: Path) -> float:
+    """The largest difference of `found` from what the live model gives, as a share of the largest of that.
 
     Numbers have units of their own, so each column is measured by its own largest: a price near 100,000 can't be exact
-    to more than 0.01. Raises ExportError when it is more than LARGEST_DIFFERENCE.
+    to more than 0.01. Raises ExportError when it is more than the format allows with this config.
     """
-    live = model.outputs(model.network)
+    live, most = form.live(model, config), form.largest_difference(config)
     if found.shape != live.shape or not bool(torch.isfinite(found).all()):
         raise ExportError(f"{path.name} does not give what the model gives.", "It was removed. Export again.")
     largest = live.abs().amax(0) if model.makes == "numbers" else live.abs().max()
     difference = float(((found - live).abs() / largest.clamp(min=torch.finfo(live.dtype).tiny)).max())
-    if difference > LARGEST_DIFFERENCE:
-        differs, most = (f"{100 * share:.2g} %" for share in (difference, LARGEST_DIFFERENCE))
-        title = f"{path.name} differs from the model by {differs}: more than {most}."
+    if difference > most:
+        differs, allowed = (f"{100 * share:.2g} %" for share in (difference, most))
+        title = f"{path.name} differs from the model by {differs}: more than {allowed}."
         raise ExportError(title, "It was removed. Export as another format.")
     return difference
 
@@ -115,10 +127,10 @@ def _discard(paths: Iterable[Path]) -> None:
             files.remove(path)
 
 
-def _free(form: ModelExport, wanted: Path) -> Path:
+def _free(form: ModelExport, wanted: Path, config: Config) -> Path:
     """`wanted`, or the first numbered name for which neither the file nor its companions are there."""
     candidate, number = files.free_path(wanted), 2
-    while any(path.exists() for path in form.companions(candidate)):
+    while any(path.exists() for path in form.companions(candidate, config)):
         candidate = files.free_path(wanted.with_name(f"{wanted.stem} {number}{wanted.suffix}"))
         number += 1
     return candidate

@@ -7,16 +7,22 @@ A new format is one new file in this folder (or in a package that names its modu
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import TypeVar
 
-from studio.core.config import Value
+from studio.core.config import Config, Value
 from studio.core.errors import ExportError
+
+Makes = Literal["sprites", "labels", "numbers"]
+ConfigT = TypeVar("ConfigT", bound=Config, default=Any)
+
+LARGEST_DIFFERENCE = 1e-4  # from the live model, as a share of its largest output, of a format that loses nothing
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,7 @@ class ExportableModel:
 
     title: str
     recipe: str
-    makes: Literal["sprites", "labels", "numbers"]
+    makes: Makes
     config: Mapping[str, Value]
     size: int
     class_names: tuple[str, ...]
@@ -77,36 +83,71 @@ class ExportableModel:
         return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in self.network.state_dict().items()}
 
 
-class ModelExport(ABC):
-    """One format. Stateless; `suffix` is the ending of the main file."""
+class RecipeTraits(Protocol):
+    """What a format may ask of a recipe, before there is a model: see `Recipe`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def makes(self) -> Makes: ...
+    @property
+    def can(self) -> Collection[str]: ...
+
+
+class ModelExport(ABC, Generic[ConfigT]):
+    """One format, with the settings that it has. Stateless; `suffix` is the ending of the main file."""
 
     name: str = ""
     title: ClassVar[str] = ""
     suffix: ClassVar[str] = ""
     help: ClassVar[str] = ""  # one sentence: what it is good for
+    opened_by: ClassVar[str] = ""  # the programs that open it: 'onnxruntime, Unity'
     order: ClassVar[int] = 100  # formats with a lower one come first; the first is the one that is proposed
+    Config: type[Config] = Config  # a ConfigT; the usual one has no settings
 
-    def companions(self, target: Path) -> tuple[Path, ...]:
+    def missing(self) -> str:
+        """What has to be installed before this format can be written, in a sentence; empty when nothing."""
+        return ""
+
+    def problem(self, recipe: RecipeTraits) -> str:
+        """Why this format can't hold a model of that recipe, in a sentence; empty when it can."""
+        return ""
+
+    def unused(self, recipe: RecipeTraits) -> Collection[str]:
+        """Settings, by name, that make no difference to a model of that recipe."""
+        return ()
+
+    def companions(self, target: Path, config: ConfigT) -> tuple[Path, ...]:
         """The files that are written beside `target`."""
         return ()
 
     @abstractmethod
-    def write(self, model: ExportableModel, target: Path) -> list[Path]:
+    def write(self, model: ExportableModel, target: Path, config: ConfigT) -> list[Path]:
         """Write `model` to `target` and its companions, each atomically; returns what was written, the main file first.
 
         Raises ExportError for a model that this format can't hold, OSError when the disk says no.
         """
 
     @abstractmethod
-    def read_back(self, paths: Sequence[Path], model: ExportableModel) -> Tensor:
+    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: ConfigT) -> Tensor:
         """What the model on disk gives at `PROBE`: float32 on the CPU, computed from nothing of the live network.
 
         `paths` is what `write` returned. Raises ExportError for a file that is damaged or of another model.
         """
 
+    def live(self, model: ExportableModel, config: ConfigT) -> Tensor:
+        """What the live model gives where `read_back` tells what the file gives."""
+        return model.outputs(model.network)
+
+    def largest_difference(self, config: ConfigT) -> float:
+        """By how much the file may differ from the live model, as a share of the largest output; more fails."""
+        return LARGEST_DIFFERENCE
+
     @abstractmethod
-    def snippet(self, paths: Sequence[Path], model: ExportableModel) -> str:
-        """A few lines of Python that load and use what was written."""
+    def snippets(self, paths: Sequence[Path], model: ExportableModel, config: ConfigT) -> Mapping[str, str]:
+        """A few lines that load and use what was written, by the language that they are in, 'Python' first if it is."""
 
 
 def fill(network: nn.Module, weights: Mapping[str, Tensor], source: Path) -> nn.Module:

@@ -10,6 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.core.files import write_atomic
 from studio.exports.base import ExportableModel, ModelExport, fill
@@ -18,18 +19,19 @@ FORMAT_VERSION = 1
 _LONGEST_HEADER = 16 << 20  # bytes; a header that claims more is not one that the studio wrote
 
 
-class Safetensors(ModelExport):
+class Safetensors(ModelExport[Config]):
     name = "safetensors"
     title = "safetensors"
     suffix = ".safetensors"
     order = 1
+    opened_by = "PyTorch, JAX, Rust, JavaScript and others, with the library of that name"
     help = "Weights with settings and class names inside; safe to share and to open."
 
-    def write(self, model: ExportableModel, target: Path) -> list[Path]:
+    def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
         write_atomic(target, save(model.weights(), metadata=metadata_of(model)))
         return [target]
 
-    def read_back(self, paths: Sequence[Path], model: ExportableModel) -> Tensor:
+    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Tensor:
         weights, metadata = read(paths[0])
         if metadata != metadata_of(model):
             raise ExportError(
@@ -37,9 +39,9 @@ class Safetensors(ModelExport):
             )
         return model.outputs(fill(model.fresh(), weights, paths[0]))
 
-    def snippet(self, paths: Sequence[Path], model: ExportableModel) -> str:
+    def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
         names = "target_names" if model.makes == "numbers" else "class_names"
-        return (
+        lines = (
             "import json\n"
             "from safetensors import safe_open\n\n"
             f'with safe_open("{paths[0].name}", framework="pt", device="cpu") as file:\n'
@@ -48,6 +50,7 @@ class Safetensors(ModelExport):
             "    weights = {name: file.get_tensor(name) for name in file.keys()}\n"
             f'{names} = json.loads(about["{names}"])\n'
         )
+        return {"Python": lines}
 
 
 def metadata_of(model: ExportableModel) -> dict[str, str]:

@@ -9,13 +9,14 @@ import runpy
 import textwrap
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.core.files import remove, write_atomic
 from studio.exports.base import PROBE, ExportableModel, ModelExport, fill
@@ -41,17 +42,18 @@ _USES = {
 _TORCH_IMPORTS = ("from pathlib import Path", "import torch", "from torch import Tensor", "from torch import nn")
 
 
-class StateDict(ModelExport):
+class StateDict(ModelExport[Config]):
     name = "state_dict"
     title = "PyTorch state_dict (.pt) with a loader"
     suffix = ".pt"
     order = 2
+    opened_by = "PyTorch"
     help = "Weights for your own torch code, with a short Python file that loads and uses them."
 
-    def companions(self, target: Path) -> tuple[Path, ...]:
+    def companions(self, target: Path, config: Config) -> tuple[Path, ...]:
         return (loader_path(target),)
 
-    def write(self, model: ExportableModel, target: Path) -> list[Path]:
+    def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
         loader = compose_loader(model, target.name)  # before anything is on the disk: it may refuse
         packed = io.BytesIO()  # in memory, so that the names inside are the same whatever the file is called
         torch.save(model.weights(), packed)
@@ -63,7 +65,7 @@ class StateDict(ModelExport):
             raise
         return [target, loader_path(target)]
 
-    def read_back(self, paths: Sequence[Path], model: ExportableModel) -> Tensor:
+    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Tensor:
         weights, loader = paths
         _check_archive(weights)
         try:
@@ -91,9 +93,10 @@ class StateDict(ModelExport):
             raise ExportError(f"{weights.name} can't be loaded with its loader.", reason) from error
         return torch.as_tensor(outputs)
 
-    def snippet(self, paths: Sequence[Path], model: ExportableModel) -> str:
+    def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
         module = loader_path(paths[0]).stem
-        return f"import {module} as model\n\nnetwork = model.load(device='cpu')\nresult = {_USES[model.makes]}\n"
+        lines = f"import {module} as model\n\nnetwork = model.load(device='cpu')\nresult = {_USES[model.makes]}\n"
+        return {"Python": lines}
 
 
 def loader_path(target: Path) -> Path:

@@ -22,8 +22,10 @@ from studio.core.events import Event, LossChunk
 from studio.engine import catalog, devices
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
+from studio.exports.safetensors import Safetensors
 from tests.cli.tools import Studio
 from tests.engine.tools import own_clock
+from tests.exports.tools import Rounded
 
 
 def copy_of(run: Path, target: Path, **changes: object) -> Path:
@@ -158,6 +160,22 @@ def test_export_has_a_place_and_a_format_of_its_own(generator_run: Path, tmp_pat
     assert f"one of: {endings}." in studio("export", run, "--out", "model.exe", code=WRONG_USAGE).err
     names = ", ".join(catalog.model_exports())
     assert f"Choose one of: {names}." in studio("export", run, "--format", "exe", code=WRONG_USAGE).err
+
+
+def test_export_has_the_flags_of_its_format(
+    classifier_run: Path, tmp_path: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "model_exports", lambda: {"safetensors": Safetensors(), "rounded": Rounded()})
+    text = studio("export", "--format", "rounded", "--help").out
+    assert "--decimals N" in text and "from 0 to 8" in text and "For those who like round numbers." in text
+    assert "--decimals" not in studio("export", "--help").out
+    out = tmp_path / "model.rounded"
+    assert "2 decimals" in studio("export", classifier_run, "--out", out, "--decimals", 2).out
+    assert (
+        "must be from 0 to 8" in studio("export", classifier_run, "--out", out, "--decimals", 9, code=WRONG_USAGE).err
+    )
+    unknown = studio("export", classifier_run, "--format", "safetensors", "--decimals", 2, code=WRONG_USAGE)
+    assert "does not know '--decimals'" in unknown.err
 
 
 def test_fault_34_all_runs_are_listed_the_damaged_with_the_field(

@@ -100,7 +100,10 @@ def test_bars_on_a_terminal() -> None:
             events.SamplesReady(8, np.zeros((16, 8, 8, 4), np.uint8)),
             {"type": "SamplesReady", "sprites": {"shape": [16, 8, 8, 4]}, "captions": []},
         ),
-        (events.Exported((Path("a"),), 0.0, "x"), {"type": "Exported", "paths": ["a"], "difference": 0.0}),
+        (
+            events.Exported((Path("a"),), 0.0, {"Python": "x"}, 9),
+            {"type": "Exported", "paths": ["a"], "difference": 0.0, "snippets": {"Python": "x"}},
+        ),
         (
             events.Classified(np.array([[0.1, np.nan]], np.float32), ("a", "b")),
             {"type": "Classified", "probabilities": [[0.1, None]], "class_names": ["a", "b"]},

@@ -12,7 +12,7 @@ import torch
 from studio.core.errors import ExportError
 from studio.core.events import Exported, Notice, Progress
 from studio.engine import catalog
-from studio.engine.exporting import LARGEST_DIFFERENCE, as_exportable, compare, export
+from studio.engine.exporting import as_exportable, compare, export
 from studio.engine.model import TrainedModel
 from studio.exports.base import ModelExport
 from tests.engine.tools import of_kind
@@ -45,50 +45,57 @@ def test_what_is_read_back_gives_what_the_model_gives(form: ModelExport, model: 
     *progress, done = list(export(model, form.name, tmp_path / f"sub/model{form.suffix}"))
     assert isinstance(done, Exported)
     assert [event.done for event in of_kind(progress, Progress)] == [0, 1, 2, 3]
-    assert done.difference <= LARGEST_DIFFERENCE
+    assert done.difference <= form.largest_difference(form.Config())
     assert done.paths[0] == tmp_path / f"sub/model{form.suffix}"
-    assert set(done.paths) == {done.paths[0], *form.companions(done.paths[0])}  # what is removed when an export fails
+    assert set(done.paths) == {
+        done.paths[0],
+        *form.companions(done.paths[0], form.Config()),
+    }  # what is removed when an export fails
     assert sorted(done.paths) == sorted((tmp_path / "sub").iterdir())  # nothing temporary is left
 
 
 def test_the_difference_is_measured(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     exportable = as_exportable(model)
-    paths = form.write(exportable, tmp_path / f"model{form.suffix}")
-    before = form.read_back(paths, exportable)
-    torch.testing.assert_close(before, exportable.outputs(exportable.network))
+    paths = form.write(exportable, tmp_path / f"model{form.suffix}", form.Config())
+    before = form.read_back(paths, exportable, form.Config())
+    torch.testing.assert_close(before, form.live(exportable, form.Config()))
     for weight in exportable.network.parameters():
         weight.mul_(0.5)  # the file must not follow the live weights
-    torch.testing.assert_close(form.read_back(paths, exportable), before)
-    assert not torch.allclose(before, exportable.outputs(exportable.network), atol=1e-3)
+    torch.testing.assert_close(form.read_back(paths, exportable, form.Config()), before)
+    assert not torch.allclose(before, form.live(exportable, form.Config()), atol=1e-3)
 
 
 def test_a_damaged_file_is_refused(form: ModelExport, tmp_path: Path) -> None:
     exportable = small_exportable("generator")
-    paths = form.write(exportable, tmp_path / f"model{form.suffix}")
-    live, whole = exportable.outputs(exportable.network), paths[0].read_bytes()
+    paths = form.write(exportable, tmp_path / f"model{form.suffix}", form.Config())
+    live, whole = form.live(exportable, form.Config()), paths[0].read_bytes()
     for length in (0, 1, 7, 8, 100, len(whole) // 3, len(whole) - 1):
         paths[0].write_bytes(whole[:length])
         with pytest.raises(ExportError):
-            form.read_back(paths, exportable)
+            form.read_back(paths, exportable, form.Config())
     for place in (*range(0, 64, 7), len(whole) // 2, *range(len(whole) - 64, len(whole), 9)):
         paths[0].write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
         try:
-            found = form.read_back(paths, exportable)
-            compare(exportable, found, paths[0])  # what finds a changed weight where a format has no sums
+            found = form.read_back(paths, exportable, form.Config())
+            compare(
+                form, exportable, form.Config(), found, paths[0]
+            )  # what finds a changed weight where a format has no sums
         except ExportError:
             continue
-        torch.testing.assert_close(found, live, rtol=0, atol=1.1 * LARGEST_DIFFERENCE * float(live.abs().max()))
+        torch.testing.assert_close(
+            found, live, rtol=0, atol=1.1 * form.largest_difference(form.Config()) * float(live.abs().max())
+        )
     paths[0].unlink()
     with pytest.raises(ExportError):
-        form.read_back(paths, exportable)
+        form.read_back(paths, exportable, form.Config())
 
 
 def test_a_file_of_another_model_is_refused(form: ModelExport, tmp_path: Path) -> None:
     exportable, other = small_exportable("generator"), small_exportable("classifier")
-    paths = form.write(exportable, tmp_path / f"model{form.suffix}")
-    shutil.move(form.write(other, tmp_path / f"other{form.suffix}")[0], paths[0])
+    paths = form.write(exportable, tmp_path / f"model{form.suffix}", form.Config())
+    shutil.move(form.write(other, tmp_path / f"other{form.suffix}", form.Config())[0], paths[0])
     with pytest.raises(ExportError):
-        form.read_back(paths, exportable)
+        form.read_back(paths, exportable, form.Config())
 
 
 def test_weights_that_are_not_numbers_are_refused(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
@@ -102,7 +109,9 @@ def test_a_file_that_differs_is_not_left_behind(
     form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     honest = type(form).read_back
-    monkeypatch.setattr(type(form), "read_back", lambda *args: honest(*args) * (1 + 2 * LARGEST_DIFFERENCE))
+    monkeypatch.setattr(
+        type(form), "read_back", lambda *args: honest(*args) * (1 + 2 * form.largest_difference(form.Config()))
+    )
     with pytest.raises(ExportError, match="differs"):
         list(export(model, form.name, tmp_path / f"model{form.suffix}"))
     assert list(tmp_path.iterdir()) == []
@@ -110,7 +119,7 @@ def test_a_file_that_differs_is_not_left_behind(
 
 def test_fault_29_nothing_in_the_way_is_replaced(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     target = tmp_path / f"model{form.suffix}"
-    occupied = (target, *form.companions(target))
+    occupied = (target, *form.companions(target, form.Config()))
     for path in occupied:
         path.write_text("mine")
     events = list(export(model, form.name, target))
@@ -163,7 +172,7 @@ def test_what_stops_it_at_any_write_leaves_nothing_behind(
     monkeypatch.setattr(Path, "replace", stopped)
     list(export(model, form.name, tmp_path / "enough" / "model"))
     writes = calls
-    assert writes == 1 + len(form.companions(tmp_path / "model"))
+    assert writes == 1 + len(form.companions(tmp_path / "model", form.Config()))
     for allowed in range(writes):
         calls, most = 0, allowed
         with pytest.raises(told):
@@ -178,7 +187,7 @@ def test_the_snippet_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     space = {"sprites": torch.zeros(2, 8, 8, 4, dtype=torch.uint8)}
-    exec(done.snippet, space)
+    exec(done.snippets["Python"], space)
     result = space.get("result")
     if result is not None:
         assert len(result) in {2, 16} and bool(torch.isfinite(result.float()).all())

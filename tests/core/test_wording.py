@@ -34,7 +34,8 @@ def test_a_rate_has_two_digits_at_least() -> None:
 def test_a_share_is_said_in_per_cent_and_a_difference_in_digits() -> None:
     for share, text in {0.123: "12.3 %", 0.05: "5 %", 1.0: "100 %", 0.0: "0 %", math.nan: "–"}.items():
         assert wording.percent(share) == text
-    for share, text in {0.0: "exactly the same", 3e-8: "the same to 7 digits", 1e-4: "the same to 4 digits"}.items():
+    agreements = {0.0: "exactly the same", 3e-8: "the same to 7 digits", 1e-4: "the same to 4 digits"}
+    for share, text in {**agreements, 0.0123: "the same (within 1.2 %)"}.items():
         assert wording.agreement(share) == text
 
 

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from studio.core.errors import UsageError
 from studio.core.events import Rgba
 from studio.data.corner_tiles import COUNT, DEPTH, SIDE, Map, corners, joined, meet, parted
 
@@ -51,5 +52,5 @@ def test_shares_follow_the_corners_and_are_the_same_where_pixels_are() -> None:
 
 
 def test_tiles_that_are_borders_alone_are_none() -> None:
-    with pytest.raises(ValueError, match="borders alone"):
+    with pytest.raises(UsageError, match="too small"):
         Map.of(4)

@@ -1,4 +1,7 @@
-"""How an exported model is compared with the live one: what it may differ by goes by the size of what it gives."""
+"""How an exported model is compared with the live one: what it may differ by goes by the size of what it gives.
+
+And what a format may ask for: settings of its own, what has to be installed, and which models it holds.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,14 @@ import pytest
 import torch
 from torch import Tensor
 
+from studio.core.config import Config
 from studio.core.errors import ExportError
+from studio.core.events import Exported
 from studio.engine import catalog
-from studio.engine.exporting import as_exportable, compare
-from studio.exports.base import ExportableModel
-from tests.exports.tools import small_model
+from studio.engine.exporting import as_exportable, compare, export
+from studio.exports.base import LARGEST_DIFFERENCE, ExportableModel
+from studio.exports.safetensors import Safetensors
+from tests.exports.tools import Rounded, RoundedConfig, small_model
 
 
 def _priced() -> tuple[ExportableModel, Tensor]:
@@ -24,12 +30,16 @@ def _priced() -> tuple[ExportableModel, Tensor]:
     return exportable, exportable.outputs(exportable.network)
 
 
+def _difference(model: ExportableModel, found: Tensor) -> float:
+    return compare(Safetensors(), model, Config(), found, Path("prices.pt"))
+
+
 def test_large_numbers_may_differ_by_their_last_digit() -> None:
     model, live = _priced()
-    assert compare(model, live, Path("prices.pt")) == 0
+    assert _difference(model, live) == 0
     found = torch.nextafter(live, torch.full_like(live, torch.inf))
     assert float((found - live).abs().max()) > 1e-3
-    assert 0 < compare(model, found, Path("prices.pt")) < 1e-6
+    assert 0 < _difference(model, found) < 1e-6
 
 
 @pytest.mark.parametrize(("column", "wrong_by"), [(0, 20.0), (1, 1e-3)])
@@ -38,13 +48,48 @@ def test_each_number_is_measured_by_its_own_size(column: int, wrong_by: float) -
     found = live.clone()
     found[1, column] += wrong_by
     with pytest.raises(ExportError, match=r"differs from the model by 0\.\d+ %: more than 0\.01 %"):
-        compare(model, found, Path("prices.pt"))
+        _difference(model, found)
 
 
 def test_a_model_that_gives_nothing_but_zeros_is_compared_too() -> None:
     model, live = _priced()
     for weight in (*model.network.parameters(), *model.network.buffers()):
         weight.zero_()
-    assert compare(model, torch.zeros_like(live), Path("prices.pt")) == 0
+    assert _difference(model, torch.zeros_like(live)) == 0
     with pytest.raises(ExportError, match="differs"):
-        compare(model, live, Path("prices.pt"))
+        _difference(model, live)
+
+
+@pytest.fixture
+def rounded(monkeypatch: pytest.MonkeyPatch) -> Rounded:
+    """A format that rounds weights, as one of those that there are."""
+    form = Rounded()
+    monkeypatch.setattr(catalog, "model_exports", lambda: {form.name: form})
+    return form
+
+
+def _exported(target: Path, config: Config | None = None) -> Exported:
+    *_, done = export(small_model(catalog.recipe("classifier")), "rounded", target, config)
+    assert isinstance(done, Exported)
+    return done
+
+
+def test_a_coarse_format_says_by_how_much_it_may_differ(rounded: Rounded, tmp_path: Path) -> None:
+    usual, coarse = _exported(tmp_path / "usual"), _exported(tmp_path / "coarse", RoundedConfig(decimals=2))
+    assert usual.difference <= LARGEST_DIFFERENCE < coarse.difference < 0.1
+    assert usual.size_bytes == usual.paths[0].stat().st_size and "2 decimals" in coarse.snippets["Python"]
+    with pytest.raises(ExportError, match=r"rounded differs from the model by \d+ %: more than 10 %"):
+        _exported(tmp_path / "nothing", RoundedConfig(decimals=0))
+
+
+def test_what_has_to_be_installed_or_can_not_be_held_is_said(
+    rounded: Rounded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Rounded, "missing", lambda self: "It needs an abacus: buy one.")
+    with pytest.raises(ExportError, match="It needs an abacus"):
+        _exported(tmp_path)
+    monkeypatch.undo()
+    monkeypatch.setattr(catalog, "model_exports", lambda: {rounded.name: rounded})
+    with pytest.raises(ExportError, match="numbers are not round"):
+        list(export(small_model(catalog.recipe("regression")), "rounded", tmp_path))
+    assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from safetensors import safe_open
 
+from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.engine import catalog
 from studio.exports.safetensors import Safetensors, read
@@ -18,7 +19,7 @@ from tests.exports.tools import ANCESTOR, CLASS_NAMES, small_exportable
 
 def test_its_header_tells_all_about_the_model(tmp_path: Path) -> None:
     model = small_exportable("generator")
-    Safetensors().write(model, tmp_path / "model.safetensors")
+    Safetensors().write(model, tmp_path / "model.safetensors", Config())
     with safe_open(tmp_path / "model.safetensors", framework="pt") as file:
         about = file.metadata()
         assert set(file.keys()) == set(model.network.state_dict())
@@ -31,7 +32,7 @@ def test_its_header_tells_all_about_the_model(tmp_path: Path) -> None:
 
 def test_its_header_names_the_models_that_it_started_from(tmp_path: Path) -> None:
     model = dataclasses.replace(small_exportable("generator"), ancestors=[ANCESTOR])
-    Safetensors().write(model, tmp_path / "model.safetensors")
+    Safetensors().write(model, tmp_path / "model.safetensors", Config())
     assert json.loads(read(tmp_path / "model.safetensors")[1]["started_from"]) == [ANCESTOR]
 
 

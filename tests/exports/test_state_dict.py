@@ -14,6 +14,7 @@ import pytest
 import torch
 from PIL import Image
 
+from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.engine import catalog
 from studio.engine.batches import to_rgba
@@ -46,7 +47,7 @@ def _run_alone(loader: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_generators_loader_needs_torch_alone(tmp_path: Path) -> None:
     model = small_exportable("generator")
-    _, loader = StateDict().write(model, tmp_path / "my model.pt")
+    _, loader = StateDict().write(model, tmp_path / "my model.pt", Config())
     done = _run_alone(loader, "--count", "5", "--seed", "7", "--steps", "3", "--guidance", "2", "--out", "new.png")
     assert done.returncode == 0, done.stderr
     with Image.open(tmp_path / "new.png") as picture:
@@ -62,7 +63,7 @@ def test_the_generators_loader_needs_torch_alone(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_classifiers_loader_needs_torch_alone(tmp_path: Path) -> None:
     model = small_exportable("classifier")
-    _, loader = StateDict().write(model, tmp_path / "1st.pt")
+    _, loader = StateDict().write(model, tmp_path / "1st.pt", Config())
     assert loader.name == "_1st_loader.py"
     done = _run_alone(loader)
     assert done.returncode == 0, done.stderr
@@ -71,7 +72,7 @@ def test_the_classifiers_loader_needs_torch_alone(tmp_path: Path) -> None:
 
 def test_the_regressions_loader_knows_the_units(tmp_path: Path) -> None:
     model = small_exportable("regression")
-    weights, loader = StateDict().write(model, tmp_path / "prices.pt")
+    weights, loader = StateDict().write(model, tmp_path / "prices.pt", Config())
     space = runpy.run_path(str(loader))
     assert space["TARGET_NAMES"] == list(TARGET_NAMES) and "CLASS_NAMES" not in space
     found = space["predict"](space["load"](weights), torch.zeros(1, 8, 8, 4, dtype=torch.uint8))
@@ -83,7 +84,7 @@ def test_the_regressions_loader_knows_the_units(tmp_path: Path) -> None:
 
 def test_the_weights_are_a_plain_state_dict(tmp_path: Path) -> None:
     model = small_exportable("generator")
-    path, _ = StateDict().write(model, tmp_path / "model.pt")
+    path, _ = StateDict().write(model, tmp_path / "model.pt", Config())
     found = torch.load(path, map_location="cpu", weights_only=True)
     assert type(found) in {dict, OrderedDict} and found.keys() == model.network.state_dict().keys()
     assert all(tensor.is_contiguous() and tensor.dtype == torch.float32 for tensor in found.values())
@@ -91,7 +92,9 @@ def test_the_weights_are_a_plain_state_dict(tmp_path: Path) -> None:
 
 def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
     model = small_exportable("classifier")
-    first, second = (StateDict().write(model, tmp_path / f"{name}.pt")[0] for name in ("a", "some other name"))
+    first, second = (
+        StateDict().write(model, tmp_path / f"{name}.pt", Config())[0] for name in ("a", "some other name")
+    )
     assert first.read_bytes() == second.read_bytes()
 
 
@@ -130,5 +133,5 @@ def test_code_that_needs_more_than_torch_is_refused(tmp_path: Path) -> None:
     model = small_exportable("generator")
     leaning = dataclasses.replace(model, portable=(*model.portable, np.fft.fftfreq))
     with pytest.raises(ExportError, match=r"also needs "):
-        StateDict().write(leaning, tmp_path / "model.pt")
+        StateDict().write(leaning, tmp_path / "model.pt", Config())
     assert list(tmp_path.iterdir()) == []

@@ -1,15 +1,22 @@
-"""Small models to export."""
+"""Small models to export, and a format with settings."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
+from studio.core.config import Config, setting
 from studio.data.colour.true_pixels import PixelStyle
 from studio.engine import catalog
 from studio.engine.exporting import as_exportable
 from studio.engine.model import TrainedModel
-from studio.exports.base import ExportableModel
+from studio.exports.base import LARGEST_DIFFERENCE, ExportableModel, ModelExport, RecipeTraits, fill
 from studio.recipes.base import Recipe, Spec
 from tests.conftest import make_sprites, with_numbers
 
@@ -37,3 +44,39 @@ def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
 def small_exportable(recipe: str) -> ExportableModel:
     """Such a model of the recipe of that name, as exports get it."""
     return as_exportable(small_model(catalog.recipe(recipe)))
+
+
+@dataclass(frozen=True)
+class RoundedConfig(Config):
+    decimals: int = setting(8, "How many stay.", low=0, high=8)
+    seed: int = setting(0, "Says nothing to a classifier.", low=0, high=9)
+
+
+class Rounded(ModelExport[RoundedConfig]):
+    """Holds rounded weights, and none of a regression."""
+
+    name = "rounded"
+    title = "Rounded weights"
+    suffix = ".rounded"
+    help = "For those who like round numbers."
+    opened_by = "an abacus"
+    Config = RoundedConfig
+
+    def problem(self, recipe: RecipeTraits) -> str:
+        return "A regression's numbers are not round." if recipe.makes == "numbers" else ""
+
+    def unused(self, recipe: RecipeTraits) -> Collection[str]:
+        return ("seed",) if recipe.makes == "labels" else ()
+
+    def write(self, model: ExportableModel, target: Path, config: RoundedConfig) -> list[Path]:
+        save_file({name: weight.round(decimals=config.decimals) for name, weight in model.weights().items()}, target)
+        return [target]
+
+    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: RoundedConfig) -> Tensor:
+        return model.outputs(fill(model.fresh(), load_file(paths[0]), paths[0]))
+
+    def largest_difference(self, config: RoundedConfig) -> float:
+        return LARGEST_DIFFERENCE if config.decimals > 4 else 0.1
+
+    def snippets(self, paths: Sequence[Path], model: ExportableModel, config: RoundedConfig) -> Mapping[str, str]:
+        return {"Python": f"# {config.decimals} decimals\n", "C": "/* none */\n"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QRadioButton, QSpinBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
@@ -19,9 +19,12 @@ from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.runs.actions import RunActions
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
+from studio.app.widgets.config_form import ConfigForm
 from studio.core.events import Events, Exported
 from studio.engine.runs.listing import summarise
+from studio.exports.safetensors import Safetensors
 from studio.exports.sprites.formats import sprite_exports
+from tests.exports.tools import Rounded, RoundedConfig
 from tests.ui.conftest import LONG_MS, click, cpu_of, endless, start_tiny, wait_idle
 
 _PNG, _CSV = "PNG picture (*.png)", "CSV table (*.csv)"
@@ -133,8 +136,8 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return closed
 
 
-def dialog(session: Session, parent: QWidget, name: str) -> ExportDialog:
-    made = ExportDialog(session, SavedModel(Path(name), "best"), name, cpu_of(session), parent)
+def dialog(session: Session, parent: QWidget, name: str, recipe: str = "generator") -> ExportDialog:
+    made = ExportDialog(session, SavedModel(Path(name), "best"), name, recipe, cpu_of(session), parent)
     made.open()
     return made
 
@@ -151,7 +154,7 @@ def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it
     click(first.stop)
     second = dialog(ready, parent, "second")
     assert not second.start.isEnabled() and "at work" in second.start.toolTip()
-    ready.inference.exported.emit(Exported((Path("first.onnx"),), 0.0, "load()"))  # what was on its way
+    ready.inference.exported.emit(Exported((Path("first.onnx"),), 0.0, {"Python": "load()"}, 9))  # what was on its way
     assert second.start.isVisible() and not second.outcome.text()
     qtbot.waitUntil(second.start.isEnabled, timeout=LONG_MS)
     assert given_up == ["first"]
@@ -159,6 +162,39 @@ def test_a_dialog_that_is_left_gives_up_its_export_and_the_next_one_waits_for_it
     second.path.clear()
     assert not second.start.isEnabled()
     ready.inference.cancel()
+
+
+def test_the_chosen_format_shows_its_settings_and_others_say_why_not(
+    qtbot: QtBot, ready: Session, parent: QWidget, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(ready.inference, "export", lambda *given: asked.append(given[2:]))
+    ready.catalog.exports = {"safetensors": Safetensors(), "rounded": Rounded()}
+    shown = dialog(ready, parent, "run", "classifier")
+    radios = {radio.text(): radio for radio in shown.formats.findChildren(QRadioButton)}
+    (form,) = shown.formats.findChildren(ConfigForm)
+    assert form.findChild(QSpinBox, "seed") is None  # says nothing to a classifier
+    assert not form.isVisible() and shown.height() <= 600
+    radios["Rounded weights"].click()
+    assert form.isVisible() and shown.path.text().endswith("run.rounded") and shown.height() <= 600
+    decimals = form.findChild(QSpinBox, "decimals")
+    assert decimals is not None
+    decimals.setValue(3)
+    click(shown.start)
+    assert asked == [("rounded", Path(shown.path.text()), RoundedConfig(decimals=3))]
+    shown._show_result(Exported((Path("a.rounded"),), 0.0123, {"Python": "import", "C": "#include"}, 3 << 20))
+    assert "the same (within 1.2 %)" in shown.outcome.text() and "3 MB" in shown.outcome.text()
+    assert shown.snippet.toPlainText() == "import"
+    shown.language.setCurrentText("C")
+    assert shown.snippet.toPlainText() == "#include"
+
+
+def test_a_format_that_can_not_be_had_says_why(qtbot: QtBot, ready: Session, parent: QWidget) -> None:
+    ready.catalog.exports = {"rounded": Rounded()}
+    shown = dialog(ready, parent, "run", "regression")
+    assert not shown.formats.findChildren(QRadioButton)[0].isEnabled()
+    assert any("not round" in label.text() for label in shown.formats.findChildren(QLabel))
+    assert not shown.start.isEnabled() and "None of the formats" in shown.start.toolTip()
 
 
 def test_a_run_can_be_exported_once_the_formats_are_known(qtbot: QtBot, ready: Session) -> None:

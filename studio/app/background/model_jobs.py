@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.app.background.job_events import CheckpointsListed, FilesSaved, NeighboursFound, SpritesColoured
+from studio.core.config import Config
 from studio.core.errors import StudioError
 from studio.core.events import Distilled, Events, Notice, Progress, Rgba, SpritesGenerated
 from studio.engine.control import Control
@@ -189,12 +190,14 @@ def predict(cache: ModelCache, source: SavedModel | Control, device: Device, rgb
     yield from predict(model, rgba)
 
 
-def export(cache: ModelCache, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> Events:
-    """Write a model in a format, read it back and compare."""
+def export(
+    cache: ModelCache, source: SavedModel | Control, device: Device, format_name: str, target: Path, config: Config
+) -> Events:
+    """Write a model in a format with its settings, read it back and compare."""
     from studio.engine.exporting import export
 
     model = yield from cache.load(source, device)
-    yield from export(model, format_name, target)
+    yield from export(model, format_name, target, config)
 
 
 def list_checkpoints(path: Path) -> Events:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import (
-    QButtonGroup,
     QDialog,
     QLineEdit,
     QPlainTextEdit,
     QProgressBar,
-    QRadioButton,
     QStackedWidget,
     QWidget,
 )
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
+from studio.app.pages.export_formats import ExportFormats
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import files, wording
@@ -34,15 +34,21 @@ class ExportDialog(QDialog):
     """Stays usable beside a training: the export runs between two of its ticks."""
 
     def __init__(
-        self, session: Session, source: SavedModel | Control, title: str, device: Device, parent: QWidget
+        self,
+        session: Session,
+        source: SavedModel | Control,
+        title: str,
+        recipe: str,
+        device: Device,
+        parent: QWidget,
     ) -> None:
+        """recipe: by its name; empty where it is not known."""
         super().__init__(parent)
         self._session = session
         self._source = source
         self._device = device
         self._name = files.safe_name(title)
-        self._formats = list(session.catalog.exports.values())
-        self._choice = QButtonGroup(self)
+        self.formats = ExportFormats(list(session.catalog.exports.values()), session.catalog.recipes.get(recipe))
         self.path = QLineEdit()
         self.browse = factory.button("Browse…", "Choose where to write the file.", "folder")
         self.start = factory.button("Export", _START, "export", "primary")
@@ -51,11 +57,13 @@ class ExportDialog(QDialog):
         self.done_button = factory.button("Close", "Close this window.", role="primary")
         self.copy = factory.button("Copy", "Copy these lines to the clipboard.", "copy")
         self.outcome = factory.text()
+        self.language = factory.combo("Language", "The language of the lines below.")
         self.snippet = QPlainTextEdit()
         self._stages = QStackedWidget()
         self.setWindowTitle(f"Export {title}")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setMinimumWidth(640)
+        self._snippets: Mapping[str, str] = {}
         for stage in (self._choosing(title), self._writing(), self._finished()):
             self._stages.addWidget(stage)
         self.setLayout(factory.column(self._stages, margin=3 * factory.GRID))
@@ -65,7 +73,8 @@ class ExportDialog(QDialog):
         self._connect()
 
     def _connect(self) -> None:
-        self._choice.idClicked.connect(self._suggest_path)
+        self.formats.format_chosen.connect(self._suggest_path)
+        self.formats.edited.connect(self._look)
         self.browse.clicked.connect(self._browse)
         self.start.clicked.connect(self._start)
         self.cancel.clicked.connect(self.reject)
@@ -73,25 +82,24 @@ class ExportDialog(QDialog):
         self.path.textChanged.connect(self._look)
         self.done_button.clicked.connect(self.accept)
         self.copy.clicked.connect(self._copy)
+        self.language.currentTextChanged.connect(self._show_snippet)
         self._session.inference.exported.connect(self._show_result)
         self._session.inference.busy_changed.connect(self._look)
-        if self._choice.buttons():
-            self._choice.buttons()[0].setChecked(True)
-            self._suggest_path()
+        self._suggest_path()
         self._look()
 
     def _choosing(self, title: str) -> QWidget:
-        rows: list[QWidget] = []
-        for number, export in enumerate(self._formats):
-            radio = QRadioButton(export.title)
-            factory.describe(radio, export.title, export.help)
-            self._choice.addButton(radio, number)
-            rows += [radio, factory.caption(export.help)]
         factory.describe(self.path, "File", "Where the model is written.")
         where = factory.row(self.path, self.browse)
         buttons = factory.row(1, self.cancel, self.start)
         return factory.panel(
-            factory.column(factory.title(f"Export {title}"), *rows, factory.heading("Where"), where, 1, buttons)
+            factory.column(
+                factory.title(f"Export {title}"),
+                factory.scrolling(self.formats),
+                factory.heading("Where"),
+                where,
+                buttons,
+            )
         )
 
     def _writing(self) -> QWidget:
@@ -106,31 +114,34 @@ class ExportDialog(QDialog):
         self.snippet.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.snippet.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.snippet.setMinimumHeight(200)
-        factory.describe(self.snippet, "How to load it", "Python lines that load the file.")
-        head = factory.row(factory.heading("How to load it in Python"), 1, self.copy)
+        factory.describe(self.snippet, "How to use it", "Lines that load and use the file.")
+        head = factory.row(factory.heading("How to use it in"), self.language, 1, self.copy)
         return factory.panel(
             factory.column(factory.title("Done"), self.outcome, head, self.snippet, factory.row(1, self.done_button))
         )
 
     @Slot()
     def _suggest_path(self) -> None:
-        folder = self._session.settings.text("last_save_folder", str(Path.home()))
-        suffix = self._formats[self._choice.checkedId()].suffix
-        self.path.setText(str(files.free_path(Path(folder) / f"{self._name}{suffix}")))
+        form = self.formats.chosen()
+        if form is not None:
+            folder = self._session.settings.text("last_save_folder", str(Path.home()))
+            self.path.setText(str(files.free_path(Path(folder) / f"{self._name}{form.suffix}")))
 
     @Slot()
     def _browse(self) -> None:
-        suffix = self._formats[self._choice.checkedId()].suffix
-        kinds = f"{self._formats[self._choice.checkedId()].title} (*{suffix})"
+        form = self.formats.chosen()
+        kinds = f"{form.title} (*{form.suffix})" if form is not None else ""
         chosen = dialogs.for_new_file(self, self._session.settings, "Export to", Path(self.path.text()).name, kinds)
         if chosen is not None:
             self.path.setText(str(chosen))
 
     @Slot()
     def _start(self) -> None:
-        self._stages.setCurrentIndex(_WRITING)
-        chosen = self._formats[self._choice.checkedId()]
-        self._session.inference.export(self._source, self._device, chosen.name, Path(self.path.text().strip()))
+        form = self.formats.chosen()
+        if form is not None:
+            self._stages.setCurrentIndex(_WRITING)
+            path, config = Path(self.path.text().strip()), self.formats.config()
+            self._session.inference.export(self._source, self._device, form.name, path, config)
 
     @Slot(object)
     def _show_result(self, exported: Exported) -> None:
@@ -138,16 +149,18 @@ class ExportDialog(QDialog):
         if self._stages.currentIndex() != _WRITING:
             return
         names = "\n".join(str(path) for path in exported.paths)
-        same = wording.agreement(exported.difference)
-        self.outcome.setText(f"The file was read back, and gives {same} as the model.\n\n{names}")
-        self.snippet.setPlainText(exported.snippet)
+        same, size = wording.agreement(exported.difference), wording.memory(exported.size_bytes)
+        self.outcome.setText(f"The file was read back, and gives {same} as the model.\n\n{names}\n{size}")
+        self._snippets = exported.snippets
+        self.language.clear()
+        self.language.addItems(list(exported.snippets))
         self._stages.setCurrentIndex(_DONE)
 
     @Slot()
     def _look(self) -> None:
         """Offer Export when it can begin. One that ended without a result has failed, and the window says why."""
         busy = self._session.inference.is_busy()
-        why_not = "" if self.path.text().strip() else "Say where to write the file first."
+        why_not = self.formats.problem() or ("" if self.path.text().strip() else "Say where to write the file first.")
         factory.enable(self.start, "A model is at work: wait until it is done." if busy else why_not, _START)
         if not busy and self._stages.currentIndex() == _WRITING:
             super().reject()
@@ -158,6 +171,10 @@ class ExportDialog(QDialog):
         if self._stages.currentIndex() == _WRITING:
             self._session.inference.cancel()
         super().reject()
+
+    @Slot(str)
+    def _show_snippet(self, language: str) -> None:
+        self.snippet.setPlainText(self._snippets.get(language, ""))
 
     @Slot()
     def _copy(self) -> None:

@@ -13,6 +13,7 @@ from studio.app.background.job_queue import JobQueue, Place
 from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
 from studio.core import places
+from studio.core.config import Config
 from studio.core.events import Classified, Distilled, Event, Events, Exported, NumbersPredicted, Progress, Rgba
 from studio.data.colour.recolouring import ColourChoice
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
@@ -90,9 +91,12 @@ class Inference(QObject):
         """Teach a network to draw quickly what this model draws."""
         self._begin("engine", "Teaching to draw quickly", model_jobs.distil(source, device))
 
-    def export(self, source: SavedModel | Control, device: Device, format_name: str, target: Path) -> None:
-        """Write a model and read it back."""
-        self._begin("engine", "Exporting", model_jobs.export(self._shelf, source, device, format_name, target))
+    def export(
+        self, source: SavedModel | Control, device: Device, format_name: str, target: Path, config: Config
+    ) -> None:
+        """Write a model in a format with its settings, and read it back."""
+        events = model_jobs.export(self._shelf, source, device, format_name, target, config)
+        self._begin("engine", "Exporting", events)
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
         """Write one PNG for each sprite."""

@@ -68,8 +68,9 @@ class RunActions(QWidget):
         device = self._session.setup.device
         if self._why_no_export() or device is None:
             return False
-        path = self._runs[0].path
-        ExportDialog(self._session, SavedModel(path, "best"), path.name, device, self).open()
+        path, record = self._runs[0].path, self._runs[0].record
+        recipe = record.recipe if record is not None else ""
+        ExportDialog(self._session, SavedModel(path, "best"), path.name, recipe, device, self).open()
         return True
 
     @Slot()

@@ -85,11 +85,12 @@ class TrainPage(Page):
     def export_model(self) -> bool:
         """Export the live model, or the one that was trained last."""
         training = self.session.training
+        recipe = training.record.recipe if training.record is not None else ""
         if training.is_live() and training.control is not None and training.device is not None:
-            ExportDialog(self.session, training.control, training.title, training.device, self).open()
+            ExportDialog(self.session, training.control, training.title, recipe, training.device, self).open()
         elif training.path is not None and training.device is not None and not training.is_busy():
             saved = SavedModel(training.path, "best")
-            ExportDialog(self.session, saved, training.title, training.device, self).open()
+            ExportDialog(self.session, saved, training.title, recipe, training.device, self).open()
         else:
             return False
         return True

@@ -1,0 +1,92 @@
+"""The formats that a model can be exported to, and the settings of the one that is chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QButtonGroup, QRadioButton, QWidget
+
+from studio.app.widgets import factory
+from studio.app.widgets.config_form import ConfigForm
+from studio.core.config import Config, settings_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from studio.exports.base import ModelExport
+    from studio.recipes.base import Recipe
+
+_INDENT = 3 * factory.GRID
+
+
+class ExportFormats(QWidget):
+    """One of the formats can be chosen; those that can't be written, or not of this recipe, say why not.
+
+    format_chosen: another one is. edited: its settings are others.
+    """
+
+    format_chosen = Signal()
+    edited = Signal()
+
+    def __init__(self, formats: Sequence[ModelExport], recipe: Recipe | None) -> None:
+        """recipe: the model's; None where it is not known."""
+        super().__init__()
+        self._formats = formats
+        self._recipe = recipe
+        self._choice = QButtonGroup(self)
+        self._forms: dict[str, ConfigForm] = {}
+        rows = [self._row(number, form) for number, form in enumerate(formats)]
+        self.setLayout(factory.column(*rows, 1, spacing=2 * factory.GRID))
+        usable = [button for button in self._choice.buttons() if button.isEnabled()]
+        if usable:
+            usable[0].setChecked(True)
+        self._show_settings()
+        self._choice.idClicked.connect(self._choose)
+
+    def chosen(self) -> ModelExport | None:
+        """The chosen format; None where none can be written."""
+        number = self._choice.checkedId()
+        return self._formats[number] if number >= 0 else None
+
+    def config(self) -> Config:
+        """The settings of the chosen format. Raises UsageError."""
+        form = self.chosen()
+        assert form is not None
+        return self._forms[form.name].config() if form.name in self._forms else form.Config()
+
+    def problem(self) -> str:
+        """Why nothing can be exported with what is chosen, in a sentence; empty when it can."""
+        form = self.chosen()
+        if form is None:
+            return "None of the formats can hold this model."
+        return self._forms[form.name].problem() if form.name in self._forms else ""
+
+    def _row(self, number: int, form: ModelExport) -> QWidget:
+        radio = QRadioButton(form.title)
+        opened_by = f" Opened by {form.opened_by}." if form.opened_by else ""
+        against = form.missing() or (form.problem(self._recipe) if self._recipe is not None else "")
+        factory.describe(radio, form.title, against or form.help)
+        radio.setEnabled(not against)
+        self._choice.addButton(radio, number)
+        below: list[QWidget] = [factory.caption(f"{form.help}{opened_by}")]
+        if against:
+            below.append(factory.caption(against))
+        unused = form.unused(self._recipe) if self._recipe is not None else ()
+        if {item.name for item in settings_of(form.Config)} - set(unused):
+            settings = self._forms[form.name] = ConfigForm(form.Config(), exclude=unused)
+            settings.changed.connect(self.edited)
+            below.append(settings)
+        indented = factory.column(*below)
+        indented.setContentsMargins(_INDENT, 0, 0, 0)
+        return factory.panel(factory.column(radio, indented, spacing=factory.GRID // 2))
+
+    @Slot()
+    def _choose(self) -> None:
+        self._show_settings()
+        self.format_chosen.emit()
+
+    def _show_settings(self) -> None:
+        chosen = self.chosen()
+        for name, form in self._forms.items():
+            form.setVisible(chosen is not None and name == chosen.name)
