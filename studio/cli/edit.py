@@ -15,7 +15,7 @@ from studio.cli.reporting import Reporter
 from studio.core.errors import UsageError
 from studio.core.events import Events
 from studio.data.one_sprite import fit, read_mask, read_picture, read_silhouette
-from studio.engine.types import GenerateSettings
+from studio.engine.types import FEWEST_LIKED, GenerateSettings
 
 if TYPE_CHECKING:
     from studio.engine.edit import Source
@@ -41,6 +41,8 @@ def add_edit_flags(parser: argparse.ArgumentParser) -> None:
         "the shape of all sprites: the alpha of this picture or, if nothing of it can be seen through, what is white"
     )
     group.add_argument("--silhouette", type=Path, metavar="FILE", help=about)
+    about = f"with --best-of: sprites that you like, {FEWEST_LIKED} or more"
+    group.add_argument("--liked", nargs="+", type=Path, metavar="FILE", help=about)
     about = "put sprites of another size on the model's canvas, by whole pixels"
     group.add_argument("--fit", action="store_true", help=about)
 
@@ -67,6 +69,10 @@ def edit_settings(args: argparse.Namespace) -> GenerateSettings:
         raise UsageError("--quick draws from noise alone.", "Leave it out.")
     if args.silhouette is not None and kind in ("like", "between"):
         raise UsageError("What lies between sprites has no silhouette of its own.", "Leave out --silhouette.")
+    if args.liked and "best_of" not in asked:
+        raise UsageError("--liked says which of many to take.", "Say of how many with --best-of.")
+    if kind and "best_of" in asked:
+        raise UsageError("--best-of is for sprites from noise.", "Leave it out.")
     if kind:
         asked = {"count": _USUAL_COUNTS[kind], **asked}
     if args.keep is not None:
@@ -76,10 +82,13 @@ def edit_settings(args: argparse.Namespace) -> GenerateSettings:
 
 def draw(model: TrainedModel, args: argparse.Namespace, settings: GenerateSettings, reporter: Reporter) -> Events:
     """Draw from noise, or what begins with the sprites that were named. Raises BadInputError, UsageError."""
+    from studio.engine.choosing import best_of
     from studio.engine.edit import between, more_like, redraw
     from studio.engine.generate import generate
 
     silhouette = silhouette_of(args)
+    if settings.best_of > 1:
+        return best_of(model, settings, _read(args.liked or (), model, reporter, fitting=args.fit), silhouette)
     if not _sources_of(args):
         return generate(model, settings, silhouette)
     source = _read(_sources_of(args), model, reporter, fitting=args.fit)
@@ -94,7 +103,7 @@ def about_sources(args: argparse.Namespace) -> Mapping[str, str]:
     """What is kept in the files, of what they began with."""
     names = {
         "from": args.start, "between": args.between, "like": args.like, "keep": args.keep and [args.keep],
-        "silhouette": args.silhouette and [args.silhouette],
+        "silhouette": args.silhouette and [args.silhouette], "liked": args.liked,
     }  # fmt: skip
     return {kind: ", ".join(path.name for path in paths) for kind, paths in names.items() if paths}
 
@@ -111,4 +120,5 @@ def _read(paths: Sequence[Path], model: TrainedModel, reporter: Reporter, *, fit
         if fitted.how:
             reporter.say(f"{path.name}: {fitted.how}.")
         sprites.append(fitted.rgba)
-    return Source(np.stack(sprites), np.full(len(sprites), -1))
+    drawn = np.stack(sprites) if sprites else np.zeros((0, side, side, 4), np.uint8)
+    return Source(drawn, np.full(len(sprites), -1))

@@ -14,6 +14,7 @@ from studio.core.events import Event
 from studio.data.colour.construction import MIRRORS, NONE, SEAMLESS, Construction
 
 STARTER: Final = "starter"  # the model that comes with the studio: it learnt from CC0 sprites only
+FEWEST_LIKED: Final = 3  # sprites: what fewer have in common is anyone's guess
 # What a training starts from: nothing, the starter, or the best model of the run in this folder.
 ParentSource = Path | Literal["starter"] | None
 
@@ -71,6 +72,10 @@ class GenerateSettings(Config):
     mix: str = setting(
         "", "Sprites between classes, with the share of each: 'sword:0.6,potion:0.4'.", label="Mixture", absent=""
     )
+    best_of: int = setting(
+        1, "Draw so many times as many, and take those most like sprites that you liked before; 1: as they come.",
+        label="Best of", low=1, high=16, absent=1,
+    )  # fmt: skip
     corner_tiles: bool = setting(
         False,
         "Of two mixed classes of tiles, the 16 in which each corner is of one or the other: any fits any other with "

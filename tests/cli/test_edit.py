@@ -71,6 +71,14 @@ def test_sprites_come_in_a_silhouette(
         assert picture.text["silhouette"] == sprite.name  # type: ignore[attr-defined]
 
 
+def test_the_best_of_many_are_like_those_that_are_named(
+    generator_run: Path, folder: Path, tmp_path: Path, studio: Studio
+) -> None:
+    words = ["generate", generator_run, "--steps", 2, "--count", 4, "--best-of", 3, "--out", tmp_path / "x.png"]
+    assert "4 new sprites" in studio(*words, "--liked", *sorted(folder.rglob("*.png"))[:3]).out
+    assert len(_cells(tmp_path / "x.png", 4, 4)) == 4
+
+
 def test_a_set_of_corner_tiles_is_a_sheet_that_goes_on(generator_run: Path, tmp_path: Path, studio: Studio) -> None:
     words = ["generate", generator_run, "--steps", 2, "--mix", "class0:1,class1:1", "--corner-tiles"]
     assert "16 new sprites" in studio(*words, "--out", tmp_path / "tiles.png").out
@@ -110,6 +118,9 @@ def test_flags_that_say_nothing_together(generator_run: Path, sprite: Path, mask
     for words, said in (
         (["--strength", 0.3], "Name one with --from"),
         (["--keep", mask], "Name one with --from"),
+        (["--liked", sprite], "Say of how many with --best-of"),
+        (["--best-of", 2, "--from", sprite], "Leave it out"),
+        (["--best-of", 2, "--liked", sprite], "Keep or name 3 or more"),
         (["--between", sprite, sprite, "--silhouette", mask], "Leave out --silhouette"),
         (["--from", sprite, sprite, "--keep", mask], "Name one with --from"),
         (["--from", sprite, "--quick"], "--quick draws from noise alone"),

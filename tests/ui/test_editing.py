@@ -24,6 +24,7 @@ from studio.core import places
 from studio.core.events import Notice, SpritesGenerated
 from studio.data import corner_tiles
 from studio.data.editing import rectangle
+from studio.engine.types import GenerateSettings
 from studio.exports.sprites.formats import sprite_exports
 from tests.conftest import make_sprites
 from tests.engine.tools import kept_run
@@ -176,6 +177,19 @@ def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) 
     assert results.to_save() is None and results._stack.currentIndex() == 0
     page.keep()
     assert KeptSprites().of_size(SIZE) == []
+
+
+def test_the_best_of_many_go_by_what_was_kept(qtbot: QtBot, page: GeneratePage) -> None:
+    form = page.request._form
+    assert form is not None
+    form.set_config(GenerateSettings(count=12, best_of=3))
+    with qtbot.waitSignal(page.session.noticed) as said:
+        page.generate.click()
+    assert "0 of this size are too few" in said.args[0].title
+    page.results.grid.select([3, 6, 9])
+    click(page.results.keep)
+    made = drawn(qtbot, page, page.generate.click)
+    assert len(made.sprites) == 12 and page.results._new_title == "The best 12 of 36 new sprites"
 
 
 def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:

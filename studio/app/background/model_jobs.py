@@ -99,13 +99,14 @@ class SpriteSelection:
 
 @dataclass(frozen=True, eq=False)
 class EditRequest:
-    """New sprites that begin with others. kind: as the functions of `engine.edit` are called.
+    """New sprites that begin with others, or are chosen by them. kind: as the functions of `engine.edit` are called, or
+    that of `engine.choosing`.
 
     sprites: uint8 [M, S, S, 4]. class_names: of each, empty where it is not known. keep: bool [S, S], to fill around.
     silhouette: uint8 [S, S], the alpha that each pixel is to have. Neither is for sprites that are blended.
     """
 
-    kind: Literal["redraw", "between", "more_like"]
+    kind: Literal["redraw", "between", "more_like", "best_of"]
     sprites: Rgba
     class_names: tuple[str, ...]
     keep: NDArray[np.bool_] | None = None
@@ -144,6 +145,10 @@ def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest)
 
     known = {name: label for label, name in enumerate(model.spec.class_names)}
     source = Source(request.sprites, np.array([known.get(name, -1) for name in request.class_names]))
+    if request.kind == "best_of":
+        from studio.engine.choosing import best_of
+
+        return best_of(model, settings, source)
     if request.kind == "redraw":
         return redraw(model, settings, source, request.keep, request.silhouette)
     return between(model, settings, source) if request.kind == "between" else more_like(model, settings, source)

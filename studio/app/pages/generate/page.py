@@ -26,7 +26,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import wording
 from studio.core.events import Progress, Rgba
-from studio.engine.types import GenerateSettings
+from studio.engine.types import FEWEST_LIKED, GenerateSettings
 
 _LOWEST_EDITOR, _LOWEST_RESULTS = 344, 312  # logical pixels; in a lower window they are scrolled
 _GENERATE = "Make new sprites with these settings."
@@ -253,7 +253,26 @@ class GeneratePage(Page):
     def _generate(self) -> None:
         if not self._problem():
             settings = self.request.next_settings()
-            self._draw(settings, title="A set of corner tiles" if settings.corner_tiles else "")
+            if settings.corner_tiles:
+                self._draw(settings.replace(best_of=1), title="A set of corner tiles")
+            elif settings.best_of > 1:
+                self._draw_best(settings)
+            else:
+                self._draw(settings)
+
+    def _draw_best(self, settings: GenerateSettings) -> None:
+        """Draw more than are shown: those most like the kept sprites are."""
+        record = self.choice.record()
+        kept = self.session.kept.of_size(record.size) if record is not None else []
+        if len(kept) < FEWEST_LIKED:
+            self.session.notify(
+                f"The best of many are those like sprites that you kept: {len(kept)} of this size are too few.",
+                f"Keep {FEWEST_LIKED} or more with K, or set 'Best of' to 1.",
+            )
+            return
+        liked, classes = np.stack([each.edit.sprite for each in kept]), tuple(each.class_name for each in kept)
+        title = f"The best {settings.count:,} of {settings.count * settings.best_of:,} new sprites"
+        self._draw(settings, EditRequest("best_of", liked, classes), title)
 
     @Slot()
     def _draw_from_sprite(self) -> None:
@@ -287,7 +306,8 @@ class GeneratePage(Page):
 
     def _settings_for(self, count: int) -> GenerateSettings:
         """Those on show, for so many sprites that begin with others: of the classes of these, if no class is chosen."""
-        return self.request.next_settings().replace(count=count, quick=False, in_proportion=False, corner_tiles=False)
+        settings = self.request.next_settings().replace(count=count, quick=False, in_proportion=False)
+        return settings.replace(corner_tiles=False, best_of=1)
 
     def _draw(self, settings: GenerateSettings, request: EditRequest | None = None, title: str = "") -> None:
         source, device, record = self.choice.source(), self.choice.device(), self.choice.record()

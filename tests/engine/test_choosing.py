@@ -1,0 +1,67 @@
+"""The best of many: those most like sprites that were liked, as many of each class as asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from studio.core.errors import UsageError
+from studio.core.events import Events, Rgba, SpritesGenerated
+from studio.data.sprites import Sprites
+from studio.engine import choosing
+from studio.engine.choosing import best_of, best_of_each_class, likeness
+from studio.engine.edit import Source
+from studio.engine.types import GenerateSettings
+from tests.conftest import make_sprites
+
+
+def _redness(sprites: Rgba) -> np.ndarray:
+    visible = np.maximum(1, (sprites[..., 3] > 0).sum((1, 2)))
+    return np.asarray((sprites[..., 0].astype(float) - sprites[..., 2]).sum((1, 2)) / visible)
+
+
+def _sprites(seed: int) -> Sprites:
+    """Discs in two classes, each with a hue of its own."""
+    found, rng = make_sprites(per_class=60, seed=seed), np.random.default_rng(seed)
+    hues = np.array([[150, 100, 110], [90, 120, 160]])[found.labels]
+    tints = rng.integers(-50, 50, (len(found), 1)) * np.array([1, 0, -1])
+    mottled = found.rgba[..., :3].max(-1, keepdims=True) / 255
+    found.rgba[..., :3] = (hues + tints)[:, None, None] * mottled
+    return found
+
+
+@pytest.mark.parametrize("count", [3, 20])
+def test_what_is_liked_is_told_within_a_class(count: int) -> None:
+    """Red ones of one class are liked; of another class, which has a hue of its own, redder ones are taken, too."""
+    before, new = _sprites(0), _sprites(1)
+    reds = np.flatnonzero(before.labels == 0)[np.argsort(-_redness(before.rgba[before.labels == 0]))[:count]]
+    scores = likeness(new.rgba, new.labels, Source(before.rgba[reds], before.labels[reds]))
+    for label in (0, 1):
+        own = new.labels == label
+        assert np.corrcoef(scores[own], _redness(new.rgba[own]))[0, 1] > 0.5
+    blind = likeness(new.rgba, new.labels, Source(before.rgba[reds], np.full(count, -1)))
+    assert np.isfinite(blind).all()
+
+
+def test_as_many_of_each_class_are_taken_as_were_asked_for() -> None:
+    labels = np.array([0, 1, 2] * 4)
+    scores = np.arange(12.0)
+    assert best_of_each_class(scores, labels, 5) == [9, 10, 11, 6, 7]
+
+
+def test_of_many_that_are_drawn_the_best_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = _sprites(1)
+    asked = []
+
+    def generate(model: object, settings: GenerateSettings, silhouette: object) -> Events:
+        asked.append((settings.count, silhouette))
+        yield SpritesGenerated(drawn.rgba, drawn.labels, "model", settings.seed)
+
+    monkeypatch.setattr(choosing, "generate", generate)
+    liked = Source(drawn.rgba[:3], drawn.labels[:3])
+    (made,) = best_of(None, GenerateSettings(count=30, best_of=4), liked)  # type: ignore[arg-type]
+    assert isinstance(made, SpritesGenerated) and asked == [(120, None)]
+    assert made.labels.tolist() == drawn.labels[:30].tolist() and len(np.unique(made.sprites, axis=0)) == 30
+    for settings, few in ((GenerateSettings(best_of=2), 2), (GenerateSettings(best_of=2, corner_tiles=True), 3)):
+        with pytest.raises(UsageError):
+            list(best_of(None, settings, Source(drawn.rgba[:few], drawn.labels[:few])))  # type: ignore[arg-type]
