@@ -30,7 +30,8 @@ from studio.engine.types import GenerateSettings
 from studio.recipes.base import Ability
 
 MOST_BETWEEN = 64
-_UNCHANGED = 40  # of 255 levels: a pixel that comes out this near to what it was is not a change that was meant
+_UNCHANGED = 40  # of 255 levels: a pixel that comes out this near to what it was was hardly meant to change
+_FEW_UP_TO, _ANY_FROM = 0.3, 0.6  # strengths: see `_changes`
 _PARENTS = 2  # of a sprite that is to be like several
 _CANT: dict[Ability, str] = {
     "vary": "start from a sprite",
@@ -57,7 +58,7 @@ def redraw(
 ) -> Events:
     """Variations of the sprites, in turn: yields Progress after each solver step, then one SpritesGenerated.
 
-    A smaller share of the pixels that could be seen changes than the strength is; one that hardly does stays as it was.
+    Up to a strength of 0.3, a smaller share of the pixels that could be seen changes than that, from 0.6 on any may.
     keep: bool [S, S], pixels that all stay as they are, and to which the others are to fit. silhouette: uint8 [S, S],
     the alpha of each pixel; what is new within it changes at any strength. Raises UsageError, DeviceError.
     """
@@ -202,18 +203,22 @@ def _as_input(sprites: Rgba, model: TrainedModel) -> Tensor:
 def _changes(before: Rgba, drawn: Rgba, may_change: NDArray[np.bool_], strength: float) -> NDArray[np.bool_]:
     """Which pixels change from uint8 [N, S, S, 4] to what was drawn of them: bool [N, S, S].
 
-    Those of which the eye sees it, over black; where these are a larger share than the strength is, of the pixels that
-    could be seen before, the ones that change most.
+    Those of which the eye sees it, over black: at a low strength a smaller share of the pixels that could be seen than
+    the strength is, then more, at a high one any. They are those around which most changes: a sprite of which every
+    second pixel is another is no variation, but speckled.
     """
-    apart = np.abs(_premultiplied(before) - _premultiplied(drawn)).max(-1) * may_change
-    changes = np.asarray(apart > _UNCHANGED)
+    apart = np.abs(_premultiplied(before) - _premultiplied(drawn)).max(-1)
+    changes = (apart > _UNCHANGED * (1 - strength)) & may_change
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(apart, ((0, 0), (1, 1), (1, 1))), (3, 3), (1, 2))
+    by_region = np.where(changes, around.mean((-2, -1)), -1.0)
+    share = float(np.interp(strength, (0, _FEW_UP_TO, _ANY_FROM), (0, _FEW_UP_TO, 1)))
     seen = (before[..., 3] > 0) & may_change
     for sprite, count in enumerate(seen.sum((1, 2)).tolist()):
-        most = max(0, math.ceil(strength * (count or may_change[sprite].sum())) - 1)
-        if changes[sprite].sum() > most:
-            least_first = apart[sprite].argsort(axis=None, kind="stable")
+        most = max(0, math.ceil(share * (count or may_change[sprite].sum())) - 1)
+        if share < 1 and changes[sprite].sum() > most:
+            least_first = by_region[sprite].argsort(axis=None, kind="stable")
             changes[sprite].flat[least_first[: len(least_first) - most]] = False
-    return changes
+    return np.asarray(changes)
 
 
 def _premultiplied(rgba: Rgba) -> NDArray[np.int16]:

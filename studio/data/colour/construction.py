@@ -133,7 +133,11 @@ def badges(
     if palette is not None:
         numbers, known = _numbers(sprites), np.unique(_numbers(palette))
         off = (sprites[..., 3] > 0) & ~np.isin(numbers, known)
-        yield _badge("In its palette", off, keep)
+        own = keep
+        if keep is not None:
+            each = zip(numbers, keep, strict=True)
+            own = np.stack([np.isin(colours, colours[stays]) for colours, stays in each])
+        yield _badge("In its palette", off, own)  # colours that came with kept pixels are the others' as well
     alpha = construction.alpha
     if alpha is not None:
         yield _badge("In its silhouette", sprites[..., 3] != alpha, keep)

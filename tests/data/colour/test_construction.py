@@ -92,8 +92,12 @@ def test_colours_are_of_the_palette_but_for_what_is_kept() -> None:
     sprites[1, 2, 2] = [9, 9, 9, 255]
     sprites[2, 0, 0] = [9, 9, 9, 0]  # nobody sees it
     assert _found(sprites, Construction(), palette=palette)["In its palette"] == Badge("In its palette", 2, 3)
-    keep = sprites[..., 0] == 9
+    keep = (sprites[..., 0] == 9).copy()
     assert _found(sprites, Construction(), palette=palette, keep=keep)["In its palette"].but_kept == 1
+    sprites[1, 3, 3] = [9, 9, 9, 255]  # a new pixel in the colour of a kept one
+    assert _found(sprites, Construction(), palette=palette, keep=keep)["In its palette"].but_kept == 1
+    sprites[1, 3, 3] = [8, 9, 9, 255]
+    assert _found(sprites, Construction(), palette=palette, keep=keep)["In its palette"].but_kept == 0
 
 
 def test_each_pixel_has_the_alpha_of_the_silhouette() -> None:
