@@ -206,9 +206,12 @@ def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:
     tiles = drawn(qtbot, page, page.generate.click)
     assert len(tiles.sprites) == 16 and corner_tiles.meet(tiles.sprites) and not request.share.isVisible()
     assert "Corners meet" in [label.text() for label in page.results._badge_labels]
+    assert page.neighbours.laid_out.isVisible() and not page.neighbours.tiled.isVisible()
     page.results.grid.select([0])
+    assert page.neighbours.tiled.isVisible() and not page.neighbours.laid_out.isVisible()
     click(page.results.edit)
     assert len(drawn(qtbot, page, page.editing.draw.click).sprites) == 16  # variations of one tile
+    assert not page.neighbours.isVisible()
     request.mixed_with.setCurrentIndex(0)
     assert not request.next_settings().mix and not request.next_settings().corner_tiles
 

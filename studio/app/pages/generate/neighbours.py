@@ -1,4 +1,7 @@
-"""Beside a sprite: how it looks tiled, what it is nearest to of all that was learnt from, and whether it is a copy."""
+"""Beside a sprite: how it looks tiled, what it is nearest to of all that was learnt from, and whether it is a copy.
+
+Beside a set of corner tiles: how they look laid out.
+"""
 
 from __future__ import annotations
 
@@ -10,38 +13,54 @@ from studio.app.state.inference import Inference
 from studio.app.widgets import factory
 from studio.app.widgets.editor.previews import Preview, tiled
 from studio.core.events import Rgba
+from studio.data.corner_tiles import joined
 
 _COUNT, _ZOOM = 3, 4
 _WIDTH, _SIDE = 136, 40  # logical pixels, of all and of one
+_LAID_OUT = "All of them, each beside those that fit; the picture goes on beyond its own borders."
 _TIP = "One of the sprites that the model learnt from that are nearest to the selected one."
 _COPY = "It is a copy of the first."
 _OWN = "None is so near that it would be a copy."
 
 
 class Neighbours(QWidget):
-    """Hidden until there is one sprite to look at."""
+    """Hidden until there is one sprite, or a set of tiles, to look at."""
 
     def __init__(self, inference: Inference) -> None:
         super().__init__()
         self.tiled = tiled()
+        self.laid_out = Preview("Laid out", _LAID_OUT, zoom=2, side=_WIDTH)
         self.previews = [Preview("Nearest sprite", _TIP, zoom=_ZOOM, side=_SIDE) for _ in range(_COUNT)]
         self.verdict = factory.caption("")
         self.setFixedWidth(_WIDTH)
         self._heading = factory.caption("Nearest it learnt from")
-        nearest, caption = factory.row(*self.previews, 1), factory.caption("Tiled")
-        self.setLayout(factory.column(caption, self.tiled, self._heading, nearest, self.verdict, 1, spacing=4))
+        self._caption = factory.caption("")
+        nearest, pictures = factory.row(*self.previews, 1), (self.tiled, self.laid_out)
+        self.setLayout(factory.column(self._caption, *pictures, self._heading, nearest, self.verdict, 1, spacing=4))
         inference.neighbours_found.connect(self._show)
         self.hide()
 
     def look_at(self, sprite: Rgba) -> None:
         """Show uint8 [S, S, 4]; what is nearest follows."""
         self.tiled.show_sprite(sprite)
-        for widget in (self._heading, *self.previews, self.verdict):
-            widget.hide()
+        self._begin("Tiled", self.tiled)
+
+    def lay_out(self, tiles: Rgba) -> None:
+        """Show a set of corner tiles uint8 [16, S, S, 4]."""
+        self.laid_out.show_sprite(joined(tiles)[0])
+        self._begin("Laid out", self.laid_out)
+
+    def _begin(self, caption: str, picture: Preview) -> None:
+        """Show this picture alone."""
+        self._caption.setText(caption)
+        for widget in (self.tiled, self.laid_out, self._heading, *self.previews, self.verdict):
+            widget.setVisible(widget is picture)
         self.show()
 
     @Slot(object)
     def _show(self, found: NeighboursFound) -> None:
+        if self.tiled.isHidden():  # it was asked for a sprite that is no longer looked at
+            return
         for number, preview in enumerate(self.previews):
             preview.setVisible(number < len(found.sprites))
             if number < len(found.sprites):

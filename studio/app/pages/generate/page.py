@@ -229,13 +229,17 @@ class GeneratePage(Page):
             self.results.show_sprites(made, ())
         else:
             self.results.show_sprites(made, asked.class_names, asked.title, is_animation=asked.kind == "between")
+        self._look_around()
 
     @Slot()
     def _look_around(self) -> None:
-        """Ask what is nearest to the one sprite that is selected."""
+        """Ask what is nearest to the one sprite that is selected; lay out a set of tiles of which none is."""
         source, selected = self.choice.source(), self.results.grid.selected()
         run = source.path if isinstance(source, SavedModel) else self.session.training.path
-        self.neighbours.setVisible(len(selected) == 1)
+        tiles = None if selected else self.results.corner_tiles()
+        self.neighbours.setVisible(len(selected) == 1 or tiles is not None)
+        if tiles is not None:
+            self.neighbours.lay_out(tiles)
         if len(selected) == 1:
             sprite = self.results.sprite(selected[0])[0]
             self.neighbours.look_at(sprite)

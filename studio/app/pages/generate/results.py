@@ -130,6 +130,11 @@ class Results(QWidget):
         assert shown is not None
         return shown.sprites[number], shown.names[number], shown.classes[number]
 
+    def corner_tiles(self) -> Rgba | None:
+        """The set of corner tiles that is in the grid, uint8 [16, S, S, 4]; None where something else is."""
+        made = self._made if self.new_tab.isChecked() else None
+        return made.sprites if made is not None and made.titles else None
+
     def to_save(self) -> SpriteSelection | None:
         """The selected sprites, or all that were not rejected; None when there are none."""
         shown = self._shown()
