@@ -87,9 +87,14 @@ def for_new_file(parent: QWidget, settings: Settings, title: str, name: str, kin
     return path
 
 
-def for_new_sprites(parent: QWidget, settings: Settings, title: str, name: str) -> tuple[Path, SpriteExport] | None:
-    """A file to write sprites into, and its format: the one that was chosen, or that the ending of its name says."""
-    forms = list(sprite_exports().values())
+def for_new_sprites(
+    parent: QWidget, settings: Settings, title: str, name: str, *, plays: bool = False
+) -> tuple[Path, SpriteExport] | None:
+    """A file to write sprites into, and its format: the one that was chosen, or that the ending of its name says.
+
+    plays: it shows one sprite after another.
+    """
+    forms = [form for form in sprite_exports().values() if form.plays or not plays]
     kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
     start = Path(settings.text("last_save_folder", str(Path.home()))) / files.safe_name(name)
     chosen, kind = QFileDialog.getSaveFileName(parent, title, str(start), ";;".join(kinds))

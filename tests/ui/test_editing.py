@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import shutil
 from pathlib import Path
 
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 from PIL import Image
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QGuiApplication, QImage
+from PySide6.QtGui import QDrag, QDropEvent, QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
+from studio.app.background.model_jobs import SpriteSelection
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.kept import KeptSprites
 from studio.app.state.session import Session
@@ -177,6 +179,42 @@ def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) 
     assert results.to_save() is None and results._stack.currentIndex() == 0
     page.keep()
     assert KeptSprites().of_size(SIZE) == []
+
+
+def test_sprites_are_copied_and_dragged_away(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is pasted is the sprite with its alpha; a press on what is selected drags all of it, or selects that one."""
+    results, view = page.results, page.results.grid.view
+    assert not results.copy.isEnabled()
+    results.grid.select([4])
+    click(results.copy)
+    data = QGuiApplication.clipboard().mimeData()
+    sprite, name, _ = results.sprite(4)
+    (path,) = [Path(url.toLocalFile()) for url in data.urls()]
+    assert path.stem == name
+    for pasted in (Image.open(path), Image.open(io.BytesIO(data.data("image/png").data()))):
+        np.testing.assert_array_equal(np.asarray(pasted), sprite)
+    page.editing.paste()  # a file of a sprite is read as one
+    qtbot.waitUntil(page.editing.is_open, timeout=LONG_MS)
+    np.testing.assert_array_equal(page.editing.sprite()[0], sprite)
+    dragged: list[QMimeData] = []
+    monkeypatch.setattr(QDrag, "exec", lambda drag, action: dragged.append(drag.mimeData()))
+    places = [view.visualRect(view.model().index(row, 0)).center() for row in (1, 2, 9)]
+    results.grid.select([1, 2])
+    QTest.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=places[0])
+    QTest.mouseMove(view.viewport(), places[2])
+    assert [len(data.urls()) for data in dragged] == [2] and results.grid.selected() == [1, 2]
+    QTest.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=places[2])
+    assert results.grid.selected() == [1, 2]
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=places[1])
+    assert results.grid.selected() == [2] and len(dragged) == 1
+    QTest.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=places[2])  # from elsewhere a frame is drawn
+    QTest.mouseMove(view.viewport(), places[1])
+    QTest.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=places[1])
+    assert len(dragged) == 1 and len(results.grid.selected()) > 1
+    results.grid.select(list(range(64)))
+    carried = results._carrier.mime(SpriteSelection(sprite[None].repeat(65, 0), [name] * 65, {}))
+    (sheet,) = [Path(url.toLocalFile()) for url in carried.urls()]
+    assert Image.open(sheet).size == (8 * SIZE, 9 * SIZE)
 
 
 def test_the_best_of_many_go_by_what_was_kept(qtbot: QtBot, page: GeneratePage) -> None:

@@ -137,6 +137,17 @@ def test_training_from_start_to_new_sprites_on_disk(
     train_to_the_end(qtbot, opened)
     assert opened.train.monitor.filmstrip.steps()[0] == 0
     assert opened.train.monitor.filmstrip.steps()[-1] == 12
+    gif, strips = sprite_exports()["gif"], {"train": opened.train.monitor, "runs": opened.runs.comparison}
+    for name, shows in strips.items():
+        target, strip = tmp_path / name, shows.filmstrip
+        monkeypatch.setattr(dialogs, "for_new_sprites", lambda *args, target=target, **more: (target, gif))
+        opened.show_page(name)
+        qtbot.waitUntil(strip.save.isEnabled, timeout=LONG_MS)
+        with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
+            click(strip.save)
+        with Image.open(target.with_suffix(".gif")) as film:
+            assert film.n_frames > 1  # type: ignore[attr-defined]
+    opened.show_page("train")
     click(opened.train.generate)
     assert opened.page() is opened.generate
     qtbot.waitUntil(opened.generate.generate.isEnabled, timeout=LONG_MS)

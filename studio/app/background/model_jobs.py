@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from studio.data.sprites import Sprites
     from studio.engine.model import TrainedModel
     from studio.engine.types import Device, GenerateSettings
-    from studio.exports.sprites.base import SpriteExport
+    from studio.exports.sprites.base import SpriteExport, SpriteSet
 
 _FILES_AT_ONCE = 32
 _NEIGHBOURS = 3
@@ -235,6 +235,13 @@ def save_files(folder: Path, picked: SpriteSelection) -> Events:
     yield FilesSaved(tuple(paths))
 
 
+def save_film(run: Path, path: Path, form: SpriteExport) -> Events:
+    """How a run learnt, as an animation."""
+    from studio.engine.runs.film import film_of
+
+    yield from _written(film_of(run), path, form)
+
+
 def save_sprites(path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> Events:
     """All sprites in one file, and what belongs to it."""
     from studio.exports.sprites.base import SpriteSet
@@ -243,6 +250,10 @@ def save_sprites(path: Path, form: SpriteExport, picked: SpriteSelection, column
         picked.sprites, picked.names, picked.classes, picked.palette, is_animation=picked.is_animation,
         about=picked.about, columns=columns,
     )  # fmt: skip
+    yield from _written(sprites, path, form)
+
+
+def _written(sprites: SpriteSet, path: Path, form: SpriteExport) -> Events:
     written = form.write(sprites, path)
     for note in form.notes(sprites):
         yield Notice("info", note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
@@ -38,6 +39,12 @@ class Page(QWidget):
             self.session.report(error)
         else:
             self.session.notify_saved(FilesSaved((path,)))
+
+    def save_film(self, run: Path) -> None:
+        """Save how a run learnt, asking where."""
+        chosen = dialogs.for_new_sprites(self, self.session.settings, "Save how it learnt", run.name, plays=True)
+        if chosen is not None:
+            self.session.inference.save_film(run, *chosen)
 
     def arrive(self) -> None:
         """The page is about to be shown."""

@@ -107,6 +107,11 @@ class Inference(QObject):
         events = model_jobs.save_sprites(path, form, picked, columns)
         self._job_queue.start("files", "Saving sprites", events, self._receive_saved)
 
+    def save_film(self, run: Path, path: Path, form: SpriteExport) -> None:
+        """Write how a run learnt, as an animation."""
+        events = model_jobs.save_film(run, path, form)
+        self._job_queue.start("files", "Saving the film", events, self._receive_saved)
+
     def list_checkpoints(self, path: Path) -> None:
         """Ask for the checkpoints of a run."""
         self._job_queue.start("engine", "Looking for checkpoints", model_jobs.list_checkpoints(path), self._hand_on)

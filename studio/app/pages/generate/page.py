@@ -114,6 +114,7 @@ class GeneratePage(Page):
         self.results.between_wanted.connect(self._draw_between)
         self.results.like_wanted.connect(self._draw_like)
         self.results.roll_wanted.connect(self._roll)
+        self.results.failed.connect(self.session.report)
         self.results.grid.selection_changed.connect(self._look_around)
         self.editing.draw_wanted.connect(self._draw_from_sprite)
         self.editing.changed.connect(self._refresh)

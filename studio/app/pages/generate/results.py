@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,13 @@ from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QStackedWidget, QTool
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import SpriteSelection
+from studio.app.pages.generate.carrying import Carrier
 from studio.app.state.kept import KeptSprites
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core import wording
+from studio.core.errors import StudioError
 from studio.core.events import Rgba
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 _FILES = "Save each sprite, or each selected one, as a PNG file."
 _SHEET = "Save all sprites, or the selected ones, in one file: a sheet, GIF, APNG, for Aseprite or Godot. (Ctrl+S)"
 _EDIT = "Take the selected sprite into the editor: vary it, or change a part of it. (Enter, or double-click)"
+_COPY = "Copy the selected sprites, to paste them in another program; or drag them there. (Ctrl+C)"
 _BETWEEN = "Draw the frames that lead from one of two selected sprites to the other."
 _LIKE = "Draw new sprites that have something of two of the selected ones each."
 _OPEN = "Take a picture file into the editor; it can be dropped here, or pasted (Ctrl+V), as well."
@@ -57,19 +61,21 @@ class Results(QWidget):
     """A grid of new sprites or of the kept ones, with what it takes to save them, or to go on from there.
 
     edit_wanted: the number of a sprite. between_wanted: how many frames. like_wanted: more like those selected.
-    roll_wanted: the same again, other sprites.
+    roll_wanted: the same again, other sprites. failed: what went wrong (OSError or StudioError).
     """
 
     edit_wanted = Signal(int)
     between_wanted = Signal(int)
     like_wanted = Signal()
     roll_wanted = Signal()
+    failed = Signal(object)
 
     def __init__(self, kept: KeptSprites, neighbours: QWidget) -> None:
         """neighbours: what is shown beside the grid."""
         super().__init__()
         self._neighbours = neighbours
         self._kept = kept
+        self._carrier = Carrier()
         self._made: SpritesColoured | None = None
         self._new: _Shown | None = None
         self._rejected: set[int] = set()  # of the new ones
@@ -78,9 +84,11 @@ class Results(QWidget):
         self._is_editing = False
         self.grid = SpriteGrid()
         self.grid.set_zoom(3)
+        self.grid.view.can_drag = True
         self.new_tab, self.kept_tab = _tab("New", "The sprites that were drawn last."), _tab("Kept", _KEPT)
         self.keep = factory.button("Keep", _KEEP)
         self.reject = factory.button("Reject", _REJECT)
+        self.copy = factory.button("Copy", _COPY)
         self.save_files = factory.button("Save PNG files…", _FILES)
         self.save_sheet = factory.button("Save as…", _SHEET)
         self.open = factory.button("Open…", _OPEN)
@@ -199,8 +207,8 @@ class Results(QWidget):
         self._stack.addWidget(self.grid)
         buttons = Flow(factory.GRID, factory.GRID)
         for button in (
-            self.keep, self.reject, self.edit, self.between, self.like, self.open, self.blank, self.save_files,
-            self.save_sheet,
+            self.keep, self.reject, self.edit, self.between, self.like, self.open, self.blank, self.copy,
+            self.save_files, self.save_sheet,
         ):  # fmt: skip
             buttons.addWidget(button)
         tabs = QButtonGroup(self)
@@ -228,6 +236,8 @@ class Results(QWidget):
     def _connect(self) -> None:
         self.grid.selection_changed.connect(self._refresh)
         self.grid.activated.connect(self._edit)
+        self.grid.view.drag_begun.connect(self._drag)
+        self.copy.clicked.connect(self._copy)
         self.edit.clicked.connect(self._edit_selected)
         self.like.clicked.connect(self.like_wanted)
         self.keep.clicked.connect(self._keep_selected)
@@ -236,10 +246,33 @@ class Results(QWidget):
         self.kept_tab.clicked.connect(self._show_tab)
         self._kept.changed.connect(self._show_kept)
         self._frames.triggered.connect(self._ask_between)
-        for key, slot in (("K", self._keep_selected), ("X", self._reject_selected), ("R", self.roll_wanted)):
+        keys = (
+            ("K", self._keep_selected),
+            ("X", self._reject_selected),
+            ("R", self.roll_wanted),
+            ("Ctrl+C", self._copy),
+        )
+        for key, slot in keys:
             shortcut = QShortcut(QKeySequence(key), self)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             shortcut.activated.connect(slot)
+
+    @Slot()
+    def _drag(self) -> None:
+        self._carry(lambda picked: self._carrier.drag(picked, self.grid.view))
+
+    @Slot()
+    def _copy(self) -> None:
+        if self.grid.selected():
+            self._carry(self._carrier.copy)
+
+    def _carry(self, away: Callable[[SpriteSelection], None]) -> None:
+        picked = self.to_save()
+        if picked is not None:
+            try:
+                away(picked)
+            except StudioError as error:
+                self.failed.emit(error)
 
     @Slot()
     def _keep_selected(self) -> None:
@@ -273,6 +306,7 @@ class Results(QWidget):
         self.kept_tab.setText(f"Kept ({count:,})" if count else "Kept")
         factory.enable(self.keep, why_not or none or ("" if is_new else "They are kept."), _KEEP)
         factory.enable(self.reject, why_not or none, _REJECT)
+        factory.enable(self.copy, why_not or none, _COPY)
         factory.enable(self.save_files, why_not, _FILES)
         factory.enable(self.save_sheet, why_not, _SHEET)
         files = wording.count(selected, "PNG file") if selected else "PNG files"

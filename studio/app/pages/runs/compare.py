@@ -35,7 +35,7 @@ class Comparison(QWidget):
         self._asked: dict[Path, RunSummary] = {}  # as a run was when it was read
         self._read: dict[Path, HistoryRead] = {}
         self._drawn: list[Path] = []
-        self._filmed: Path | None = None  # the run whose samples are on show
+        self.filmed: Path | None = None  # the run whose samples are on show
         self.plot: CurvesPlot | None = None
         self.filmstrip = Filmstrip()
         self.filmstrip.view.set_placeholder("Choose a run to see its samples.")
@@ -114,8 +114,8 @@ class Comparison(QWidget):
             self.plot.set_curves(curves, keep_view=self._drawn == before)
         first = known[0] if known and known[0].path == self._runs[0].path else None
         path = first.path if first is not None else None
-        if path != self._filmed:
-            self._filmed = path
+        if path != self.filmed:
+            self.filmed = path
             self.filmstrip.clear()
         if first is not None:
             self.filmstrip.show_film(first.samples)

@@ -108,6 +108,7 @@ class RunsPage(Page):
         self.actions_row.resumed.connect(self._go_to_training)
         self.actions_row.use_wanted.connect(self.model_wanted)
         self.comparison.save_wanted.connect(self._save_plot)
+        self.comparison.filmstrip.save_wanted.connect(self._save_film)
         self.session.runs.listed.connect(self._show_runs)
         self.session.runs.trashed.connect(self._say_trashed)
         self.session.catalog.ready.connect(self._show_runs)
@@ -155,3 +156,8 @@ class RunsPage(Page):
     def _save_plot(self) -> None:
         if self.comparison.plot is not None:
             self.save_plot(self.comparison.plot, "runs.png")
+
+    @Slot()
+    def _save_film(self) -> None:
+        if self.comparison.filmed is not None:
+            self.save_film(self.comparison.filmed)

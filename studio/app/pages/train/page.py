@@ -46,6 +46,7 @@ class TrainPage(Page):
         self.generate.clicked.connect(self._go_to_generate)
         self.sample.clicked.connect(session.training.sample_now)
         self.save.clicked.connect(self.save_samples)
+        self.monitor.filmstrip.save_wanted.connect(self._save_film)
         self.export.clicked.connect(self.export_model)
         session.open_sprites.imported.connect(self._refresh)
         session.training.state_changed.connect(self._refresh)
@@ -80,6 +81,11 @@ class TrainPage(Page):
             about = {"Model": f"{self.session.training.title}, step {strip.shown_step():,}"}
             self.session.inference.save_sprites(*chosen, SpriteSelection(sprites, names, about), _SHEET_COLUMNS)
         return True
+
+    @Slot()
+    def _save_film(self) -> None:
+        if self.session.training.path is not None:
+            self.save_film(self.session.training.path)
 
     @Slot()
     def export_model(self) -> bool:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QEvent, QRect, QSignalBlocker, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QRect, QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QSlider, QToolTip, QWidget
 
@@ -18,11 +18,17 @@ from studio.core.events import Rgba, SamplesReady
 
 _Frame = tuple[int, Rgba, tuple[str, ...]]
 _ROOM_BYTES = 96 << 20  # a night's samples would be a gigabyte: a long film loses every other of its frames
+_SAVE = "Save how it learnt as a GIF or APNG: every sample is a frame."
 _GAP = 6  # logical pixels between sprites
 
 
 class Filmstrip(QWidget):
-    """Samples of one seed over the steps: the sprites above (`view`), a slider over the earlier ones below."""
+    """Samples of one seed over the steps: the sprites above (`view`), a slider over the earlier ones below.
+
+    save_wanted: the user wants them as an animation.
+    """
+
+    save_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -35,13 +41,15 @@ class Filmstrip(QWidget):
         self._step = factory.text("–", "muted", wrap=False)
         self._step.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
         self._latest = factory.button("Latest", "Show the newest samples and follow new ones.", role="flat")
-        below = factory.row(self._step, self._slider, self._latest)
+        self.save = factory.button("Save film…", _SAVE, role="flat")
+        below = factory.row(self._step, self._slider, self._latest, self.save)
         below.setStretch(1, 1)
         layout = factory.column(self.view, below)
         layout.setStretch(0, 1)
         self.setLayout(layout)
         self._slider.valueChanged.connect(self._scrub)
         self._latest.clicked.connect(self.go_live)
+        self.save.clicked.connect(self.save_wanted)
         self._refresh()
 
     def add(self, step: int, sprites: Rgba, captions: Sequence[str] = ()) -> None:
@@ -143,6 +151,7 @@ class Filmstrip(QWidget):
         self._step.setText(f"Step {step:,}" if step >= 0 else "–")
         self._slider.setEnabled(len(self._film) > 1)
         self._latest.setEnabled(not self._live)
+        factory.enable(self.save, "" if len(self._film) > 1 else "There are too few samples for a film.", _SAVE)
 
 
 def thinned(film: list[_Frame], room_bytes: int) -> list[_Frame]:

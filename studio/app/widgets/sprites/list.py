@@ -24,7 +24,14 @@ from PySide6.QtGui import (
     QRegion,
     QWheelEvent,
 )  # fmt: skip
-from PySide6.QtWidgets import QAbstractItemDelegate, QAbstractItemView, QStyle, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import (
+    QAbstractItemDelegate,
+    QAbstractItemView,
+    QApplication,
+    QStyle,
+    QStyleOptionViewItem,
+    QWidget,
+)
 
 from studio.app import theme
 from studio.app.widgets.sprites.cell_view import CellView
@@ -38,13 +45,17 @@ _State = QStyle.StateFlag
 class SpriteList(CellView):
     """A list of very many items, of which the visible ones alone cost anything.
 
-    zoomed: the steps that Ctrl and the wheel ask for.
+    zoomed: the steps that Ctrl and the wheel ask for. drag_begun: of what is selected, where `can_drag`; a drag from
+    elsewhere selects.
     """
 
     zoomed = Signal(int)
+    drag_begun = Signal()
 
     def __init__(self, model: QAbstractItemModel, delegate: QAbstractItemDelegate, parent: QWidget) -> None:
         super().__init__(model, parent)
+        self.can_drag = False
+        self._pressed: QMouseEvent | None = None  # on what is selected: this may become a drag
         self._turned = 0
         self._frame = QRect()  # that the mouse draws to select, from the first cell's corner
         self._spans: NDArray[np.int64] | None = None
@@ -112,8 +123,28 @@ class SpriteList(CellView):
             if self.state() == QAbstractItemView.State.DragSelectingState:
                 self._draw_frame(painter)
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """On what is selected, wait whether it is dragged: pressed on, it would be selected alone."""
+        index, modifiers = self.indexAt(event.position().toPoint()), event.modifiers()
+        is_plain = event.button() == Qt.MouseButton.LeftButton and modifiers == Qt.KeyboardModifier.NoModifier
+        if self.can_drag and is_plain and self.selectionModel().isSelected(index):
+            self._pressed = event.clone()
+        else:
+            super().mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Begin to drag, or draw the frame."""
+        if self._pressed is None:
+            super().mouseMoveEvent(event)
+        elif (event.position() - self._pressed.position()).manhattanLength() >= QApplication.startDragDistance():
+            self._pressed = None
+            self.drag_begun.emit()
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        """The frame has done its work."""
+        """The frame has done its work; a press that became no drag is one after all."""
+        if self._pressed is not None:
+            super().mousePressEvent(self._pressed)
+            self._pressed = None
         super().mouseReleaseEvent(event)
         self.viewport().update()
 
