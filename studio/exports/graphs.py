@@ -22,6 +22,10 @@ class Graph:
     inputs: Mapping[str, Tensor]
     output: str
 
+    def describe(self) -> str:
+        """What goes in and what comes out, in a sentence."""
+        return str(type(self.module).forward.__doc__)
+
     def live(self) -> Tensor:
         """What it gives."""
         with torch.no_grad():
