@@ -86,8 +86,8 @@ class Onnx(ModelExport[OnnxConfig]):
         return snippets_of(model, paths[0].name, _graph(model, config).output)
 
 
-def traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
-    """The model's graph in the operators of `protos.rewriting.WRITTEN_OPSET`.
+def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
+    """The model's graph, before it is brought into an opset.
 
     Of a sampler the network is traced once, and the steps around it apart: together they would take minutes.
     """
@@ -95,17 +95,17 @@ def traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
 
     graph = _graph(model, config)
     if not (isinstance(graph.module, Sampler) and "flow" in model.can):
-        proto = _translated(graph)
+        proto = translated(graph)
         if config.precision == "fp16":
             rewriting.to_half(proto)
     else:
-        network = _translated(graph_of(model, "step", config.steps))
+        network = translated(graph_of(model, "step", config.steps))
         if config.precision == "fp16":
             rewriting.to_half(network)
         around = Sampler(model, config.steps, _Opaque(model.network.classes))
-        proto = _translated(Graph(around, graph.inputs, graph.output))
+        proto = translated(Graph(around, graph.inputs, graph.output))
         rewriting.inline(proto, network.graph, _DOMAIN)
-    rewriting.exact_pools(proto)
+    rewriting.drop_defaults(proto)
     rewriting.name_batch(proto)
     return proto
 
@@ -133,7 +133,7 @@ def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:
             f"A model of the recipe {model.recipe} draws at once: it has no steps.", "Export the sampler."
         )
     try:
-        proto = rewriting.in_opset(traced(model, config), config.opset)
+        proto = rewriting.in_opset(_traced(model, config), config.opset)
         rewriting.set_metadata(proto, _metadata(model, config), _graph(model, config).describe())
         return rewriting.checked(proto)
     except (checker.ValidationError, shape_inference.InferenceError, RuntimeError) as error:
@@ -145,7 +145,8 @@ def _graph(model: ExportableModel, config: OnnxConfig) -> Graph:
     return graph_of(model, "step" if config.graph == "step" else "sampler", config.steps)
 
 
-def _translated(graph: Graph) -> ModelProto:
+def translated(graph: Graph) -> ModelProto:
+    """A graph in the operators of `protos.rewriting.WRITTEN_OPSET`."""
     from studio.exports.protos.rewriting import WRITTEN_OPSET
 
     program = torch.onnx.export(

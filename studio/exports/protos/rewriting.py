@@ -11,13 +11,8 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_h
 WRITTEN_OPSET = 18  # the oldest that torch writes; others are converted from it
 
 _PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
-# What onnx's converter can't take below 18. Each is the operator of 17 but for attributes that may go, at the values
-# that torch writes.
-_HIDDEN = {
-    "Pad": (),
-    "Resize": ("antialias", "keep_aspect_ratio_policy"),
-    "Split": ("num_outputs",),
-}
+# What onnx's converter can't take below 18, though with the defaults of what came with 18 it is the same as before.
+_HIDDEN = ("Pad", "Resize", "Split")
 _HIDING_DOMAIN = "hidden"
 
 
@@ -84,15 +79,22 @@ def to_half(model: ModelProto) -> None:
     _remove_unused(graph)
 
 
-def exact_pools(model: ModelProto) -> None:
-    """Drop `ceil_mode` of average pools where it makes no difference: not every engine has it."""
+def drop_defaults(model: ModelProto) -> None:
+    """Drop the attributes that change nothing: some are of newer operators, and not every engine has them."""
+    for node in model.graph.node:
+        if not node.domain:
+            defaults = onnx.defs.get_schema(node.op_type, WRITTEN_OPSET).attributes
+            usual = [item.name for item in node.attribute if item == defaults[item.name].default_value]
+            _drop(node, usual)
     shapes = {value.name: value.type.tensor_type.shape.dim for value in model.graph.value_info}
     for node in model.graph.node:
         if node.op_type == "AveragePool" and node.input[0] in shapes:
             sizes = [dim.dim_value for dim in shapes[node.input[0]]][2:]
             given = {item.name: helper.get_attribute_value(item) for item in node.attribute}
-            if all(size and size % stride == 0 for size, stride in zip(sizes, given["strides"], strict=True)):
-                _drop(node, ("ceil_mode",))
+            if not any(given["pads"]):
+                _drop(node, ("count_include_pad",))
+                if all(size and size % stride == 0 for size, stride in zip(sizes, given["strides"], strict=True)):
+                    _drop(node, ("ceil_mode",))
 
 
 def name_batch(model: ModelProto) -> None:
@@ -109,10 +111,8 @@ def in_opset(model: ModelProto, opset: int) -> ModelProto:
     if opset < WRITTEN_OPSET:
         for node in model.graph.node:
             if node.op_type in _HIDDEN:
-                _drop(node, _HIDDEN[node.op_type])
+                _drop(node, ("num_outputs",))  # of Split: as many as it has, equally long
                 node.domain = _HIDING_DOMAIN
-            elif node.op_type.startswith("Reduce"):
-                _drop(node, ("noop_with_empty_axes",))
         model.opset_import.append(helper.make_opsetid(_HIDING_DOMAIN, 1))
     if opset != WRITTEN_OPSET:
         model = version_converter.convert_version(model, opset)
