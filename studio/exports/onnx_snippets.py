@@ -21,7 +21,7 @@ _PYTHON = {
     "sprites": _PYTHON_HEAD
     + """
     inputs = {
-        "noise": np.random.default_rng(0).standard_normal([16, *<NOISE>], np.float32),
+        "noise": np.random.default_rng(0).standard_normal([16, <NOISE>], np.float32),
         "labels": np.arange(16) % <CLASSES>,  # -1: any class
         "guidance": np.array([1.5], np.float32),
     }
@@ -59,7 +59,7 @@ _JAVASCRIPT = {
     "sprites": _JAVASCRIPT_HEAD
     + _JAVASCRIPT_NOISE.rstrip("\n")
     + """
-    const shape = [1, ...<NOISE>];
+    const shape = [1, <NOISE>];
     const noise = Float32Array.from({ length: shape.reduce((a, b) => a * b) }, normal);
     const { sprites } = await session.run({
       noise: new ort.Tensor("float32", noise, shape),
@@ -94,7 +94,7 @@ def snippets_of(model: ExportableModel, name: str, output: str) -> Mapping[str, 
         "FILE": name,
         "SIZE": model.size,
         "CLASSES": max(1, len(model.class_names)),
-        "NOISE": list(model.noise.shape[1:]) if model.noise is not None else [],
+        "NOISE": ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else "",
         "OUTPUT": output,
     }
     return {"Python": _filled(_PYTHON[output], values), "JavaScript": _filled(_JAVASCRIPT[output], values)}

@@ -28,9 +28,8 @@ def inline(outer: ModelProto, inner: GraphProto, domain: str) -> None:
             nodes.append(node)
             continue
         given = zip((value.name for value in inner.input), node.input, strict=True)
-        names = {**weights, **dict(given), inner.output[0].name: node.output[0]}
-        for copied in inner.node:
-            nodes.append(_renamed(copied, lambda name, names=names, number=number: names.get(name, f"{number}/{name}")))  # type: ignore[misc]
+        names = {**weights, **dict(given), inner.output[0].name: node.output[0], "": ""}
+        nodes += [_renamed(copied, names, f"{number}/") for copied in inner.node]
     _set_nodes(outer.graph, nodes)
     _keep_domains(outer, lambda name: name != domain)
 
@@ -91,9 +90,12 @@ def drop_defaults(model: ModelProto) -> None:
         if node.op_type == "AveragePool" and node.input[0] in shapes:
             sizes = [dim.dim_value for dim in shapes[node.input[0]]][2:]
             given = {item.name: helper.get_attribute_value(item) for item in node.attribute}
-            if not any(given["pads"]):
+            if not any(given.get("pads", ())):
                 _drop(node, ("count_include_pad",))
-                if all(size and size % stride == 0 for size, stride in zip(sizes, given["strides"], strict=True)):
+                if all(
+                    size and size % stride == 0
+                    for size, stride in zip(sizes, given.get("strides", (1, 1)), strict=False)
+                ):
                     _drop(node, ("ceil_mode",))
 
 
@@ -160,12 +162,13 @@ def _between_products(nodes: Iterable[NodeProto]) -> set[int]:
     return after & before
 
 
-def _renamed(node: NodeProto, rename: Callable[[str], str]) -> NodeProto:
+def _renamed(node: NodeProto, names: Mapping[str, str], prefix: str) -> NodeProto:
+    """A copy with other names: those that are given, and for all others their own after the prefix."""
     copied = NodeProto()
     copied.CopyFrom(node)
-    copied.name = rename(node.name)
-    copied.input[:] = [rename(name) if name else "" for name in node.input]
-    copied.output[:] = [rename(name) if name else "" for name in node.output]
+    copied.name = prefix + node.name
+    copied.input[:] = [names.get(name, prefix + name) for name in node.input]
+    copied.output[:] = [names.get(name, prefix + name) for name in node.output]
     return copied
 
 
