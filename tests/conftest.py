@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import gc
+import hashlib
 import os
 import random
 import signal
@@ -12,12 +13,17 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from studio.data.sprites import Sprites
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
+    from studio.exports.graphs import Graph
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 # Tiny steps on a busy machine would spend their time spinning at barriers: the tests do not spin at all.
@@ -125,6 +131,47 @@ def with_numbers(sprites: Sprites) -> Sprites:
     red = sprites.rgba[..., 0].mean((1, 2)) + 1000
     targets = np.stack([visible, red], 1).astype(np.float32)
     return dataclasses.replace(sprites, targets=targets, target_names=("visible", "red"))
+
+
+_translations: dict[str, bytes] = {}
+_programs: dict[str, ExportedProgram] = {}
+
+
+def _key_of(graph: Graph) -> str:
+    """What a graph is made of: its network, weights and inputs."""
+    module, shapes = graph.module, {name: value.shape for name, value in graph.inputs.items()}
+    networks = [type(part).__qualname__ for part in module.modules()]
+    digest = hashlib.sha256(repr((networks, getattr(module, "steps", 0), shapes, graph.output)).encode())
+    for name, weight in module.state_dict().items():
+        digest.update(name.encode() + weight.contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+@pytest.fixture
+def traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph that was traced before is not traced anew, which takes seconds."""
+    import onnx
+
+    from studio.exports import onnx as onnx_export
+    from studio.exports import pt2
+
+    translate, decompose = onnx_export.translated, pt2.program_of
+
+    def translated(graph: Graph) -> onnx.ModelProto:
+        key, proto = _key_of(graph), onnx.ModelProto()
+        if key not in _translations:
+            _translations[key] = translate(graph).SerializeToString()
+        proto.ParseFromString(_translations[key])
+        return proto
+
+    def program_of(graph: Graph) -> ExportedProgram:
+        key = _key_of(graph)
+        if key not in _programs:
+            _programs[key] = decompose(graph)
+        return _programs[key]
+
+    monkeypatch.setattr(onnx_export, "translated", translated)
+    monkeypatch.setattr(pt2, "program_of", program_of)
 
 
 @pytest.fixture

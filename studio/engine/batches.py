@@ -31,17 +31,26 @@ def on_device(rgba: Rgba, device: torch.device) -> Tensor:
 
 def to_input(rgba: Tensor) -> Tensor:
     """uint8 [B, 4, S, S], straight alpha -> float32 [B, 4, S, S], premultiplied, in [-1, 1]."""
-    x = rgba.float() / 255
-    return torch.cat([x[:, :3] * x[:, 3:], x[:, 3:]], 1) * 2 - 1
+    return premultiplied(rgba.float() / 255)
+
+
+def premultiplied(rgba: Tensor) -> Tensor:
+    """float32 [B, 4, S, S], straight alpha, in [0, 1] -> float32 [B, 4, S, S], premultiplied, in [-1, 1]."""
+    return torch.cat([rgba[:, :3] * rgba[:, 3:], rgba[:, 3:]], 1) * 2 - 1
 
 
 def to_rgba(x: Tensor) -> Tensor:
     """float32 [B, 4, S, S], premultiplied, in [-1, 1] -> uint8 [B, S, S, 4] on the CPU, straight alpha."""
+    return (straight(x) * 255).round().byte().permute(0, 2, 3, 1).contiguous().cpu()
+
+
+def straight(x: Tensor) -> Tensor:
+    """float32 [B, 4, S, S], premultiplied, in [-1, 1] -> float32 [B, 4, S, S], straight alpha, in [0, 1]."""
     x = (x.float().clamp(-1, 1) + 1) / 2
     alpha = x[:, 3:]
     colour = torch.where(alpha > 0.02, x[:, :3] / alpha.clamp(min=0.02), 0).clamp(0, 1)  # below, colour is noise
     alpha = torch.where(alpha > 0.02, alpha, 0)
-    return (torch.cat([colour, alpha], 1) * 255).round().byte().permute(0, 2, 3, 1).contiguous().cpu()
+    return torch.cat([colour, alpha], 1)
 
 
 def sampled(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:

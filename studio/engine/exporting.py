@@ -17,7 +17,7 @@ from studio.core.discovery import pick
 from studio.core.errors import ExportError
 from studio.core.events import Events, Exported, Notice, Progress
 from studio.engine import catalog, devices
-from studio.engine.batches import to_input, to_rgba
+from studio.engine.batches import premultiplied, straight, to_input, to_rgba
 from studio.engine.model import TrainedModel
 from studio.exports.base import PROBE, ExportableModel, ModelExport
 
@@ -69,6 +69,10 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
             *_, last = recipe.draw(candidate, labels, PROBE.guidance, PROBE.steps, PROBE.seed)
         return last.float()
 
+    def draw_from(candidate: nn.Module, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Tensor:
+        *_, last = recipe.draw_from(candidate, noise, labels, guidance, steps)
+        return last
+
     return ExportableModel(
         title=model.title,
         recipe=recipe.name,
@@ -84,6 +88,13 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         portable=(recipe.Network, *((recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,))),
         fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
         outputs=outputs,
+        can=recipe.can,
+        palette=model.style.palette.tolist(),
+        noise=recipe.noise(network, PROBE.count, PROBE.seed) if "from_noise" in recipe.can else None,
+        draw_from=draw_from,
+        predict=recipe.predict,
+        premultiplied=premultiplied,
+        straight=straight,
     )
 
 
@@ -101,7 +112,7 @@ def compare(form: ModelExport, model: ExportableModel, config: Config, found: Te
     Numbers have units of their own, so each column is measured by its own largest: a price near 100,000 can't be exact
     to more than 0.01. Raises ExportError when it is more than the format allows with this config.
     """
-    live, most = form.live(model, config), form.largest_difference(config)
+    live, most = form.live(model, config), form.largest_difference(model, config)
     if found.shape != live.shape or not bool(torch.isfinite(found).all()):
         raise ExportError(f"{path.name} does not give what the model gives.", "It was removed. Export again.")
     largest = live.abs().amax(0) if model.makes == "numbers" else live.abs().max()

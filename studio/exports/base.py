@@ -6,6 +6,7 @@ A new format is one new file in this folder (or in a package that names its modu
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,10 @@ class Probe:
         noise = torch.rand(self.count, 4, size, size, generator=torch.Generator().manual_seed(self.seed))
         return noise * 2 - 1
 
+    def pixels(self, size: int) -> Tensor:
+        """Sprites to be looked at, as pictures have them: float32 [count, size, size, 4] in [0, 1], straight alpha."""
+        return (self.sprites(size).permute(0, 2, 3, 1) + 1) / 2
+
 
 PROBE = Probe()
 
@@ -61,6 +66,10 @@ class ExportableModel:
         its class, and for makes='sprites' `draw` (as in Recipe) and `to_rgba`, else `to_input`.
     fresh: makes an untrained network of the same architecture.
     outputs: what a network of this architecture gives at `PROBE`: float32 on the CPU.
+    can: what its recipe can, as in Recipe. palette: of the sprites that it learnt from, RGB, 0 to 255.
+    noise: what `draw_from` takes for the sprites of `PROBE`; None for a recipe that can't be given its noise.
+    draw_from: as in Recipe, the sprites alone. predict: as in Recipe.
+    premultiplied, straight: RGBA float32 [B, 4, S, S] as pictures have it, in [0, 1], to x as in `Batch` and back.
     """
 
     title: str
@@ -77,6 +86,29 @@ class ExportableModel:
     portable: tuple[Any, ...]
     fresh: Callable[[], nn.Module]
     outputs: Callable[[nn.Module], Tensor]
+    can: Collection[str]
+    palette: Sequence[Sequence[int]]
+    noise: Tensor | None
+    draw_from: Callable[[Any, Tensor, Tensor, float | Tensor, int], Tensor]
+    predict: Callable[[nn.Module, Tensor], Tensor]
+    premultiplied: Callable[[Tensor], Tensor]
+    straight: Callable[[Tensor], Tensor]
+
+    def about(self) -> dict[str, str]:
+        """All that is known of it, as texts by name; what is not a text is JSON."""
+        return {
+            "made_by": "Sprite Training Studio",
+            "title": self.title.encode("utf-8", "replace").decode(),  # names of files may hold what UTF-8 can't
+            "recipe": self.recipe,
+            "makes": self.makes,
+            "config": json.dumps(dict(self.config)),
+            "size": str(self.size),
+            "class_names": json.dumps(list(self.class_names)),
+            "target_names": json.dumps(list(self.target_names)),
+            "architecture": json.dumps(dict(self.architecture)),
+            "step": str(self.step),
+            "started_from": json.dumps(self.ancestors),
+        }
 
     def weights(self) -> dict[str, Tensor]:
         """The state dict: contiguous tensors on the CPU, none of which shares memory with another."""
@@ -141,7 +173,7 @@ class ModelExport(ABC, Generic[ConfigT]):
         """What the live model gives where `read_back` tells what the file gives."""
         return model.outputs(model.network)
 
-    def largest_difference(self, config: ConfigT) -> float:
+    def largest_difference(self, model: ExportableModel, config: ConfigT) -> float:
         """By how much the file may differ from the live model, as a share of the largest output; more fails."""
         return LARGEST_DIFFERENCE
 
@@ -150,11 +182,16 @@ class ModelExport(ABC, Generic[ConfigT]):
         """A few lines that load and use what was written, by the language that they are in, 'Python' first if it is."""
 
 
-def fill(network: nn.Module, weights: Mapping[str, Tensor], source: Path) -> nn.Module:
-    """Put `weights` into a fresh network and return it in eval mode. Raises ExportError when the two don't fit."""
+def check_finite(weights: Mapping[str, Tensor], source: Path) -> None:
+    """Raises ExportError for weights that are no numbers."""
     for name, tensor in weights.items():
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
             raise ExportError(f"{source.name} holds numbers that are not finite.", f"They are in {name}.")
+
+
+def fill(network: nn.Module, weights: Mapping[str, Tensor], source: Path) -> nn.Module:
+    """Put `weights` into a fresh network and return it in eval mode. Raises ExportError when the two don't fit."""
+    check_finite(weights, source)
     try:
         network.load_state_dict(dict(weights))
     except RuntimeError as error:

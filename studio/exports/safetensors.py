@@ -55,21 +55,7 @@ class Safetensors(ModelExport[Config]):
 
 def metadata_of(model: ExportableModel) -> dict[str, str]:
     """What stands in the file's header. 'format' is what other libraries look for; the rest is the studio's."""
-    return {
-        "format": "pt",
-        "format_version": str(FORMAT_VERSION),
-        "made_by": "Sprite Training Studio",
-        "title": _plain(model.title),
-        "recipe": model.recipe,
-        "makes": model.makes,
-        "config": json.dumps(dict(model.config)),
-        "size": str(model.size),
-        "class_names": json.dumps(list(model.class_names)),
-        "target_names": json.dumps(list(model.target_names)),
-        "architecture": json.dumps(dict(model.architecture)),
-        "step": str(model.step),
-        "started_from": json.dumps(model.ancestors),
-    }
+    return {"format": "pt", "format_version": str(FORMAT_VERSION), **model.about()}
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], Mapping[str, str]]:
@@ -83,8 +69,3 @@ def read(path: Path) -> tuple[dict[str, Tensor], Mapping[str, str]]:
         return load(data), metadata
     except (OSError, SafetensorError, ValueError, KeyError, AttributeError) as error:
         raise ExportError(f"{path.name} can't be read.", str(error)) from error
-
-
-def _plain(text: str) -> str:
-    """`text` without what UTF-8 can't hold (names that came from a file system may have it)."""
-    return text.encode("utf-8", "replace").decode()

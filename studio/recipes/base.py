@@ -22,8 +22,10 @@ from studio.data.sprites import Sprites
 
 Makes = Literal["sprites", "labels", "numbers"]
 # vary, fill, mirror, seamless, silhouette: `redraw`, without kept pixels, with them, and by construction.
-# blend: `blend`. mix: labels may be shares of classes. map: `draw_map`.
-Ability = Literal["vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map"]
+# blend: `blend`. mix: labels may be shares of classes. map: `draw_map`. from_noise: `draw_from`.
+# flow: the network gives the velocity [B, 4, S, S] of (x [B, 4, S, S], t [B], label [B]), as in `recipes.flow`, and
+# `draw_from` asks nothing else of it.
+Ability = Literal["vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow"]
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig, default=Any)
 NetworkT = TypeVar("NetworkT", bound=nn.Module, default=Any)
 
@@ -255,6 +257,18 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         models, as is the network's: of other packages than this one's it uses torch alone.
         """
         raise NotImplementedError("this recipe draws no sprites")
+
+    @staticmethod
+    def noise(network: NetworkT, count: int, seed: int, first: int = 0) -> Tensor:
+        """What `draw` begins with for so many sprites: float32 [count, ...], on the CPU."""
+        raise NotImplementedError("this recipe can't be given its noise")
+
+    @staticmethod
+    def draw_from(
+        network: NetworkT, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int
+    ) -> Iterator[Tensor]:
+        """As `draw`, from this noise. With guidance as float32 [1] it can be traced."""
+        raise NotImplementedError("this recipe can't be given its noise")
 
     @staticmethod
     def redraw(

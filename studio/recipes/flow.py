@@ -42,27 +42,29 @@ def moments(steps: int, start: float = 0.0) -> list[float]:
 
 
 def guided(
-    network: Any, labels: Tensor, guidance: float, keep: Tensor | None = None
+    network: Any, labels: Tensor, guidance: float | Tensor, keep: Tensor | None = None
 ) -> Callable[[Tensor, float], Tensor]:
     """The velocity towards sprites of these classes: int64 [N], or float32 [N, classes + 1], shares of classes.
 
-    guidance: 1 takes the class's velocity as it is, more exaggerates what sets the class apart (classifier-free
-    guidance, Ho & Salimans 2022); only from t = 0.1 on, since before it makes sprites alike (Kynkäänniemi et al. 2024).
+    guidance: a number or float32 [1]; 1 takes the class's velocity as it is, more exaggerates what sets the class
+    apart (classifier-free guidance, Ho & Salimans 2022); only from t = 0.1 on, since before it makes sprites alike
+    (Kynkäänniemi et al. 2024).
     keep: float32 [N, 1, S, S], handed on to the network.
     """
-    any_class = torch.full((len(labels),), network.classes, device=labels.device)
+    any_class = torch.full(labels.shape[:1], network.classes, device=labels.device)
     if labels.is_floating_point():
         any_class = F.one_hot(any_class, network.classes + 1).to(labels.dtype)
     guided_from = 0.1
+    is_plain = isinstance(guidance, float | int) and guidance == 1
 
     def velocity(x: Tensor, t: float) -> Tensor:
-        times = torch.full((len(x),), t, device=x.device)
+        times = torch.full(x.shape[:1], t, device=x.device)
         given = {} if keep is None else {"keep": keep}
-        if guidance == 1 or t < guided_from:
+        if is_plain or t < guided_from:
             return network(x, times, labels, **given).float()  # type: ignore[no-any-return]
         given = {} if keep is None else {"keep": torch.cat([keep, keep])}
         both = network(torch.cat([x, x]), torch.cat([times, times]), torch.cat([labels, any_class]), **given).float()
-        with_class, without = both.chunk(2)
+        with_class, without = both.unflatten(0, (2, -1))
         return without + guidance * (with_class - without)  # type: ignore[no-any-return]
 
     return velocity

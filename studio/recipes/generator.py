@@ -164,7 +164,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     order = 1
     relative_cost = 7.9
     small = GeneratorConfig(width=16)
-    can = frozenset({"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map"})
+    can = frozenset({"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow"})
     strides = _STRIDES
     fixed_by_weights = ("width",)
     fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten
@@ -212,7 +212,17 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     @staticmethod
     def draw(network: UNet, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0) -> Iterator[Tensor]:
         noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
-        return solve(guided(network, _known(network, labels), guidance), noise, moments(steps))
+        return _draw_from(network, noise, labels, guidance, steps)
+
+    @staticmethod
+    def noise(network: UNet, count: int, seed: int, first: int = 0) -> Tensor:
+        return draw_noise(count, network.size, seed, first)
+
+    @staticmethod
+    def draw_from(
+        network: UNet, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int
+    ) -> Iterator[Tensor]:
+        return _draw_from(network, noise, labels, guidance, steps)
 
     @staticmethod
     def redraw(
@@ -281,6 +291,10 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         for number in range(_STRIDES):
             x = cls.stride(network, x, torch.full((len(x),), number, device=x.device), labels)
             yield x
+
+
+def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Iterator[Tensor]:
+    return solve(guided(network, _known(network, labels), guidance), noise, moments(steps))
 
 
 def _known(network: UNet, labels: Tensor) -> Tensor:

@@ -246,6 +246,22 @@ def test_it_draws_a_map_without_borders_in_which_pixels_are_tied(recipe: Recipe)
     assert all(torch.equal(state[..., 3, 4:9], state[..., 10, 4:9]) for state in states)
 
 
+def test_it_draws_from_noise_that_it_is_given(recipe: Recipe) -> None:
+    if "from_noise" not in recipe.can:
+        return
+    network, labels = recipe.build(_config(recipe), Spec(8, ("a", "b"))).eval(), torch.tensor([1, -1])
+    with torch.no_grad():
+        *_, own = recipe.draw(network, labels, 1.5, 4, 7, 2)
+        noise = recipe.noise(network, 2, 7, 2)
+        *_, given = recipe.draw_from(network, noise, labels, 1.5, 4)
+        *_, traceable = recipe.draw_from(network, noise, labels, torch.tensor([1.5]), 4)
+        *_, plain = recipe.draw_from(network, noise, labels, 1.0, 4)
+        *_, by_both = recipe.draw_from(network, noise, labels, torch.tensor([1.0]), 4)
+    assert torch.equal(given, own)
+    torch.testing.assert_close(traceable, own)
+    torch.testing.assert_close(by_both, plain, rtol=1e-4, atol=1e-4)
+
+
 def test_a_mixture_of_one_class_is_that_class(recipe: Recipe) -> None:
     if "mix" not in recipe.can:
         return

@@ -137,9 +137,9 @@ def test_training_from_start_to_new_sprites_on_disk(
     train_to_the_end(qtbot, opened)
     assert opened.train.monitor.filmstrip.steps()[0] == 0
     assert opened.train.monitor.filmstrip.steps()[-1] == 12
-    gif, strips = sprite_exports()["gif"], {"train": opened.train.monitor, "runs": opened.runs.comparison}
-    for name, shows in strips.items():
-        target, strip = tmp_path / name, shows.filmstrip
+    gif, films = sprite_exports()["gif"], (opened.train.monitor.filmstrip, opened.runs.comparison.filmstrip)
+    for name, strip in zip(("train", "runs"), films, strict=True):
+        target = tmp_path / name
         monkeypatch.setattr(dialogs, "for_new_sprites", lambda *args, target=target, **more: (target, gif))
         opened.show_page(name)
         qtbot.waitUntil(strip.save.isEnabled, timeout=LONG_MS)

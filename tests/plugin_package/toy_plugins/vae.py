@@ -50,6 +50,7 @@ class VAERecipe(Recipe[VAEConfig, VAE]):
     makes = "sprites"
     Config, Network = VAEConfig, VAE
     small = VAEConfig(hidden=64, code=8)
+    can = frozenset({"from_noise"})
 
     def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
         return (Preset("Standard", "All that it learns.", {"minutes": 2.0}),)
@@ -77,6 +78,16 @@ class VAERecipe(Recipe[VAEConfig, VAE]):
     def draw(network: VAE, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0) -> Iterator[Tensor]:
         code = normal_codes(len(labels), network.code, seed, first).to(labels.device)
         yield network.decode(code, torch.where(labels < 0, network.classes, labels))
+
+    @staticmethod
+    def noise(network: VAE, count: int, seed: int, first: int = 0) -> Tensor:
+        return normal_codes(count, network.code, seed, first)
+
+    @staticmethod
+    def draw_from(
+        network: VAE, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int
+    ) -> Iterator[Tensor]:
+        yield network.decode(noise, torch.where(labels < 0, network.classes, labels))
 
 
 def normal_codes(count: int, size: int, seed: int, first: int) -> Tensor:
