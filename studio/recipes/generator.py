@@ -24,7 +24,18 @@ from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.recipes.base import Batch, BatchRng, Evaluation, Given, Preset, Recipe, Spec, TrainingBudget, evenly_spread
-from studio.recipes.flow import LATEST, Periodic, blend_noise, draw_noise, encode, guided, mirrored, moments, solve
+from studio.recipes.flow import (
+    CONSTANTS,
+    LATEST,
+    Periodic,
+    blend_noise,
+    draw_noise,
+    encode,
+    guided,
+    mirrored,
+    moments,
+    solve,
+)
 from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
@@ -153,6 +164,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     relative_cost = 7.9
     small = GeneratorConfig(width=16)
     can = frozenset({"vary", "fill", "mirror", "seamless", "blend", "mix", "from_noise", "flow"})
+    solver = CONSTANTS
     strides = _STRIDES
     fixed_by_weights = ("width",)
     fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten
