@@ -5,19 +5,25 @@ from __future__ import annotations
 import dataclasses
 import errno
 import gc
+import hashlib
 import os
 import random
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from studio.data.sprites import Sprites
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from studio.exports.c.program import Program
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 # Tiny steps on a busy machine would spend their time spinning at barriers: the tests do not spin at all.
@@ -34,6 +40,9 @@ PLUGINS = Path(__file__).parent / "plugin_package"
 sys.path.append(str(PLUGINS))
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(PLUGINS))))
 
+
+_programs: dict[str, Program] = {}
+_compiled: dict[bytes, bytes] = {}
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes, and links for administrators alone")
 
@@ -125,6 +134,38 @@ def with_numbers(sprites: Sprites) -> Sprites:
     red = sprites.rgba[..., 0].mean((1, 2)) + 1000
     targets = np.stack([visible, red], 1).astype(np.float32)
     return dataclasses.replace(sprites, targets=targets, target_names=("visible", "red"))
+
+
+@pytest.fixture(scope="module")
+def c_made_once() -> Iterator[None]:
+    """What was traced for a C file before is not traced anew, and what was compiled not compiled: it takes seconds."""
+    from studio.exports import c_file
+    from studio.exports.c import compose
+    from studio.exports.c.tracing import trace
+
+    compiled = c_file.compiled
+
+    def traced_once(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) -> Program:
+        digest = hashlib.sha256(repr((network, [value.shape for value in inputs], names)).encode())
+        for name, weight in network.state_dict().items():
+            digest.update(name.encode() + weight.contiguous().numpy().tobytes())
+        key = digest.hexdigest()
+        if key not in _programs:
+            _programs[key] = trace(network, inputs, names)
+        return _programs[key]
+
+    def compiled_once(folder: Path, name: str) -> None:
+        key = b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]")))
+        if key not in _compiled:
+            compiled(folder, name)
+            _compiled[key] = (folder / "check.exe").read_bytes()
+        (folder / "check.exe").write_bytes(_compiled[key])
+        (folder / "check.exe").chmod(0o700)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(compose, "trace", traced_once)
+        patched.setattr(c_file, "compiled", compiled_once)
+        yield
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ def _run(folder: Path, name: str, model: ExportableModel, probe: Probe) -> Tenso
     draws = model.makes == "sprites"
     check = source.read("check_drawing.c" if draws else "check_predicting.c")
     (folder / "check.c").write_text(f'#include "{name}"\n\n{source.named(check, prefix_of(Path(name)))}')
-    _call([_compiler(), *_FLAGS, "check.c", "-o", "check.exe", "-lm"], folder, f"{name} can't be compiled.")
+    compiled(folder, name)
     PROBE.pixels(model.size).numpy().astype("<f4").tofile(folder / "in")
     asked = [str(Path(name).with_suffix(".bin")), "out", "in"]
     if draws:
@@ -148,6 +148,11 @@ def _run(folder: Path, name: str, model: ExportableModel, probe: Probe) -> Tenso
     found = np.fromfile(folder / "out", "<f4")
     shape = (4, model.size, model.size) if draws else (-1,)
     return torch.from_numpy(found.astype(np.float32)).reshape(probe.count, *shape)
+
+
+def compiled(folder: Path, name: str) -> None:
+    """Make check.exe of check.c, which includes the C file of that name. Raises ExportError where that fails."""
+    _call([_compiler(), *_FLAGS, "check.c", "-o", "check.exe", "-lm"], folder, f"{name} can't be compiled.")
 
 
 def _call(words: Sequence[str], folder: Path, failure: str) -> None:

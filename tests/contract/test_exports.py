@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 from pathlib import Path
@@ -19,14 +20,30 @@ from tests.engine.tools import of_kind
 from tests.exports.tools import small_exportable, small_model
 
 EXPORTS = list(catalog.model_exports().values())
-RECIPES = list(catalog.recipes())
+RECIPES = list(catalog.recipes().values())
+PAIRS = list(itertools.product(EXPORTS, RECIPES))
 
-pytestmark = pytest.mark.parametrize("form", EXPORTS, ids=lambda form: form.name)
+pytestmark = pytest.mark.usefixtures("c_made_once")
 
 
-@pytest.fixture(params=RECIPES)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test for each format, and one of a model for each recipe that the format can hold."""
+    names = ["form", "model"] if "model" in metafunc.fixturenames else ["form"]
+    held = [(form, recipe) for form, recipe in PAIRS if not form.problem(recipe)]
+    params = [
+        pytest.param(
+            *values,
+            id="-".join(value.name for value in values),
+            marks=pytest.mark.skipif(bool(values[0].missing()), reason=values[0].missing()),
+        )
+        for values in (held if "model" in names else [(form,) for form in EXPORTS])
+    ]
+    metafunc.parametrize(names, params, indirect=names[1:])
+
+
+@pytest.fixture
 def model(request: pytest.FixtureRequest) -> TrainedModel:
-    return small_model(catalog.recipe(request.param))
+    return small_model(request.param)
 
 
 def exported(model: TrainedModel, form: ModelExport, target: Path) -> Exported:
@@ -39,6 +56,16 @@ def test_it_introduces_itself(form: ModelExport) -> None:
     assert form.name.isidentifier() and form.title and form.help.endswith(".")
     assert form.suffix.startswith(".") and form.suffix == form.suffix.lower()
     assert sum(other.suffix == form.suffix for other in EXPORTS) == 1
+
+
+def test_a_model_that_it_cannot_hold_is_refused(form: ModelExport, tmp_path: Path) -> None:
+    for recipe in RECIPES:
+        problem = form.problem(recipe)
+        if problem:
+            with pytest.raises(ExportError) as refused:
+                list(export(small_model(recipe), form.name, tmp_path / "model"))
+            assert refused.value.hint == problem and problem.endswith(".")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_read_back_gives_what_the_model_gives(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
@@ -187,7 +214,7 @@ def test_the_snippet_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     space = {"sprites": torch.zeros(2, 8, 8, 4, dtype=torch.uint8)}
-    exec(done.snippets["Python"], space)
+    exec(done.snippets.get("Python", ""), space)
     result = space.get("result")
     if result is not None:
         assert len(result) in {2, 16} and bool(torch.isfinite(result.float()).all())

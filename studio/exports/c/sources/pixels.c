@@ -11,6 +11,7 @@ typedef struct { double l, a, b; } oklab;
 typedef struct {
     oklab palette[COLOURS ? COLOURS : 1], colours[AREA];
     uint8_t coarse[AREA][3]; /* OKLab in three bytes, of every pixel that is seen */
+    uint8_t order[MOST_GROUPS][MOST_GROUPS];
     int pixels[AREA];        /* those, box by box */
     int group[AREA], place[AREA];
     int field[AREA]; /* the colour of each pixel in the palette, -1 where nothing is seen */
@@ -184,23 +185,47 @@ static void find_centres(const canvas *c, int seen, int groups, int centres[][3]
     }
 }
 
-static int coarse_distance(const uint8_t *pixel, const int *centre)
+static int coarse_distance(const int *x, const int *y)
 {
-    const int l = pixel[0] - centre[0], a = pixel[1] - centre[1], b = pixel[2] - centre[2];
+    const int l = x[0] - y[0], a = x[1] - y[1], b = x[2] - y[2];
     return l * l + a * a + b * b;
 }
 
-/* Every pixel joins the group whose centre is nearest, its own before others as near. Returns how many changed. */
+/* For every group, all groups from the nearest to the farthest. Once they are in order, a round only lets neighbours
+   change places, as Pillow does, on which the studio draws: what has moved far is passed over for a while. */
+static void order_groups(canvas *c, int groups, int centres[][3], int is_new)
+{
+    for (int group = 0; group < groups; group++) {
+        uint8_t *order = c->order[group];
+        for (int i = 0; is_new && i < groups; i++) order[i] = (uint8_t)i;
+        for (int i = 1; i < groups; i++) {
+            const uint8_t moved = order[i];
+            int j = i;
+            for (; j > 0; j--) {
+                const int *after = centres[is_new ? moved : order[j]], *before = centres[order[j - 1]];
+                if (coarse_distance(centres[group], before) <= coarse_distance(centres[group], after)) break;
+                order[j] = order[j - 1];
+            }
+            order[j] = moved;
+        }
+    }
+}
+
+/* Every pixel joins the group whose centre is nearest; of others as near, its own. Returns how many changed. */
 static int assign(canvas *c, int seen, int groups, int centres[][3])
 {
     int changed = 0;
     for (int i = 0; i < seen; i++) {
-        int best = c->group[i], least = coarse_distance(c->coarse[i], centres[best]);
-        for (int group = 0; group < groups; group++) {
-            const int found = coarse_distance(c->coarse[i], centres[group]);
-            if (found < least) least = found, best = group;
+        const int own = c->group[i], pixel[3] = {c->coarse[i][0], c->coarse[i][1], c->coarse[i][2]};
+        int best = own, least = coarse_distance(pixel, centres[own]);
+        const int reach = 4 * least; /* a centre that is twice as far from the own one can't be nearer */
+        for (int j = 0; j < groups; j++) {
+            const int other = c->order[own][j];
+            if (coarse_distance(centres[own], centres[other]) > reach) break;
+            const int found = coarse_distance(pixel, centres[other]);
+            if (found < least) least = found, best = other;
         }
-        changed += best != c->group[i];
+        changed += best != own;
         c->group[i] = best;
     }
     return changed;
@@ -224,6 +249,7 @@ static int gather(canvas *c, int seen, int most)
     }
     for (int round = 0; round < MOST_ROUNDS; round++) { /* k-means (Lloyd 1982) */
         find_centres(c, seen, groups, centres);
+        order_groups(c, groups, centres, round < 2);
         if (!assign(c, seen, groups, centres)) break;
     }
     return groups;
