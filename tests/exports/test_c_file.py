@@ -87,6 +87,15 @@ def test_a_name_that_c_cannot_include_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_smallest_sprites_are_drawn_and_a_single_pixel_is_refused(tmp_path: Path) -> None:
+    recipe = catalog.recipe("generator")
+    *_, done = export(small_model(recipe, 2), "c", tmp_path / "two.c")
+    assert isinstance(done, Exported) and done.difference < 1e-5
+    with pytest.raises(ExportError, match="single pixel"):
+        list(export(small_model(recipe, 1), "c", tmp_path / "one.c"))
+    assert not (tmp_path / "one.c").exists()
+
+
 @pytest.mark.parametrize("suffix", [".h", ".bin"])
 def test_a_damaged_companion_is_refused(suffix: str, tmp_path: Path) -> None:
     model = small_exportable("classifier")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torch
 
+from studio.core.errors import ExportError
 from studio.exports.base import PROBE, ExportableModel
 from studio.exports.c import source
 from studio.exports.c.program import Program
@@ -16,6 +17,7 @@ from studio.exports.c.tracing import trace
 from studio.exports.c.weights import pack
 from studio.exports.graphs import Predictor
 
+_SMALLEST = 2  # pixels a side: from 16 numbers on, torch draws noise in blocks
 _SEAL = "/* sha256 of all above: "
 
 
@@ -31,6 +33,8 @@ class CFiles:
 def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
     """The files of a model; `target` is the C file, after which all is named. Raises ExportError."""
     prefix, draws = prefix_of(target), model.makes == "sprites"
+    if draws and model.size < _SMALLEST:
+        raise ExportError("The C file draws no sprites of a single pixel.", "torch makes noise otherwise for so few.")
     if draws:
         kind, program, inputs = "drawing", *_step(model)
         constants, lists = {"CLASSES": len(model.class_names)}, {"class_names": model.class_names}

@@ -32,10 +32,10 @@ STYLE = PixelStyle(
 Floats = NDArray[np.float32]
 
 
-def library(source: Path, flags: Sequence[str] = ("-O2",)) -> ctypes.CDLL:
+def library(source: Path, flags: Sequence[str] = ("-O2",), compiler: str = "cc") -> ctypes.CDLL:
     """A C file, compiled without a warning."""
     made = source.with_suffix(".so")
-    words = ["cc", *STRICT, *flags, "-fPIC", "-shared", source.name, "-o", made.name, "-lm"]
+    words = [compiler, *STRICT, *flags, "-fPIC", "-shared", source.name, "-o", made.name, "-lm"]
     done = subprocess.run(words, cwd=source.parent, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return ctypes.CDLL(str(made))
@@ -64,8 +64,8 @@ class Drawing:
     context: ctypes.c_void_p
 
     @classmethod
-    def of(cls, source: Path, size: int, flags: Sequence[str] = ("-O2",)) -> Drawing:
-        found = library(source, flags)
+    def of(cls, source: Path, size: int, flags: Sequence[str] = ("-O2",), compiler: str = "cc") -> Drawing:
+        found = library(source, flags, compiler)
         found.model_open.restype = ctypes.c_void_p
         context = found.model_open(str(source.with_suffix(".bin")).encode())
         assert context is not None

@@ -5,9 +5,9 @@ model_context *model_open_bytes(const void *bytes, size_t count);
 void model_close(model_context *context);
 
 /* Draws a sprite of a class (-1: any) into `rgba` [MODEL_SIZE][MODEL_SIZE][4], straight alpha: the one that Sprite
-   Training Studio draws first for this seed, the next one for seed + 1000003, and so on. guidance: 1.5 is usual; 1 takes the
-   class as it was learnt, more what sets it apart. steps: 10 are usual. Returns 0, or -1 for a class or a number of steps
-   that there is not. */
+   Training Studio, computing in fp32, draws first for this seed; its next one is that of seed + 1000003, and so on.
+   guidance: 1.5 is usual; 1 takes the class as it was learnt, more what sets it apart. steps: 10 are usual. Returns 0,
+   or -1 for a class or a number of steps that there is not. */
 int model_draw(model_context *context, int label, int64_t seed, float guidance, int steps, uint8_t *rgba);
 
 /* The three parts of drawing: the noise of a seed; from noise to a sprite as it is drawn, both [4][MODEL_SIZE]
