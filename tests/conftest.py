@@ -22,8 +22,10 @@ from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+    from torch.export import ExportedProgram
 
     from studio.exports.c.program import Program
+    from studio.exports.graphs import Graph
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 # Tiny steps on a busy machine would spend their time spinning at barriers: the tests do not spin at all.
@@ -40,9 +42,6 @@ PLUGINS = Path(__file__).parent / "plugin_package"
 sys.path.append(str(PLUGINS))
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(PLUGINS))))
 
-
-_programs: dict[str, Program] = {}
-_compiled: dict[bytes, bytes] = {}
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes, and links for administrators alone")
 
@@ -136,6 +135,51 @@ def with_numbers(sprites: Sprites) -> Sprites:
     return dataclasses.replace(sprites, targets=targets, target_names=("visible", "red"))
 
 
+_translations: dict[str, bytes] = {}
+_programs: dict[str, ExportedProgram] = {}
+
+
+def _key_of(graph: Graph) -> str:
+    """What a graph is made of: its network, weights and inputs."""
+    module, shapes = graph.module, {name: value.shape for name, value in graph.inputs.items()}
+    networks = [type(part).__qualname__ for part in module.modules()]
+    digest = hashlib.sha256(repr((networks, getattr(module, "steps", 0), shapes, graph.output)).encode())
+    for name, weight in module.state_dict().items():
+        digest.update(name.encode() + weight.contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+@pytest.fixture
+def traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph that was traced before is not traced anew, which takes seconds."""
+    import onnx
+
+    from studio.exports import onnx as onnx_export
+    from studio.exports import pt2
+
+    translate, decompose = onnx_export.translated, pt2.program_of
+
+    def translated(graph: Graph) -> onnx.ModelProto:
+        key, proto = _key_of(graph), onnx.ModelProto()
+        if key not in _translations:
+            _translations[key] = translate(graph).SerializeToString()
+        proto.ParseFromString(_translations[key])
+        return proto
+
+    def program_of(graph: Graph) -> ExportedProgram:
+        key = _key_of(graph)
+        if key not in _programs:
+            _programs[key] = decompose(graph)
+        return _programs[key]
+
+    monkeypatch.setattr(onnx_export, "translated", translated)
+    monkeypatch.setattr(pt2, "program_of", program_of)
+
+
+_c_programs: dict[str, Program] = {}
+_compiled: dict[bytes, bytes] = {}
+
+
 @pytest.fixture(scope="module")
 def c_made_once() -> Iterator[None]:
     """What was traced for a C file before is not traced anew, and what was compiled not compiled: it takes seconds."""
@@ -150,9 +194,9 @@ def c_made_once() -> Iterator[None]:
         for name, weight in network.state_dict().items():
             digest.update(name.encode() + weight.contiguous().numpy().tobytes())
         key = digest.hexdigest()
-        if key not in _programs:
-            _programs[key] = trace(network, inputs, names)
-        return _programs[key]
+        if key not in _c_programs:
+            _c_programs[key] = trace(network, inputs, names)
+        return _c_programs[key]
 
     def compiled_once(folder: Path, name: str) -> None:
         key = b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]")))

@@ -114,7 +114,7 @@ def compare(form: ModelExport, model: ExportableModel, config: Config, found: Te
     Numbers have units of their own, so each column is measured by its own largest: a price near 100,000 can't be exact
     to more than 0.01. Raises ExportError when it is more than the format allows with this config.
     """
-    live, most = form.live(model, config), form.largest_difference(config)
+    live, most = form.live(model, config), form.largest_difference(model, config)
     if found.shape != live.shape or not bool(torch.isfinite(found).all()):
         raise ExportError(f"{path.name} does not give what the model gives.", "It was removed. Export again.")
     largest = live.abs().amax(0) if model.makes == "numbers" else live.abs().max()

@@ -177,7 +177,7 @@ class ModelExport(ABC, Generic[ConfigT]):
         """What the live model gives where `read_back` tells what the file gives."""
         return model.outputs(model.network)
 
-    def largest_difference(self, config: ConfigT) -> float:
+    def largest_difference(self, model: ExportableModel, config: ConfigT) -> float:
         """By how much the file may differ from the live model, as a share of the largest output; more fails."""
         return LARGEST_DIFFERENCE
 

@@ -52,7 +52,7 @@ class CFile(ModelExport[CConfig]):
     name = "c"
     title = "C file"
     suffix = ".c"
-    order = 4
+    order = 5
     help = "Source without dependencies that draws or predicts, with a header and a file of weights."
     opened_by = "every C99 compiler: gcc, clang, Emscripten, the SDKs of consoles and microcontrollers"
     Config = CConfig
@@ -109,7 +109,7 @@ class CFile(ModelExport[CConfig]):
             labels = probe.labels(len(model.class_names))
             return model.draw_from(model.network, model.noise, labels, probe.guidance, probe.steps).float()
 
-    def largest_difference(self, config: CConfig) -> float:
+    def largest_difference(self, model: ExportableModel, config: CConfig) -> float:
         return LARGEST_DIFFERENCE if config.weights == "fp32" else _INT8_DIFFERENCE
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:

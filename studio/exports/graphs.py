@@ -22,6 +22,10 @@ class Graph:
     inputs: Mapping[str, Tensor]
     output: str
 
+    def describe(self) -> str:
+        """What goes in and what comes out, in a sentence."""
+        return str(type(self.module).forward.__doc__)
+
     def live(self) -> Tensor:
         """What it gives."""
         with torch.no_grad():
@@ -40,12 +44,12 @@ class Sampler(nn.Module):
 
     def __init__(self, model: ExportableModel, steps: int, network: Any = None) -> None:
         super().__init__()
-        self._model, self._steps = model, steps
+        self._model, self.steps = model, steps
         self._network = model.network if network is None else network
 
     def forward(self, noise: Tensor, labels: Tensor, guidance: Tensor) -> Tensor:
         """RGBA float32 [B, S, S, 4] in [0, 1], straight alpha, from noise [B, ...], int64 [B] and float32 [1]."""
-        x = self._model.draw_from(self._network, noise, labels, guidance, self._steps)
+        x = self._model.draw_from(self._network, noise, labels, guidance, self.steps)
         return self._model.straight(x).permute(0, 2, 3, 1)
 
 

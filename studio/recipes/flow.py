@@ -54,19 +54,19 @@ def guided(
     apart (classifier-free guidance, Ho & Salimans 2022), from _GUIDED_FROM on.
     keep: float32 [N, 1, S, S], handed on to the network.
     """
-    any_class = torch.full((len(labels),), network.classes, device=labels.device)
+    any_class = torch.full(labels.shape[:1], network.classes, device=labels.device)
     if labels.is_floating_point():
         any_class = F.one_hot(any_class, network.classes + 1).to(labels.dtype)
     is_plain = isinstance(guidance, float | int) and guidance == 1
 
     def velocity(x: Tensor, t: float) -> Tensor:
-        times = torch.full((len(x),), t, device=x.device)
+        times = torch.full(x.shape[:1], t, device=x.device)
         given = {} if keep is None else {"keep": keep}
         if is_plain or t < _GUIDED_FROM:
             return network(x, times, labels, **given).float()  # type: ignore[no-any-return]
         given = {} if keep is None else {"keep": torch.cat([keep, keep])}
         both = network(torch.cat([x, x]), torch.cat([times, times]), torch.cat([labels, any_class]), **given).float()
-        with_class, without = both.chunk(2)
+        with_class, without = both.unflatten(0, (2, -1))
         return without + guidance * (with_class - without)  # type: ignore[no-any-return]
 
     return velocity

@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
+from studio.core.config import Config, settings_of
 from studio.core.errors import ExportError
 from studio.core.events import Exported, Notice, Progress
 from studio.engine import catalog
 from studio.engine.exporting import as_exportable, compare, export
 from studio.engine.model import TrainedModel
 from studio.exports.base import ModelExport
+from studio.recipes.base import Recipe
 from tests.engine.tools import of_kind
 from tests.exports.tools import small_exportable, small_model
 
 EXPORTS = list(catalog.model_exports().values())
 RECIPES = list(catalog.recipes().values())
-PAIRS = list(itertools.product(EXPORTS, RECIPES))
 
-pytestmark = pytest.mark.usefixtures("c_made_once")
+pytestmark = pytest.mark.usefixtures("traced_once", "c_made_once")
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test for each format, and one of a model for each recipe that the format can hold."""
-    names = ["form", "model"] if "model" in metafunc.fixturenames else ["form"]
-    held = [(form, recipe) for form, recipe in PAIRS if not form.problem(recipe)]
-    params = [
-        pytest.param(
-            *values,
-            id="-".join(value.name for value in values),
-            marks=pytest.mark.skipif(bool(values[0].missing()), reason=values[0].missing()),
-        )
-        for values in (held if "model" in names else [(form,) for form in EXPORTS])
-    ]
-    metafunc.parametrize(names, params, indirect=names[1:])
+def _param(form: ModelExport, recipe: Recipe | None = None) -> Any:
+    """A format, and a recipe that it can hold. To load an exported program takes torch about a second: here only the
+    smallest is, unless there is time.
+    """
+    marks = [pytest.mark.skipif(bool(form.missing()), reason=form.missing())]
+    if recipe is None:
+        return pytest.param(form, id=form.name, marks=marks)
+    if form.name == "pt2" and recipe.name != "vae":
+        marks.append(pytest.mark.slow)
+    return pytest.param(form, recipe, id=f"{form.name}-{recipe.name}", marks=marks)
+
+
+_of_each_form = pytest.mark.parametrize("form", [_param(form) for form in EXPORTS])
+_of_each_pair = pytest.mark.parametrize(
+    ("form", "model"),
+    [_param(form, recipe) for form in EXPORTS for recipe in RECIPES if not form.problem(recipe)],
+    indirect=["model"],
+)
 
 
 @pytest.fixture
@@ -46,18 +52,26 @@ def model(request: pytest.FixtureRequest) -> TrainedModel:
     return small_model(request.param)
 
 
+def quick(form: ModelExport) -> Config:
+    """Settings with which a file is small: what is written for each step is written for two."""
+    given = {"steps": 2} if any(item.name == "steps" for item in settings_of(form.Config)) else {}
+    return form.Config(**given)
+
+
 def exported(model: TrainedModel, form: ModelExport, target: Path) -> Exported:
-    *_, done = export(model, form.name, target)
+    *_, done = export(model, form.name, target, quick(form))
     assert isinstance(done, Exported)
     return done
 
 
+@_of_each_form
 def test_it_introduces_itself(form: ModelExport) -> None:
     assert form.name.isidentifier() and form.title and form.help.endswith(".")
     assert form.suffix.startswith(".") and form.suffix == form.suffix.lower()
     assert sum(other.suffix == form.suffix for other in EXPORTS) == 1
 
 
+@_of_each_form
 def test_a_model_that_it_cannot_hold_is_refused(form: ModelExport, tmp_path: Path) -> None:
     for recipe in RECIPES:
         problem = form.problem(recipe)
@@ -68,88 +82,93 @@ def test_a_model_that_it_cannot_hold_is_refused(form: ModelExport, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+@_of_each_pair
 def test_what_is_read_back_gives_what_the_model_gives(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
-    *progress, done = list(export(model, form.name, tmp_path / f"sub/model{form.suffix}"))
+    *progress, done = list(export(model, form.name, tmp_path / f"sub/model{form.suffix}", quick(form)))
     assert isinstance(done, Exported)
     assert [event.done for event in of_kind(progress, Progress)] == [0, 1, 2, 3]
-    assert done.difference <= form.largest_difference(form.Config())
+    assert done.difference <= form.largest_difference(as_exportable(model), quick(form))
     assert done.paths[0] == tmp_path / f"sub/model{form.suffix}"
     assert set(done.paths) == {
         done.paths[0],
-        *form.companions(done.paths[0], form.Config()),
+        *form.companions(done.paths[0], quick(form)),
     }  # what is removed when an export fails
     assert sorted(done.paths) == sorted((tmp_path / "sub").iterdir())  # nothing temporary is left
 
 
+@_of_each_pair
 def test_the_difference_is_measured(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     exportable = as_exportable(model)
-    paths = form.write(exportable, tmp_path / f"model{form.suffix}", form.Config())
-    before = form.read_back(paths, exportable, form.Config())
-    torch.testing.assert_close(before, form.live(exportable, form.Config()))
+    paths = form.write(exportable, tmp_path / f"model{form.suffix}", quick(form))
+    before = form.read_back(paths, exportable, quick(form))
+    torch.testing.assert_close(before, form.live(exportable, quick(form)))
     for weight in exportable.network.parameters():
         weight.mul_(0.5)  # the file must not follow the live weights
-    torch.testing.assert_close(form.read_back(paths, exportable, form.Config()), before)
-    assert not torch.allclose(before, form.live(exportable, form.Config()), atol=1e-3)
+    torch.testing.assert_close(form.read_back(paths, exportable, quick(form)), before)
+    assert not torch.allclose(before, form.live(exportable, quick(form)), atol=1e-3)
 
 
+@_of_each_form
 def test_a_damaged_file_is_refused(form: ModelExport, tmp_path: Path) -> None:
-    exportable = small_exportable("generator")
-    paths = form.write(exportable, tmp_path / f"model{form.suffix}", form.Config())
-    live, whole = form.live(exportable, form.Config()), paths[0].read_bytes()
+    exportable = small_exportable([recipe.name for recipe in RECIPES if not form.problem(recipe)][-1])
+    paths = form.write(exportable, tmp_path / f"model{form.suffix}", quick(form))
+    live, whole = form.live(exportable, quick(form)), paths[0].read_bytes()
     for length in (0, 1, 7, 8, 100, len(whole) // 3, len(whole) - 1):
         paths[0].write_bytes(whole[:length])
         with pytest.raises(ExportError):
-            form.read_back(paths, exportable, form.Config())
+            form.read_back(paths, exportable, quick(form))
     for place in (*range(0, 64, 7), len(whole) // 2, *range(len(whole) - 64, len(whole), 9)):
         paths[0].write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
         try:
-            found = form.read_back(paths, exportable, form.Config())
+            found = form.read_back(paths, exportable, quick(form))
             compare(
-                form, exportable, form.Config(), found, paths[0]
+                form, exportable, quick(form), found, paths[0]
             )  # what finds a changed weight where a format has no sums
         except ExportError:
             continue
         torch.testing.assert_close(
-            found, live, rtol=0, atol=1.1 * form.largest_difference(form.Config()) * float(live.abs().max())
+            found, live, rtol=0, atol=1.1 * form.largest_difference(exportable, quick(form)) * float(live.abs().max())
         )
     paths[0].unlink()
     with pytest.raises(ExportError):
-        form.read_back(paths, exportable, form.Config())
+        form.read_back(paths, exportable, quick(form))
 
 
+@_of_each_form
 def test_a_file_of_another_model_is_refused(form: ModelExport, tmp_path: Path) -> None:
     exportable, other = small_exportable("generator"), small_exportable("classifier")
-    paths = form.write(exportable, tmp_path / f"model{form.suffix}", form.Config())
-    shutil.move(form.write(other, tmp_path / f"other{form.suffix}", form.Config())[0], paths[0])
+    paths = form.write(exportable, tmp_path / f"model{form.suffix}", quick(form))
+    shutil.move(form.write(other, tmp_path / f"other{form.suffix}", quick(form))[0], paths[0])
     with pytest.raises(ExportError):
-        form.read_back(paths, exportable, form.Config())
+        form.read_back(paths, exportable, quick(form))
 
 
+@_of_each_pair
 def test_weights_that_are_not_numbers_are_refused(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     next(iter(model.network.parameters())).fill_(float("nan"))
     with pytest.raises(ExportError, match="not finite"):
-        list(export(model, form.name, tmp_path / f"model{form.suffix}"))
+        list(export(model, form.name, tmp_path / f"model{form.suffix}", quick(form)))
     assert list(tmp_path.iterdir()) == []
 
 
+@_of_each_pair
 def test_a_file_that_differs_is_not_left_behind(
     form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = type(form).read_back
-    monkeypatch.setattr(
-        type(form), "read_back", lambda *args: honest(*args) * (1 + 2 * form.largest_difference(form.Config()))
-    )
+    honest, most = type(form).read_back, form.largest_difference(as_exportable(model), quick(form))
+    monkeypatch.setattr(type(form), "read_back", lambda *args: honest(*args) * (1 + 2 * most))
     with pytest.raises(ExportError, match="differs"):
-        list(export(model, form.name, tmp_path / f"model{form.suffix}"))
+        list(export(model, form.name, tmp_path / f"model{form.suffix}", quick(form)))
     assert list(tmp_path.iterdir()) == []
 
 
+@_of_each_pair
 def test_fault_29_nothing_in_the_way_is_replaced(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     target = tmp_path / f"model{form.suffix}"
-    occupied = (target, *form.companions(target, form.Config()))
+    occupied = (target, *form.companions(target, quick(form)))
     for path in occupied:
         path.write_text("mine")
-    events = list(export(model, form.name, target))
+    events = list(export(model, form.name, target, quick(form)))
     done = of_kind(events, Exported)[0]
     assert all(path.read_text() == "mine" for path in occupied)
     assert not set(done.paths) & set(occupied)
@@ -158,24 +177,28 @@ def test_fault_29_nothing_in_the_way_is_replaced(form: ModelExport, model: Train
     assert not set(exported(model, form, target).paths) & {*occupied[1:], *done.paths}
 
 
+@_of_each_pair
 def test_a_folder_or_a_name_without_ending_will_do(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     assert exported(model, form, tmp_path).paths[0] == tmp_path / f"2026 trial{form.suffix}"
     assert exported(model, form, tmp_path / "v1.2").paths[0] == tmp_path / f"v1.2{form.suffix}"
 
 
+@_of_each_pair
 def test_a_folder_that_refuses_is_said(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(ExportError, match="Can't write"):
-        list(export(model, form.name, tmp_path / "file" / "model"))
+        list(export(model, form.name, tmp_path / "file" / "model", quick(form)))
 
 
+@_of_each_pair
 def test_closing_the_job_leaves_nothing_behind(form: ModelExport, model: TrainedModel, tmp_path: Path) -> None:
-    job = export(model, form.name, tmp_path / "model")
+    job = export(model, form.name, tmp_path / "model", quick(form))
     next(job), next(job)
     job.close()
     assert list(tmp_path.iterdir()) == []
 
 
+@_of_each_pair
 @pytest.mark.parametrize(
     ("failure", "told"), [(OSError(28, "No space left"), ExportError), (KeyboardInterrupt(), KeyboardInterrupt)]
 )
@@ -197,16 +220,17 @@ def test_what_stops_it_at_any_write_leaves_nothing_behind(
         honest(path, target)
 
     monkeypatch.setattr(Path, "replace", stopped)
-    list(export(model, form.name, tmp_path / "enough" / "model"))
+    list(export(model, form.name, tmp_path / "enough" / "model", quick(form)))
     writes = calls
-    assert writes == 1 + len(form.companions(tmp_path / "model", form.Config()))
+    assert writes == 1 + len(form.companions(tmp_path / "model", quick(form)))
     for allowed in range(writes):
         calls, most = 0, allowed
         with pytest.raises(told):
-            list(export(model, form.name, tmp_path / "cut short" / "model"))
+            list(export(model, form.name, tmp_path / "cut short" / "model", quick(form)))
         assert list((tmp_path / "cut short").iterdir()) == []
 
 
+@_of_each_pair
 def test_the_snippet_runs(
     form: ModelExport, model: TrainedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,4 +241,4 @@ def test_the_snippet_runs(
     exec(done.snippets.get("Python", ""), space)
     result = space.get("result")
     if result is not None:
-        assert len(result) in {2, 16} and bool(torch.isfinite(result.float()).all())
+        assert len(result) in {2, 16} and bool(torch.isfinite(torch.as_tensor(result).float()).all())

@@ -75,7 +75,7 @@ class Rounded(ModelExport[RoundedConfig]):
     def read_back(self, paths: Sequence[Path], model: ExportableModel, config: RoundedConfig) -> Tensor:
         return model.outputs(fill(model.fresh(), load_file(paths[0]), paths[0]))
 
-    def largest_difference(self, config: RoundedConfig) -> float:
+    def largest_difference(self, model: ExportableModel, config: RoundedConfig) -> float:
         return LARGEST_DIFFERENCE if config.decimals > 4 else 0.1
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: RoundedConfig) -> Mapping[str, str]:

@@ -1,0 +1,204 @@
+"""A model as ONNX, for onnxruntime in any language, browsers and game engines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from studio.core.config import Config, setting
+from studio.core.errors import ExportError
+from studio.core.files import write_atomic
+from studio.exports import graphs
+from studio.exports.base import LARGEST_DIFFERENCE, ExportableModel, ModelExport, RecipeTraits, check_finite
+from studio.exports.graphs import Graph, Sampler, graph_of
+from studio.exports.onnx_snippets import snippets_of
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+_NEEDS = ("onnx", "onnxscript", "onnxruntime")
+_DOMAIN = "studio"  # of the node that stands for the network while the sampler is traced
+_PIXEL_DIFFERENCE = 2 / 255  # each step of a sampler adds to what rounding did in those before
+_HALF_DIFFERENCE = 0.1
+
+
+@dataclass(frozen=True)
+class OnnxConfig(Config):
+    """Settings of an ONNX file."""
+
+    graph: str = setting(
+        "sampler",
+        "What becomes of a generator: sampler makes noise into sprites in one call, step is the network that is asked "
+        "in each step, for a sampler of your own.",
+        choices=("sampler", "step"),
+    )
+    steps: int = setting(10, "Steps that the sampler takes; they are fixed in the file.", low=1, high=100)
+    precision: str = setting(
+        "fp32", "fp16 halves the file and is less exact: by how much is measured and shown.", choices=("fp32", "fp16")
+    )
+    opset: int = setting(
+        15, "Version of ONNX's operators; older ones are read by more programs.", low=15, high=25, advanced=True
+    )
+
+
+class Onnx(ModelExport[OnnxConfig]):
+    name = "onnx"
+    title = "ONNX"
+    suffix = ".onnx"
+    order = 3
+    help = "One file that draws or predicts without PyTorch."
+    opened_by = "onnxruntime (Python, C, C#, Java, JavaScript), Unity's Inference Engine"
+    Config = OnnxConfig
+
+    def missing(self) -> str:
+        absent = [name for name in _NEEDS if find_spec(name) is None]
+        return f"Install {', '.join(absent)}: pip install 'sprite-training-studio[onnx]'." if absent else ""
+
+    def problem(self, recipe: RecipeTraits) -> str:
+        return graphs.problem(recipe)
+
+    def unused(self, recipe: RecipeTraits) -> Collection[str]:
+        return graphs.unused(recipe)
+
+    def write(self, model: ExportableModel, target: Path, config: OnnxConfig) -> list[Path]:
+        check_finite(model.weights(), target)
+        write_atomic(target, _encoded(model, config))
+        return [target]
+
+    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: OnnxConfig) -> Tensor:
+        graph = _graph(model, config)
+        return _seen(_run(paths[0], graph, _metadata(model, config)), graph)
+
+    def live(self, model: ExportableModel, config: OnnxConfig) -> Tensor:
+        graph = _graph(model, config)
+        return _seen(graph.live(), graph)
+
+    def largest_difference(self, model: ExportableModel, config: OnnxConfig) -> float:
+        if config.precision == "fp16":
+            return _HALF_DIFFERENCE
+        return _PIXEL_DIFFERENCE if _graph(model, config).output == "sprites" else LARGEST_DIFFERENCE
+
+    def snippets(self, paths: Sequence[Path], model: ExportableModel, config: OnnxConfig) -> Mapping[str, str]:
+        return snippets_of(model, paths[0].name, _graph(model, config).output)
+
+
+def _traced(model: ExportableModel, config: OnnxConfig) -> ModelProto:
+    """The model's graph, before it is brought into an opset.
+
+    Of a sampler the network is traced once, and the steps around it apart: together they would take minutes.
+    """
+    from studio.exports.protos import rewriting
+
+    graph = _graph(model, config)
+    if not (isinstance(graph.module, Sampler) and "flow" in model.can):
+        proto = translated(graph)
+        if config.precision == "fp16":
+            rewriting.to_half(proto)
+    else:
+        network = translated(graph_of(model, "step", config.steps))
+        if config.precision == "fp16":
+            rewriting.to_half(network)
+        around = Sampler(model, config.steps, _Opaque(model.network.classes))
+        proto = translated(Graph(around, graph.inputs, graph.output))
+        rewriting.inline(proto, network.graph, _DOMAIN)
+    rewriting.drop_defaults(proto)
+    rewriting.name_batch(proto)
+    return proto
+
+
+class _Opaque:
+    """In place of a network, in a trace: one node that stands for all of its own."""
+
+    def __init__(self, classes: Any) -> None:
+        self.classes = classes
+
+    def __call__(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
+        node = torch.onnx.ops.symbolic(f"{_DOMAIN}::Look", (x, t, label), dtype=x.dtype, shape=x.shape, version=1)
+        assert isinstance(node, Tensor)
+        return node
+
+
+def _encoded(model: ExportableModel, config: OnnxConfig) -> bytes:
+    """The file's bytes. Raises ExportError for a graph that can't be had in this opset."""
+    from onnx import checker, shape_inference
+
+    from studio.exports.protos import rewriting
+
+    if config.graph == "step" and "flow" not in model.can and model.makes == "sprites":
+        raise ExportError(
+            f"A model of the recipe {model.recipe} draws at once: it has no steps.", "Export the sampler."
+        )
+    try:
+        proto = rewriting.in_opset(_traced(model, config), config.opset)
+        rewriting.set_metadata(proto, _metadata(model, config), _graph(model, config).describe())
+        return rewriting.checked(proto)
+    except (checker.ValidationError, shape_inference.InferenceError, RuntimeError) as error:
+        hint = f"{str(error).splitlines()[0]} Try opset {rewriting.WRITTEN_OPSET}."
+        raise ExportError(f"This model can't be written with opset {config.opset}.", hint) from error
+
+
+def _graph(model: ExportableModel, config: OnnxConfig) -> Graph:
+    return graph_of(model, "step" if config.graph == "step" else "sampler", config.steps)
+
+
+def translated(graph: Graph) -> ModelProto:
+    """A graph in the operators of `protos.rewriting.WRITTEN_OPSET`."""
+    from studio.exports.protos.rewriting import WRITTEN_OPSET
+
+    program = torch.onnx.export(
+        graph.traced(),
+        (),
+        input_names=list(graph.inputs),
+        output_names=[graph.output],
+        opset_version=WRITTEN_OPSET,
+        dynamo=True,
+        external_data=False,
+        verbose=False,
+    )
+    assert program is not None
+    return program.model_proto
+
+
+def _metadata(model: ExportableModel, config: OnnxConfig) -> dict[str, str]:
+    return {
+        **model.about(),
+        "palette": json.dumps(["#{:02x}{:02x}{:02x}".format(*colour) for colour in model.palette]),
+        "export": json.dumps(config.to_json()),
+    }
+
+
+def _run(path: Path, graph: Graph, metadata: Mapping[str, str]) -> Tensor:
+    """What the file gives for the graph's inputs. Raises ExportError."""
+    import onnxruntime as ort
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    faults = (
+        state.Fail, state.InvalidArgument, state.InvalidGraph, state.InvalidProtobuf, state.ModelLoadCanceled,
+        state.NoModel, state.NotImplemented, state.RuntimeException, OSError, RuntimeError, UnicodeDecodeError,
+    )  # fmt: skip
+    options = ort.SessionOptions()
+    options.log_severity_level = 4  # what is wrong comes as an exception
+    options.intra_op_num_threads = torch.get_num_threads()
+    try:
+        session = ort.InferenceSession(path.read_bytes(), options, providers=["CPUExecutionProvider"])
+        if session.get_modelmeta().custom_metadata_map != dict(metadata):
+            raise ExportError(f"{path.name} says that it holds another model.", "Its metadata differ; export again.")
+        (found,) = session.run([graph.output], {name: value.numpy() for name, value in graph.inputs.items()})
+    except faults as error:
+        raise ExportError(f"{path.name} can't be read by onnxruntime.", str(error).splitlines()[0]) from error
+    return torch.from_numpy(found)
+
+
+def _seen(output: Tensor, graph: Graph) -> Tensor:
+    """What can be compared of an output. Of pixels that are hardly there the colour says nothing."""
+    if graph.output != "sprites":
+        return output
+    alpha = output[..., 3:]
+    return torch.cat([output[..., :3] * alpha, alpha], -1) * ((alpha - 0.02) / 0.01).clamp(0, 1)

@@ -1,0 +1,106 @@
+"""How an ONNX file is used, as lines to copy."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+
+from studio.exports.base import ExportableModel
+
+_PYTHON_HEAD = """
+    import numpy as np
+    import onnxruntime as ort
+
+    session = ort.InferenceSession("<FILE>", providers=["CPUExecutionProvider"])
+"""
+_PYTHON_LOOK = """
+    pixels = np.asarray(sprites, np.float32) / 255  # sprites: uint8 [N, <SIZE>, <SIZE>, 4], RGBA
+    (result,) = session.run(["<OUTPUT>"], {"sprites": pixels})
+"""
+_PYTHON = {
+    "sprites": _PYTHON_HEAD
+    + """
+    inputs = {
+        "noise": np.random.default_rng(0).standard_normal([16, <NOISE>], np.float32),
+        "labels": np.arange(16) % <CLASSES>,  # -1: any class
+        "guidance": np.array([1.5], np.float32),
+    }
+    (sprites,) = session.run(["sprites"], inputs)
+    result = (sprites * 255).round().astype(np.uint8)  # [16, <SIZE>, <SIZE>, 4], RGBA
+""",
+    "velocity": _PYTHON_HEAD
+    + """
+    x = np.random.default_rng(0).standard_normal([16, 4, <SIZE>, <SIZE>], np.float32)
+    labels = np.arange(16) % <CLASSES>  # -1: any class
+    for step in range(20):  # Euler's method, without guidance
+        t = np.full(16, step / 20, np.float32)
+        x += session.run(["velocity"], {"x": x, "t": t, "label": labels})[0] / 20
+    rgba = (x.transpose(0, 2, 3, 1).clip(-1, 1) + 1) / 2  # colour is premultiplied by alpha
+    colour, alpha = rgba[..., :3] / rgba[..., 3:].clip(0.02), rgba[..., 3:] * (rgba[..., 3:] > 0.02)
+    result = (np.concatenate([colour.clip(0, 1), alpha], -1) * 255).round().astype(np.uint8)  # [16, <SIZE>, <SIZE>, 4]
+""",
+    "probabilities": _PYTHON_HEAD + _PYTHON_LOOK.rstrip("\n") + "  # [N, <CLASSES>], of the classes\n",
+    "numbers": _PYTHON_HEAD + _PYTHON_LOOK,
+}
+_JAVASCRIPT_HEAD = """
+    import * as ort from "onnxruntime-web"; // in Node: onnxruntime-node
+
+    const session = await ort.InferenceSession.create("<FILE>");
+"""
+_JAVASCRIPT_LOOK = """
+    // data: the RGBA bytes of a picture of <SIZE> x <SIZE> pixels, as in ImageData
+    const sprites = new ort.Tensor("float32", Float32Array.from(data, (byte) => byte / 255), [1, <SIZE>, <SIZE>, 4]);
+    const result = (await session.run({ sprites })).<OUTPUT>.data;
+"""
+_JAVASCRIPT_NOISE = """
+    const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+"""
+_JAVASCRIPT = {
+    "sprites": _JAVASCRIPT_HEAD
+    + _JAVASCRIPT_NOISE.rstrip("\n")
+    + """
+    const shape = [1, <NOISE>];
+    const noise = Float32Array.from({ length: shape.reduce((a, b) => a * b) }, normal);
+    const { sprites } = await session.run({
+      noise: new ort.Tensor("float32", noise, shape),
+      labels: new ort.Tensor("int64", BigInt64Array.of(0n), [1]), // -1n: any class
+      guidance: new ort.Tensor("float32", Float32Array.of(1.5), [1]),
+    });
+    const result = Uint8ClampedArray.from(sprites.data, (value) => value * 255); // RGBA, as in ImageData
+""",
+    "velocity": _JAVASCRIPT_HEAD
+    + _JAVASCRIPT_NOISE.rstrip("\n")
+    + """
+    const shape = [1, 4, <SIZE>, <SIZE>];
+    const x = Float32Array.from({ length: 4 * <SIZE> * <SIZE> }, normal);
+    for (let step = 0; step < 20; step++) { // Euler's method, without guidance
+      const { velocity } = await session.run({
+        x: new ort.Tensor("float32", x, shape),
+        t: new ort.Tensor("float32", Float32Array.of(step / 20), [1]),
+        label: new ort.Tensor("int64", BigInt64Array.of(0n), [1]), // -1n: any class
+      });
+      velocity.data.forEach((value, i) => { x[i] += value / 20; });
+    }
+    const result = x; // red, green, blue, alpha one after the other in [-1, 1], colour premultiplied by alpha
+""",
+    "probabilities": _JAVASCRIPT_HEAD + _JAVASCRIPT_LOOK,
+    "numbers": _JAVASCRIPT_HEAD + _JAVASCRIPT_LOOK,
+}
+
+
+def snippets_of(model: ExportableModel, name: str, output: str) -> Mapping[str, str]:
+    """By language, for the file of that name with that output."""
+    values = {
+        "FILE": name,
+        "SIZE": model.size,
+        "CLASSES": max(1, len(model.class_names)),
+        "NOISE": ", ".join(map(str, model.noise.shape[1:])) if model.noise is not None else "",
+        "OUTPUT": output,
+    }
+    return {"Python": _filled(_PYTHON[output], values), "JavaScript": _filled(_JAVASCRIPT[output], values)}
+
+
+def _filled(snippet: str, values: Mapping[str, object]) -> str:
+    for place, value in values.items():
+        snippet = snippet.replace(f"<{place}>", str(value))
+    return textwrap.dedent(snippet).lstrip()

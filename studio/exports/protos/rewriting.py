@@ -1,0 +1,200 @@
+"""One graph put into another, fp16 in place of fp32, another version of the operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper, version_converter
+
+WRITTEN_OPSET = 18  # the oldest that torch writes; others are converted from it
+
+_PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+# What onnx's converter can't take below 18, though with the defaults of what came with 18 it is the same as before.
+_HIDDEN = ("Pad", "Resize", "Split")
+_HIDING_DOMAIN = "hidden"
+
+
+def inline(outer: ModelProto, inner: GraphProto, domain: str) -> None:
+    """Put the nodes of `inner` in place of every node of that domain; its weights are there once for all of them."""
+    weights = {weight.name: f"network/{weight.name}" for weight in inner.initializer}
+    for weight in inner.initializer:
+        outer.graph.initializer.add().CopyFrom(weight)
+        outer.graph.initializer[-1].name = weights[weight.name]
+    nodes: list[NodeProto] = []
+    for number, node in enumerate(list(outer.graph.node)):
+        if node.domain != domain:
+            nodes.append(node)
+            continue
+        given = zip((value.name for value in inner.input), node.input, strict=True)
+        names = {**weights, **dict(given), inner.output[0].name: node.output[0], "": ""}
+        nodes += [_renamed(copied, names, f"{number}/") for copied in inner.node]
+    _set_nodes(outer.graph, nodes)
+    _keep_domains(outer, lambda name: name != domain)
+
+
+def to_half(model: ModelProto) -> None:
+    """Compute in fp16 from the first product with weights to the last; what goes in and comes out stays fp32.
+
+    So what is made of times, whose angles go up to 1,000 radians, and what is done with the network's guess, stays as
+    exact as it was.
+    """
+    graph = model.graph
+    halved = _between_products(graph.node)
+    floats = {weight.name for weight in graph.initializer if weight.data_type == TensorProto.FLOAT}
+    weights = {weight.name: weight for weight in graph.initializer}
+    kinds = {value.name: value.type.tensor_type.elem_type for value in (*graph.value_info, *graph.input, *graph.output)}
+    floats |= {name for name, kind in kinds.items() if kind == TensorProto.FLOAT}
+    are_half: dict[str, str] = {}  # fp32 values by name -> the fp16 ones that stand for them
+    nodes: list[NodeProto] = []
+
+    def cast(name: str, new: str, kind: int) -> None:
+        nodes.append(helper.make_node("Cast", [name], [new], name=new, to=kind))
+
+    for number, node in enumerate(graph.node):
+        if number not in halved:
+            nodes.append(node)
+            continue
+        for place, name in enumerate(node.input):
+            if name not in floats or (node.op_type == "Resize" and place > 0):  # whose scales stay fp32
+                continue
+            if name not in are_half:
+                are_half[name] = f"{name}/half"
+                if name in weights:
+                    half = numpy_helper.to_array(weights[name]).astype(np.float16)
+                    graph.initializer.append(numpy_helper.from_array(half, are_half[name]))
+                else:
+                    cast(name, are_half[name], TensorProto.FLOAT16)
+            node.input[place] = are_half[name]
+        made = [name for name in node.output if name in floats]
+        for place, name in enumerate(node.output):
+            if name in floats:
+                node.output[place] = are_half[name] = f"{name}/half"
+        nodes.append(node)
+        for name in made:
+            cast(are_half[name], name, TensorProto.FLOAT)
+    _set_nodes(graph, nodes)
+    _remove_unused(graph)
+
+
+def drop_defaults(model: ModelProto) -> None:
+    """Drop the attributes that change nothing: some are of newer operators, and not every engine has them."""
+    for node in model.graph.node:
+        if not node.domain:
+            defaults = onnx.defs.get_schema(node.op_type, WRITTEN_OPSET).attributes
+            usual = [item.name for item in node.attribute if item == defaults[item.name].default_value]
+            _drop(node, usual)
+    shapes = {value.name: value.type.tensor_type.shape.dim for value in model.graph.value_info}
+    for node in model.graph.node:
+        if node.op_type == "AveragePool" and node.input[0] in shapes:
+            sizes = [dim.dim_value for dim in shapes[node.input[0]]][2:]
+            given = {item.name: helper.get_attribute_value(item) for item in node.attribute}
+            if not any(given.get("pads", ())):
+                _drop(node, ("count_include_pad",))
+                if all(
+                    size and size % stride == 0
+                    for size, stride in zip(sizes, given.get("strides", (1, 1)), strict=False)
+                ):
+                    _drop(node, ("ceil_mode",))
+
+
+def name_batch(model: ModelProto) -> None:
+    """Call the axis of any length 'batch'."""
+    for value in (*model.graph.input, *model.graph.output):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param:
+                dim.dim_param = "batch"
+
+
+def in_opset(model: ModelProto, opset: int) -> ModelProto:
+    """The model with another version of the operators."""
+    del model.graph.value_info[:]  # not what the parts were traced with
+    if opset < WRITTEN_OPSET:
+        for node in model.graph.node:
+            if node.op_type in _HIDDEN:
+                _drop(node, ("num_outputs",))  # of Split: as many as it has, equally long
+                node.domain = _HIDING_DOMAIN
+        model.opset_import.append(helper.make_opsetid(_HIDING_DOMAIN, 1))
+    if opset != WRITTEN_OPSET:
+        model = version_converter.convert_version(model, opset)
+    for node in model.graph.node:
+        if node.domain == _HIDING_DOMAIN:
+            node.domain = ""
+    _keep_domains(model, lambda name: name != _HIDING_DOMAIN)
+    model.ir_version = max(8, helper.find_min_ir_version_for(list(model.opset_import)))
+    return model
+
+
+def set_metadata(model: ModelProto, metadata: Mapping[str, str], description: str) -> None:
+    """What the file says of itself, and nothing of where it was made."""
+    model.doc_string = description
+    model.producer_name = metadata["made_by"]
+    del model.metadata_props[:]
+    for key, value in metadata.items():
+        model.metadata_props.add(key=key, value=value)
+    for node in model.graph.node:
+        del node.metadata_props[:]  # the lines of source that it was traced from
+        node.doc_string = ""
+    for value in (*model.graph.initializer, *model.graph.input, *model.graph.output):
+        del value.metadata_props[:]
+
+
+def checked(model: ModelProto) -> bytes:
+    """The file's bytes. Raises onnx.checker.ValidationError for a graph that ONNX does not allow."""
+    onnx.checker.check_model(model, full_check=True)
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+def _between_products(nodes: Iterable[NodeProto]) -> set[int]:
+    """The places of the nodes that come after a product, or are one, and before one, or are one."""
+    listed = list(nodes)
+    after, after_names = set[int](), set[str]()
+    for number, node in enumerate(listed):
+        if node.op_type in _PRODUCTS or after_names.intersection(node.input):
+            after.add(number)
+            after_names.update(node.output)
+    before, before_names = set[int](), set[str]()
+    for number, node in reversed(list(enumerate(listed))):
+        if node.op_type in _PRODUCTS or before_names.intersection(node.output):
+            before.add(number)
+            before_names.update(node.input)
+    return after & before
+
+
+def _renamed(node: NodeProto, names: Mapping[str, str], prefix: str) -> NodeProto:
+    """A copy with other names: those that are given, and for all others their own after the prefix."""
+    copied = NodeProto()
+    copied.CopyFrom(node)
+    copied.name = prefix + node.name
+    copied.input[:] = [names.get(name, prefix + name) for name in node.input]
+    copied.output[:] = [names.get(name, prefix + name) for name in node.output]
+    return copied
+
+
+def _drop(node: NodeProto, names: Iterable[str]) -> None:
+    kept = [attribute for attribute in node.attribute if attribute.name not in names]
+    del node.attribute[:]
+    node.attribute.extend(kept)
+
+
+def _set_nodes(graph: GraphProto, nodes: Iterable[NodeProto]) -> None:
+    kept = list(nodes)
+    copies = [NodeProto.FromString(node.SerializeToString()) for node in kept]  # before the old ones go
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
+def _remove_unused(graph: GraphProto) -> None:
+    """Casts and weights that nothing asks for."""
+    wanted = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    _set_nodes(graph, [node for node in graph.node if node.op_type != "Cast" or node.output[0] in wanted])
+    kept = [weight for weight in graph.initializer if weight.name in wanted]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+
+
+def _keep_domains(model: ModelProto, keep: Callable[[str], bool]) -> None:
+    kept = [item for item in model.opset_import if keep(item.domain)]
+    del model.opset_import[:]
+    model.opset_import.extend(kept)

@@ -1,0 +1,135 @@
+"""A model as an exported program (.pt2): its operators and weights, which PyTorch runs without the model's source."""
+
+from __future__ import annotations
+
+import io
+import json
+import textwrap
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from studio.core.config import Config
+from studio.core.errors import ExportError
+from studio.core.files import write_atomic
+from studio.exports import graphs
+from studio.exports.base import ExportableModel, ModelExport, RecipeTraits, check_finite
+from studio.exports.graphs import Graph, graph_of
+
+_ABOUT = "about.json"
+_TENSORS = ("weight_", "tensor_")  # files of plain numbers, in an archive that may hold pickled objects, too
+_DRAWN_IN_ONE = 1  # step: a recipe without a flow has none
+
+
+class ExportedProgram(ModelExport[Config]):
+    name = "pt2"
+    title = "PyTorch program (.pt2)"
+    suffix = ".pt2"
+    order = 4
+    help = "The operators and weights alone, for PyTorch without the model's source. Of a generator, one step's."
+    opened_by = "PyTorch (torch.export.load), Unity's Sentis from 2.5 on"
+
+    def problem(self, recipe: RecipeTraits) -> str:
+        return graphs.problem(recipe)
+
+    def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
+        check_finite(model.weights(), target)
+        packed = io.BytesIO()
+        torch.export.save(program_of(_graph(model)), packed, extra_files={_ABOUT: json.dumps(model.about())})
+        write_atomic(target, packed.getvalue())
+        return [target]
+
+    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Tensor:
+        graph = _graph(model)
+        try:
+            data = paths[0].read_bytes()
+            _check(data, paths[0], model)
+            program = torch.export.load(io.BytesIO(data))
+            with torch.no_grad():
+                return torch.as_tensor(program.module()(*graph.inputs.values()))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, AssertionError) as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise ExportError(f"{paths[0].name} can't be loaded.", reason) from error
+
+    def live(self, model: ExportableModel, config: Config) -> Tensor:
+        return _graph(model).live()
+
+    def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
+        head = f'import torch\n\nmodule = torch.export.load("{paths[0].name}").module()\n'
+        lines = _USES[_graph(model).output].replace("<SIZE>", str(model.size))
+        if model.noise is not None:
+            lines = lines.replace("<NOISE>", ", ".join(map(str, model.noise.shape[1:])))
+        return {"Python": head + textwrap.dedent(lines).replace("<CLASSES>", str(max(1, len(model.class_names))))}
+
+
+def program_of(graph: Graph) -> torch.export.ExportedProgram:
+    """A graph in Core ATen operators."""
+    program: torch.export.ExportedProgram = graph.traced().run_decompositions()
+    program.example_inputs = None  # else they are in the file, pickled
+    for node in list(program.graph.nodes):
+        if node.target is torch.ops.aten._assert_tensor_metadata.default:  # which engines don't have
+            program.graph.erase_node(node)
+    program.graph_module.recompile()
+    return program
+
+
+def _graph(model: ExportableModel) -> Graph:
+    return graph_of(model, "step" if "flow" in model.can else "sampler", _DRAWN_IN_ONE)
+
+
+def _check(data: bytes, path: Path, model: ExportableModel) -> None:
+    """Whether the file is whole, of this model, and holds nothing pickled, which could do anything when it is loaded.
+
+    Raises ExportError.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            damaged = archive.testzip()
+            if damaged:
+                raise ExportError(f"{path.name} is damaged.", f"{damaged} in it is not what was written.")
+            names = [name.partition("/")[2] for name in archive.namelist()]
+            root = archive.namelist()[0].partition("/")[0]
+            about = json.loads(archive.read(f"{root}/extra/{_ABOUT}"))
+            configs = [name for name in names if name.endswith("_config.json")]
+            tensors = [json.loads(archive.read(f"{root}/{name}"))["config"] for name in configs]
+            pickled = any(archive.getinfo(f"{root}/{name}").file_size for name in names if name.endswith(".pt"))
+    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, NotImplementedError, RuntimeError, EOFError) as error:
+        raise ExportError(f"{path.name} is damaged.", str(error)) from error
+    if about != model.about():
+        raise ExportError(f"{path.name} says that it holds another model.", "Export again.")
+    if pickled or not all(_is_plain(tensor) for config in tensors for tensor in config.values()):
+        raise ExportError(f"{path.name} holds pickled objects.", "They are not loaded, as they could do anything.")
+
+
+def _is_plain(tensor: Mapping[str, Any]) -> bool:
+    return tensor["use_pickle"] is False and tensor["path_name"].startswith(_TENSORS)
+
+
+_LOOK = """
+    # sprites: uint8 [N, <SIZE>, <SIZE>, 4], RGBA
+    with torch.no_grad():
+        result = module(sprites.float() / 255)
+"""
+_USES = {
+    "velocity": """
+    x = torch.randn(16, 4, <SIZE>, <SIZE>)
+    labels = torch.arange(16) % <CLASSES>  # -1: any class
+    with torch.no_grad():
+        for step in range(20):  # Euler's method, without guidance
+            x += module(x, torch.full((16,), step / 20), labels) / 20
+    result = x.clamp(-1, 1)  # [16, 4, <SIZE>, <SIZE>], RGBA, colour premultiplied by alpha
+""",
+    "sprites": """
+    labels = torch.arange(16) % <CLASSES>  # -1: any class
+    with torch.no_grad():
+        sprites = module(torch.randn(16, <NOISE>), labels, torch.tensor([1.5]))
+    result = (sprites * 255).round().byte()  # [16, <SIZE>, <SIZE>, 4], RGBA
+""",
+    "probabilities": _LOOK,
+    "numbers": _LOOK,
+}
