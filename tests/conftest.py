@@ -11,7 +11,7 @@ import random
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,10 @@ import pytest
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
     from torch.export import ExportedProgram
 
+    from studio.exports.c.program import Program
     from studio.exports.graphs import Graph
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -172,6 +174,42 @@ def traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(onnx_export, "translated", translated)
     monkeypatch.setattr(pt2, "program_of", program_of)
+
+
+_c_programs: dict[str, Program] = {}
+_compiled: dict[bytes, bytes] = {}
+
+
+@pytest.fixture(scope="module")
+def c_made_once() -> Iterator[None]:
+    """What was traced for a C file before is not traced anew, and what was compiled not compiled: it takes seconds."""
+    from studio.exports import c_file
+    from studio.exports.c import compose
+    from studio.exports.c.tracing import trace
+
+    compiled = c_file.compiled
+
+    def traced_once(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) -> Program:
+        digest = hashlib.sha256(repr((network, [value.shape for value in inputs], names)).encode())
+        for name, weight in network.state_dict().items():
+            digest.update(name.encode() + weight.contiguous().numpy().tobytes())
+        key = digest.hexdigest()
+        if key not in _c_programs:
+            _c_programs[key] = trace(network, inputs, names)
+        return _c_programs[key]
+
+    def compiled_once(folder: Path, name: str) -> None:
+        key = b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]")))
+        if key not in _compiled:
+            compiled(folder, name)
+            _compiled[key] = (folder / "check.exe").read_bytes()
+        (folder / "check.exe").write_bytes(_compiled[key])
+        (folder / "check.exe").chmod(0o700)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(compose, "trace", traced_once)
+        patched.setattr(c_file, "compiled", compiled_once)
+        yield
 
 
 @pytest.fixture

@@ -66,7 +66,9 @@ class ExportableModel:
         its class, and for makes='sprites' `draw` (as in Recipe) and `to_rgba`, else `to_input`.
     fresh: makes an untrained network of the same architecture.
     outputs: what a network of this architecture gives at `PROBE`: float32 on the CPU.
-    can: what its recipe can, as in Recipe. palette: of the sprites that it learnt from, RGB, 0 to 255.
+    can, solver: what its recipe can, and its constants where it can 'flow', as in Recipe.
+    style: by which its sprites are made pixel art, as in style.json.
+    palette: of the sprites that it learnt from, RGB, 0 to 255.
     noise: what `draw_from` takes for the sprites of `PROBE`; None for a recipe that can't be given its noise.
     draw_from: as in Recipe, the sprites alone. predict: as in Recipe.
     premultiplied, straight: RGBA float32 [B, 4, S, S] as pictures have it, in [0, 1], to x as in `Batch` and back.
@@ -87,6 +89,8 @@ class ExportableModel:
     fresh: Callable[[], nn.Module]
     outputs: Callable[[nn.Module], Tensor]
     can: Collection[str]
+    solver: Mapping[str, float]
+    style: Mapping[str, Any]
     palette: Sequence[Sequence[int]]
     noise: Tensor | None
     draw_from: Callable[[Any, Tensor, Tensor, float | Tensor, int], Tensor]

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Literal
 
 import torch
@@ -189,6 +190,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     # How many sprites the devices' probe trains on in the time of one here, at 32 pixels, as 'studio devices --measure
     # --recipe NAME' says; 0 where that is not known: presets are not told how fast the device is.
     relative_cost: ClassVar[float] = 0.0
+    solver: ClassVar[Mapping[str, float]] = MappingProxyType({})  # of one that can 'flow': flow.CONSTANTS
     strides: ClassVar[int] = 0  # looks in which a distilled network draws; 0 where the recipe has none
     fixed_by_weights: ClassVar[tuple[str, ...]] = ()  # settings that follow from the weights of a trained network
     fine_tuning: ClassVar[Mapping[str, Value]] = {}  # settings that suit a training that starts from trained weights

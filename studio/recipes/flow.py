@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -17,6 +18,9 @@ from torch.nn import functional as F
 
 LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
 _LAST_FROM = 0.88  # the time of the last step
+_GUIDED_FROM = 0.1  # before, guidance makes sprites alike (Kynkäänniemi et al. 2024)
+# What a program in another language needs to draw as `solve` does along what is `guided`.
+CONSTANTS = MappingProxyType({"last_from": _LAST_FROM, "guided_from": _GUIDED_FROM})
 
 
 def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
@@ -47,20 +51,18 @@ def guided(
     """The velocity towards sprites of these classes: int64 [N], or float32 [N, classes + 1], shares of classes.
 
     guidance: a number or float32 [1]; 1 takes the class's velocity as it is, more exaggerates what sets the class
-    apart (classifier-free guidance, Ho & Salimans 2022); only from t = 0.1 on, since before it makes sprites alike
-    (Kynkäänniemi et al. 2024).
+    apart (classifier-free guidance, Ho & Salimans 2022), from _GUIDED_FROM on.
     keep: float32 [N, 1, S, S], handed on to the network.
     """
     any_class = torch.full(labels.shape[:1], network.classes, device=labels.device)
     if labels.is_floating_point():
         any_class = F.one_hot(any_class, network.classes + 1).to(labels.dtype)
-    guided_from = 0.1
     is_plain = isinstance(guidance, float | int) and guidance == 1
 
     def velocity(x: Tensor, t: float) -> Tensor:
         times = torch.full(x.shape[:1], t, device=x.device)
         given = {} if keep is None else {"keep": keep}
-        if is_plain or t < guided_from:
+        if is_plain or t < _GUIDED_FROM:
             return network(x, times, labels, **given).float()  # type: ignore[no-any-return]
         given = {} if keep is None else {"keep": torch.cat([keep, keep])}
         both = network(torch.cat([x, x]), torch.cat([times, times]), torch.cat([labels, any_class]), **given).float()

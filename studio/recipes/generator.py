@@ -25,6 +25,7 @@ from torch.nn import functional as F
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.recipes.base import Batch, BatchRng, Evaluation, Given, Preset, Recipe, Spec, TrainingBudget, evenly_spread
 from studio.recipes.flow import (
+    CONSTANTS,
     LATEST,
     Periodic,
     blend_noise,
@@ -165,6 +166,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     relative_cost = 7.9
     small = GeneratorConfig(width=16)
     can = frozenset({"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow"})
+    solver = CONSTANTS
     strides = _STRIDES
     fixed_by_weights = ("width",)
     fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten

@@ -22,6 +22,7 @@ from studio.core.events import Event, LossChunk
 from studio.engine import catalog, devices
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
+from studio.exports.c_file import CFile
 from studio.exports.onnx import Onnx
 from studio.exports.pt2 import ExportedProgram
 from studio.exports.safetensors import Safetensors
@@ -139,15 +140,15 @@ def test_predict_says_numbers(
     assert studio("predict", classifier_run, labelled_folder, "--json").objects()[-1]["type"] == "SpriteClassified"
 
 
-@pytest.mark.usefixtures("traced_once")
-@pytest.mark.parametrize("name", sorted(catalog.model_exports()))
+@pytest.mark.usefixtures("traced_once", "c_made_once")
+@pytest.mark.parametrize("name", [name for name, form in catalog.model_exports().items() if not form.missing()])
 def test_export_says_how_exact_it_is_and_how_to_load_it(
     generator_run: Path, tmp_path: Path, name: str, studio: Studio
 ) -> None:
     suffix = catalog.model_exports()[name].suffix
     target = tmp_path / f"model{suffix}"
     text = studio("export", generator_run, "--out", target).out  # the ending says which format
-    assert target.is_file() and str(target) in text and "import" in text
+    assert target.is_file() and str(target) in text and re.search("import|include", text)
     assert re.search(r"the model at step 4: (exactly the same|the same to \d+ digits)\.", text)
     *found, last = studio("export", generator_run, "--format", name, "--out", target, "--json").objects()
     assert last["type"] == "Exported" and last["difference"] <= 1e-4
@@ -217,12 +218,12 @@ def test_the_demo_in_the_terminal(
 ) -> None:
     monkeypatch.setattr(places, "demo_sprites", lambda: folder)
     monkeypatch.setattr(demo, "COUNT", 6)
-    for form in (Onnx, ExportedProgram):  # which take long
+    for form in (Onnx, ExportedProgram, CFile):  # which take long
         monkeypatch.setattr(form, "missing", lambda self: "Install it.")
     own_clock(monkeypatch)
     out = tmp_path / "demo-output"
     text = studio("demo", "--terminal", "--minutes", "0.05", "--out", out).out
-    models = {f"model{form.suffix}" for form in catalog.model_exports().values() if form.name not in ("onnx", "pt2")}
+    models = {f"model{form.suffix}" for form in catalog.model_exports().values() if not form.missing()}
     told = {"demo-run", "new sprites.png", "new sprites enlarged.png", "loss.png", "model_loader.py", *models}
     assert {path.name for path in out.iterdir()} == {*told, "new sprites.json"}
     assert str(out) in text and all(name in text for name in told)

@@ -17,28 +17,39 @@ from studio.engine import catalog
 from studio.engine.exporting import as_exportable, compare, export
 from studio.engine.model import TrainedModel
 from studio.exports.base import ModelExport
+from studio.recipes.base import Recipe
 from tests.engine.tools import of_kind
 from tests.exports.tools import small_exportable, small_model
 
 EXPORTS = list(catalog.model_exports().values())
-pytestmark = pytest.mark.usefixtures("traced_once")
-_of_each_form = pytest.mark.parametrize("form", EXPORTS, ids=lambda form: form.name)
+RECIPES = list(catalog.recipes().values())
+
+pytestmark = pytest.mark.usefixtures("traced_once", "c_made_once")
 
 
-def _pair(form: ModelExport, recipe: str) -> Any:
-    """To load an exported program takes torch about a second: here only the smallest is, unless there is time."""
-    is_slow = form.name == "pt2" and recipe != "vae"
-    return pytest.param(form, recipe, id=f"{form.name}-{recipe}", marks=[pytest.mark.slow] if is_slow else [])
+def _param(form: ModelExport, recipe: Recipe | None = None) -> Any:
+    """A format, and a recipe that it can hold. To load an exported program takes torch about a second: here only the
+    smallest is, unless there is time.
+    """
+    marks = [pytest.mark.skipif(bool(form.missing()), reason=form.missing())]
+    if recipe is None:
+        return pytest.param(form, id=form.name, marks=marks)
+    if form.name == "pt2" and recipe.name != "vae":
+        marks.append(pytest.mark.slow)
+    return pytest.param(form, recipe, id=f"{form.name}-{recipe.name}", marks=marks)
 
 
+_of_each_form = pytest.mark.parametrize("form", [_param(form) for form in EXPORTS])
 _of_each_pair = pytest.mark.parametrize(
-    ("form", "model"), [_pair(form, recipe) for form in EXPORTS for recipe in catalog.recipes()], indirect=["model"]
+    ("form", "model"),
+    [_param(form, recipe) for form in EXPORTS for recipe in RECIPES if not form.problem(recipe)],
+    indirect=["model"],
 )
 
 
 @pytest.fixture
 def model(request: pytest.FixtureRequest) -> TrainedModel:
-    return small_model(catalog.recipe(request.param))
+    return small_model(request.param)
 
 
 def quick(form: ModelExport) -> Config:
@@ -58,6 +69,17 @@ def test_it_introduces_itself(form: ModelExport) -> None:
     assert form.name.isidentifier() and form.title and form.help.endswith(".")
     assert form.suffix.startswith(".") and form.suffix == form.suffix.lower()
     assert sum(other.suffix == form.suffix for other in EXPORTS) == 1
+
+
+@_of_each_form
+def test_a_model_that_it_cannot_hold_is_refused(form: ModelExport, tmp_path: Path) -> None:
+    for recipe in RECIPES:
+        problem = form.problem(recipe)
+        if problem:
+            with pytest.raises(ExportError) as refused:
+                list(export(small_model(recipe), form.name, tmp_path / "model"))
+            assert refused.value.hint == problem and problem.endswith(".")
+    assert list(tmp_path.iterdir()) == []
 
 
 @_of_each_pair
@@ -88,7 +110,7 @@ def test_the_difference_is_measured(form: ModelExport, model: TrainedModel, tmp_
 
 @_of_each_form
 def test_a_damaged_file_is_refused(form: ModelExport, tmp_path: Path) -> None:
-    exportable = small_exportable("vae")
+    exportable = small_exportable([recipe.name for recipe in RECIPES if not form.problem(recipe)][-1])
     paths = form.write(exportable, tmp_path / f"model{form.suffix}", quick(form))
     live, whole = form.live(exportable, quick(form)), paths[0].read_bytes()
     for length in (0, 1, 7, 8, 100, len(whole) // 3, len(whole) - 1):
@@ -216,7 +238,7 @@ def test_the_snippet_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     space = {"sprites": torch.zeros(2, 8, 8, 4, dtype=torch.uint8)}
-    exec(done.snippets["Python"], space)
+    exec(done.snippets.get("Python", ""), space)
     result = space.get("result")
     if result is not None:
         assert len(result) in {2, 16} and bool(torch.isfinite(torch.as_tensor(result).float()).all())

@@ -1,0 +1,289 @@
+"""Operators of PyTorch as calls of C functions. To serve another one, write its C function in operators.c and here what
+calls it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from studio.core.errors import ExportError
+from studio.exports.c.program import Argument, Buffer, Call, Grid, Literal, Part, Program, View, contiguous
+
+Lowering = Callable[..., Any]
+
+_MOST_AXES = 6  # of a grid
+_PIXELS = 4  # of a patch
+LOWERINGS: dict[str, Lowering] = {}  # by the operator's name; each takes the builder, then the operator's arguments
+
+
+class Builder:
+    """Writes a program, call by call."""
+
+    def __init__(self) -> None:
+        self.program = Program()
+
+    def call(self, function: str, *arguments: Argument) -> None:
+        self.program.calls.append(Call(function, arguments))
+
+    def new(self, shape: Sequence[int]) -> View:
+        """A tensor in memory that is yet to be written."""
+        layout = contiguous(shape)
+        return View(Buffer(layout.numel()), layout)
+
+    def copy(self, out: View, value: View) -> None:
+        self.call("aten_copy", out, value, self.grid(out, value, value))
+
+    def grid(self, out: View, a: View, b: View) -> Grid:
+        grid = Grid.over(out, a, b)
+        if len(grid.size) > _MOST_AXES:
+            raise ExportError(f"This network has tensors of more than {_MOST_AXES} axes.")
+        return grid
+
+    def view(self, value: View | Tensor | float) -> View:
+        """A constant tensor becomes one of the weights, a number stands in the source."""
+        if isinstance(value, View):
+            if value.layout.dtype != torch.float32:
+                raise ExportError(f"This network computes with numbers of {value.layout.dtype}.")
+            return value
+        if not isinstance(value, Tensor):
+            return View(Literal(float(value)), contiguous(()))
+        return View(self.part(value.float().reshape(1, -1), is_matrix=False), contiguous(value.shape))
+
+    def dense(self, value: View | Tensor) -> View:
+        """The same numbers in a row, from the first."""
+        view = self.view(value)
+        if view.layout.is_contiguous():
+            return view
+        out = self.new(view.shape)
+        self.copy(out, view)
+        return out
+
+    def planes(self, value: View | Tensor) -> View:
+        """The channels of one picture, [1, channels, height, width]."""
+        view = self.dense(value)
+        if view.layout.dim() != 4 or view.shape[0] != 1:
+            raise ExportError("This network works on more than one picture at once.")
+        return view
+
+    def part(self, values: Tensor, *, is_matrix: bool) -> Part:
+        part = Part(values.detach().contiguous(), is_matrix)
+        self.program.parts.append(part)
+        return part
+
+    def matrix(self, values: View | Tensor) -> View:
+        """A matrix [rows, columns], or many of them, to multiply by."""
+        if isinstance(values, Tensor) and values.dim() == 2:
+            return View(self.part(values.float(), is_matrix=True), contiguous(values.shape))
+        return self.dense(values)
+
+
+def _lowers(*names: str) -> Callable[[Lowering], Lowering]:
+    """Says of a function which operators it lowers."""
+
+    def register(function: Lowering) -> Lowering:
+        LOWERINGS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def _binary(function: str, commutes: bool) -> Lowering:
+    def lower(builder: Builder, a: Any, b: Any, *, alpha: float = 1) -> Any:
+        if alpha != 1:
+            raise ExportError(f"This network needs {function} with a factor.")
+        a, b = builder.view(a), builder.view(b)
+        out = builder.new(torch.broadcast_shapes(a.shape, b.shape))
+        if isinstance(b.source, Literal) and b.source.value == {"aten_mul": 1, "aten_add": 0}.get(function):
+            return a
+        grid = builder.grid(out, a, b)
+        if commutes and grid.a[-1] == 0 < grid.b[-1]:  # the C function is made for dense numbers first
+            a, b, grid = b, a, builder.grid(out, b, a)
+        builder.call(function, out, a, b, grid)
+        return out
+
+    return lower
+
+
+_COMMUTING = ("add", "mul", "maximum", "minimum")
+for _name in (*_COMMUTING, "sub", "div"):
+    for _overload in ("Tensor", "default"):
+        _lowers(f"aten.{_name}.{_overload}")(_binary(f"aten_{_name}", _name in _COMMUTING))
+
+
+def _unary(function: str) -> Lowering:
+    def lower(builder: Builder, a: Any) -> Any:
+        a = builder.dense(a)
+        out = builder.new(a.shape)
+        builder.call(function, out, a, a.layout.numel())
+        return out
+
+    return lower
+
+
+_UNARY = ("abs", "cos", "erf", "exp", "log", "neg", "reciprocal", "relu", "rsqrt", "sigmoid", "sin", "sqrt", "tanh")
+for _name in _UNARY:
+    _lowers(f"aten.{_name}.default")(_unary(f"aten_{_name}"))
+
+
+@_lowers("aten.clamp.default")
+def _clamp(builder: Builder, a: Any, low: float | None = None, high: float | None = None) -> Any:
+    a = builder.dense(a)
+    out = builder.new(a.shape)
+    least, most = -torch.inf if low is None else float(low), torch.inf if high is None else float(high)
+    builder.call("aten_clamp", out, a, least, most, a.layout.numel())
+    return out
+
+
+@_lowers("aten.cat.default")
+def _cat(builder: Builder, values: Sequence[Any], axis: int = 0) -> Any:
+    views = [builder.view(value) for value in values]
+    joined = torch.cat([view.layout for view in views], axis)
+    out, start = builder.new(joined.shape), 0
+    for view in views:
+        builder.copy(out.laid_out(out.layout.narrow(axis, start, view.shape[axis])), view)
+        start += view.shape[axis]
+    return out
+
+
+@_lowers("aten.constant_pad_nd.default")
+def _pad(builder: Builder, a: Any, border: Sequence[int], value: float = 0) -> Any:
+    if min(border) < 0:
+        raise ExportError("This network pads by less than nothing.")
+    a = builder.view(a)
+    out = builder.new(torch.constant_pad_nd(a.layout, list(border)).shape)
+    builder.call("aten_fill", out, float(value), out.layout.numel())
+    inner = out.layout
+    for number, start in enumerate(border[::2]):
+        axis = inner.dim() - 1 - number
+        inner = inner.narrow(axis, start, a.shape[axis])
+    builder.copy(out.laid_out(inner), a)
+    return out
+
+
+@_lowers("aten.embedding.default")
+def _embedding(builder: Builder, table: Any, rows: View, *_: Any) -> Any:
+    if not isinstance(table, Tensor) or rows.layout.numel() != 1:
+        raise ExportError("This network looks up more than one row at once.")
+    out = builder.new((*rows.shape, table.shape[1]))
+    builder.call("aten_embedding", out, builder.matrix(table), rows, table.shape[1])
+    return out
+
+
+def _last(a: View, axes: Sequence[int]) -> tuple[Tensor, list[int]]:
+    """The layout with these axes last, and the order that this takes."""
+    chosen = sorted(axis % a.layout.dim() for axis in axes)
+    order = [axis for axis in range(a.layout.dim()) if axis not in chosen] + chosen
+    return a.layout.permute(order), order
+
+
+@_lowers("aten._softmax.default")
+def _softmax(builder: Builder, a: Any, axis: int, _: bool) -> Any:
+    a = builder.view(a)
+    layout, order = _last(a, [axis])
+    a = builder.dense(a.laid_out(layout))
+    out = builder.new(a.shape)
+    builder.call("aten_softmax", out, a, a.layout.numel() // a.shape[-1], a.shape[-1])
+    return out.laid_out(out.layout.permute([order.index(place) for place in range(len(order))]))
+
+
+def _reduction(function: str) -> Lowering:
+    def lower(builder: Builder, a: Any, axes: Sequence[int] | None = None, keep: bool = False, **_: Any) -> Any:
+        a = builder.view(a)
+        axes = list(axes or range(a.layout.dim()))
+        shape = a.layout.sum(axes, keepdim=keep).shape
+        layout, _order = _last(a, axes)
+        a = builder.dense(a.laid_out(layout))
+        out = builder.new(shape)
+        builder.call(function, out, a, out.layout.numel(), a.layout.numel() // out.layout.numel())
+        return out
+
+    return lower
+
+
+_lowers("aten.mean.dim", "aten.mean.default")(_reduction("aten_mean"))
+_lowers("aten.sum.dim_IntList", "aten.sum.default")(_reduction("aten_sum"))
+
+
+@_lowers("aten.addmm.default")
+def _addmm(builder: Builder, bias: Any, a: Any, b: Any, *, beta: float = 1, alpha: float = 1) -> Any:
+    if (beta, alpha) != (1, 1) or bias.dim() != 1:
+        raise ExportError("This network adds matrices with factors.")
+    a, (inner, columns) = builder.dense(a), b.shape
+    out = builder.new((a.shape[0], columns))
+    builder.call("aten_addmm", out, builder.dense(bias), a, builder.matrix(b), a.shape[0], inner, columns)
+    return out
+
+
+@_lowers("aten.mm.default", "aten.bmm.default")
+def _mm(builder: Builder, a: Any, b: Any) -> Any:
+    a, b = builder.dense(a), builder.matrix(b)
+    out = builder.new((*a.shape[:-1], b.shape[-1]))
+    function = "aten_mm" if len(out.shape) == 2 else "aten_bmm"
+    builder.call(function, out, a, b, *a.shape, b.shape[-1])
+    return out
+
+
+@_lowers("aten.native_group_norm.default")
+def _group_norm(
+    builder: Builder, a: Any, weight: Any, bias: Any, _: int, channels: int, area: int, groups: int, epsilon: float
+) -> Any:
+    a = builder.planes(a)
+    weight = torch.ones(channels) if weight is None else weight
+    bias = torch.zeros(channels) if bias is None else bias
+    out = builder.new(a.shape)
+    builder.call(
+        "aten_native_group_norm", out, a, builder.dense(weight), builder.dense(bias), channels, area, groups, epsilon
+    )
+    return out, None, None
+
+
+@_lowers("aten.upsample_nearest2d.vec")
+def _upsample(builder: Builder, a: Any, size: Sequence[int] | None, factors: Sequence[float] | None) -> Any:
+    a = builder.planes(a)
+    _, channels, height, width = a.shape
+    out = builder.new(torch.ops.aten.upsample_nearest2d.vec(a.layout, size, factors).shape)
+    if out.shape[2] % height or out.shape[3] % width:
+        raise ExportError("This network scales by a factor that is not whole.")
+    builder.call("aten_upsample_nearest2d", out, a, channels, height, width, *out.shape[2:])
+    return out
+
+
+@_lowers("aten.avg_pool2d.default")
+def _avg_pool(
+    builder: Builder, a: Any, kernel: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (), *rest: Any
+) -> Any:
+    sides, steps = set(kernel), set(stride or kernel)
+    if len(sides) > 1 or len(steps) > 1 or any(padding):
+        raise ExportError("This network pools over windows that are not square, or padded.")
+    a = builder.planes(a)
+    _, channels, height, width = a.shape
+    out = builder.new(torch.ops.aten.avg_pool2d(a.layout, list(kernel), list(stride), [0], *rest).shape)
+    builder.call("aten_avg_pool2d", out, a, channels, height, width, *out.shape[2:], *sides, *steps)
+    return out
+
+
+@_lowers("aten.convolution.default")
+def _convolution(
+    builder: Builder, a: Any, weight: Any, bias: Any, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], transposed: bool, _: Sequence[int], groups: int,
+) -> Any:  # fmt: skip
+    settings = [set(stride), set(padding), set(dilation)]
+    if transposed or groups != 1 or weight.dim() != 4 or any(len(both) > 1 for both in settings):
+        raise ExportError("This network has convolutions of a kind that the C file does not know.")
+    a = builder.planes(a)
+    (_, inputs, height, width), (outputs, _, *kernel) = a.shape, weight.shape
+    (step,), (border,), (spread,) = settings
+    rows = nn.functional.pad(weight.permute(1, 2, 3, 0).reshape(-1, outputs), (0, 0, 0, weight[0].numel() % 2))
+    bias = torch.zeros(outputs) if bias is None else bias
+    out = builder.new(
+        torch.convolution(a.layout, weight.to("meta"), None, stride, padding, dilation, False, [0, 0], 1).shape
+    )
+    padded = builder.new((inputs, height + 2 * border, width + 2 * border) if border else ())
+    patch = builder.new((len(rows), _PIXELS))
+    shape = (inputs, height, width, outputs, *out.shape[2:], *kernel, step, border, spread)
+    builder.call("aten_convolution", out, a, builder.matrix(rows), builder.dense(bias), padded, patch, shape)
+    return out

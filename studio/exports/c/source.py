@@ -1,0 +1,206 @@
+"""The text of a C file and its header: the operators that a program needs, the program, and what uses it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from studio.exports.c.program import ALIGNMENT, Argument, Buffer, Call, Grid, Literal, Part, Program, View
+from studio.exports.c.weights import MAGIC, checksum, int8_parts
+
+_SOURCES = Path(__file__).with_name("sources")
+_INCLUDES = ("math.h", "stdio.h", "stdlib.h", "string.h")
+_WIDTH = 110
+# What a piece of operators.c defines: a function, what a macro makes, a macro, a type, the first of constants.
+_DEFINES = re.compile(
+    r"^(?:static [^(]*?(\w+)\(|typedef void (\w+)\(|(?:BINARY|UNARY)\((\w+)|#define (\w+)|typedef struct .*\} (\w+);"
+    r"|\} (\w+);|enum \{ (\w+))",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How sprites are snapped to pixel art; a row for each class and a last one for any.
+
+    palette: uint8 [K, 3]. colours: the most that a sprite has. alpha_levels: those between 0 and 255.
+    """
+
+    palette: np.ndarray[Any, np.dtype[np.uint8]]
+    colours: tuple[int, ...]
+    alpha_levels: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def from_json(cls, style: Mapping[str, Any]) -> Style:
+        """Of what style.json holds."""
+        palette = np.frombuffer(bytes.fromhex(style["palette"]), np.uint8).reshape(-1, 3)
+        colours = tuple(style["colours"])
+        return cls(palette, (*colours, int(np.median(colours))), (*map(tuple, style["alpha_levels"]), ()))
+
+
+def named(text: str, prefix: str) -> str:
+    """The text with all that it offers named after the file: 'model_open' becomes 'PREFIX_open'."""
+    return text.replace("model_", f"{prefix}_").replace("MODEL_", f"{prefix.upper()}_")
+
+
+def read(name: str, **values: str) -> str:
+    """One of the sources, with these in place of '@NAME@'."""
+    text = (_SOURCES / name).read_text(encoding="ascii")
+    for key, value in values.items():
+        text = text.replace(f"@{key}@", value)
+    return text
+
+
+def header(about: str, constants: Mapping[str, int], names: Mapping[str, Sequence[str]], api: str) -> str:
+    """What a program includes."""
+    defines = "".join(f"#define MODEL_{name} {value}\n" for name, value in constants.items())
+    lists = "".join(f"extern const char *const model_{name}[{len(texts)}];\n" for name, texts in names.items())
+    return (
+        f"{about}\n#ifndef MODEL_H\n#define MODEL_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
+        f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{defines}\n{lists}\n'
+        f"typedef struct model_context model_context;\n\n{api}\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
+    )
+
+
+def operators(program: Program, also: Iterable[str] = ()) -> str:
+    """Of operators.c, the functions that a program calls, and these, and what they need."""
+    heading, *pieces = read("operators.c").rstrip("\n").split("\n\n")
+    defined = [{name for groups in _DEFINES.findall(piece) for name in groups if name} for piece in pieces]
+    wanted, needed = {call.function for call in program.calls} | set(also), set[int]()
+    while more := {number for number, names in enumerate(defined) if names & wanted} - needed:
+        needed |= more
+        wanted |= {word for number in more for word in re.findall(r"\w+", pieces[number])}
+    return "\n\n".join([heading, *(piece for number, piece in enumerate(pieces) if number in needed)]) + "\n"
+
+
+def includes(header_name: str) -> str:
+    return f'#include "{header_name}"\n\n' + "".join(f"#include <{name}>\n" for name in _INCLUDES)
+
+
+def weight_table(program: Program, packed: bytes, precision: str) -> str:
+    """What is in the file of weights, and how much memory it all takes."""
+    rounded = int8_parts(program, precision)
+    rows = [_braced((*part.values.shape, int(part in rounded))) for part in program.parts]
+    magic = ", ".join(str(byte) for byte in MAGIC)
+    constants = {
+        "WEIGHTS": program.offsets()[1], "MEMORY": max(1, program.places()[1]), "ALIGNMENT": ALIGNMENT,
+        "WEIGHTS_BYTES": len(packed), "WEIGHTS_CRC": f"UINT32_C(0x{checksum(packed):08x})", "MAGIC": f"{{{magic}}}",
+    }  # fmt: skip
+    return (
+        defines(constants)
+        + "\n/* The parts of the file of weights, in its order. */\n"
+        + "static const struct { int rows, columns, is_int8; } parts[] = {\n"
+        + _wrapped(rows)
+        + "};\n"
+    )
+
+
+def defines(values: Mapping[str, object]) -> str:
+    return "".join(f"#define {name} {value}\n" for name, value in values.items())
+
+
+def style_tables(style: Style) -> str:
+    """The palette, and for each class and any what its sprites have."""
+    colours = [_braced(colour) for colour in style.palette.tolist()] or ["{0, 0, 0}"]
+    most = max(1, *map(len, style.alpha_levels))
+    levels = [_braced((*row, *(0,) * (most - len(row)))) for row in style.alpha_levels]
+    return (
+        defines({"COLOURS": len(style.palette), "ALPHA_LEVELS": most})
+        + f"\nstatic const uint8_t palette[{len(colours)}][3] = {{\n{_wrapped(colours)}}};\n"
+        + "\n/* Of each class and, last, of any: the colours of a sprite, and alpha between 0 and 255; 0 fills up. */\n"
+        + f"static const int colours_of[] = {{\n{_wrapped(map(str, style.colours))}}};\n"
+        + f"static const int alpha_levels[][ALPHA_LEVELS] = {{\n{_wrapped(levels)}}};\n"
+    )
+
+
+def names_table(name: str, texts: Sequence[str]) -> str:
+    return f"const char *const model_{name}[{len(texts)}] = {{\n{_wrapped(map(string, texts))}}};\n"
+
+
+def string(text: str) -> str:
+    """A string of C: bytes of UTF-8 beyond ASCII as octal numbers, which end after three digits."""
+    data = text.encode("utf-8", "replace")
+    plain = (chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in data)
+    return f'"{"".join(plain)}"'
+
+
+def comment(text: str) -> str:
+    """A comment of C, which nothing in the text can end."""
+    plain = re.sub(r"[^ -~\n]|\\", "_", text).replace("*/", "*_").replace("/*", "/_").replace("??", "?_")
+    return f"/* {plain} */\n"
+
+
+def network(program: Program, inputs: Sequence[str]) -> str:
+    """The function that computes the program: its calls, one after the other."""
+    places, _ = program.places()
+    offsets, _ = program.offsets()
+    writer = _Writer(places, offsets)
+    lines = [f"    {writer.call(call)}\n" for call in program.calls]
+    declared = ", ".join(["const float *w", "float *m", *inputs, "float *out"])
+    return (
+        "/* The network as it was traced: w are its weights, m is memory for what lies between. */\n"
+        f"static void network({declared})\n{{\n{''.join(lines)}}}\n"
+    )
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Writes calls, given where buffers and weights begin."""
+
+    places: Mapping[Buffer, int]
+    offsets: Mapping[Part, int]
+
+    def call(self, call: Call) -> str:
+        return f"{call.function}({', '.join(map(self.argument, call.arguments))});"
+
+    def argument(self, argument: Argument) -> str:
+        if isinstance(argument, View):
+            return self._view(argument)
+        if isinstance(argument, Grid):
+            axes = (argument.size, argument.out, argument.a, argument.b)
+            return f"(grid){{{len(argument.size)}, {', '.join(map(_braced, axes))}}}"
+        if isinstance(argument, tuple):
+            return f"(convolution){_braced(argument)}"
+        return number(argument) if isinstance(argument, float) else str(argument)
+
+    def _view(self, view: View) -> str:
+        source, offset = view.source, int(view.layout.storage_offset())
+        if isinstance(source, Literal):
+            return f"(const float[]){{{number(source.value)}}}"
+        if isinstance(source, Part):
+            return f"w + {self.offsets[source] + offset}"
+        if source.name:
+            return f"{source.name} + {offset}" if offset else source.name
+        return f"m + {self.places[source] + offset}"
+
+
+def number(value: float) -> str:
+    """A float32 of C."""
+    if np.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    text = repr(float(np.float32(value))) if float(np.float32(value)) == value else str(np.float32(value))
+    return f"{text}f"
+
+
+def _braced(values: Iterable[int]) -> str:
+    return f"{{{', '.join(map(str, values))}}}"
+
+
+def _wrapped(items: Iterable[str]) -> str:
+    """Items with commas, in lines that are not too long."""
+
+    def lines() -> Iterator[str]:
+        line = "   "
+        for item in items:
+            if len(line) + len(item) + 2 > _WIDTH:
+                yield line
+                line = "   "
+            line += f" {item},"
+        yield line
+
+    return "".join(f"{line}\n" for line in lines())

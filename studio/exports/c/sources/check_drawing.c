@@ -1,0 +1,16 @@
+/* Started with the paths of the weights and of a file to write, then a class, a seed, a guidance and a number of steps
+   for each sprite. Writes the sprites as they are drawn, float32. */
+int main(int count, char **texts)
+{
+    static float noise[NUMBERS], sprite[NUMBERS];
+    model_context *context = count > 2 ? model_open(texts[1]) : NULL;
+    FILE *out = context ? fopen(texts[2], "wb") : NULL;
+    if (!out) return 2;
+    for (int i = 3; i + 3 < count; i += 4) {
+        model_noise(strtoll(texts[i + 1], NULL, 10), noise);
+        if (model_draw_from(context, atoi(texts[i]), noise, strtof(texts[i + 2], NULL), atoi(texts[i + 3]), sprite)) return 3;
+        if (fwrite(sprite, sizeof sprite, 1, out) != 1) return 4;
+    }
+    model_close(context);
+    return fclose(out);
+}

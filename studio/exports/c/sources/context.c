@@ -1,0 +1,74 @@
+/* Contexts are made from a file of weights: all that is ever allocated. */
+
+static uint32_t crc32_of(const uint8_t *bytes, size_t count)
+{
+    uint32_t table[256], sum = UINT32_MAX;
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
+        for (int bit = 0; bit < 8; bit++) table[i] = (table[i] >> 1) ^ (table[i] & 1 ? 0xedb88320u : 0);
+    }
+    for (size_t i = 0; i < count; i++) sum = (sum >> 8) ^ table[(sum ^ bytes[i]) & 255];
+    return ~sum;
+}
+
+static uint32_t to_bits(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static float to_float(const uint8_t *bytes)
+{
+    const uint32_t bits = to_bits(bytes);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void unpack(float *weights, const uint8_t *bytes)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const int columns = parts[i].columns, count = parts[i].rows * columns;
+        if (parts[i].is_int8) {
+            const uint8_t *scales = bytes, *numbers = bytes + 4 * columns;
+            for (int j = 0; j < count; j++) {
+                const int number = numbers[j] < 128 ? numbers[j] : numbers[j] - 256;
+                weights[j] = to_float(scales + 4 * (j % columns)) * (float)number;
+            }
+            bytes = numbers + count;
+        } else {
+            for (int j = 0; j < count; j++) weights[j] = to_float(bytes + 4 * j);
+            bytes += 4 * count;
+        }
+        weights += (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    }
+}
+
+model_context *model_open_bytes(const void *bytes, size_t count)
+{
+    static const uint8_t magic[8] = MAGIC;
+    const uint8_t *start = bytes, *data = start + sizeof magic + 4;
+    if (count != WEIGHTS_BYTES || memcmp(start, magic, sizeof magic) != 0) return NULL;
+    if (to_bits(start + sizeof magic) != WEIGHTS_CRC) return NULL;
+    if (crc32_of(data, count - sizeof magic - 4) != WEIGHTS_CRC) return NULL;
+    model_context *m = malloc(sizeof *m);
+    if (!m) return NULL;
+    unpack(m->weights, data);
+    prepare(m);
+    return m;
+}
+
+model_context *model_open(const char *path)
+{
+    model_context *m = NULL;
+    FILE *file = fopen(path, "rb");
+    uint8_t *bytes = malloc(WEIGHTS_BYTES);
+    if (file && bytes && fread(bytes, 1, WEIGHTS_BYTES, file) == WEIGHTS_BYTES) m = model_open_bytes(bytes, WEIGHTS_BYTES);
+    free(bytes);
+    if (file) fclose(file);
+    return m;
+}
+
+void model_close(model_context *m)
+{
+    free(m);
+}

@@ -1,0 +1,77 @@
+/* From noise to a sprite: the network tells the velocity of a state on its way, and a solver follows it. */
+
+enum { NUMBERS = 4 * AREA }; /* of a state */
+
+struct model_context {
+    float weights[WEIGHTS], memory[MEMORY];
+    float noise[NUMBERS], sprite[NUMBERS], now[NUMBERS], before[NUMBERS], without[NUMBERS]; /* velocities are the last */
+    canvas canvas;
+};
+
+static void prepare(model_context *m)
+{
+    open_canvas(&m->canvas);
+}
+
+/* When a step begins: the first ones are the shortest, the last one goes all the way from LAST_FROM. */
+static double moment(int step, int steps)
+{
+    if (step == 0 || step == steps) return step == 0 ? 0 : 1;
+    return LAST_FROM * step / (step + 4 * (steps - 1 - step));
+}
+
+/* The velocity towards a class: guidance of more than 1 exaggerates what sets the class apart (Ho & Salimans 2022). */
+static void velocity_at(model_context *m, float *velocity, const float *x, double t, int label, float guidance)
+{
+    const float time = (float)t;
+    float *without = m->without;
+    network(m->weights, m->memory, x, &time, label, velocity);
+    if (guidance == 1 || t < GUIDED_FROM) return;
+    network(m->weights, m->memory, x, &time, MODEL_CLASSES, without);
+    for (int i = 0; i < NUMBERS; i++) velocity[i] = without[i] + guidance * (velocity[i] - without[i]);
+}
+
+static int is_class(int label)
+{
+    return label >= -1 && label < MODEL_CLASSES;
+}
+
+void model_noise(int64_t seed, float *noise)
+{
+    draw_noise(noise, NUMBERS, seed);
+}
+
+/* Adams and Bashforth's method of second order: a velocity is taken to go on changing as it did in the step before. */
+int model_draw_from(model_context *m, int label, const float *noise, float guidance, int steps, float *sprite)
+{
+    float *now = m->now, *before = m->before;
+    if (!is_class(label) || steps < 1) return -1;
+    memcpy(sprite, noise, sizeof m->noise);
+    for (int step = 0; step < steps; step++) {
+        const double t = moment(step, steps), length = moment(step + 1, steps) - t;
+        velocity_at(m, now, sprite, t, label < 0 ? MODEL_CLASSES : label, guidance);
+        if (step == 0 || step == steps - 1) {
+            for (int i = 0; i < NUMBERS; i++) sprite[i] += (float)length * now[i];
+        } else {
+            const float change = (float)(length / 2 / (t - moment(step - 1, steps)));
+            for (int i = 0; i < NUMBERS; i++) sprite[i] += (float)length * (now[i] + change * (now[i] - before[i]));
+        }
+        memcpy(before, now, sizeof m->before);
+    }
+    return 0;
+}
+
+int model_finish(model_context *m, int label, const float *sprite, uint8_t *rgba)
+{
+    if (!is_class(label)) return -1;
+    to_rgba(rgba, sprite);
+    snap(&m->canvas, rgba, label < 0 ? MODEL_CLASSES : label);
+    return 0;
+}
+
+int model_draw(model_context *m, int label, int64_t seed, float guidance, int steps, uint8_t *rgba)
+{
+    model_noise(seed, m->noise);
+    if (model_draw_from(m, label, m->noise, guidance, steps, m->sprite) != 0) return -1;
+    return model_finish(m, label, m->sprite, rgba);
+}

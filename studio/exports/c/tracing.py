@@ -1,0 +1,93 @@
+"""From a network to a program: what torch.export traces, node by node.
+
+Views cost nothing: an operator that only changes shape, order or extent changes a layout. What depends on weights alone
+is worked out here.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
+from torch.fx import Node
+from torch.utils import _pytree as pytree
+
+from studio.core.errors import ExportError
+from studio.exports.c.lowering import LOWERINGS, Builder
+from studio.exports.c.program import Buffer, Program, View, contiguous
+
+_IGNORED = frozenset({"aten._assert_tensor_metadata.default"})
+_SAME = frozenset({"aten.alias.default", "aten.clone.default", "aten.detach.default", "aten._to_copy.default"})
+
+
+def trace(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) -> Program:
+    """The program of a network in eval mode for inputs of these shapes, each known in C by its name; 'out' is written.
+
+    Raises ExportError for a network that can't be traced or that has an operator without a C function.
+    """
+    try:
+        with torch.no_grad():
+            exported = torch.export.export(network, tuple(inputs)).run_decompositions()
+    except (torch._dynamo.exc.TorchDynamoException, RuntimeError, TypeError, ValueError) as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise ExportError("This network can't be traced.", reason) from error
+    return _walked(exported, names)
+
+
+def _walked(exported: ExportedProgram, names: Sequence[str]) -> Program:
+    """What the nodes of a graph compute, one after the other."""
+    builder, values, free = Builder(), dict[Node, Any](), iter(names)
+    constants = {**exported.state_dict, **exported.constants}
+    specs = {spec.arg.name: spec for spec in exported.graph_signature.input_specs if hasattr(spec.arg, "name")}
+    for node in exported.graph.nodes:
+        if node.op == "placeholder":
+            spec = specs[node.name]
+            is_input = spec.kind is InputKind.USER_INPUT
+            values[node] = _input(node, next(free)) if is_input else constants[spec.target]
+        elif node.op == "output":
+            (output,) = node.args[0]
+            found = builder.view(values[output])
+            builder.copy(View(Buffer(found.layout.numel(), "out"), contiguous(found.shape)), found)
+        else:
+            arguments: Any = torch.fx.map_arg((node.args, node.kwargs), values.__getitem__)
+            values[node] = _computed(builder, node.target, *arguments)
+    return builder.program
+
+
+def _input(node: Node, name: str) -> View:
+    example: Tensor = node.meta["val"]
+    return View(Buffer(example.numel(), name), torch.empty(example.shape, dtype=example.dtype, device="meta"))
+
+
+def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
+    """What a node gives: a View, a Tensor where that is constant, a number, or a tuple of these."""
+    name = str(target)
+    if target is operator.getitem:
+        return positional[0][positional[1]]
+    if not any(isinstance(value, View) for value in pytree.tree_leaves((positional, named))):
+        return target(*positional, **named)
+    if name in _IGNORED:
+        return None
+    if name in _SAME:
+        return positional[0]
+    if getattr(target, "is_view", False):
+        return _viewed(builder, target, positional, named)
+    if name not in LOWERINGS:
+        raise ExportError(f"This network needs the operator {name}, which the C file does not have.")
+    return LOWERINGS[name](builder, *positional, **named)
+
+
+def _viewed(builder: Builder, target: Any, positional: Sequence[Any], named: dict[str, Any]) -> Any:
+    """What an operator that moves no number makes of a layout."""
+    view, *rest = positional
+    try:
+        found = target(view.layout, *rest, **named)
+    except RuntimeError:  # a shape that needs the numbers in a row
+        view = builder.dense(view)
+        found = target(view.layout, *rest, **named)
+    return view.laid_out(found) if isinstance(found, Tensor) else tuple(map(view.laid_out, found))

@@ -1,0 +1,170 @@
+"""A model as a C file: C99 and libm alone, for games, microcontrollers and all that has a compiler."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from studio.core.config import Config, setting
+from studio.core.errors import ExportError
+from studio.core.files import remove, write_atomic
+from studio.exports.base import (
+    LARGEST_DIFFERENCE,
+    PROBE,
+    ExportableModel,
+    ModelExport,
+    Probe,
+    RecipeTraits,
+    check_finite,
+)
+from studio.exports.c import source
+from studio.exports.c.compose import compose, is_whole, prefix_of
+from studio.exports.graphs import Predictor
+
+_COMPILERS = ("cc", "gcc", "clang")
+_FLAGS = ("-std=c99", "-O1")  # it is run once: to compile it well would take longer
+_PATIENCE_S = 300
+_INT8_DIFFERENCE = 0.1
+_PLACES_APART = 1_000_003  # seeds of sprites that are drawn together, as in Recipe.draw
+
+
+@dataclass(frozen=True)
+class CConfig(Config):
+    """Settings of a C file."""
+
+    weights: str = setting(
+        "fp32",
+        "int8 makes the file of weights about a quarter as large. What is drawn is then another sprite of the same "
+        "kind: by how much one look of the network differs is measured and shown.",
+        choices=("fp32", "int8"),
+    )
+
+
+class CFile(ModelExport[CConfig]):
+    name = "c"
+    title = "C file"
+    suffix = ".c"
+    order = 5
+    help = "Source without dependencies that draws or predicts, with a header and a file of weights."
+    opened_by = "every C99 compiler: gcc, clang, Emscripten, the SDKs of consoles and microcontrollers"
+    Config = CConfig
+
+    def missing(self) -> str:
+        if _compiler():
+            return ""
+        return "Install a C compiler, such as gcc or clang: the file is compiled and run before it counts as done."
+
+    def problem(self, recipe: RecipeTraits) -> str:
+        if recipe.makes == "sprites" and "flow" not in recipe.can:
+            return f"The C file follows a velocity from noise to a sprite, and the recipe {recipe.title} gives none."
+        return ""
+
+    def companions(self, target: Path, config: CConfig) -> tuple[Path, ...]:
+        return target.with_suffix(".h"), target.with_suffix(".bin")
+
+    def write(self, model: ExportableModel, target: Path, config: CConfig) -> list[Path]:
+        check_finite(model.weights(), target)
+        if '"' in target.name or "\\" in target.name:
+            raise ExportError(
+                f"C can't include a file named {target.name}.", "Choose a name without quotation marks and backslashes."
+            )
+        files = compose(model, target, config.weights)
+        paths = [target, *self.companions(target, config)]
+        try:
+            for path, data in zip(paths, (files.source.encode(), files.header.encode(), files.weights), strict=True):
+                write_atomic(path, data)
+        except OSError:
+            for path in paths:
+                remove(path)
+            raise
+        return paths
+
+    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Tensor:
+        target = paths[0]
+        try:
+            if not is_whole(target.read_text(encoding="utf-8")):
+                raise ExportError(f"{target.name} is damaged.", "It is not as it was written.")
+            with tempfile.TemporaryDirectory(prefix="studio-") as folder:
+                for path in paths:
+                    shutil.copy(path, folder)
+                return _run(Path(folder), target.name, model, _probe(config))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ExportError(f"{target.name} can't be read back.", str(error)) from error
+
+    def live(self, model: ExportableModel, config: CConfig) -> Tensor:
+        if model.makes != "sprites":
+            with torch.no_grad():
+                return Predictor(model)(PROBE.pixels(model.size))  # type: ignore[no-any-return]
+        probe = _probe(config)
+        assert model.noise is not None
+        with torch.no_grad():
+            labels = probe.labels(len(model.class_names))
+            return model.draw_from(model.network, model.noise, labels, probe.guidance, probe.steps).float()
+
+    def largest_difference(self, model: ExportableModel, config: CConfig) -> float:
+        return LARGEST_DIFFERENCE if config.weights == "fp32" else _INT8_DIFFERENCE
+
+    def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:
+        target = paths[0]
+        kind = "drawing" if model.makes == "sprites" else "predicting"
+        text = source.read(f"use_{kind}.c", FILE=target.name, STEM=target.stem)
+        return {"C": source.named(text, prefix_of(target))}
+
+
+def _compiler() -> str:
+    """The path of a C compiler; empty where there is none."""
+    return next(filter(None, map(shutil.which, _COMPILERS)), "")
+
+
+def _probe(config: CConfig) -> Probe:
+    """Where the file is compared with the model: int8 in a single look, since each look doubles what it is off by."""
+    return PROBE if config.weights == "fp32" else Probe(guidance=1, steps=1)
+
+
+def _run(folder: Path, name: str, model: ExportableModel, probe: Probe) -> Tensor:
+    """What the C file of that name in this folder gives. Raises ExportError where it can't be compiled or run."""
+    draws = model.makes == "sprites"
+    check = source.read("check_drawing.c" if draws else "check_predicting.c")
+    (folder / "check.c").write_text(f'#include "{name}"\n\n{source.named(check, prefix_of(Path(name)))}')
+    compiled(folder, name)
+    PROBE.pixels(model.size).numpy().astype("<f4").tofile(folder / "in")
+    asked = [str(Path(name).with_suffix(".bin")), "out", "in"]
+    if draws:
+        labels = probe.labels(len(model.class_names)).tolist()
+        seeds = (probe.seed + _PLACES_APART * place for place in range(probe.count))
+        settings = (str(float(probe.guidance)), str(probe.steps))
+        asked[2:] = [
+            text for label, seed in zip(labels, seeds, strict=False) for text in (str(label), str(seed), *settings)
+        ]
+    _call([str(folder / "check.exe"), *asked], folder, f"{name} does not run with its weights.")
+    found = np.fromfile(folder / "out", "<f4")
+    shape = (4, model.size, model.size) if draws else (-1,)
+    return torch.from_numpy(found.astype(np.float32)).reshape(probe.count, *shape)
+
+
+def compiled(folder: Path, name: str) -> None:
+    """Make check.exe of check.c, which includes the C file of that name. Raises ExportError where that fails."""
+    _call([_compiler(), *_FLAGS, "check.c", "-o", "check.exe", "-lm"], folder, f"{name} can't be compiled.")
+
+
+def _call(words: Sequence[str], folder: Path, failure: str) -> None:
+    """Start a program in a folder and wait for it. Raises ExportError with this title where it fails."""
+    try:
+        done = subprocess.run(
+            words, cwd=folder, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ExportError(failure, str(error)) from error
+    if done.returncode:
+        reasons = [line for line in done.stderr.splitlines() if "error" in line] or [
+            f"It ended with {done.returncode}."
+        ]
+        raise ExportError(failure, reasons[0])

@@ -1,0 +1,168 @@
+"""Each operator in C beside PyTorch's own, all in one library."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from studio.core.errors import ExportError
+from studio.exports.c import source
+from studio.exports.c.program import Program
+from studio.exports.c.tracing import trace
+from tests.exports.c.tools import library, needs_compiler, pointer
+
+
+class Of(nn.Module):
+    """A module of a function."""
+
+    def __init__(self, function: Callable[..., Tensor], *weights: Tensor) -> None:
+        super().__init__()
+        self.function = function
+        self.weights = nn.ParameterList(weights)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        return self.function(*inputs, *self.weights)
+
+
+def weight(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+PICTURE, OTHER, ROWS = weight(1, 6, 5, 7), weight(1, 6, 1, 1), weight(3, 8)
+ABOVE = ROWS.abs() + 0.1
+CASES: dict[str, tuple[nn.Module, tuple[Tensor, ...]]] = {
+    "add": (Of(torch.add), (PICTURE, OTHER)),
+    "add turned": (Of(lambda a, b: b + a), (PICTURE, OTHER)),
+    "sub": (Of(lambda a, b: 1 - a - b), (PICTURE, OTHER)),
+    "mul of columns": (Of(lambda a: a * a[..., :1] * 3), (PICTURE,)),
+    "div": (Of(lambda a, b: a / b / 6), (PICTURE, OTHER)),
+    "maximum": (Of(torch.maximum), (PICTURE, OTHER)),
+    "minimum": (Of(torch.minimum), (PICTURE, OTHER)),
+    "outer sum": (Of(lambda a: a[:, :1] + a[:1] * 2), (ROWS,)),
+    **{
+        name: (Of(getattr(torch, name)), (ROWS,))
+        for name in ("sigmoid", "tanh", "relu", "neg", "abs", "exp", "sin", "cos", "reciprocal", "erf")
+    },
+    **{name: (Of(getattr(torch, name)), (ABOVE,)) for name in ("log", "sqrt", "rsqrt")},
+    "clamp": (Of(lambda a: a.clamp(-0.5, 0.5) + a.clamp(min=0.1) + a.clamp(max=0.2)), (ROWS,)),
+    "silu": (Of(F.silu), (ROWS,)),
+    "hardswish": (Of(lambda a: F.hardswish(4 * a)), (ROWS,)),
+    "permuted": (Of(lambda a: a.permute(0, 3, 1, 2) * 2), (PICTURE,)),
+    "sliced": (Of(lambda a: a[:, 1::2, 1:4].flatten(1) + 0.5), (PICTURE,)),
+    "expanded": (Of(lambda a: a[:, :, None].expand(-1, -1, 2).reshape(3, 16)), (ROWS,)),
+    "unshuffled": (Of(lambda a: F.pixel_unshuffle(F.pad(a, (0, 1, 0, 1), value=-1.0), 2)), (PICTURE,)),
+    "shuffled": (Of(lambda a: F.pixel_shuffle(a[:, :4], 2)), (PICTURE,)),
+    "cat": (Of(lambda a, b: torch.cat([a, b.expand_as(a), a[:, :2]], 1)), (PICTURE, OTHER)),
+    "padded": (Of(lambda a: F.pad(a, (1, 2, 0, 3), value=0.5)), (PICTURE,)),
+    "softmax": (Of(lambda a: a.softmax(1)), (ROWS,)),
+    "softmax of channels": (Of(lambda a: a.softmax(1)), (PICTURE,)),
+    "mean": (Of(lambda a: a.mean((2, 3))), (PICTURE,)),
+    "mean kept": (Of(lambda a: a.mean(1, keepdim=True) + a.mean()), (PICTURE,)),
+    "sum": (Of(lambda a: a.sum((0, 2)) + a.sum((1, 3)).sum()), (PICTURE,)),
+    "linear": (nn.Linear(8, 5), (ROWS,)),
+    "linear without bias": (nn.Linear(8, 5, bias=False), (ROWS,)),
+    "products": (Of(lambda a: a[0] @ a[0].transpose(1, 2)), (PICTURE,)),
+    "product with weights": (Of(lambda a, w: a @ w, weight(8, 4)), (ROWS,)),
+    "product with a weight": (Of(lambda a, w: a * w, weight(8)), (ROWS,)),
+    "group norm": (nn.GroupNorm(2, 6), (PICTURE,)),
+    "group norm alone": (nn.GroupNorm(3, 6, affine=False), (PICTURE,)),
+    "upsample": (Of(lambda a: F.interpolate(a, scale_factor=2.0, mode="nearest")), (PICTURE,)),
+    "upsample more": (Of(lambda a: F.interpolate(a, size=(15, 14), mode="nearest")), (PICTURE,)),
+    "average pool": (nn.AvgPool2d(2, ceil_mode=True), (PICTURE,)),
+    "average pool of steps": (nn.AvgPool2d(3, 1), (PICTURE,)),
+    "convolution": (nn.Conv2d(6, 16, 3, 1, 1), (PICTURE,)),
+    "convolution of odd rows": (Of(lambda a, w: F.conv2d(a[:, :1], w, padding=1), weight(3, 1, 3, 3)), (PICTURE,)),
+    "convolution in steps": (nn.Conv2d(6, 5, 3, 2, 1), (PICTURE,)),
+    "convolution without border": (nn.Conv2d(6, 70, 3), (PICTURE,)),
+    "convolution of a pixel": (nn.Conv2d(6, 4, 1, bias=False), (PICTURE,)),
+    "convolution of a line": (nn.Conv2d(6, 4, (1, 3)), (PICTURE,)),
+    "convolution with holes": (nn.Conv2d(6, 4, 3, padding=2, dilation=2), (PICTURE,)),
+}
+
+
+class All(nn.Module):
+    """Every case; what they give, one after the other in a row: tracing each on its own would take long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cases = nn.ModuleList([module for module, _ in CASES.values()])
+
+    def forward(self, picture: Tensor, other: Tensor, rows: Tensor, above: Tensor) -> Tensor:
+        given = {id(PICTURE): picture, id(OTHER): other, id(ROWS): rows, id(ABOVE): above}
+        inputs = [[given[id(value)] for value in values] for _, values in CASES.values()]
+        return torch.cat([case(*values).flatten() for case, values in zip(self.cases, inputs, strict=True)])
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return trace(All().eval().requires_grad_(False), INPUTS, NAMES)
+
+
+@pytest.fixture(scope="module")
+def found(program: Program, tmp_path_factory: pytest.TempPathFactory) -> Tensor:
+    """What the program gives in C."""
+    text = source.network(program, [f"const float *{name}" for name in NAMES])
+    export = "void computed(const float *w, float *m, const float **x, float *out);\n\n" + (
+        "void computed(const float *w, float *m, const float **x, float *out)\n"
+        "{\n    network(w, m, x[0], x[1], x[2], x[3], out);\n}\n"
+    )
+    path = tmp_path_factory.mktemp("operators") / "operators.c"
+    path.write_text("\n".join([source.includes("header.h"), source.operators(program), text, export]))
+    path.with_name("header.h").touch()
+    offsets, count = program.offsets()
+    weights, memory = np.zeros(count, np.float32), np.full(program.places()[1], np.nan, np.float32)
+    for part, offset in offsets.items():
+        weights[offset : offset + part.values.numel()] = part.values.numpy().ravel()
+    out = torch.full((len(EXPECTED),), torch.nan)
+    inputs = (ctypes.c_void_p * len(INPUTS))(*(pointer(value.numpy()).value for value in INPUTS))
+    library(path).computed(pointer(weights), pointer(memory), inputs, pointer(out.numpy()))
+    return out
+
+
+INPUTS, NAMES = (PICTURE, OTHER, ROWS, ABOVE), ("picture", "other", "rows", "above")
+with torch.no_grad():
+    SIZES = [module(*inputs).numel() for module, inputs in CASES.values()]
+    EXPECTED = All()(*INPUTS)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", CASES)
+def test_it_gives_what_torch_gives(found: Tensor, name: str) -> None:
+    number = list(CASES).index(name)
+    torch.testing.assert_close(found.split(SIZES)[number], EXPECTED.split(SIZES)[number], rtol=2e-6, atol=2e-6)
+
+
+def test_every_operator_is_looked_at(program: Program) -> None:
+    in_c = set(re.findall(r"aten_\w+", source.read("operators.c")))
+    elsewhere = {"aten_embedding"}  # takes whole numbers: the generator's tests look at it
+    assert {call.function for call in program.calls} | elsewhere == in_c
+
+
+@pytest.mark.parametrize(
+    ("module", "inputs", "reason"),
+    [
+        (Of(lambda a: a.cumsum(1)), (ROWS,), "aten.cumsum.default"),
+        (nn.Conv2d(6, 6, 3, groups=2), (PICTURE,), "convolutions of a kind"),
+        (nn.ConvTranspose2d(6, 4, 2), (PICTURE,), "convolutions of a kind"),
+        (nn.AvgPool2d(2, padding=1), (PICTURE,), "pools over windows"),
+        (nn.Conv2d(6, 4, 1), (weight(2, 6, 4, 4),), "more than one picture"),
+        (Of(lambda a: F.interpolate(a, size=(8, 9))), (PICTURE,), "not whole"),
+        (Of(lambda a: a * 2), (torch.arange(8),), "torch.int64"),
+    ],
+)
+def test_what_it_does_not_know_is_refused(module: nn.Module, inputs: tuple[Tensor, ...], reason: str) -> None:
+    with pytest.raises(ExportError, match=reason):
+        trace(module.eval(), inputs, ["x"])
+
+
+def test_a_network_that_cannot_be_traced_is_refused() -> None:
+    with pytest.raises(ExportError, match="traced") as refused:
+        trace(Of(lambda a: a if a.sum() > 0 else -a), (ROWS,), ["x"])
+    assert refused.value.hint

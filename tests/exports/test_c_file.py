@@ -1,0 +1,149 @@
+"""A model as a C file: what comes with it, what is refused, and what it is used with outside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from studio.core.errors import ExportError
+from studio.core.events import Exported
+from studio.data.colour.true_pixels import PixelStyle, true_pixels
+from studio.engine import catalog
+from studio.engine.batches import to_rgba
+from studio.engine.exporting import export
+from studio.exports.c_file import CConfig, CFile
+from tests.exports.c.tools import COMPILERS, STRICT, STYLE, needs_compiler
+from tests.exports.tools import small_exportable, small_model
+
+RECIPES = ("generator", "classifier", "regression")
+FORM = CFile()
+
+pytestmark = [needs_compiler, pytest.mark.usefixtures("c_made_once")]
+
+
+def exported(recipe: str, target: Path, weights: str = "fp32", style: PixelStyle | None = None) -> Exported:
+    model = small_model(catalog.recipe(recipe))
+    *_, done = export(replace(model, style=style or model.style), "c", target, CConfig(weights=weights))
+    assert isinstance(done, Exported)
+    return done
+
+
+def run(words: list[str], folder: Path) -> str:
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "halt_on_error=1"}
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_int8_is_smaller_and_says_by_how_much_it_differs(recipe: str, tmp_path: Path) -> None:
+    exact, rounded = exported(recipe, tmp_path / "exact.c"), exported(recipe, tmp_path / "rounded.c", "int8")
+    assert exact.difference < 1e-5 and 1e-4 < rounded.difference < 0.05
+    sizes = [path.stat().st_size for path in (exact.paths[2], rounded.paths[2])]
+    assert sizes[1] < 0.4 * sizes[0]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_snippet_runs_in_a_folder_of_its_own(recipe: str, tmp_path: Path) -> None:
+    done = exported(recipe, tmp_path / f"my {recipe}.c")
+    (tmp_path / "main.c").write_text(done.snippets["C"])
+    said = run(["cc", *STRICT, "-O1", "main.c", done.paths[0].name, "-o", "main", "-lm"], tmp_path)
+    said += run(["./main"], tmp_path)
+    model = small_model(catalog.recipe(recipe))
+    if recipe == "generator":
+        header, _, pixels = (tmp_path / "sprite.pam").read_bytes().partition(b"ENDHDR\n")
+        assert b"WIDTH 8\nHEIGHT 8\nDEPTH 4\n" in header
+        with torch.no_grad():
+            *_, x = model.recipe.draw(model.network, torch.tensor([0]), 1.5, 10, 1)
+        expected = true_pixels(to_rgba(x).numpy(), np.array([0]), model.style)
+        assert (np.frombuffer(pixels, np.uint8).reshape(expected.shape) == expected).all(-1).mean() >= 0.98
+    else:
+        with torch.no_grad():
+            expected = model.recipe.predict(model.network, torch.full((1, 4, 8, 8), -1.0))[0].numpy()  # is empty
+        found = [float(line.rpartition(" ")[2]) for line in said.splitlines()]
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+        names = model.spec.class_names if recipe == "classifier" else model.spec.target_names
+        assert [line.rpartition(" ")[0] for line in said.splitlines()] == list(names)
+
+
+def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert "Install a C compiler" in FORM.missing()
+    with pytest.raises(ExportError, match="can't be written yet"):
+        exported("classifier", tmp_path / "model.c")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_name_that_c_cannot_include_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="include"):
+        exported("classifier", tmp_path / 'my "best".c')
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_smallest_sprites_are_drawn_and_a_single_pixel_is_refused(tmp_path: Path) -> None:
+    recipe = catalog.recipe("generator")
+    *_, done = export(small_model(recipe, 2), "c", tmp_path / "two.c")
+    assert isinstance(done, Exported) and done.difference < 1e-5
+    with pytest.raises(ExportError, match="single pixel"):
+        list(export(small_model(recipe, 1), "c", tmp_path / "one.c"))
+    assert not (tmp_path / "one.c").exists()
+
+
+@pytest.mark.parametrize("suffix", [".h", ".bin"])
+def test_a_damaged_companion_is_refused(suffix: str, tmp_path: Path) -> None:
+    model = small_exportable("classifier")
+    paths = FORM.write(model, tmp_path / "model.c", CConfig())
+    damaged = paths[0].with_suffix(suffix)
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole.replace(b"SIZE", b"SIDE") if suffix == ".h" else whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(ExportError, match=r"can't be compiled|does not run with its weights"):
+        FORM.read_back(paths, model, CConfig())
+    damaged.unlink()
+    with pytest.raises(ExportError, match="can't be read back"):
+        FORM.read_back(paths, model, CConfig())
+
+
+EVERYTHING = """
+#include <stdio.h>
+#include "model.h"
+
+int main(void)
+{
+    static uint8_t rgba[MODEL_SIZE * MODEL_SIZE * 4];
+    unsigned long sum = 0;
+    model_context *context = model_open("model.bin");
+    if (!context) return 1;
+    for (int seed = 0; seed < 24; seed++) {
+        if (model_draw(context, seed % (MODEL_CLASSES + 1) - 1, seed, 1.5f, 1 + seed / 4, rgba) != 0) return 1;
+        for (size_t i = 0; i < sizeof rgba; i++) sum += rgba[i];
+    }
+    model_close(context);
+    return printf("%lu\\n", sum) < 0;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_compiler_takes_it_without_a_warning_and_sanitizers_find_nothing(
+    recipe: str, precision: str, tmp_path: Path
+) -> None:
+    done = exported(recipe, tmp_path / "model.c", precision, STYLE)
+    (tmp_path / "main.c").write_text(EVERYTHING if recipe == "generator" else done.snippets["C"])
+    sanitized = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    assert COMPILERS
+    for compiler in COMPILERS:
+        for level in ("-O0", "-O2", "-O3"):
+            run([compiler, *STRICT, level, "-c", "model.c", "-o", "model.o"], tmp_path)
+        run([compiler, *STRICT, *sanitized, "main.c", "model.c", "-o", "main", "-lm"], tmp_path)
+        assert run(["./main"], tmp_path)
+    if shutil.which("g++"):  # the header serves C++ as well
+        run(["g++", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pedantic", "-x", "c++", "model.h"], tmp_path)
