@@ -140,7 +140,10 @@ def test_predict_says_numbers(
 
 
 @pytest.mark.usefixtures("traced_once")
-@pytest.mark.parametrize("name", sorted(catalog.model_exports()))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name == "pt2" else []) for name in sorted(catalog.model_exports())],
+)
 def test_export_says_how_exact_it_is_and_how_to_load_it(
     generator_run: Path, tmp_path: Path, name: str, studio: Studio
 ) -> None:
