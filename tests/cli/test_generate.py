@@ -141,7 +141,14 @@ def test_predict_says_numbers(
 
 
 @pytest.mark.usefixtures("traced_once", "c_made_once")
-@pytest.mark.parametrize("name", [name for name, form in catalog.model_exports().items() if not form.missing()])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in ("pt2", "onnx") else [])
+        for name, form in sorted(catalog.model_exports().items())
+        if not form.missing()
+    ],
+)
 def test_export_says_how_exact_it_is_and_how_to_load_it(
     generator_run: Path, tmp_path: Path, name: str, studio: Studio
 ) -> None:

@@ -18,6 +18,7 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference
 from studio.core.errors import ExportError
 from studio.engine import catalog
 from studio.engine.batches import to_input, to_rgba
+from studio.engine.exporting import as_exportable
 from studio.exports.base import PROBE, ExportableModel
 from studio.exports.onnx import Onnx, OnnxConfig
 from tests.exports import unity
@@ -94,9 +95,8 @@ def test_a_game_engine_has_all_its_operators(name: str, tmp_path: Path) -> None:
         assert not proto.functions and len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_pool_of_uneven_size_keeps_what_makes_it_right(tmp_path: Path) -> None:
-    from studio.engine.exporting import as_exportable
-
     model = as_exportable(small_model(catalog.recipe("classifier"), size=9))
     (path,) = Onnx().write(model, tmp_path / "model.onnx", OnnxConfig())
     pools = [node for node in onnx.load(path).graph.node if node.op_type == "AveragePool"]
