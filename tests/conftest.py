@@ -199,7 +199,7 @@ def c_made_once() -> Iterator[None]:
         return _c_programs[key]
 
     def compiled_once(folder: Path, name: str) -> None:
-        key = b"".join(path.read_bytes() for path in sorted(folder.glob("*.[ch]")))
+        key = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.[ch]")))
         if key not in _compiled:
             compiled(folder, name)
             _compiled[key] = (folder / "check.exe").read_bytes()

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from studio.core.config import Config, setting
 from studio.core.errors import ExportError
-from studio.core.files import remove, write_atomic
+from studio.core.files import write_atomic
 from studio.exports.base import (
     LARGEST_DIFFERENCE,
     PROBE,
@@ -33,6 +33,7 @@ _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c99", "-O1")  # it is run once: to compile it well would take longer
 _PATIENCE_S = 300
 _INT8_DIFFERENCE = 0.1
+_GIVEN = "model"  # the folder of what is checked, apart from what checks it
 _PLACES_APART = 1_000_003  # seeds of sprites that are drawn together, as in Recipe.draw
 
 
@@ -78,13 +79,8 @@ class CFile(ModelExport[CConfig]):
             )
         files = compose(model, target, config.weights)
         paths = [target, *self.companions(target, config)]
-        try:
-            for path, data in zip(paths, (files.source.encode(), files.header.encode(), files.weights), strict=True):
-                write_atomic(path, data)
-        except OSError:
-            for path in paths:
-                remove(path)
-            raise
+        for path, data in zip(paths, (files.source.encode(), files.header.encode(), files.weights), strict=True):
+            write_atomic(path, data)
         return paths
 
     def read_back(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Tensor:
@@ -93,8 +89,9 @@ class CFile(ModelExport[CConfig]):
             if not is_whole(target.read_text(encoding="utf-8")):
                 raise ExportError(f"{target.name} is damaged.", "It is not as it was written.")
             with tempfile.TemporaryDirectory(prefix="studio-") as folder:
+                (Path(folder) / _GIVEN).mkdir()
                 for path in paths:
-                    shutil.copy(path, folder)
+                    shutil.copy(path, Path(folder) / _GIVEN)
                 return _run(Path(folder), target.name, model, _probe(config))
         except (OSError, UnicodeDecodeError) as error:
             raise ExportError(f"{target.name} can't be read back.", str(error)) from error
@@ -115,8 +112,7 @@ class CFile(ModelExport[CConfig]):
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:
         target = paths[0]
         kind = "drawing" if model.makes == "sprites" else "predicting"
-        text = source.read(f"use_{kind}.c", FILE=target.name, STEM=target.stem)
-        return {"C": source.named(text, prefix_of(target))}
+        return {"C": source.read(f"use_{kind}.c", prefix_of(target), FILE=target.name, STEM=target.stem)}
 
 
 def _compiler() -> str:
@@ -125,18 +121,18 @@ def _compiler() -> str:
 
 
 def _probe(config: CConfig) -> Probe:
-    """Where the file is compared with the model: int8 in a single look, since each look doubles what it is off by."""
+    """Where the file is compared with the model: int8 in a single look, before what looks are off by adds up."""
     return PROBE if config.weights == "fp32" else Probe(guidance=1, steps=1)
 
 
 def _run(folder: Path, name: str, model: ExportableModel, probe: Probe) -> Tensor:
     """What the C file of that name in this folder gives. Raises ExportError where it can't be compiled or run."""
     draws = model.makes == "sprites"
-    check = source.read("check_drawing.c" if draws else "check_predicting.c")
-    (folder / "check.c").write_text(f'#include "{name}"\n\n{source.named(check, prefix_of(Path(name)))}')
+    check = source.read("check_drawing.c" if draws else "check_predicting.c", prefix_of(Path(name)))
+    (folder / "check.c").write_text(f'#include "{_GIVEN}/{name}"\n\n{check}', encoding="utf-8")
     compiled(folder, name)
     PROBE.pixels(model.size).numpy().astype("<f4").tofile(folder / "in")
-    asked = [str(Path(name).with_suffix(".bin")), "out", "in"]
+    asked = [str(Path(_GIVEN, name).with_suffix(".bin")), "out", "in"]
     if draws:
         labels = probe.labels(len(model.class_names)).tolist()
         seeds = (probe.seed + _PLACES_APART * place for place in range(probe.count))
@@ -164,7 +160,5 @@ def _call(words: Sequence[str], folder: Path, failure: str) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ExportError(failure, str(error)) from error
     if done.returncode:
-        reasons = [line for line in done.stderr.splitlines() if "error" in line] or [
-            f"It ended with {done.returncode}."
-        ]
-        raise ExportError(failure, reasons[0])
+        reasons = [line for line in done.stderr.splitlines() if "error" in line]
+        raise ExportError(failure, reasons[0] if reasons else f"It ended with {done.returncode}.")

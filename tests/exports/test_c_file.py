@@ -87,6 +87,12 @@ def test_a_name_that_c_cannot_include_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["model_2.c", "check.c", "aten.c", "2026 trial.c", "ünïcode 剣.c", "main.c"])
+def test_any_name_of_a_file_will_do(name: str, tmp_path: Path) -> None:
+    done = exported("classifier", tmp_path / name)
+    assert done.paths[0].name == name and done.difference < 1e-5
+
+
 def test_the_smallest_sprites_are_drawn_and_a_single_pixel_is_refused(tmp_path: Path) -> None:
     recipe = catalog.recipe("generator")
     *_, done = export(small_model(recipe, 2), "c", tmp_path / "two.c")

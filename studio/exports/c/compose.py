@@ -36,26 +36,29 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
     if draws and model.size < _SMALLEST:
         raise ExportError("The C file draws no sprites of a single pixel.", "torch makes noise otherwise for so few.")
     if draws:
-        kind, program, inputs = "drawing", *_step(model)
+        kind, sources = "drawing", ["noise.c", "pixels.c", "drawing.c"]
+        program, inputs = _step(model)
         constants, lists = {"CLASSES": len(model.class_names)}, {"class_names": model.class_names}
     else:
         names = model.class_names if model.makes == "labels" else model.target_names
-        kind, program, inputs = "predicting", *_prediction(model)
+        kind, sources = "predicting", ["predicting.c"]
+        program, inputs = _prediction(model)
         constants, lists = {"OUTPUTS": len(names)}, {"output_names": names}
     packed = pack(program, precision)
     about = source.comment(_about(model, target, precision))
-    api = source.read(f"{kind}.h", WHAT="a probability for each class" if model.makes == "labels" else "its numbers")
+    said = "a probability for each class" if model.makes == "labels" else "its numbers"
     parts = [
         about + source.includes(target.with_suffix(".h").name),
-        *(source.names_table(name, texts) for name, texts in lists.items()),
+        *(source.names_table(f"{prefix}_{name}", texts) for name, texts in lists.items()),
         source.weight_table(program, packed, precision),
         source.operators(program),
         source.network(program, inputs),
         *(_drawing_tables(model) if draws else ()),
-        *map(source.read, (*(("noise.c", "pixels.c") if draws else ()), f"{kind}.c", "context.c")),
+        *(source.read(name, prefix) for name in (*sources, "context.c")),
     ]
-    header = source.header(about, {"SIZE": model.size, **constants}, lists, api)
-    return CFiles(source.named(header, prefix), sealed(source.named("\n".join(parts), prefix)), packed)
+    api = source.read(f"{kind}.h", prefix, WHAT=said)
+    header = source.header(about, prefix, {"SIZE": model.size, **constants}, lists, api)
+    return CFiles(header, sealed("\n".join(parts)), packed)
 
 
 def prefix_of(target: Path) -> str:

@@ -20,6 +20,11 @@ _PIXELS = 4  # of a patch
 LOWERINGS: dict[str, Lowering] = {}  # by the operator's name; each takes the builder, then the operator's arguments
 
 
+def unsupported(title: str) -> ExportError:
+    """What a network needs and the C file does not have."""
+    return ExportError(title, "Export it as another format.")
+
+
 class Builder:
     """Writes a program, call by call."""
 
@@ -40,14 +45,14 @@ class Builder:
     def grid(self, out: View, a: View, b: View) -> Grid:
         grid = Grid.over(out, a, b)
         if len(grid.size) > _MOST_AXES:
-            raise ExportError(f"This network has tensors of more than {_MOST_AXES} axes.")
+            raise unsupported(f"This network has tensors of more than {_MOST_AXES} axes.")
         return grid
 
     def view(self, value: View | Tensor | float) -> View:
         """A constant tensor becomes one of the weights, a number stands in the source."""
         if isinstance(value, View):
             if value.layout.dtype != torch.float32:
-                raise ExportError(f"This network computes with numbers of {value.layout.dtype}.")
+                raise unsupported(f"This network computes with numbers of {value.layout.dtype}.")
             return value
         if not isinstance(value, Tensor):
             return View(Literal(float(value)), contiguous(()))
@@ -66,7 +71,7 @@ class Builder:
         """The channels of one picture, [1, channels, height, width]."""
         view = self.dense(value)
         if view.layout.dim() != 4 or view.shape[0] != 1:
-            raise ExportError("This network works on more than one picture at once.")
+            raise unsupported("This network works on more than one picture at once.")
         return view
 
     def part(self, values: Tensor, *, is_matrix: bool) -> Part:
@@ -94,7 +99,7 @@ def _lowers(*names: str) -> Callable[[Lowering], Lowering]:
 def _binary(function: str, commutes: bool) -> Lowering:
     def lower(builder: Builder, a: Any, b: Any, *, alpha: float = 1) -> Any:
         if alpha != 1:
-            raise ExportError(f"This network needs {function} with a factor.")
+            raise unsupported(f"This network needs {function} with a factor.")
         a, b = builder.view(a), builder.view(b)
         out = builder.new(torch.broadcast_shapes(a.shape, b.shape))
         if isinstance(b.source, Literal) and b.source.value == {"aten_mul": 1, "aten_add": 0}.get(function):
@@ -152,7 +157,7 @@ def _cat(builder: Builder, values: Sequence[Any], axis: int = 0) -> Any:
 @_lowers("aten.constant_pad_nd.default")
 def _pad(builder: Builder, a: Any, border: Sequence[int], value: float = 0) -> Any:
     if min(border) < 0:
-        raise ExportError("This network pads by less than nothing.")
+        raise unsupported("This network pads by less than nothing.")
     a = builder.view(a)
     out = builder.new(torch.constant_pad_nd(a.layout, list(border)).shape)
     builder.call("aten_fill", out, float(value), out.layout.numel())
@@ -167,7 +172,7 @@ def _pad(builder: Builder, a: Any, border: Sequence[int], value: float = 0) -> A
 @_lowers("aten.embedding.default")
 def _embedding(builder: Builder, table: Any, rows: View, *_: Any) -> Any:
     if not isinstance(table, Tensor) or rows.layout.numel() != 1:
-        raise ExportError("This network looks up more than one row at once.")
+        raise unsupported("This network looks up more than one row at once.")
     out = builder.new((*rows.shape, table.shape[1]))
     builder.call("aten_embedding", out, builder.matrix(table), rows, table.shape[1])
     return out
@@ -211,7 +216,7 @@ _lowers("aten.sum.dim_IntList", "aten.sum.default")(_reduction("aten_sum"))
 @_lowers("aten.addmm.default")
 def _addmm(builder: Builder, bias: Any, a: Any, b: Any, *, beta: float = 1, alpha: float = 1) -> Any:
     if (beta, alpha) != (1, 1) or bias.dim() != 1:
-        raise ExportError("This network adds matrices with factors.")
+        raise unsupported("This network adds matrices with factors.")
     a, (inner, columns) = builder.dense(a), b.shape
     out = builder.new((a.shape[0], columns))
     builder.call("aten_addmm", out, builder.dense(bias), a, builder.matrix(b), a.shape[0], inner, columns)
@@ -247,7 +252,7 @@ def _upsample(builder: Builder, a: Any, size: Sequence[int] | None, factors: Seq
     _, channels, height, width = a.shape
     out = builder.new(torch.ops.aten.upsample_nearest2d.vec(a.layout, size, factors).shape)
     if out.shape[2] % height or out.shape[3] % width:
-        raise ExportError("This network scales by a factor that is not whole.")
+        raise unsupported("This network scales by a factor that is not whole.")
     builder.call("aten_upsample_nearest2d", out, a, channels, height, width, *out.shape[2:])
     return out
 
@@ -258,7 +263,7 @@ def _avg_pool(
 ) -> Any:
     sides, steps = set(kernel), set(stride or kernel)
     if len(sides) > 1 or len(steps) > 1 or any(padding):
-        raise ExportError("This network pools over windows that are not square, or padded.")
+        raise unsupported("This network pools over windows that are not square, or padded.")
     a = builder.planes(a)
     _, channels, height, width = a.shape
     out = builder.new(torch.ops.aten.avg_pool2d(a.layout, list(kernel), list(stride), [0], *rest).shape)
@@ -273,7 +278,7 @@ def _convolution(
 ) -> Any:  # fmt: skip
     settings = [set(stride), set(padding), set(dilation)]
     if transposed or groups != 1 or weight.dim() != 4 or any(len(both) > 1 for both in settings):
-        raise ExportError("This network has convolutions of a kind that the C file does not know.")
+        raise unsupported("This network has convolutions of a kind that the C file does not know.")
     a = builder.planes(a)
     (_, inputs, height, width), (outputs, _, *kernel) = a.shape, weight.shape
     (step,), (border,), (spread,) = settings

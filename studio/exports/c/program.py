@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-ALIGNMENT = 16  # floats: where a buffer begins, and whole tiles of a convolution's outputs
+ALIGNMENT = 16  # floats: each buffer begins at a multiple of it
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ _DEFINES = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Style:
     """How sprites are snapped to pixel art; a row for each class and a last one for any.
 
@@ -43,35 +43,31 @@ class Style:
         return cls(palette, (*colours, int(np.median(colours))), (*map(tuple, style["alpha_levels"]), ()))
 
 
-def named(text: str, prefix: str) -> str:
-    """The text with all that it offers named after the file: 'model_open' becomes 'PREFIX_open'."""
-    return text.replace("model_", f"{prefix}_").replace("MODEL_", f"{prefix.upper()}_")
-
-
-def read(name: str, **values: str) -> str:
-    """One of the sources, with these in place of '@NAME@'."""
+def read(name: str, prefix: str, **values: str) -> str:
+    """One of the sources, what it offers named after `prefix` in place of 'model', and with these put for '@NAME@'."""
     text = (_SOURCES / name).read_text(encoding="ascii")
+    text = text.replace("model_", f"{prefix}_").replace("MODEL_", f"{prefix.upper()}_")
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
     return text
 
 
-def header(about: str, constants: Mapping[str, int], names: Mapping[str, Sequence[str]], api: str) -> str:
+def header(about: str, prefix: str, constants: Mapping[str, int], names: Mapping[str, Sequence[str]], api: str) -> str:
     """What a program includes."""
-    defines = "".join(f"#define MODEL_{name} {value}\n" for name, value in constants.items())
-    lists = "".join(f"extern const char *const model_{name}[{len(texts)}];\n" for name, texts in names.items())
+    guard = f"{prefix.upper()}_H"
+    lists = "".join(f"extern const char *const {prefix}_{name}[{len(texts)}];\n" for name, texts in names.items())
     return (
-        f"{about}\n#ifndef MODEL_H\n#define MODEL_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
-        f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{defines}\n{lists}\n'
-        f"typedef struct model_context model_context;\n\n{api}\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
+        f"{about}\n#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
+        f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{defines(constants, prefix)}\n{lists}\n'
+        f"typedef struct {prefix}_context {prefix}_context;\n\n{api}\n#ifdef __cplusplus\n}}\n#endif\n\n#endif\n"
     )
 
 
-def operators(program: Program, also: Iterable[str] = ()) -> str:
-    """Of operators.c, the functions that a program calls, and these, and what they need."""
-    heading, *pieces = read("operators.c").rstrip("\n").split("\n\n")
+def operators(program: Program) -> str:
+    """Of operators.c, the functions that a program calls and what they need."""
+    heading, *pieces = (_SOURCES / "operators.c").read_text(encoding="ascii").rstrip("\n").split("\n\n")
     defined = [{name for groups in _DEFINES.findall(piece) for name in groups if name} for piece in pieces]
-    wanted, needed = {call.function for call in program.calls} | set(also), set[int]()
+    wanted, needed = {call.function for call in program.calls}, set[int]()
     while more := {number for number, names in enumerate(defined) if names & wanted} - needed:
         needed |= more
         wanted |= {word for number in more for word in re.findall(r"\w+", pieces[number])}
@@ -100,8 +96,9 @@ def weight_table(program: Program, packed: bytes, precision: str) -> str:
     )
 
 
-def defines(values: Mapping[str, object]) -> str:
-    return "".join(f"#define {name} {value}\n" for name, value in values.items())
+def defines(values: Mapping[str, object], prefix: str = "") -> str:
+    start = f"{prefix.upper()}_" if prefix else ""
+    return "".join(f"#define {start}{name} {value}\n" for name, value in values.items())
 
 
 def style_tables(style: Style) -> str:
@@ -119,7 +116,7 @@ def style_tables(style: Style) -> str:
 
 
 def names_table(name: str, texts: Sequence[str]) -> str:
-    return f"const char *const model_{name}[{len(texts)}] = {{\n{_wrapped(map(string, texts))}}};\n"
+    return f"const char *const {name}[{len(texts)}] = {{\n{_wrapped(map(string, texts))}}};\n"
 
 
 def string(text: str) -> str:

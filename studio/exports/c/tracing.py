@@ -18,7 +18,7 @@ from torch.fx import Node
 from torch.utils import _pytree as pytree
 
 from studio.core.errors import ExportError
-from studio.exports.c.lowering import LOWERINGS, Builder
+from studio.exports.c.lowering import LOWERINGS, Builder, unsupported
 from studio.exports.c.program import Buffer, Program, View, contiguous
 
 _IGNORED = frozenset({"aten._assert_tensor_metadata.default"})
@@ -78,7 +78,7 @@ def _computed(builder: Builder, target: Any, positional: Sequence[Any], named: d
     if getattr(target, "is_view", False):
         return _viewed(builder, target, positional, named)
     if name not in LOWERINGS:
-        raise ExportError(f"This network needs the operator {name}, which the C file does not have.")
+        raise unsupported(f"This network needs the operator {name}, which the C file does not have.")
     return LOWERINGS[name](builder, *positional, **named)
 
 

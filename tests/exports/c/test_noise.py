@@ -35,7 +35,7 @@ pytestmark = needs_compiler
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     path = tmp_path_factory.mktemp("noise") / "noise.c"
-    path.write_text("#include <stdint.h>\n" + source.includes("noise.h") + source.read("noise.c") + EXPORTS)
+    path.write_text("#include <stdint.h>\n" + source.includes("noise.h") + source.read("noise.c", "model") + EXPORTS)
     path.with_name("noise.h").touch()
     return library(path)
 
