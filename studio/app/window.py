@@ -175,8 +175,8 @@ class Window(QMainWindow):
             super().keyPressEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Files can be dropped everywhere."""
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
+        """Files can be dropped everywhere, but for sprites of this window."""
+        if event.source() is None and any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:

@@ -66,13 +66,8 @@ def save_enlarged(path: Path, sprites: Rgba, columns: int = sheets.COLUMNS, scal
     """Write sprites as one picture, each pixel a block of `scale` x `scale`, to look at. Raises ExportError."""
     scale = max(1, min(scale, LARGEST_SCALE))
     picture = pictures.tile(sprites, max(1, min(columns, len(sprites)))).repeat(scale, 0).repeat(scale, 1)
-    return save_picture(path, picture, {})
-
-
-def save_picture(path: Path, picture: Rgba, metadata: Mapping[str, Any]) -> Path:
-    """Write a picture, uint8 [H, W, 4], with text chunks. Nothing is overwritten. Raises ExportError."""
     target = files.free_path(path)
-    files.export_together({target: encoded(picture, text_chunks(metadata))})
+    files.export_together({target: encoded(picture, PngInfo())})
     return target
 
 

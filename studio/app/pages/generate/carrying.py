@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.widgets.sprites.painting import as_image
-from studio.core import pictures
+from studio.core import files, pictures
 from studio.core.events import Rgba
 
 _MOST_FILES = 64  # sprites; more are carried as one sheet: to write so many would be felt
@@ -28,7 +28,7 @@ class Carrier:
         self._times = 0
 
     def mime(self, picked: SpriteSelection) -> QMimeData:
-        """The picture of one sprite, or of all as a sheet, and a file of each. Raises ExportError."""
+        """The picture of one sprite, or of all as a sheet, and a file of each. Raises OSError."""
         data = QMimeData()
         written = self._write(picked)
         data.setUrls([QUrl.fromLocalFile(str(path)) for path in written])
@@ -39,11 +39,11 @@ class Carrier:
         return data
 
     def copy(self, picked: SpriteSelection) -> None:
-        """Put the sprites into the clipboard. Raises ExportError."""
+        """Put the sprites into the clipboard. Raises OSError."""
         QGuiApplication.clipboard().setMimeData(self.mime(picked))
 
     def drag(self, picked: SpriteSelection, source: QWidget) -> None:
-        """Let the user drop the sprites somewhere; ends when that is done. Raises ExportError."""
+        """Let the user drop the sprites somewhere; ends when that is done. Raises OSError."""
         drag = QDrag(source)
         drag.setMimeData(self.mime(picked))
         first = np.ascontiguousarray(picked.sprites[0])
@@ -54,16 +54,21 @@ class Carrier:
         drag.exec(Qt.DropAction.CopyAction)
 
     def _write(self, picked: SpriteSelection) -> list[Path]:
-        """A folder for each time: what was dragged before may still be read."""
-        from studio.exports.png import save_files, save_picture
+        """Into a folder of its own: what was dragged before may still be read. Nothing waits for the disk."""
+        from studio.exports.png import encoded, text_chunks
 
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="sprites-", ignore_cleanup_errors=True)
         self._times += 1
-        folder = Path(self._folder.name) / str(self._times)
-        if len(picked.sprites) > _MOST_FILES:
-            return [save_picture(folder / "sprites.png", _picture(picked.sprites), picked.about)]
-        return save_files(folder, picked.sprites, picked.names, picked.about)
+        folder, written = Path(self._folder.name) / str(self._times), list[Path]()
+        folder.mkdir()
+        shown = list(zip(picked.sprites, picked.names, strict=True))
+        if len(shown) > _MOST_FILES:
+            shown = [(_picture(picked.sprites), "sprites")]
+        for pixels, name in shown:
+            written.append(files.free_path(folder / f"{files.safe_name(name, 'sprite')}.png"))
+            written[-1].write_bytes(encoded(pixels, text_chunks(picked.about)))
+        return written
 
 
 def _picture(sprites: Rgba) -> Rgba:

@@ -20,7 +20,6 @@ from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core import wording
-from studio.core.errors import StudioError
 from studio.core.events import Rgba
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class Results(QWidget):
     """A grid of new sprites or of the kept ones, with what it takes to save them, or to go on from there.
 
     edit_wanted: the number of a sprite. between_wanted: how many frames. like_wanted: more like those selected.
-    roll_wanted: the same again, other sprites. failed: what went wrong (OSError or StudioError).
+    roll_wanted: the same again, other sprites. failed: what went wrong (OSError).
     """
 
     edit_wanted = Signal(int)
@@ -271,7 +270,7 @@ class Results(QWidget):
         if picked is not None:
             try:
                 away(picked)
-            except StudioError as error:
+            except OSError as error:
                 self.failed.emit(error)
 
     @Slot()
