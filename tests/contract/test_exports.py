@@ -28,13 +28,13 @@ pytestmark = pytest.mark.usefixtures("traced_once", "c_made_once")
 
 
 def _param(form: ModelExport, recipe: Recipe | None = None) -> Any:
-    """A format, and a recipe that it can hold. To load an exported program takes torch about a second: here only the
-    smallest is, unless there is time.
+    """A format, and a recipe that it can hold. To trace a graph, and to load an exported program, takes torch seconds:
+    here only the smallest is, unless there is time.
     """
     marks = [pytest.mark.skipif(bool(form.missing()), reason=form.missing())]
     if recipe is None:
         return pytest.param(form, id=form.name, marks=marks)
-    if form.name == "pt2" and recipe.name != "vae":
+    if form.name in ("onnx", "pt2") and recipe.name != "vae":
         marks.append(pytest.mark.slow)
     return pytest.param(form, recipe, id=f"{form.name}-{recipe.name}", marks=marks)
 

@@ -21,6 +21,7 @@ from tests.exports.tools import CLASS_NAMES, small_exportable
 pytestmark = pytest.mark.usefixtures("traced_once")
 
 
+@pytest.mark.slow
 def test_the_step_takes_batches_of_any_size(tmp_path: Path) -> None:
     model, random = small_exportable("generator"), torch.Generator().manual_seed(3)
     paths = ExportedProgram().write(model, tmp_path / "model.pt2", Config())
