@@ -5,27 +5,21 @@ from __future__ import annotations
 import dataclasses
 import errno
 import gc
-import hashlib
 import os
 import random
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 from studio.data.sprites import Sprites
 
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-    from torch.export import ExportedProgram
-
-    from studio.exports.c.program import Program
-    from studio.exports.graphs import Graph
+pytest_plugins = ["tests.exports.once"]
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 # Tiny steps on a busy machine would spend their time spinning at barriers: the tests do not spin at all.
@@ -133,83 +127,6 @@ def with_numbers(sprites: Sprites) -> Sprites:
     red = sprites.rgba[..., 0].mean((1, 2)) + 1000
     targets = np.stack([visible, red], 1).astype(np.float32)
     return dataclasses.replace(sprites, targets=targets, target_names=("visible", "red"))
-
-
-_translations: dict[str, bytes] = {}
-_programs: dict[str, ExportedProgram] = {}
-
-
-def _key_of(graph: Graph) -> str:
-    """What a graph is made of: its network, weights and inputs."""
-    module, shapes = graph.module, {name: value.shape for name, value in graph.inputs.items()}
-    networks = [type(part).__qualname__ for part in module.modules()]
-    digest = hashlib.sha256(repr((networks, getattr(module, "steps", 0), shapes, graph.output)).encode())
-    for name, weight in module.state_dict().items():
-        digest.update(name.encode() + weight.contiguous().numpy().tobytes())
-    return digest.hexdigest()
-
-
-@pytest.fixture
-def traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A graph that was traced before is not traced anew, which takes seconds."""
-    import onnx
-
-    from studio.exports import onnx as onnx_export
-    from studio.exports import pt2
-
-    translate, decompose = onnx_export.translated, pt2.program_of
-
-    def translated(graph: Graph) -> onnx.ModelProto:
-        key, proto = _key_of(graph), onnx.ModelProto()
-        if key not in _translations:
-            _translations[key] = translate(graph).SerializeToString()
-        proto.ParseFromString(_translations[key])
-        return proto
-
-    def program_of(graph: Graph) -> ExportedProgram:
-        key = _key_of(graph)
-        if key not in _programs:
-            _programs[key] = decompose(graph)
-        return _programs[key]
-
-    monkeypatch.setattr(onnx_export, "translated", translated)
-    monkeypatch.setattr(pt2, "program_of", program_of)
-
-
-_c_programs: dict[str, Program] = {}
-_compiled: dict[bytes, bytes] = {}
-
-
-@pytest.fixture(scope="module")
-def c_made_once() -> Iterator[None]:
-    """What was traced for a C file before is not traced anew, and what was compiled not compiled: it takes seconds."""
-    from studio.exports import c_file
-    from studio.exports.c import compose
-    from studio.exports.c.tracing import trace
-
-    compiled = c_file.compiled
-
-    def traced_once(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) -> Program:
-        digest = hashlib.sha256(repr((network, [value.shape for value in inputs], names)).encode())
-        for name, weight in network.state_dict().items():
-            digest.update(name.encode() + weight.contiguous().numpy().tobytes())
-        key = digest.hexdigest()
-        if key not in _c_programs:
-            _c_programs[key] = trace(network, inputs, names)
-        return _c_programs[key]
-
-    def compiled_once(folder: Path, name: str) -> None:
-        key = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.[ch]")))
-        if key not in _compiled:
-            compiled(folder, name)
-            _compiled[key] = (folder / "check.exe").read_bytes()
-        (folder / "check.exe").write_bytes(_compiled[key])
-        (folder / "check.exe").chmod(0o700)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(compose, "trace", traced_once)
-        patched.setattr(c_file, "compiled", compiled_once)
-        yield
 
 
 @pytest.fixture

@@ -92,12 +92,13 @@ def for_new_sprites(
 ) -> tuple[Path, SpriteExport] | None:
     """A file to write sprites into, and its format: the one that was chosen, or that the ending of its name says.
 
-    plays: it shows one sprite after another.
+    plays: it shows one sprite after another. The format that `name` ends in is proposed, or the first one.
     """
     forms = [form for form in sprite_exports().values() if form.plays or not plays]
     kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
+    proposed = next((kind for kind, form in kinds.items() if form.suffix == Path(name).suffix), "")
     start = Path(settings.text("last_save_folder", str(Path.home()))) / files.safe_name(name)
-    chosen, kind = QFileDialog.getSaveFileName(parent, title, str(start), ";;".join(kinds))
+    chosen, kind = QFileDialog.getSaveFileName(parent, title, str(start), ";;".join(kinds), proposed)
     if not chosen:
         return None
     path, form = Path(chosen), kinds.get(kind, forms[0])

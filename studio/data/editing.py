@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from studio.data.images.canvas import as_numbers
 
 Mask = NDArray[np.bool_]  # [S, S]
 Place = tuple[int, int]  # x and y of a pixel, from the upper left
+Tool = Literal["pencil", "rectangle", "bucket", "wand"]
 _Numbers = NDArray[np.int64]
 
 _MOST_STEPS = 100  # that can be undone
@@ -108,6 +111,38 @@ def _groups(count: int, one: _Numbers, other: _Numbers) -> _Numbers:
         np.minimum.at(group, high, low)
         while (group != group[group]).any():
             group = group[group]
+
+
+@dataclass(frozen=True, eq=False)
+class Stroke:
+    """What a tool covers, from where it was set down to where it is. width: of the pencil, in pixels."""
+
+    tool: Tool
+    sprite: Rgba
+    width: int
+    start: Place
+    last: Place
+    covered: Mask
+
+    @classmethod
+    def begun(cls, tool: Tool, sprite: Rgba, width: int, place: Place) -> Stroke:
+        """The tool is set down on uint8 [S, S, 4]."""
+        nothing = cls(tool, sprite, width, place, place, np.zeros(sprite.shape[:2], bool))
+        if tool in _AT_ONCE:
+            return replace(nothing, covered=_AT_ONCE[tool](sprite, place))
+        return nothing.dragged(place)
+
+    def dragged(self, place: Place) -> Stroke:
+        """It is moved on to this place."""
+        size = len(self.sprite)
+        if self.tool == "pencil":
+            under = self.covered | line(self.last, place, size, self.width)
+        else:
+            under = rectangle(self.start, place, size) if self.tool == "rectangle" else self.covered
+        return replace(self, last=place, covered=under)
+
+
+_AT_ONCE: dict[Tool, Callable[[Rgba, Place], Mask]] = {"bucket": connected, "wand": same_colour}
 
 
 class History:

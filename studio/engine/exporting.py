@@ -91,7 +91,6 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         can=recipe.can,
         solver=recipe.solver,
         style=model.style.to_json(),
-        palette=model.style.palette.tolist(),
         noise=recipe.noise(network, PROBE.count, PROBE.seed) if "from_noise" in recipe.can else None,
         draw_from=draw_from,
         predict=recipe.predict,

@@ -14,8 +14,10 @@ from torch import Tensor
 
 from studio.core.errors import UsageError
 from studio.core.events import Classified, Events, NumbersPredicted, Progress, Rgba, SpritesGenerated
+from studio.core.generators import returned
 from studio.data import corner_tiles
 from studio.data.colour.construction import PLAIN, Construction
+from studio.data.colour.recolouring import ColourChoice, recoloured
 from studio.data.colour.true_pixels import true_pixels
 from studio.engine import devices
 from studio.engine.batch_size import AutoBatchSize
@@ -86,9 +88,8 @@ def _corner_tiles(model: TrainedModel, settings: GenerateSettings) -> Events:
             x = state
         made = to_rgba(x).numpy()
     labels = np.array(classes)[(kinds.mean(1) > 0.5).astype(int)]
-    if settings.true_pixels:
-        made = true_pixels(made, np.zeros(1, np.int64), model.style.joined(labels))
-    tiles = settings.construction().applied(corner_tiles.parted(made))
+    drawn, choice = corner_tiles.parted(made), ColourChoice(settings.true_pixels)
+    tiles = returned(recoloured(drawn, labels, model.style, choice, construction=settings.construction()))
     first, other = (model.spec.class_names[label].rpartition("/")[2] for label in classes)
     titles = tuple(f"{first}-{other} {''.join(map(str, row))}" for row in kinds.astype(int).tolist())
     yield SpritesGenerated(tiles, labels, name_of(model), settings.seed, titles=titles)

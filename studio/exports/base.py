@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from typing_extensions import TypeVar
 
@@ -68,7 +70,6 @@ class ExportableModel:
     outputs: what a network of this architecture gives at `PROBE`: float32 on the CPU.
     can, solver: what its recipe can, and its constants where it can 'flow', as in Recipe.
     style: by which its sprites are made pixel art, as in style.json.
-    palette: of the sprites that it learnt from, RGB, 0 to 255.
     noise: what `draw_from` takes for the sprites of `PROBE`; None for a recipe that can't be given its noise.
     draw_from: as in Recipe, the sprites alone. predict: as in Recipe.
     premultiplied, straight: RGBA float32 [B, 4, S, S] as pictures have it, in [0, 1], to x as in `Batch` and back.
@@ -91,12 +92,16 @@ class ExportableModel:
     can: Collection[str]
     solver: Mapping[str, float]
     style: Mapping[str, Any]
-    palette: Sequence[Sequence[int]]
     noise: Tensor | None
     draw_from: Callable[[Any, Tensor, Tensor, float | Tensor, int], Tensor]
     predict: Callable[[nn.Module, Tensor], Tensor]
     premultiplied: Callable[[Tensor], Tensor]
     straight: Callable[[Tensor], Tensor]
+
+    @property
+    def palette(self) -> NDArray[np.uint8]:
+        """Of the sprites that it learnt from: uint8 [K, 3]."""
+        return np.frombuffer(bytes.fromhex(self.style["palette"]), np.uint8).reshape(-1, 3)
 
     def about(self) -> dict[str, str]:
         """All that is known of it, as texts by name; what is not a text is JSON."""

@@ -169,7 +169,7 @@ def translated(graph: Graph) -> ModelProto:
 def _metadata(model: ExportableModel, config: OnnxConfig) -> dict[str, str]:
     return {
         **model.about(),
-        "palette": json.dumps(["#{:02x}{:02x}{:02x}".format(*colour) for colour in model.palette]),
+        "palette": json.dumps(["#{:02x}{:02x}{:02x}".format(*colour) for colour in model.palette.tolist()]),
         "export": json.dumps(config.to_json()),
     }
 

@@ -140,7 +140,7 @@ def test_predict_says_numbers(
     assert studio("predict", classifier_run, labelled_folder, "--json").objects()[-1]["type"] == "SpriteClassified"
 
 
-@pytest.mark.usefixtures("traced_once", "c_made_once")
+@pytest.mark.usefixtures("made_once")
 @pytest.mark.parametrize(
     "name",
     [

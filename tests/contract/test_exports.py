@@ -24,17 +24,24 @@ from tests.exports.tools import small_exportable, small_model
 EXPORTS = list(catalog.model_exports().values())
 RECIPES = list(catalog.recipes().values())
 
-pytestmark = pytest.mark.usefixtures("traced_once", "c_made_once")
+pytestmark = pytest.mark.usefixtures("made_once")
+
+
+_SLOW = {
+    "onnx": ("generator", "classifier", "regression"),
+    "pt2": ("generator", "classifier", "regression"),
+    "c": ("generator",),
+}
 
 
 def _param(form: ModelExport, recipe: Recipe | None = None) -> Any:
-    """A format, and a recipe that it can hold. To trace a graph, and to load an exported program, takes torch seconds:
-    here only the smallest is, unless there is time.
+    """A format, and a recipe that it can hold. To trace, to compile or to load a graph takes seconds: here only the
+    smaller ones are, unless there is time.
     """
     marks = [pytest.mark.skipif(bool(form.missing()), reason=form.missing())]
     if recipe is None:
         return pytest.param(form, id=form.name, marks=marks)
-    if form.name in ("onnx", "pt2") and recipe.name != "vae":
+    if recipe.name in _SLOW.get(form.name, ()):
         marks.append(pytest.mark.slow)
     return pytest.param(form, recipe, id=f"{form.name}-{recipe.name}", marks=marks)
 
@@ -136,7 +143,7 @@ def test_a_damaged_file_is_refused(form: ModelExport, tmp_path: Path) -> None:
 
 @_of_each_form
 def test_a_file_of_another_model_is_refused(form: ModelExport, tmp_path: Path) -> None:
-    exportable, other = small_exportable("generator"), small_exportable("classifier")
+    exportable, other = small_exportable("classifier"), small_exportable("regression")
     paths = form.write(exportable, tmp_path / f"model{form.suffix}", quick(form))
     shutil.move(form.write(other, tmp_path / f"other{form.suffix}", quick(form))[0], paths[0])
     with pytest.raises(ExportError):

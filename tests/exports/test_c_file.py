@@ -25,7 +25,7 @@ from tests.exports.tools import small_exportable, small_model
 RECIPES = ("generator", "classifier", "regression")
 FORM = CFile()
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("c_made_once")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("made_once")]
 
 
 def exported(recipe: str, target: Path, weights: str = "fp32", style: PixelStyle | None = None) -> Exported:

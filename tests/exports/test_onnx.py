@@ -24,7 +24,7 @@ from studio.exports.onnx import Onnx, OnnxConfig
 from tests.exports import unity
 from tests.exports.tools import CLASS_NAMES, small_exportable, small_model
 
-pytestmark = pytest.mark.usefixtures("traced_once")
+pytestmark = pytest.mark.usefixtures("made_once")
 
 RECIPES = list(catalog.recipes())
 STEP = OnnxConfig(graph="step")
@@ -51,6 +51,7 @@ def generator() -> ExportableModel:
     return small_exportable("generator")
 
 
+@pytest.mark.slow
 def test_the_step_gives_the_velocities_of_the_network(generator: ExportableModel, tmp_path: Path) -> None:
     random = torch.Generator().manual_seed(3)
     x = torch.randn(256, 4, 8, 8, generator=random)

@@ -18,7 +18,7 @@ from studio.exports.pt2 import ExportedProgram, program_of
 from tests.exports import unity
 from tests.exports.tools import CLASS_NAMES, small_exportable
 
-pytestmark = pytest.mark.usefixtures("traced_once")
+pytestmark = pytest.mark.usefixtures("made_once")
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,11 +24,13 @@ from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.state.training import CurrentTraining
 from studio.app.window import Window
+from studio.core import places
 from studio.core.config import TrainingConfig
 from studio.core.events import Event, Events, LossChunk, Progress
 from studio.data.sprites import Sprites
 from studio.engine.types import Device
 from tests.conftest import make_sprites
+from tests.engine.tools import kept_run
 
 _DEVICES_FOUND: list[Event] = []
 _find_devices = jobs.find_devices
@@ -159,6 +162,18 @@ def sprite_folder(tmp_path: Path) -> Path:
         Image.fromarray(rgba).save(path)
     (folder / "class0" / "broken.png").write_text("not a picture")
     return folder
+
+
+@pytest.fixture(scope="session")
+def trained_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run of a small generator that learnt to fill, trained once."""
+    return kept_run(tmp_path_factory, make_sprites(), steps=40, batch_size=8, lr_warmup_steps=0, filling=1.0)
+
+
+@pytest.fixture
+def own_run(trained_run: Path) -> Path:
+    """That run, among those of the test. Ask for it before the window."""
+    return shutil.copytree(trained_run, places.runs() / trained_run.name)
 
 
 @pytest.fixture

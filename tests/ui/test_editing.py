@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,38 +16,24 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SpriteSelection
+from studio.app.pages.generate.carrying import mime_of
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.kept import KeptSprites
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
-from studio.core import places
 from studio.core.events import Notice, SpritesGenerated
 from studio.data import corner_tiles
 from studio.data.editing import rectangle
 from studio.engine.types import GenerateSettings
 from studio.exports.sprites.formats import sprite_exports
-from tests.conftest import make_sprites
-from tests.engine.tools import kept_run
 from tests.ui.conftest import LONG_MS, click, sprites_of
 
 SIZE = 8
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run of a small generator that learnt to fill, trained once for all tests here."""
-    return kept_run(tmp_path_factory, make_sprites(), steps=40, batch_size=8, lr_warmup_steps=0, filling=1.0)
-
-
 @pytest.fixture
-def _own_run(trained: Path) -> None:
-    """That run is among those of the test."""
-    shutil.copytree(trained, places.runs() / trained.name)
-
-
-@pytest.fixture
-def page(qtbot: QtBot, _own_run: None, opened: Window) -> GeneratePage:
+def page(qtbot: QtBot, own_run: Path, opened: Window) -> GeneratePage:
     """The Generate page with a trained model and 64 sprites of it."""
     opened.show_page("generate")
     page = opened.generate
@@ -212,7 +197,7 @@ def test_sprites_are_copied_and_dragged_away(qtbot: QtBot, page: GeneratePage, m
     QTest.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=places[1])
     assert len(dragged) == 1 and len(results.grid.selected()) > 1
     results.grid.select(list(range(64)))
-    carried = results._carrier.mime(SpriteSelection(sprite[None].repeat(65, 0), [name] * 65, {}))
+    carried = mime_of(SpriteSelection(sprite[None].repeat(65, 0), [name] * 65, {}), page.session.carried)
     (sheet,) = [Path(url.toLocalFile()) for url in carried.urls()]
     assert Image.open(sheet).size == (8 * SIZE, 9 * SIZE)
 

@@ -349,9 +349,8 @@ def test_exporting_says_the_difference_and_how_to_load(qtbot: QtBot, opened: Win
     click(dialog.done_button)
 
 
-def test_runs_are_listed_compared_and_used(qtbot: QtBot, opened: Window) -> None:
-    for _ in range(2):
-        train_to_the_end(qtbot, opened)
+def test_runs_are_listed_compared_and_used(qtbot: QtBot, own_run: Path, opened: Window) -> None:
+    train_to_the_end(qtbot, opened)
     runs = opened.runs
     opened.show_page("runs")
     qtbot.waitUntil(lambda: runs.table.model().rowCount() == 2, timeout=LONG_MS)

@@ -42,7 +42,9 @@ class Page(QWidget):
 
     def save_film(self, run: Path) -> None:
         """Save how a run learnt, asking where."""
-        chosen = dialogs.for_new_sprites(self, self.session.settings, "Save how it learnt", run.name, plays=True)
+        chosen = dialogs.for_new_sprites(
+            self, self.session.settings, "Save how it learnt", f"{run.name}.gif", plays=True
+        )
         if chosen is not None:
             self.session.inference.save_film(run, *chosen)
 

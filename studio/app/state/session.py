@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background.job_events import FilesSaved
 from studio.app.background.job_queue import JobQueue
+from studio.app.state.carried_files import CarriedFiles
 from studio.app.state.editing import SpriteEditing
 from studio.app.state.engine import EngineCatalog
 from studio.app.state.feature_training import FeatureTraining
@@ -58,6 +59,7 @@ class Session(QObject):
         self.palettes = PaletteTools(self.job_queue, self)
         self.editing = SpriteEditing(self.job_queue, self)
         self.kept = KeptSprites(self)
+        self.carried = CarriedFiles()
         self._offered = False
         self._demo_due = False
         self.job_queue.noticed.connect(self.noticed)
@@ -123,6 +125,7 @@ class Session(QObject):
     def close(self) -> bool:
         """End both threads and keep what the window remembers. False when a thread is still busy after a while."""
         self.settings.sync()
+        self.carried.close()
         return self.job_queue.shut_down(_LONGEST_FAREWELL_MS)
 
     @Slot(object)

@@ -51,9 +51,9 @@ def _grids(samples: Sequence[SamplesReady]) -> Rgba:
 
 def _enlarged(frames: Rgba, scale: int | None) -> Rgba:
     """Each pixel a block of `scale` x `scale`; without it as many as come near to _WIDTH. Raises UsageError."""
-    if scale is None:
-        scale = max(1, _WIDTH // frames.shape[2])
     most = max(1, int((_MOST_PIXELS / (frames.size // 4)) ** 0.5))
+    if scale is None:
+        scale = min(most, max(1, _WIDTH // frames.shape[2]))
     if not 1 <= scale <= most:
         raise UsageError(f"--scale must be from 1 to {most}, not {scale}.", "Larger frames take too much memory.")
     return frames.repeat(scale, 1).repeat(scale, 2)

@@ -92,7 +92,7 @@ def _prediction(model: ExportableModel) -> tuple[Program, list[str]]:
 
 def _drawing_tables(model: ExportableModel) -> list[str]:
     constants = {name.upper(): value for name, value in model.solver.items()}
-    return [source.style_tables(source.Style.from_json(model.style)), source.defines(constants)]
+    return [source.style_tables(source.Style.of(model.palette, model.style)), source.defines(constants)]
 
 
 def _about(model: ExportableModel, target: Path, precision: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from studio.exports.c.program import ALIGNMENT, Argument, Buffer, Call, Grid, Literal, Part, Program, View
 from studio.exports.c.weights import MAGIC, checksum, int8_parts
@@ -31,14 +32,13 @@ class Style:
     palette: uint8 [K, 3]. colours: the most that a sprite has. alpha_levels: those between 0 and 255.
     """
 
-    palette: np.ndarray[Any, np.dtype[np.uint8]]
+    palette: NDArray[np.uint8]
     colours: tuple[int, ...]
     alpha_levels: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def from_json(cls, style: Mapping[str, Any]) -> Style:
-        """Of what style.json holds."""
-        palette = np.frombuffer(bytes.fromhex(style["palette"]), np.uint8).reshape(-1, 3)
+    def of(cls, palette: NDArray[np.uint8], style: Mapping[str, Any]) -> Style:
+        """Of a palette and what style.json holds."""
         colours = tuple(style["colours"])
         return cls(palette, (*colours, int(np.median(colours))), (*map(tuple, style["alpha_levels"]), ()))
 

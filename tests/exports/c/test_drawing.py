@@ -30,7 +30,7 @@ LABELS = (0, 1, 2, -1)
 RNG = np.random.default_rng(0)
 STARTER = Path(__file__).parents[3] / "assets/starter/starter.safetensors"
 
-pytestmark = [needs_compiler, pytest.mark.usefixtures("c_made_once")]
+pytestmark = [needs_compiler, pytest.mark.usefixtures("made_once")]
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def model() -> TrainedModel:
 
 
 @pytest.fixture(scope="module")
-def written(model: TrainedModel, tmp_path_factory: pytest.TempPathFactory, c_made_once: None) -> Path:
+def written(model: TrainedModel, tmp_path_factory: pytest.TempPathFactory, made_once: None) -> Path:
     return write(as_exportable(model), tmp_path_factory.mktemp("drawing") / "model.c")
 
 
@@ -88,6 +88,7 @@ def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, drawing: Draw
     assert same_pixels(found, expected) >= 0.995
 
 
+@pytest.mark.slow
 def test_a_trained_model_draws_the_studios_own_sprites(tmp_path: Path) -> None:
     weights = {name: weight.float() for name, weight in load_file(STARTER).items()}
     recipe = catalog.recipe("generator")

@@ -101,10 +101,10 @@ def test_all_is_kept_hidden_or_the_other_way_round(editor: SpriteEditor) -> None
 
 
 def test_colours_are_painted_erased_and_taken(editor: SpriteEditor, sprite: Rgba) -> None:
-    editor.set_palette(np.array([[10, 200, 30], [0, 0, 255]], np.uint8))
+    editor.swatches.set_palette_of_model(np.array([[10, 200, 30], [0, 0, 255]], np.uint8))
     QTest.keyClick(editor.canvas, Qt.Key.Key_Q)
     assert editor.swatches.isVisible() and not editor.invert.isVisible()
-    green = next(i for i, colour in enumerate(editor._offered()) if colour.tolist() == [10, 200, 30, 255])
+    green = next(i for i, colour in enumerate(editor.swatches.offered()) if colour.tolist() == [10, 200, 30, 255])
     editor.swatches.colour_pressed.emit(green)
     stroke(editor, (0, 0), (15, 0))
     assert (editor.edit().sprite[0] == [10, 200, 30, 255]).all() and editor.edit().keep.all()
@@ -115,7 +115,7 @@ def test_colours_are_painted_erased_and_taken(editor: SpriteEditor, sprite: Rgba
     np.testing.assert_array_equal(editor.edit().sprite[15, 0], sprite[8, 8])
     QTest.keyClick(editor.canvas, Qt.Key.Key_I)
     stroke(editor, (0, 0))
-    assert editor._colour.tolist() == [10, 200, 30, 255]
+    assert editor.swatches.colour.tolist() == [10, 200, 30, 255]
     np.testing.assert_array_equal(editor.edit().sprite[1:15], sprite[1:15])
 
 

@@ -58,7 +58,7 @@ class GeneratePage(Page):
         self.choice = ModelChoice(session)
         self.request = RequestPanel(session, self.choice)
         self.neighbours = Neighbours(session.inference)
-        self.results = Results(session.kept, self.neighbours)
+        self.results = Results(session.kept, session.carried, self.neighbours)
         self.editing = EditorPanel(session)
         self.predict = PredictPanel(session, self.choice)
         self.generate = factory.button("Generate", _GENERATE, "generate", "primary")
@@ -122,7 +122,7 @@ class GeneratePage(Page):
         paste.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         paste.activated.connect(self.editing.paste)
         self.request.recoloured.connect(self._recolour)
-        self.request.colours.own_known.connect(self.editing.editor.set_palette)
+        self.request.colours.own_known.connect(self.editing.editor.swatches.set_palette_of_model)
         self.session.catalog.ready.connect(self._refresh)
         self.session.catalog.devices_found.connect(self._refresh)
         models.busy_changed.connect(self._refresh_busy)
@@ -208,10 +208,9 @@ class GeneratePage(Page):
         self._reason.setVisible(bool(problem))
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """One picture is for the editor; all else is for the window."""
-        event.setAccepted(
-            self._can_edit() and (picture_in(event.mimeData()) is not None or event.mimeData().hasImage())
-        )
+        """One picture from elsewhere is for the editor; all else is for the window."""
+        is_picture = picture_in(event.mimeData()) is not None or event.mimeData().hasImage()
+        event.setAccepted(self._can_edit() and is_picture and event.source() is None)
 
     def dropEvent(self, event: QDropEvent) -> None:
         """Take the picture that was dropped."""

@@ -14,7 +14,8 @@ from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QStackedWidget, QTool
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import SpriteSelection
-from studio.app.pages.generate.carrying import Carrier
+from studio.app.pages.generate import carrying
+from studio.app.state.carried_files import CarriedFiles
 from studio.app.state.kept import KeptSprites
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
@@ -69,12 +70,12 @@ class Results(QWidget):
     roll_wanted = Signal()
     failed = Signal(object)
 
-    def __init__(self, kept: KeptSprites, neighbours: QWidget) -> None:
+    def __init__(self, kept: KeptSprites, carried: CarriedFiles, neighbours: QWidget) -> None:
         """neighbours: what is shown beside the grid."""
         super().__init__()
         self._neighbours = neighbours
         self._kept = kept
-        self._carrier = Carrier()
+        self._carried = carried
         self._made: SpritesColoured | None = None
         self._new: _Shown | None = None
         self._rejected: set[int] = set()  # of the new ones
@@ -258,12 +259,12 @@ class Results(QWidget):
 
     @Slot()
     def _drag(self) -> None:
-        self._carry(lambda picked: self._carrier.drag(picked, self.grid.view))
+        self._carry(lambda picked: carrying.drag(picked, self._carried, self.grid.view))
 
     @Slot()
     def _copy(self) -> None:
         if self.grid.selected():
-            self._carry(self._carrier.copy)
+            self._carry(lambda picked: carrying.copy(picked, self._carried))
 
     def _carry(self, away: Callable[[SpriteSelection], None]) -> None:
         picked = self.to_save()

@@ -18,12 +18,11 @@ from studio.app.widgets.layout import Flow
 from studio.app.widgets.swatches import Swatches
 from studio.core.events import Rgba
 from studio.data.colour.palette import display_order, palette_of
-from studio.data.editing import Edit, History, Mask, Place, connected, line, rectangle, same_colour
+from studio.data.editing import Edit, History, Mask, Place, Stroke, Tool
 
-Tool = Literal["pencil", "rectangle", "bucket", "wand", "eyedropper"]
 Layer = Literal["keep", "paint"]
 
-_TOOLS: dict[Tool, tuple[str, str, str]] = {
+_TOOLS: dict[Tool | Literal["eyedropper"], tuple[str, str, str]] = {
     "pencil": ("Pencil", "Mark single pixels, or many with a wider brush", "B"),
     "rectangle": ("Rectangle", "Mark a rectangle", "M"),
     "bucket": ("Bucket", "Mark the area of one colour that hangs together", "G"),
@@ -40,6 +39,50 @@ _CLEAR = np.zeros(4, np.uint8)
 _FIRST_COLOUR = np.array([0, 0, 0, 255], np.uint8)
 
 
+class PaintColours(Swatches):
+    """The colours to paint with: a sprite's own and the model's, of which one is taken."""
+
+    def __init__(self) -> None:
+        super().__init__(choosable=True)
+        self.colour: NDArray[np.uint8] = _FIRST_COLOUR
+        self._own: Rgba = np.zeros((0, 4), np.uint8)  # of the sprite
+        self._model: Rgba = np.zeros((0, 4), np.uint8)
+        self.colour_pressed.connect(self._choose)
+        self._refresh()
+
+    def set_sprite(self, sprite: Rgba) -> None:
+        """Offer the colours of uint8 [S, S, 4]."""
+        self._own = palette_of(sprite[None], _MOST_SWATCHES)[0]
+        self._refresh()
+
+    def set_palette_of_model(self, colours: NDArray[np.uint8]) -> None:
+        """Offer these colours, uint8 [K, 3], beside the sprite's own."""
+        shown = colours[:_MOST_SWATCHES]
+        self._model = np.concatenate([shown, np.full((len(shown), 1), 255, np.uint8)], 1)
+        self._refresh()
+
+    def take(self, colour: NDArray[np.uint8]) -> None:
+        """Paint with uint8 [4], opaque, from now on; nothing that can't be seen is taken."""
+        if colour[3]:
+            self.colour = np.array([*colour[:3], 255], np.uint8)
+            self._refresh()
+
+    def offered(self) -> Rgba:
+        """The colours to paint with, uint8 [K, 4], laid out for the eye."""
+        colours = np.unique(np.concatenate([self._own, self._model, self.colour[None]]), axis=0)
+        return colours[display_order(colours)]
+
+    @Slot(int)
+    def _choose(self, number: int) -> None:
+        self.colour = self.offered()[number]
+        self._refresh()
+
+    def _refresh(self) -> None:
+        offered = self.offered()
+        self.set_palette(offered)
+        self.mark(int(np.flatnonzero((offered == self.colour).all(1))[0]))
+
+
 class SpriteEditor(QWidget):
     """A sprite and which of its pixels stay, to be painted on. changed: a stroke has ended, or a step was undone.
 
@@ -51,20 +94,15 @@ class SpriteEditor(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._history = History(Edit.of(np.zeros((1, 1, 4), np.uint8)))
-        self._tool: Tool = "pencil"
+        self._tool: Tool | Literal["eyedropper"] = "pencil"
         self._layer: Layer = "keep"
-        self._colour: NDArray[np.uint8] = _FIRST_COLOUR
-        self._own: Rgba = np.zeros((0, 4), np.uint8)  # colours of the sprite
-        self._model: Rgba = np.zeros((0, 4), np.uint8)  # and those that were given
-        self._start: Place | None = None  # of the stroke that is being drawn
-        self._last: Place = (0, 0)
+        self._stroke: Stroke | None = None  # that is being drawn
         self._erases = False
-        self._covered: Mask = np.zeros((1, 1), bool)  # by the stroke so far
         self.canvas = PixelCanvas()
         self.tools = QButtonGroup(self)
         self.layers = QButtonGroup(self)
         self.brush = QSpinBox()
-        self.swatches = Swatches(choosable=True)
+        self.swatches = PaintColours()
         self.undo = factory.tool("undo", "Undo", "Take the last step back. (Ctrl+Z)")
         self.redo = factory.tool("redo", "Redo", "Take the step again. (Ctrl+Y)")
         self.invert = factory.tool("invert", "Invert", "Keep what is marked, and mark what is kept. (Ctrl+Shift+I)")
@@ -80,16 +118,9 @@ class SpriteEditor(QWidget):
     def set_sprite(self, sprite: Rgba, keep: Mask | None = None) -> None:
         """Edit uint8 [S, S, 4], of which bool [S, S] stays, all of it for None."""
         self._history = History(Edit.of(sprite) if keep is None else Edit(sprite, keep))
-        self._own = palette_of(sprite[None], _MOST_SWATCHES)[0]
-        self._start = None
-        self._show_colours()
+        self._stroke = None
+        self.swatches.set_sprite(sprite)
         self._refresh()
-
-    def set_palette(self, colours: NDArray[np.uint8]) -> None:
-        """Offer these colours, uint8 [K, 3], to paint with, beside the sprite's own."""
-        shown = colours[:_MOST_SWATCHES]
-        self._model = np.concatenate([shown, np.full((len(shown), 1), 255, np.uint8)], 1)
-        self._show_colours()
 
     def choose_layer(self, layer: Layer) -> None:
         """Paint on what stays, or on the colours."""
@@ -175,7 +206,6 @@ class SpriteEditor(QWidget):
         self.canvas.released.connect(self._end)
         self.tools.idClicked.connect(self._choose_tool)
         self.layers.idClicked.connect(self._choose_layer)
-        self.swatches.colour_pressed.connect(self._choose_colour)
         self.undo.clicked.connect(self._undo)
         self.redo.clicked.connect(self._redo)
         self.invert.clicked.connect(self._invert)
@@ -186,62 +216,43 @@ class SpriteEditor(QWidget):
     def _begin(self, place: Place, right: bool, alt: bool) -> None:
         if not self.canvas.is_inside(place):
             return
+        sprite = self._history.now.sprite
         if self._tool == "eyedropper" or alt:
-            self._take_colour(place)
+            self.swatches.take(sprite[place[1], place[0]])
             return
-        self._start, self._last, self._erases = place, place, right
-        self._covered = self._under(place)
-        self._preview(self._covered)
+        self._erases = right
+        self._stroke = Stroke.begun(self._tool, sprite, self.brush.value(), place)
+        self._preview(self._stroke, self._stroke.covered)
 
     @Slot(tuple)
     def _go_on(self, place: Place) -> None:
-        if self._start is None or self._tool not in ("pencil", "rectangle"):
-            return
-        before = self._covered
-        under = self._under(place)
-        self._covered = before | under if self._tool == "pencil" else under
-        self._last = place
-        self._preview(before ^ self._covered)
+        if self._stroke is not None:
+            before, self._stroke = self._stroke.covered, self._stroke.dragged(place)
+            self._preview(self._stroke, before ^ self._stroke.covered)
 
     @Slot()
     def _end(self) -> None:
-        if self._start is not None:
-            self._start = None
-            self._do(self._with_stroke())
+        if self._stroke is not None:
+            stroke, self._stroke = self._stroke, None
+            self._do(self._with(stroke))
 
-    def _under(self, place: Place) -> Mask:
-        """What the tool covers from where it was to this place."""
-        sprite = self._history.now.sprite
-        size = len(sprite)
-        if self._tool == "pencil":
-            return line(self._last, place, size, self.brush.value())
-        if self._tool == "rectangle":
-            return rectangle(self._start or place, place, size)
-        return connected(sprite, place) if self._tool == "bucket" else same_colour(sprite, place)
-
-    def _with_stroke(self) -> Edit:
+    def _with(self, stroke: Stroke) -> Edit:
         """The sprite with the stroke as far as it has come."""
         if self._layer == "keep":
-            return self._history.now.kept(self._covered, stays=self._erases)
-        return self._history.now.painted(self._covered, _CLEAR if self._erases else self._colour)
+            return self._history.now.kept(stroke.covered, stays=self._erases)
+        return self._history.now.painted(stroke.covered, _CLEAR if self._erases else self.swatches.colour)
 
-    def _preview(self, differs: Mask) -> None:
+    def _preview(self, stroke: Stroke, differs: Mask) -> None:
         """Show the stroke before it ends."""
         rows, columns = np.flatnonzero(differs.any(1)), np.flatnonzero(differs.any(0))
         if len(rows):
             part = QRect(int(columns[0]), int(rows[0]), int(np.ptp(columns)) + 1, int(np.ptp(rows)) + 1)
-            self.canvas.set_edit(self._with_stroke(), part)
+            self.canvas.set_edit(self._with(stroke), part)
 
     def _do(self, edit: Edit) -> None:
         if self._history.push(edit):
             self._refresh()
             self.changed.emit()
-
-    def _take_colour(self, place: Place) -> None:
-        colour = self._history.now.sprite[place[1], place[0]]
-        if colour[3]:
-            self._colour = np.array([*colour[:3], 255], np.uint8)
-            self._show_colours()
 
     @Slot(int)
     def _choose_tool(self, number: int) -> None:
@@ -254,11 +265,6 @@ class SpriteEditor(QWidget):
         for button in (self.invert, self.keep_all, self.hide_all):
             button.setVisible(self._layer == "keep")
         self.swatches.setVisible(self._layer == "paint")
-
-    @Slot(int)
-    def _choose_colour(self, number: int) -> None:
-        self._colour = self._offered()[number]
-        self._show_colours()
 
     @Slot()
     def _undo(self) -> None:
@@ -285,16 +291,6 @@ class SpriteEditor(QWidget):
     def _hide_all(self) -> None:
         now = self._history.now
         self._do(Edit(now.sprite, np.zeros_like(now.keep)))
-
-    def _offered(self) -> Rgba:
-        """The colours to paint with, uint8 [K, 4], laid out for the eye."""
-        colours = np.unique(np.concatenate([self._own, self._model, self._colour[None]]), axis=0)
-        return colours[display_order(colours)]
-
-    def _show_colours(self) -> None:
-        offered = self._offered()
-        self.swatches.set_palette(offered)
-        self.swatches.mark(int(np.flatnonzero((offered == self._colour).all(1))[0]))
 
     def _refresh(self) -> None:
         """Show how things are."""

@@ -1,0 +1,84 @@
+"""What tests of exports make once: to trace a network, and to compile what comes of it, takes seconds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+    from torch import Tensor, nn
+    from torch.export import ExportedProgram
+
+    from studio.exports.c.program import Program
+    from studio.exports.graphs import Graph
+
+_translations: dict[str, bytes] = {}
+_exported: dict[str, ExportedProgram] = {}
+_programs: dict[str, Program] = {}
+_compiled: dict[bytes, bytes] = {}
+
+
+@pytest.fixture(scope="module")
+def made_once() -> Iterator[None]:
+    """A graph that was traced before is not traced anew, and a C file that was compiled not compiled."""
+    import onnx
+
+    from studio.exports import c_file, pt2
+    from studio.exports import onnx as onnx_export
+    from studio.exports.c import compose
+    from studio.exports.c.tracing import trace
+
+    translate, export, compiled = onnx_export.translated, pt2.program_of, c_file.compiled
+
+    def translated_once(graph: Graph) -> ModelProto:
+        key, proto = _key_of_graph(graph), onnx.ModelProto()
+        if key not in _translations:
+            _translations[key] = translate(graph).SerializeToString()
+        proto.ParseFromString(_translations[key])
+        return proto
+
+    def exported_once(graph: Graph) -> ExportedProgram:
+        key = _key_of_graph(graph)
+        if key not in _exported:
+            _exported[key] = export(graph)
+        return _exported[key]
+
+    def traced_once(network: nn.Module, inputs: Sequence[Tensor], names: Sequence[str]) -> Program:
+        key = _key(network, (network, [value.shape for value in inputs], names))
+        if key not in _programs:
+            _programs[key] = trace(network, inputs, names)
+        return _programs[key]
+
+    def compiled_once(folder: Path, name: str) -> None:
+        key = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.[ch]")))
+        if key not in _compiled:
+            compiled(folder, name)
+            _compiled[key] = (folder / "check.exe").read_bytes()
+        (folder / "check.exe").write_bytes(_compiled[key])
+        (folder / "check.exe").chmod(0o700)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(onnx_export, "translated", translated_once)
+        patched.setattr(pt2, "program_of", exported_once)
+        patched.setattr(compose, "trace", traced_once)
+        patched.setattr(c_file, "compiled", compiled_once)
+        yield
+
+
+def _key_of_graph(graph: Graph) -> str:
+    module, shapes = graph.module, {name: value.shape for name, value in graph.inputs.items()}
+    networks = [type(part).__qualname__ for part in module.modules()]
+    return _key(module, (networks, getattr(module, "steps", 0), shapes, graph.output))
+
+
+def _key(network: nn.Module, made_of: object) -> str:
+    """What a graph is made of: its network, its weights, and the rest."""
+    digest = hashlib.sha256(repr(made_of).encode())
+    for name, weight in network.state_dict().items():
+        digest.update(name.encode() + weight.contiguous().numpy().tobytes())
+    return digest.hexdigest()
