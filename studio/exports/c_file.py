@@ -34,7 +34,6 @@ _FLAGS = ("-std=c99", "-O1")  # it is run once: to compile it well would take lo
 _PATIENCE_S = 300
 _INT8_DIFFERENCE = 0.1
 _GIVEN = "model"  # the folder of what is checked, apart from what checks it
-_PLACES_APART = 1_000_003  # seeds of sprites that are drawn together, as in Recipe.draw
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def _run(folder: Path, name: str, model: ExportableModel, probe: Probe) -> Tenso
     asked = [str(Path(_GIVEN, name).with_suffix(".bin")), "out", "in"]
     if draws:
         labels = probe.labels(len(model.class_names)).tolist()
-        seeds = (probe.seed + _PLACES_APART * place for place in range(probe.count))
+        seeds = (probe.seed + int(model.solver["places_apart"]) * place for place in range(probe.count))
         settings = (str(float(probe.guidance)), str(probe.steps))
         asked[2:] = [
             text for label, seed in zip(labels, seeds, strict=False) for text in (str(label), str(seed), *settings)

@@ -18,9 +18,10 @@ from torch.nn import functional as F
 
 LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
 _LAST_FROM = 0.88  # the time of the last step
+_PLACES_APART = 1_000_003  # seeds of sprites that are drawn together
 _GUIDED_FROM = 0.1  # before, guidance makes sprites alike (Kynkäänniemi et al. 2024)
 # What a program in another language needs to draw as `solve` does along what is `guided`.
-CONSTANTS = MappingProxyType({"last_from": _LAST_FROM, "guided_from": _GUIDED_FROM})
+CONSTANTS = MappingProxyType({"last_from": _LAST_FROM, "guided_from": _GUIDED_FROM, "places_apart": _PLACES_APART})
 
 
 def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
@@ -29,8 +30,8 @@ def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
     Each sprite's noise follows from the seed and its place, `first` for the first one, however many are drawn.
     """
     rng = torch.Generator()
-    places = range(first, first + count)
-    return torch.stack([torch.randn(4, size, size, generator=rng.manual_seed(seed + 1_000_003 * i)) for i in places])
+    seeds = (seed + _PLACES_APART * place for place in range(first, first + count))
+    return torch.stack([torch.randn(4, size, size, generator=rng.manual_seed(own)) for own in seeds])
 
 
 def moments(steps: int, start: float = 0.0) -> list[float]:

@@ -254,11 +254,11 @@ def test_pictures_come_from_files_the_clipboard_and_a_drop(
     mime.setUrls([QUrl.fromLocalFile(str(tmp_path / "small.png"))])
     with qtbot.waitSignal(page.session.editing.read, timeout=LONG_MS):
         page.dropEvent(QDropEvent(QPointF(500, 300), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, none))
-    assert editing._question.isVisible() and "5 x 6 pixels: centred on 8 x 8" in editing._question_words.text()
-    click(editing.leave)
-    assert not editing._question.isVisible() and editing.sprite()[1] == "fits.png"
+    assert editing.question.isVisible() and "5 x 6 pixels: centred on 8 x 8" in editing.question.words.text()
+    click(editing.question.leave)
+    assert not editing.question.isVisible() and editing.sprite()[1] == "fits.png"
     editing.take(sprite[:6, :5], "small")
-    click(editing.fit)
+    click(editing.question.fit)
     assert editing.sprite()[1] == "small" and (editing.sprite()[0][1:7, 1:6] == sprite[:6, :5]).all()
     with qtbot.waitSignal(page.session.noticed) as said:
         QGuiApplication.clipboard().setText("no picture")
@@ -317,13 +317,13 @@ def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
     monkeypatch.setattr(page.choice, "record", lambda: larger)
     page._refresh()
     assert not editing.draw.isEnabled() and "8 x 8 pixels, the model draws 16 x 16" in editing.draw.toolTip()
-    assert editing._question.isVisible() and "centred on 16 x 16" in editing._question_words.text()
+    assert editing.question.isVisible() and "centred on 16 x 16" in editing.question.words.text()
     monkeypatch.undo()
     page._refresh()
-    assert not editing._question.isVisible() and not editing.editor.edit().keep.any()  # nothing is lost
+    assert not editing.question.isVisible() and not editing.editor.edit().keep.any()  # nothing is lost
     monkeypatch.setattr(page.choice, "record", lambda: larger)
     page._refresh()
-    click(editing.fit)
+    click(editing.question.fit)
     assert editing.sprite()[0].shape == (16, 16, 4) and editing.draw.isEnabled()
 
 

@@ -20,7 +20,7 @@ from studio.app.widgets.sprites.painting import as_image
 from studio.core.events import Rgba
 from studio.data.editing import Edit
 from studio.data.naming import shown
-from studio.data.one_sprite import fit
+from studio.data.one_sprite import Fitted, fit
 from studio.data.sources.base import PICTURE_SUFFIXES
 
 if TYPE_CHECKING:
@@ -36,6 +36,50 @@ _SHAPELESS = "There is no shape to keep: nothing of the sprite can be seen."
 _NOTHING_STAYS = "No pixel stays: unmark some, or keep all and draw variations."
 
 
+class SizeQuestion(QWidget):
+    """How a sprite of another size than the model's is to be fitted; hidden while there is none.
+
+    fitted: (Fitted, str, str), with its name and its class. left: it is to stay as it is.
+    """
+
+    fitted = Signal(object, str, str)
+    left = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: tuple[Rgba, str, str] | None = None  # the sprite, its name and its class
+        self._size = 0
+        self.words = factory.text("")
+        self.fit = factory.button("Take it so", "Put the picture on the model's canvas.")
+        self.leave = factory.button("Leave it", "Forget the picture.")
+        row = factory.row(self.words, self.fit, self.leave)
+        row.setStretch(0, 1)
+        self.setLayout(row)
+        self.fit.clicked.connect(self._fit_it)
+        self.leave.clicked.connect(self._leave_it)
+        self.hide()
+
+    def ask(self, asked: tuple[Rgba, str, str] | None, size: int) -> None:
+        """Ask of this sprite, uint8 [H, W, 4], for a model of so many pixels a side; None: of none any more."""
+        self.asked, self._size = asked, size
+        if asked is not None:
+            how = fit(asked[0], size).how
+            self.words.setText(f"{asked[1]} has another size than the model's sprites. It would be: {how}.")
+        self.setVisible(asked is not None)
+
+    @Slot()
+    def _fit_it(self) -> None:
+        if self.asked is not None:
+            rgba, name, class_name = self.asked
+            self.ask(None, self._size)
+            self.fitted.emit(fit(rgba, self._size), name, class_name)
+
+    @Slot()
+    def _leave_it(self) -> None:
+        self.ask(None, self._size)
+        self.left.emit()
+
+
 class EditorPanel(QWidget):
     """A sprite with what is to become of it; a picture of another size than the model's is fitted, after asking.
 
@@ -49,7 +93,6 @@ class EditorPanel(QWidget):
         super().__init__()
         self._session = session
         self._size = 0  # of the model's sprites; 0 while there is no model
-        self._asked: tuple[Rgba, str, str] | None = None  # one of another size, its name and its class
         self._strengths = {"vary": 50, "fill": 100}  # in per cent
         self.editor = SpriteEditor()
         self.draw = factory.button("Draw variations", _VARY, "generate", "primary")
@@ -58,21 +101,15 @@ class EditorPanel(QWidget):
         self.close_editor = factory.button("Close", "Put the sprite away. It is not lost where it came from.")
         self.shape = QCheckBox("Keep its shape")
         factory.describe(self.shape, "Keep its shape", _SHAPE)
-        self.fit = factory.button("Take it so", "Put the picture on the model's canvas.")
-        self.leave = factory.button("Leave it", "Forget the picture.")
         self.strength = QSlider(Qt.Orientation.Horizontal)
         self.strength.setRange(0, 100)
         factory.describe(self.strength, "Strength", _STRENGTH)
         self._title, self._class = factory.RunningLabel("heading"), factory.RunningLabel("muted")
         self._about = factory.caption("")
         self._strength_words = factory.text("", "muted", wrap=False)
-        self._question_words = factory.text("")
-        question = factory.row(self._question_words, self.fit, self.leave)
-        question.setStretch(0, 1)
-        self._question = factory.panel(question)
+        self.question = SizeQuestion()
         self._lay_out()
         self._connect()
-        self._show_question()
         self._open()
 
     def is_open(self) -> bool:
@@ -81,14 +118,14 @@ class EditorPanel(QWidget):
 
     def is_asking(self) -> bool:
         """Whether a sprite of another size waits for a word on how to fit it."""
-        return self._asked is not None
+        return self.question.asked is not None
 
     def set_model(self, size: int, can: frozenset[Ability]) -> None:
         """The chosen model draws sprites of so many pixels a side, 0 for no model, and can do this beside."""
         self.shape.setVisible("silhouette" in can)
         is_other, self._size = size != self._size, size
-        if is_other and self._asked is not None:
-            self.take(*self._asked)
+        if is_other and self.question.asked is not None:
+            self.take(*self.question.asked)
         elif is_other and self.is_open() and size not in (0, len(self.sprite()[0])):
             self.take(*self.sprite())
         self._refresh()
@@ -113,10 +150,10 @@ class EditorPanel(QWidget):
         """Edit this sprite, uint8 [H, W, 4]; ask first how to fit one of another size."""
         is_here = self.is_open() and rgba is self.sprite()[0]
         fits = rgba.shape[:2] == (self._size or max(rgba.shape[:2]),) * 2
-        self._asked = None if fits else (rgba, name, class_name)
+        self.question.ask(None if fits else (rgba, name, class_name), self._size)
         if fits and not is_here:
             self._session.editing.open(rgba, name, class_name)
-        self._show_question()
+        self.changed.emit()
 
     @Slot()
     def begin_blank(self) -> None:
@@ -159,7 +196,7 @@ class EditorPanel(QWidget):
         foot = factory.row(self._strength_words, self.strength, self.shape, self._about, self.draw)
         foot.setStretch(1, 1)
         foot.setStretch(3, 2)
-        body = factory.column(self._question, head, self.editor, foot)
+        body = factory.column(self.question, head, self.editor, foot)
         body.setStretch(2, 1)
         self.setLayout(body)
 
@@ -175,8 +212,8 @@ class EditorPanel(QWidget):
         self.copy.clicked.connect(self._copy)
         self.close_editor.clicked.connect(editing.close)
         self.draw.clicked.connect(self.draw_wanted)
-        self.fit.clicked.connect(self._fit_it)
-        self.leave.clicked.connect(self._leave_it)
+        self.question.fitted.connect(self._take_fitted)
+        self.question.left.connect(self.changed)
 
     @Slot()
     def _save(self) -> None:
@@ -253,25 +290,9 @@ class EditorPanel(QWidget):
     def _take_picture(self, picture: PictureRead) -> None:
         self.take(picture.rgba, shown(picture.path.name))
 
-    @Slot()
-    def _fit_it(self) -> None:
-        if self._asked is not None:
-            rgba, name, class_name = self._asked
-            self._asked = None
-            self._session.editing.open(fit(rgba, self._size).rgba, name, class_name)
-            self._show_question()
-
-    @Slot()
-    def _leave_it(self) -> None:
-        self._asked = None
-        self._show_question()
-
-    def _show_question(self) -> None:
-        if self._asked is not None:
-            rgba, name, _ = self._asked
-            how = fit(rgba, self._size).how
-            self._question_words.setText(f"{name} has another size than the model's sprites. It would be: {how}.")
-        self._question.setVisible(self._asked is not None)
+    @Slot(object, str, str)
+    def _take_fitted(self, fitted: Fitted, name: str, class_name: str) -> None:
+        self._session.editing.open(fitted.rgba, name, class_name)
         self.changed.emit()
 
 
