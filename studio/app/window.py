@@ -21,6 +21,7 @@ from studio.app.state.session import Session
 from studio.app.status_bar import StatusLine
 from studio.app.theme import Theme
 from studio.app.widgets import factory
+from studio.core.events import Notice
 
 
 class Window(QMainWindow):
@@ -34,7 +35,7 @@ class Window(QMainWindow):
         self.session = session
         self._painted = False
         self._may_close = False
-        self._offered: Path | None = None
+        self._offered: tuple[Path, Notice] | None = None  # a run, and the message that offers it
         self.setWindowTitle("Sprite Training Studio")
         self.setAcceptDrops(True)
         self.notices = NoticeBar()
@@ -81,6 +82,7 @@ class Window(QMainWindow):
         session.training.halt_withdrawn.connect(self.notices.withdraw)
         self.notices.end_wanted.connect(session.training.give_up)
         session.run_offered.connect(self._offer_run)
+        session.training.state_changed.connect(self._withdraw_offer)
         self.close_guard.ready.connect(self._close_now)
         self.close_guard.stayed.connect(self.notices.show_notice)
         self.rail.chosen.connect(self.show_page)
@@ -108,14 +110,22 @@ class Window(QMainWindow):
 
     @Slot(object, str)
     def _offer_run(self, path: Path, sentence: str) -> None:
-        self._offered = path
-        self.notices.add("info", sentence, "Its work is kept.", button="Resume").acted.connect(self._resume_offered)
+        offer = Notice("info", sentence, "Its work is kept.")
+        self._offered = path, offer
+        self.notices.add("info", offer.title, offer.hint, button="Resume").acted.connect(self._resume_offered)
 
     @Slot()
     def _resume_offered(self) -> None:
         if self._offered is not None:
             self.show_page("train")
-            self.session.resume_run(self._offered)
+            self.session.resume_run(self._offered[0])
+
+    @Slot()
+    def _withdraw_offer(self) -> None:
+        """The run that was offered goes on, from wherever that was asked for."""
+        if self._offered is not None and self._offered[0] == self.session.training.path:
+            self.notices.withdraw(self._offered[1])
+            self._offered = None
 
     @Slot(object)
     def _use_run(self, path: Path) -> None:

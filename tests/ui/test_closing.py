@@ -60,8 +60,11 @@ def test_fault_28_keep_training_keeps_the_window_and_stop_and_save_leaves_a_run_
     with qtbot.waitSignal(opened.closed, timeout=LONG_MS):
         answer(opened, "Stop and save")
     assert not opened.isVisible() and saved(training) and training.path is not None
+    opened._offer_run(training.path, "It stopped.")
+    assert "It stopped." in [card.words[0] for card in opened.notices.cards()]
     opened.session.resume_run(training.path)
     wait_for_steps(qtbot, opened.session)
+    assert "It stopped." not in [card.words[0] for card in opened.notices.cards()]
 
 
 def test_fault_28_ctrl_c_saves_without_asking(qtbot: QtBot, opened: Window, training: CurrentTraining) -> None:

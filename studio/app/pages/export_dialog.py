@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QFontDatabase, QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
@@ -27,6 +27,7 @@ from studio.engine.control import Control
 from studio.engine.types import Device
 
 _START = "Write the file, read it back and compare it."
+_LOWEST, _HIGHEST = 520, 760  # logical pixels: as high as its window, so that many formats are seen at once
 _CHOOSING, _WRITING, _DONE = range(3)
 
 
@@ -60,9 +61,11 @@ class ExportDialog(QDialog):
         self.language = factory.combo("Language", "The language of the lines below.")
         self.snippet = QPlainTextEdit()
         self._stages = QStackedWidget()
+        self._scroll = factory.scrolling(self.formats)
         self.setWindowTitle(f"Export {title}")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setMinimumWidth(640)
+        self.resize(640, max(_LOWEST, min(_HIGHEST, parent.window().height())))
         self._snippets: Mapping[str, str] = {}
         for stage in (self._choosing(title), self._writing(), self._finished()):
             self._stages.addWidget(stage)
@@ -74,6 +77,7 @@ class ExportDialog(QDialog):
 
     def _connect(self) -> None:
         self.formats.format_chosen.connect(self._suggest_path)
+        self.formats.format_chosen.connect(self._soon_scroll)
         self.formats.edited.connect(self._look)
         self.browse.clicked.connect(self._browse)
         self.start.clicked.connect(self._start)
@@ -95,7 +99,7 @@ class ExportDialog(QDialog):
         return factory.panel(
             factory.column(
                 factory.title(f"Export {title}"),
-                factory.scrolling(self.formats),
+                self._scroll,
                 factory.heading("Where"),
                 where,
                 buttons,
@@ -119,6 +123,16 @@ class ExportDialog(QDialog):
         return factory.panel(
             factory.column(factory.title("Done"), self.outcome, head, self.snippet, factory.row(1, self.done_button))
         )
+
+    @Slot()
+    def _soon_scroll(self) -> None:
+        QTimer.singleShot(0, self, self._scroll_to_chosen)  # when its settings have got their room
+
+    @Slot()
+    def _scroll_to_chosen(self) -> None:
+        row = self.formats.chosen_row()
+        if row is not None:
+            self._scroll.ensureWidgetVisible(row, 0, factory.GRID)
 
     @Slot()
     def _suggest_path(self) -> None:

@@ -36,8 +36,8 @@ class ExportFormats(QWidget):
         self._recipe = recipe
         self._choice = QButtonGroup(self)
         self._forms: dict[str, ConfigForm] = {}
-        rows = [self._row(number, form) for number, form in enumerate(formats)]
-        self.setLayout(factory.column(*rows, 1, spacing=2 * factory.GRID))
+        self._rows = [self._row(number, form) for number, form in enumerate(formats)]
+        self.setLayout(factory.column(*self._rows, 1, spacing=2 * factory.GRID))
         usable = [button for button in self._choice.buttons() if button.isEnabled()]
         if usable:
             usable[0].setChecked(True)
@@ -48,6 +48,11 @@ class ExportFormats(QWidget):
         """The chosen format; None where none can be written."""
         number = self._choice.checkedId()
         return self._formats[number] if number >= 0 else None
+
+    def chosen_row(self) -> QWidget | None:
+        """The chosen format with its settings, as it is shown."""
+        number = self._choice.checkedId()
+        return self._rows[number] if number >= 0 else None
 
     def config(self) -> Config:
         """The settings of the chosen format. Raises UsageError."""

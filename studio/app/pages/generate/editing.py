@@ -188,15 +188,16 @@ class EditorPanel(QWidget):
         return path is not None or data.hasImage()
 
     def _lay_out(self) -> None:
-        self.strength.setMinimumWidth(120)
+        self.strength.setMinimumWidth(80)
         self._strength_words.setMinimumWidth(self.fontMetrics().horizontalAdvance("Strength 100 %"))
         head = factory.row(self._title, self._class, self.save, self.copy, self.close_editor)
         head.setStretch(0, 1)
         head.setStretch(1, 1)
-        foot = factory.row(self._strength_words, self.strength, self.shape, self._about, self.draw)
-        foot.setStretch(1, 1)
-        foot.setStretch(3, 2)
-        body = factory.column(self.question, head, self.editor, foot)
+        how = factory.row(self._strength_words, self.strength, self.shape)
+        how.setStretch(1, 1)
+        foot = factory.row(self._about, self.draw)
+        foot.setStretch(0, 1)
+        body = factory.column(self.question, head, self.editor, how, foot)
         body.setStretch(2, 1)
         self.setLayout(body)
 

@@ -28,7 +28,7 @@ from studio.core import wording
 from studio.core.events import Progress, Rgba
 from studio.engine.types import FEWEST_LIKED, GenerateSettings
 
-_LOWEST_EDITOR, _LOWEST_RESULTS = 344, 376  # logical pixels; in a lower window they are scrolled
+_LOWEST_EDITOR, _LOWEST_RESULTS = 380, 376  # logical pixels; in a lower window they are scrolled
 _GENERATE = "Make new sprites with these settings."
 
 
