@@ -101,7 +101,7 @@ class TrainSet(ABC):
         rgba, y, targets = self.chosen(step, size)
         augment_labels = torch.zeros(len(y), 3, device=self.device)
         if shift_px:
-            rgba, augment_labels[:, 1:] = _shifted(rgba, shift_px, rng)
+            rgba, augment_labels[:, 1:] = shifted(rgba, shift_px, rng)
         if flip:
             flipped = torch.rand(len(y), device=self.device, generator=rng) < 0.5
             rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
@@ -165,7 +165,7 @@ def _sent(values: Tensor, device: torch.device) -> Tensor:
     return values.to(device)
 
 
-def _shifted(rgba: Tensor, most: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+def shifted(rgba: Tensor, most: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
     """Move each sprite by up to `most` whole pixels in x and y; what comes in is transparent.
 
     Also returns how far each was moved right and down, [B, 2] as in `Batch.augment_labels`.

@@ -16,10 +16,12 @@ from studio.core.config import Config
 from studio.core.discovery import pick
 from studio.core.errors import ExportError
 from studio.core.events import Events, Exported, Notice, Progress
-from studio.engine import catalog, devices
+from studio.engine import batches, catalog, devices, optim
 from studio.engine.batches import premultiplied, straight, to_input, to_rgba
 from studio.engine.model import TrainedModel
-from studio.exports.base import PROBE, ExportableModel, ModelExport
+from studio.engine.runs.split import heldout_groups
+from studio.exports.base import PROBE, ExportableModel, ModelExport, TrainingCode
+from studio.recipes.base import Batch, BatchRng, Recipe
 
 
 def export(model: TrainedModel, format_name: str, target: Path, config: Config | None = None) -> Events:
@@ -94,9 +96,27 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         noise=recipe.noise(network, PROBE.count, PROBE.seed) if "from_noise" in recipe.can else None,
         draw_from=draw_from,
         predict=recipe.predict,
+        training=_training_code(model),
         premultiplied=premultiplied,
         straight=straight,
     )
+
+
+def _training_code(model: TrainedModel) -> TrainingCode:
+    recipe, config = model.recipe, model.config
+    has_statistics = type(recipe).statistics is not Recipe.statistics
+    own = (recipe.arguments, recipe.loss, *((recipe.statistics, batches.sampled) if has_statistics else ()))
+    shared = (
+        heldout_groups, batches.shuffled, batches.step_seed, batches.shifted, to_input, optim.orthogonal,
+        optim.learning_rate, optim.ema_decay,
+    )  # fmt: skip
+
+    def loss(network: nn.Module, x: Tensor, y: Tensor, targets: Tensor, seed: int) -> Tensor:
+        batch = Batch(x, y, torch.zeros(len(y), 3), targets, progress=1.0)
+        with torch.no_grad():
+            return recipe.loss(network, batch, config, BatchRng(torch.Generator().manual_seed(seed), batch))
+
+    return TrainingCode(config, model.data, (*own, *shared), loss)
 
 
 def _check(form: ModelExport, model: TrainedModel) -> None:

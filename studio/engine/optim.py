@@ -184,11 +184,16 @@ def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) 
             group["lr"] = rate
 
 
+def ema_decay(halflife_sprites: int, seen_sprites: int, batch_size: int) -> float:
+    """How much of an average stays in a step: its half-life ramps up as a run begins (Karras et al. 2022, EDM)."""
+    halflife = min(halflife_sprites, seen_sprites / 20)
+    return 0.5 ** (batch_size / halflife) if halflife else 0.0
+
+
 class EMA:
     """An exponential moving average of a network's weights; `network` is the averaged copy, in eval mode.
 
-    The half-life is counted in sprites and ramps up at the beginning of a run, as in EDM (Karras et al. 2022). torch's
-    AveragedModel has no ramp and looks at its counter, a tensor, twice a step.
+    torch's AveragedModel knows no ramp and looks at its counter, a tensor, twice a step.
     """
 
     def __init__(self, network: nn.Module, halflife_sprites: int) -> None:
@@ -202,8 +207,7 @@ class EMA:
     @torch.no_grad()
     def update(self, seen_sprites: int, batch_size: int) -> None:
         """Take in the weights of a step: `seen_sprites` of the run so far, `batch_size` of the step itself."""
-        halflife = min(self.halflife_sprites, seen_sprites / 20)
-        decay = 0.5 ** (batch_size / halflife) if halflife else 0.0
+        decay = ema_decay(self.halflife_sprites, seen_sprites, batch_size)
         torch._foreach_lerp_(self._target, self._source, 1 - decay)
         if self._target_buffers:
             torch._foreach_copy_(self._target_buffers, self._source_buffers)

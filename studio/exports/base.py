@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from typing_extensions import TypeVar
 
-from studio.core.config import Config, Value
+from studio.core.config import Config, TrainingConfig, Value
 from studio.core.errors import ExportError
 
 Makes = Literal["sprites", "labels", "numbers"]
@@ -57,6 +57,22 @@ PROBE = Probe()
 
 
 @dataclass(frozen=True, eq=False)
+class TrainingCode:
+    """How a model was trained, for a format that writes this down as a program.
+
+    config: the settings. data: the file of the run that holds its sprites, see `data.store.packed`; None: not known.
+    portable: classes and functions whose sources, with what they need, train a network with torch and numpy: the
+        recipe's `arguments`, `loss` and, if it has its own, `statistics`, and the loop's parts, whatever the recipe.
+    loss: of a network for x [B, 4, S, S], y [B] and targets [B, T] as in `Batch`, its randomness from a seed.
+    """
+
+    config: TrainingConfig
+    data: Path | None
+    portable: tuple[Any, ...]
+    loss: Callable[[nn.Module, Tensor, Tensor, Tensor, int], Tensor]
+
+
+@dataclass(frozen=True, eq=False)
 class ExportableModel:
     """Everything that exports need to know of a trained model.
 
@@ -72,6 +88,7 @@ class ExportableModel:
     style: by which its sprites are made pixel art, as in style.json.
     noise: what `draw_from` takes for the sprites of `PROBE`; None for a recipe that can't be given its noise.
     draw_from: as in Recipe, the sprites alone. predict: as in Recipe.
+    training: how it came to be what it is.
     premultiplied, straight: RGBA float32 [B, 4, S, S] as pictures have it, in [0, 1], to x as in `Batch` and back.
     """
 
@@ -95,6 +112,7 @@ class ExportableModel:
     noise: Tensor | None
     draw_from: Callable[[Any, Tensor, Tensor, float | Tensor, int], Tensor]
     predict: Callable[[nn.Module, Tensor], Tensor]
+    training: TrainingCode
     premultiplied: Callable[[Tensor], Tensor]
     straight: Callable[[Tensor], Tensor]
 

@@ -19,7 +19,7 @@ from studio.data import scratch
 from studio.data.sprites import Sprites
 from studio.data.store import packed
 from studio.engine import batches, devices, streamed
-from studio.engine.batches import DeviceSprites, TrainSet, _shifted, at_most, sampled, to_input, to_rgba
+from studio.engine.batches import DeviceSprites, TrainSet, at_most, sampled, shifted, to_input, to_rgba
 from studio.engine.loading import load_model
 from studio.engine.quality import evaluate
 from studio.engine.quality.evaluate import EvaluateSettings
@@ -96,7 +96,7 @@ def test_mirrored_sprites_are_mirrored_and_told() -> None:
 
 def test_shifts_move_whole_pixels_bring_in_nothing_and_are_told() -> None:
     rgba = torch.from_numpy(make_sprites(per_class=50).rgba).permute(0, 3, 1, 2)
-    moved, told = _shifted(rgba, 2, torch.Generator().manual_seed(3))
+    moved, told = shifted(rgba, 2, torch.Generator().manual_seed(3))
     seen = set()
     for before, after, (right, down) in zip(rgba.numpy(), moved.numpy(), told.tolist(), strict=True):
         padded = np.pad(before, ((0, 0), (2, 2), (2, 2)))

@@ -43,11 +43,26 @@ def split_of(record: RunRecord, config: TrainingConfig, sprites: Sprites) -> Spl
 
 
 def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
-    """Hold out about `share` of the groups of each class, small groups and large ones alike, none of a very small set.
+    """Hold out about `share` of the groups of each class: see `heldout_groups`.
 
-    A group (`Sprites.groups`) is of the class of its first sprite, and is never parted. No class is held out entirely.
     Where 400 sprites or more are held out, every third of their groups is for the report alone, unless these are too
     few or too large for that.
+    """
+    heldout, group = heldout_groups(sprites, share, seed)
+    is_heldout = np.isin(group, heldout)
+    validation = report = np.flatnonzero(is_heldout)
+    is_reported = np.isin(group, heldout[1::3])
+    # A few large groups can't be parted into a third and the rest.
+    if len(report) >= FEWEST_REPORTED and len(report) / 5 <= is_reported.sum() <= len(report) / 2:
+        validation, report = np.flatnonzero(is_heldout & ~is_reported), np.flatnonzero(is_reported)
+    return Split(np.flatnonzero(~is_heldout), validation, report)
+
+
+def heldout_groups(sprites: Sprites, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """About `share` of the groups of each class, small groups and large ones alike, and the group of each sprite.
+
+    Groups are numbered from 0 on. One is of the class of its first sprite, and is never parted. No class is held out
+    entirely; of a very small set nothing is.
     """
     _, first, group, sizes = np.unique(sprites.groups, return_index=True, return_inverse=True, return_counts=True)
     rng = np.random.default_rng(seed)
@@ -58,13 +73,7 @@ def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
     heldout = order[ranks]  # by class and size, so that every third is a fair choice as well
     for label in np.setdiff1d(sprites.labels, sprites.labels[~np.isin(group, heldout)]):
         heldout = heldout[~np.isin(heldout, group[sprites.labels == label])]
-    is_heldout = np.isin(group, heldout)
-    validation = report = np.flatnonzero(is_heldout)
-    is_reported = np.isin(group, heldout[1::3])
-    # A few large groups can't be parted into a third and the rest.
-    if len(report) >= FEWEST_REPORTED and len(report) / 5 <= is_reported.sum() <= len(report) / 2:
-        validation, report = np.flatnonzero(is_heldout & ~is_reported), np.flatnonzero(is_reported)
-    return Split(np.flatnonzero(~is_heldout), validation, report)
+    return heldout, group.astype(np.int64)
 
 
 def halves(groups: Indices) -> tuple[Indices, Indices]:

@@ -1,0 +1,158 @@
+"""A run as a program: its training and its use in plain PyTorch, as a Python file and a notebook of the same cells."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from studio.core.config import Config
+from studio.core.errors import ExportError
+from studio.core.files import remove, write_atomic
+from studio.exports.base import PROBE, ExportableModel, ModelExport, check_finite, fill
+from studio.exports.scripts.composing import as_notebook, as_python, compose_cells, weights_path
+
+_CHECKED_S = 300.0  # the longest that a check may take
+# Run by a Python of its own, in which nothing of the studio is loaded: says what the script makes of the probe.
+_CHECK = """
+import json, runpy, sys, torch
+asked = json.load(sys.stdin)
+run = runpy.run_path(sys.argv[1], run_name="exported_run")
+network = run["trained"]()
+x, y, targets = (torch.tensor(asked[name], dtype=kind) for name, kind in
+                 (("x", torch.float32), ("y", torch.int64), ("targets", torch.float32)))
+with torch.no_grad():
+    if "draw" in run:
+        *_, outputs = run["draw"](network, torch.tensor(asked["labels"]), *asked["how"])
+    else:
+        outputs = run["predict"](network, x)
+    batch = run["Batch"](x, y, torch.zeros(len(y), 3), targets, 1.0)
+    numbers = run["BatchRng"](torch.Generator().manual_seed(asked["seed"]), batch)
+    loss = run["loss"](network, batch, run["config"], numbers)
+json.dump({"outputs": outputs.float().tolist(), "loss": loss.item()}, sys.stdout)
+"""
+_LOSS_DIFFERS = 1e-3  # from the studio's, relative, at most
+
+
+class Script(ModelExport[Config]):
+    name = "script"
+    title = "Training script (.py) with a notebook"
+    suffix = ".py"
+    order = 6
+    opened_by = "Python with torch, numpy and pillow; Jupyter"
+    help = "The run as a readable program in plain PyTorch that trains it anew, with its weights: to learn from."
+
+    def missing(self) -> str:
+        runs_python = "python" in Path(sys.executable or "").name.lower() and not getattr(sys, "frozen", False)
+        return "" if runs_python else "It is checked by Python, which this build of the studio can't start."
+
+    def companions(self, target: Path, config: Config) -> tuple[Path, ...]:
+        return target.with_name(f"{target.stem}.ipynb"), weights_path(target)
+
+    def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
+        notebook, weights = self.companions(target, config)
+        cells = compose_cells(model, target)  # before anything is on the disk: it may refuse
+        check_finite(model.weights(), weights)
+        contents = {
+            target: as_python(cells).encode(),
+            notebook: as_notebook(cells).encode(),
+            weights: save(model.weights(), metadata={"format": "pt"}),
+        }
+        written: list[Path] = []
+        try:
+            for path, data in contents.items():
+                write_atomic(path, data)
+                written.append(path)
+        except OSError:
+            for path in written:
+                remove(path)
+            raise
+        return written
+
+    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Tensor:
+        script, notebook, weights = paths
+        cells = compose_cells(model, script)
+        for path, text in ((script, as_python(cells)), (notebook, as_notebook(cells))):
+            try:
+                is_whole = path.read_bytes() == text.encode()
+            except OSError as error:
+                raise ExportError(f"{path.name} can't be read.", str(error)) from error
+            if not is_whole:
+                raise ExportError(f"{path.name} is not what was written.", "Export again.")
+        found = run_probe(script, _question(model))
+        try:
+            network = fill(model.fresh(), load(weights.read_bytes()), weights)
+        except (OSError, SafetensorError) as error:
+            raise ExportError(f"{weights.name} can't be read.", str(error)) from error
+        x, y, targets = _probe_batch(model)
+        loss = float(model.training.loss(network, x, y, targets, PROBE.seed))
+        if not math.isclose(found["loss"], loss, rel_tol=_LOSS_DIFFERS):
+            title = f"{script.name} does not train as the studio does."
+            raise ExportError(title, f"Its loss is {found['loss']:.6g}, the studio's {loss:.6g}.")
+        return torch.tensor(found["outputs"])
+
+    def snippets(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Mapping[str, str]:
+        use = (
+            'run["sample"](network)  # uint8 [16, S, S, 4], RGBA'
+            if model.makes == "sprites"
+            else 'run["predict"](network, run["to_input"](sprites.permute(0, 3, 1, 2)))  # uint8 [N, S, S, 4]'
+        )
+        lines = (
+            f'# In a terminal, python "{paths[0].name}" trains the run anew.\n'
+            "import runpy\n\n"
+            f"run = runpy.run_path({paths[0].name!r})  # trains nothing\n"
+            'network = run["trained"]()\n'
+            f"result = {use}\n"
+        )
+        return {"Python": lines}
+
+
+def _probe_batch(model: ExportableModel) -> tuple[Tensor, Tensor, Tensor]:
+    """x, y and targets as in `Batch`, on which a loss is compared."""
+    y = PROBE.labels(len(model.class_names)).clamp(min=0)
+    targets = torch.arange(PROBE.count)[:, None].expand(-1, len(model.target_names)).float()
+    return PROBE.sprites(model.size), y, targets
+
+
+def _question(model: ExportableModel) -> dict[str, Any]:
+    x, y, targets = _probe_batch(model)
+    return {
+        "x": x.tolist(),
+        "y": y.tolist(),
+        "targets": targets.tolist(),
+        "labels": PROBE.labels(len(model.class_names)).tolist(),
+        "how": [PROBE.guidance, PROBE.steps, PROBE.seed],
+        "seed": PROBE.seed,
+    }
+
+
+def run_probe(script: Path, question: Mapping[str, Any]) -> dict[str, Any]:
+    """What a script says in a process of its own. Raises ExportError."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", _CHECK, str(script)],
+            input=json.dumps(question),
+            capture_output=True,
+            encoding="utf-8",
+            env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"},
+            timeout=_CHECKED_S,
+            check=True,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        found: dict[str, Any] = json.loads(done.stdout)
+    except subprocess.CalledProcessError as error:
+        reason = (error.stderr.strip().splitlines() or [f"It ended with {error.returncode}."])[-1]
+        raise ExportError(f"{script.name} does not run.", reason) from error
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        raise ExportError(f"{script.name} can't be checked.", str(error)) from error
+    return found

@@ -1,0 +1,360 @@
+"""The cells of a training script: what each says, the sources that it shows and the code that it adds to them.
+
+They need torch, numpy and pillow alone. Names in capitals and `config` are set in the cell before them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from studio.core.config import TrainingConfig
+from studio.exports.base import ExportableModel
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Words for learners, names of classes and functions whose sources come first, and code that follows them."""
+
+    title: str
+    words: str
+    sources: tuple[str, ...] = ()
+    code: str = ""
+
+
+_SPRITES = '''
+@dataclass
+class Sprites:
+    rgba: NDArray[np.uint8]  # [N, S, S, 4], straight alpha
+    labels: NDArray[np.int64]  # [N], places in class_names
+    targets: NDArray[np.float32]  # [N, T], the numbers that go with each sprite, NaN where one is missing
+    groups: NDArray[np.int64]  # [N], the same number for sprites that are alike
+    class_names: list[str]
+    target_names: list[str]
+    size = SIZE
+
+    def __len__(self) -> int:
+        return len(self.rgba)
+{take}
+Spec = Sprites  # what a network has to know of its data: the size, and the names of classes and numbers
+
+def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
+    """Such a file is the length of a header in eight bytes, the header, which is JSON, and the arrays' bytes."""
+    data, arrays = bytearray(path.read_bytes()), {}
+    start = 8 + int.from_bytes(data[:8], "little")
+    kinds = {"U8": np.uint8, "I64": np.int64, "F32": np.float32}
+    for name, about in json.loads(data[8:start]).items():
+        if name != "__metadata__":
+            count, first = int(np.prod(about["shape"])), start + about["data_offsets"][0]
+            arrays[name] = np.frombuffer(data, kinds[about["dtype"]], count, first).reshape(about["shape"])
+    return arrays
+
+def read_run(path: Path) -> Sprites:
+    """The sprites of a run. Their texts are lines of JSON: a key and a value, a long list in several lines."""
+    arrays, texts = read_safetensors(path), {}
+    for key, value in map(json.loads, arrays["texts"].tobytes().splitlines()):
+        texts[key] = texts.get(key, []) + value if isinstance(value, list) else value
+    rows = [arrays[name] for name in ("rgba", "labels", "targets", "groups")]
+    return Sprites(*rows, texts["class_names"], texts["target_names"])
+
+def read_pictures(paths: list[Path]) -> NDArray[np.uint8]:
+    """Pictures as sprites, uint8 [N, SIZE, SIZE, 4]: centred, and cut or padded."""
+    pictures = [Image.open(path).convert("RGBA") for path in paths]
+    corners = [((picture.width - SIZE) // 2, (picture.height - SIZE) // 2) for picture in pictures]
+    boxes = [(left, top, left + SIZE, top + SIZE) for left, top in corners]
+    return np.stack([np.array(picture.crop(box)) for picture, box in zip(pictures, boxes)])
+'''
+
+_TAKE = """
+    def take(self, chosen: NDArray[np.int64]) -> Sprites:
+        rows = (array[chosen] for array in (self.rgba, self.labels, self.targets, self.groups))
+        return Sprites(*rows, self.class_names, self.target_names)
+"""
+
+_CLASSES_OF_FOLDER = '''
+def read_folder(folder: Path) -> Sprites:
+    """The PNG files below a folder; the folder that each is in is its class."""
+    paths = sorted(folder.rglob("*.png"))
+    classes = [path.parent.relative_to(folder).as_posix() for path in paths]
+    class_names, labels = np.unique(classes, return_inverse=True)
+    nothing, groups = np.zeros((len(paths), 0), np.float32), np.arange(len(paths))
+    return Sprites(read_pictures(paths), labels, nothing, groups, class_names.tolist(), [])
+'''
+
+_NUMBERS_OF_FOLDER = '''
+def read_folder(folder: Path) -> Sprites:
+    """The PNG files that labels.csv in the folder names: lines like 'file,price' and 'sword.png,12.5'."""
+    (_, *names), *rows = [row for row in csv.reader((folder / "labels.csv").read_text("utf-8").splitlines()) if row]
+    rgba = read_pictures([folder / row[0] for row in rows])
+    numbers = np.array([[float(value or "nan") for value in row[1:]] for row in rows], np.float32)
+    return Sprites(rgba, np.zeros(len(rows), np.int64), numbers, np.arange(len(rows)), ["sprite"], names)
+'''
+
+_SPLIT = '''
+def learnt_from(sprites: Sprites) -> NDArray[np.int64]:
+    """The places of all others."""
+    heldout, group = heldout_groups(sprites, config.holdout, config.seed)
+    return np.flatnonzero(~np.isin(group, heldout))
+'''
+
+_BATCHES = '''
+@dataclass
+class Batch:
+    x: Tensor  # float32 [B, 4, S, S], premultiplied RGBA in [-1, 1]
+    y: Tensor  # int64 [B], classes
+    augment_labels: Tensor  # float32 [B, 3]: whether each was mirrored, and how far it was moved
+    targets: Tensor  # float32 [B, T], numbers
+    progress: float  # how much of the training is done, 0 to 1
+
+def make_batch(sprites: Sprites, training: NDArray[np.int64], step: int, rng: torch.Generator) -> Batch:
+    """Each epoch goes through all sprites in an order of its own, and a batch may reach into the next one."""
+    start, count = step * config.batch_size, len(training)
+    epochs = range(start // count, (start + config.batch_size - 1) // count + 1)
+    order = np.concatenate([shuffled(config.seed, epoch, count) for epoch in epochs])
+    chosen = training[order[start % count :][: config.batch_size]]
+    rgba = torch.from_numpy(sprites.rgba[chosen]).to(DEVICE).permute(0, 3, 1, 2)
+    augment_labels = torch.zeros(len(chosen), 3, device=DEVICE)
+{augmented}    y, targets = (torch.from_numpy(rows[chosen]).to(DEVICE) for rows in (sprites.labels, sprites.targets))
+    return Batch(to_input(rgba), y, augment_labels, targets, step / config.steps)
+'''
+
+_SHIFT = """\
+    rgba, augment_labels[:, 1:] = shifted(rgba, config.shift_px, rng)
+"""
+
+_FLIP = """\
+    flipped = torch.rand(len(chosen), device=DEVICE, generator=rng) < 0.5
+    rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
+    augment_labels[:, 0] = flipped
+"""
+
+_NETWORK = '''
+def make_network(sprites: Sprites) -> {network}:
+    """A new network. Its first weights are drawn from torch's generator: the same seed gives the same ones."""
+    torch.manual_seed(config.seed)
+    network = {network}(**arguments(config, sprites))
+{buffers}    return network.to(DEVICE).to(memory_format=torch.channels_last)  # convolutions are faster like this
+'''
+
+_BUFFERS = """\
+    for name, values in statistics(sampled(sprites, learnt_from(sprites))).items():
+        network.get_buffer(name).copy_(values)
+"""
+
+_LOSS = '''
+class BatchRng:
+    """Random numbers, a row for each sprite of a batch: standard normal, and uniform in [0, 1)."""
+
+    def __init__(self, generator: torch.Generator, batch: Batch) -> None:
+        self.count, self.how = len(batch.x), {"device": batch.x.device, "generator": generator}
+
+    def randn(self, *shape: int) -> Tensor:
+        return torch.randn((self.count, *shape), **self.how)
+
+    def rand(self, *shape: int) -> Tensor:
+        return torch.rand((self.count, *shape), **self.how)
+'''
+
+_OPTIMIZER = '''
+class Muon(torch.optim.Optimizer):
+    """Momentum made orthogonal (Jordan 2024), an update as large as AdamW's (Liu et al. 2025)."""
+
+    @torch.no_grad()
+    def step(self) -> None:
+        (group,) = self.param_groups
+        alike = defaultdict(list)  # weights of one shape are done together; each is taken as a matrix [out, rest]
+        for weight in group["params"]:
+            momentum = self.state[weight].setdefault("momentum", torch.zeros_like(weight)).lerp_(weight.grad, 0.05)
+            ahead = weight.grad.lerp(momentum, 0.95)  # Nesterov's
+            alike[weight.shape].append((weight, ahead.flatten(1)))
+        for pairs in alike.values():
+            weights, matrices = zip(*pairs)
+            rate = group["lr"] * 0.2 * max(matrices[0].shape) ** 0.5
+            for weight, update in zip(weights, orthogonal(torch.stack(matrices))):
+                weight.mul_(1 - group["lr"] * group["weight_decay"]).sub_(rate * update.view(weight.shape))
+
+def make_optimizers(network: nn.Module) -> list[torch.optim.Optimizer]:
+    """Muon for convolutions if it is chosen, AdamW for all else; norms and biases are not pulled towards zero."""
+    kernels = [weight for weight in network.parameters() if weight.ndim == 4 and config.optimizer == "muon"]
+    others = [weight for weight in network.parameters() if weight.ndim != 4 or not kernels]
+    decayed, free = ([weight for weight in others if (weight.ndim > 1) == is_matrix] for is_matrix in (True, False))
+    groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": free, "weight_decay": 0.0}]
+    adamw = torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=True)  # the rates are set in each step
+    return [adamw, Muon(kernels, {"lr": 0.0, "weight_decay": config.weight_decay})] if kernels else [adamw]
+'''
+
+_TRAINING = '''
+def train(sprites: Sprites) -> tuple[nn.Module, list[float]]:
+    """A new network, trained: its averaged weights, and the loss of each step."""
+    training, network, rng, losses = learnt_from(sprites), make_network(sprites), torch.Generator(DEVICE), []
+    optimizers, average = make_optimizers(network), copy.deepcopy(network).eval().requires_grad_(False)
+    for step in range(config.steps):
+        rng.manual_seed(step_seed(config.seed, step))  # all that is random in a step follows from its number
+        batch = make_batch(sprites, training, step, rng)
+        error = loss(network, batch, config, BatchRng(rng, batch))
+        network.zero_grad()
+        error.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate(config, step, step / config.steps)
+            optimizer.step()
+        decay = ema_decay(config.ema_halflife_sprites, (step + 1) * config.batch_size, config.batch_size)
+        with torch.no_grad():
+            for mean, weight in zip(average.parameters(), network.parameters()):
+                mean.lerp_(weight, 1 - decay)
+        losses.append(error.item())  # waits for a GPU: the studio looks at its losses every 50 ms, all at once
+        if step % 50 == 0 or step + 1 == config.steps:
+            print(f"step {step:6,}  loss {losses[-1]:.4f}")
+    for mean, value in zip(average.buffers(), network.buffers()):
+        mean.copy_(value)
+    return average, losses
+
+def trained() -> nn.Module:
+    """The network with the weights that the studio has trained, which lie beside this file."""
+    network = {network}(**ARGUMENTS)
+    network.load_state_dict({name: torch.from_numpy(array) for name, array in read_safetensors(WEIGHTS).items()})
+    return network.to(DEVICE).eval()
+'''
+
+_SHEET = '''
+def save_sheet(sprites: NDArray[np.uint8], columns: int = 8, scale: int = 4) -> None:
+    """Write sprites, uint8 [N, S, S, 4], as one picture."""
+    cells = np.concatenate([sprites, np.zeros((-len(sprites) % columns, *sprites.shape[1:]), np.uint8)])
+    sheet = np.vstack([np.hstack(row) for row in np.split(cells, len(cells) // columns)])
+    Image.fromarray(sheet.repeat(scale, 0).repeat(scale, 1)).save(SHEET)
+    print(f"{len(sprites)} sprites are in {SHEET}")
+'''
+
+_SAMPLE = '''
+@torch.no_grad()
+def sample(network: nn.Module, count: int = 16, seed: int = 0, guidance: float = 1.5, steps: int = 10) -> Tensor:
+    """New sprites of all classes in turn: uint8 [count, S, S, 4], straight alpha."""
+    labels = torch.arange(count, device=DEVICE) % network.classes
+    *_, x = draw(network, labels, guidance, steps, seed)
+    return to_rgba(x)
+
+def show(network: nn.Module, sprites: Sprites) -> None:
+    save_sheet(sample(network).numpy())
+'''
+
+_PREDICT = '''
+@torch.no_grad()
+def predict(network: nn.Module, x: Tensor) -> Tensor:
+    """Of x as in `Batch`: {predicted}."""
+    return network(x.to(DEVICE)).float(){softmax}.cpu()
+
+def show(network: nn.Module, sprites: Sprites) -> None:
+    """{shown}"""
+    others = np.setdiff1d(np.arange(len(sprites)), learnt_from(sprites))
+    others = sprites.take(others if len(others) else learnt_from(sprites))  # of a small set none are held out
+    said = predict(network, to_input(torch.from_numpy(others.rgba).permute(0, 3, 1, 2))).numpy()
+'''
+
+_CLASSIFY = (
+    _PREDICT.replace("{predicted}", "class probabilities float32 [B, K]")
+    .replace("{softmax}", ".softmax(1)")
+    .replace(
+        "{shown}",
+        "How often the class is right, and a sheet of sprites in the order of the classes that they are given.",
+    )
+    + """\
+    print(f"Right: {(said.argmax(1) == others.labels).mean():.1%} of {len(others)} sprites")
+    save_sheet(others.rgba[np.argsort(said.argmax(1), kind="stable")])
+"""
+)
+
+_MEASURE = (
+    _PREDICT.replace("{predicted}", "numbers float32 [B, T], in their own units")
+    .replace("{softmax}", "")
+    .replace(
+        "{shown}",
+        "How far off each number is, and a sheet of sprites in the order of the first number that they are given.",
+    )
+    + """\
+    for name, error in zip(sprites.target_names, np.nanmean(np.abs(said - others.targets), 0)):
+        print(f"{name}: off by {error:.4g} on average, over {len(others)} sprites")
+    save_sheet(others.rgba[np.argsort(said[:, 0], kind="stable")])
+"""
+)
+
+_MAIN = """\
+if __name__ == "__main__":
+{threads}    sprites = read_folder(DATA) if DATA.is_dir() else read_run(DATA)
+    network, losses = train(sprites) if TRAIN else (trained(), [])
+    np.savetxt(LOSSES, losses, fmt="%.9g", header="the loss of each step")
+    show(network, sprites)
+"""
+
+_THREADS = """\
+    torch.set_num_threads(config.threads)
+"""
+
+_RESULTS = {
+    "sprites": Cell(
+        "New sprites",
+        "Sampling starts from noise. The studio also snaps what it draws to the palette and the levels of alpha of the "
+        "sprites that were learnt from, and finds copies of them.",
+        ("draw", "to_rgba"),
+        _SHEET + _SAMPLE,
+    ),
+    "labels": Cell("What it says of sprites", "Judged by sprites that were held out.", (), _SHEET + _CLASSIFY),
+    "numbers": Cell("What it says of sprites", "Judged by sprites that were held out.", (), _SHEET + _MEASURE),
+}
+
+
+def cells_for(model: ExportableModel) -> list[Cell]:
+    """The cells after the settings."""
+    network = str(model.architecture["class"])
+    return [
+        Cell(
+            "Sprites",
+            "The run's own sprites, or a folder of PNG files. The studio reads much more: sheets, Aseprite, archives. "
+            "It mends what it finds, and learns from sets that are larger than the memory.",
+            (),
+            _SPRITES.replace("{take}", "" if model.makes == "sprites" else _TAKE)
+            + (_NUMBERS_OF_FOLDER if model.makes == "numbers" else _CLASSES_OF_FOLDER),
+        ),
+        Cell(
+            "Held-out sprites",
+            "Some are kept aside, to check on what the network has not seen. Sprites that are alike stay together: a "
+            "twin would tell. The studio looks for near twins; of a folder, each sprite is on its own here.",
+            ("heldout_groups",),
+            _SPLIT,
+        ),
+        _batches(model.training.config),
+        Cell("Network", "", (network, "arguments", "statistics", "sampled"), _network(model)),
+        Cell("Loss", "What training makes smaller.", ("loss",), _LOSS),
+        Cell(
+            "Optimizer, schedule, average",
+            "The rate rises, stays, then falls. What is used in the end is a moving average of the weights.",
+            ("orthogonal", "learning_rate", "ema_decay"),
+            _OPTIMIZER,
+        ),
+        Cell(
+            "Training",
+            "The studio's loop also saves checkpoints, goes back to one when a loss is no number, splits batches that "
+            "the device has no room for, checks on held-out sprites, shows samples, and computes in 16 bits.",
+            (),
+            _TRAINING.replace("{network}", network),
+        ),
+        _RESULTS[model.makes],
+        Cell("Run it", "", (), _MAIN.replace("{threads}", _THREADS if model.training.config.threads else "")),
+    ]
+
+
+def _batches(config: TrainingConfig) -> Cell:
+    words = (
+        "Which sprites a step learns from, and how they are changed, follows from the seed and the step alone: so the "
+        "studio goes on exactly where it stopped. It keeps all sprites on the device, as bytes."
+    )
+    if not (config.shift_px or config.flip):
+        words += " It can also move and mirror them, which this run did not."
+    sources = ("step_seed", "shuffled", *(("shifted",) if config.shift_px else ()), "to_input")
+    augmented = (_SHIFT if config.shift_px else "") + (_FLIP if config.flip else "")
+    return Cell("Batches", words, sources, _BATCHES.replace("{augmented}", augmented))
+
+
+def _network(model: ExportableModel) -> str:
+    has_statistics = any(item.__name__ == "statistics" for item in model.training.portable)
+    code = _NETWORK.replace("{buffers}", _BUFFERS if has_statistics else "")
+    return code.replace("{network}", str(model.architecture["class"]))

@@ -1,0 +1,90 @@
+"""What a recipe's training script must do: lose, step by step, what the studio loses, with torch, numpy and pillow."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from studio.core.config import Config
+from studio.engine import catalog
+from studio.engine.control import Control
+from studio.engine.exporting import as_exportable
+from studio.engine.loading import load_model
+from studio.engine.train import train_new
+from studio.exports.script import Script
+from tests.conftest import make_sprites, with_numbers
+from tests.engine.tools import CPU
+
+RECIPES = list(catalog.recipes())
+Losses = Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]  # by recipe: recorded by the run, the script's
+
+# Runs scripts as programs on a Python that does not find the studio, nor what it needs beyond torch, numpy and pillow.
+# torch has needs of its own.
+_ALONE = """
+import sys, runpy
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("studio", "safetensors", "torchvision", "msgspec", "rich", "PySide6"):
+            raise ModuleNotFoundError(f"{name} must not be needed")
+sys.meta_path.insert(0, Hidden())
+for path in sys.argv[1:]:
+    runpy.run_path(path, run_name="__main__")
+"""
+
+
+def losses_of_both(folder: Path, steps: int) -> Losses:
+    """Of a small run of each recipe, and of its script, which is started from elsewhere."""
+    scripts = {}
+    for name, recipe in catalog.recipes().items():
+        run = folder / name
+        config = recipe.small.replace(
+            steps=steps, batch_size=10, threads=1, precision="fp32", holdout=0.2, flip=True, shift_px=2, seed=3,
+            lr_warmup_steps=4, ema_halflife_sprites=100, sample_every_s=1e3, checkpoint_every_s=1e3,
+        )  # fmt: skip
+        list(train_new(run, with_numbers(make_sprites()), recipe, config, CPU, Control()))
+        model = as_exportable(load_model(run, "last", CPU))
+        scripts[name] = Script().write(model, run / "exports" / "trial.py", Config())[0]
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", _ALONE, *map(str, scripts.values())],
+        cwd=folder, capture_output=True, encoding="utf-8", check=False, env={**os.environ, "PYTHONUTF8": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return {
+        name: (_recorded(folder / name), np.loadtxt(script.with_name("trial_losses.txt")))
+        for name, script in scripts.items()
+    }
+
+
+def _recorded(run: Path) -> NDArray[np.float64]:
+    """The loss of each step, out of metrics.jsonl."""
+    lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    return np.concatenate([line["loss"] for line in lines if "grad_norm" in line])
+
+
+@pytest.fixture(scope="module")
+def twelve(tmp_path_factory: pytest.TempPathFactory) -> Losses:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
+        return losses_of_both(tmp_path_factory.mktemp("runs"), 12)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_script_loses_what_the_studio_loses(recipe: str, twelve: Losses) -> None:
+    recorded, found = twelve[recipe]
+    assert len(recorded) == 12 and np.ptp(recorded) > 0.01 * recorded.max()
+    np.testing.assert_allclose(found, recorded, rtol=1e-3)
+
+
+@pytest.mark.slow
+def test_a_hundred_losses_are_the_studios(tmp_path: Path) -> None:
+    for recorded, found in losses_of_both(tmp_path, 100).values():
+        assert len(recorded) == 100
+        np.testing.assert_allclose(found, recorded, rtol=1e-3)
