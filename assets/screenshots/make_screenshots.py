@@ -24,7 +24,7 @@ from studio.app import theme
 from studio.app.application import Studio
 from studio.core import places
 from studio.core.events import Rgba
-from studio.data.editing import rectangle
+from studio.data.editing import NamedSprite, rectangle
 
 HERE = Path(__file__).resolve().parent
 LONGEST_WAIT_S = 120.0
@@ -118,7 +118,7 @@ def fill_in(studio: Studio) -> None:
     sprites = session.open_sprites.sprites
     assert sprites is not None
     number = int((sprites.labels == sprites.class_names.index("potions")).argmax())
-    page.editing.take(sprites.rgba[number].copy(), "potion", "potions")
+    page.editing.take(NamedSprite(sprites.rgba[number].copy(), "potion", "potions"))
     editor = page.editing.editor
     edit, side = editor.edit(), sprites.size
     editor.replace(edit.kept(rectangle((0, 0), (side - 1, side // 2), side), stays=False))

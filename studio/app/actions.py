@@ -12,6 +12,7 @@ from studio.app import dialogs, theme
 from studio.app.dialogs import HelpSheet
 from studio.app.state.session import Session
 from studio.app.theme import Scheme, Theme
+from studio.app.verify_dialog import VerifyDialog
 from studio.app.widgets import factory
 from studio.core import places
 
@@ -44,6 +45,10 @@ class Menus(QObject):
         self.open_demo = self._action("Open the demo sprites")
         self.save = self._action("Save sprites…", "Ctrl+S", "save")
         self.export = self._action("Export model…", "Ctrl+E", "export")
+        self.verify = self._action("Verify a file…")
+        self.tells_source = self._action("Say in saved pictures what made them")
+        self.tells_source.setCheckable(True)
+        self.tells_source.setChecked(session.settings.tells_source())
         self.quit = self._action("Quit", "Ctrl+Q")
         self.undo = self._action("Undo", "Ctrl+Z")
         self.redo = self._action("Redo", "Ctrl+Shift+Z")
@@ -64,6 +69,7 @@ class Menus(QObject):
         self.undo.triggered.connect(session.open_sprites.undo)
         self.redo.triggered.connect(session.open_sprites.redo)
         self.stop.triggered.connect(session.training.stop)
+        self.tells_source.toggled.connect(self._tell_source)
         session.open_sprites.imported.connect(self.refresh)
         session.training.state_changed.connect(self.refresh)
         self.refresh()
@@ -87,7 +93,7 @@ class Menus(QObject):
         file.addMenu(self._recent)
         file.addActions([self.open_demo])
         file.addSeparator()
-        file.addActions([self.save, self.export])
+        file.addActions([self.save, self.export, self.tells_source, self.verify])
         file.addSeparator()
         file.addAction(self.quit)
         self._bar.addMenu("&Edit").addActions([self.undo, self.redo])
@@ -115,6 +121,10 @@ class Menus(QObject):
         if icon:
             action.setIcon(theme.icon(icon))
         return action
+
+    @Slot(bool)
+    def _tell_source(self, tells: bool) -> None:
+        self._session.settings.tell_source(tells)
 
     @Slot()
     def _fill_recent(self) -> None:
@@ -185,6 +195,7 @@ class Commands(QObject):
         menus.open_demo.triggered.connect(self._open_demo)
         menus.pause.triggered.connect(self.pause_or_go_on)
         menus.help.triggered.connect(self._show_help)
+        menus.verify.triggered.connect(self._verify)
         menus.runs_folder.triggered.connect(self._open_runs_folder)
         menus.logs_folder.triggered.connect(self._open_logs_folder)
 
@@ -208,6 +219,12 @@ class Commands(QObject):
         paths = dialogs.for_files(self._window, self._session.settings, "Open sprites")
         if paths:
             self.open_wanted.emit(paths)
+
+    @Slot()
+    def _verify(self) -> None:
+        path = dialogs.for_file(self._window, self._session.settings, "Verify an exported model or a saved picture")
+        if path is not None:
+            VerifyDialog(self._session, path, self._window).open()
 
     @Slot()
     def _open_demo(self) -> None:

@@ -55,6 +55,12 @@ def for_files(parent: QWidget, settings: Settings, title: str) -> list[Path]:
     return paths
 
 
+def for_file(parent: QWidget, settings: Settings, title: str) -> Path | None:
+    """A file that exists."""
+    chosen, _ = QFileDialog.getOpenFileName(parent, title, settings.text("last_save_folder", str(Path.home())))
+    return Path(chosen) if chosen else None
+
+
 def for_palette(parent: QWidget, settings: Settings) -> Path | None:
     """A palette file that exists."""
     kinds = f"Palettes ({' '.join(f'*{suffix}' for suffix in _palette_kinds())})"

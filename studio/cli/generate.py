@@ -28,6 +28,7 @@ from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
 from studio.engine.runs.folder import RunDir
 from studio.engine.types import GenerateSettings
+from studio.exports.cards import provenance
 from studio.exports.png import save_files
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.formats import sprite_export_for, sprite_exports
@@ -68,7 +69,7 @@ def generate(args: argparse.Namespace) -> int:
     about = {**settings.to_json(), **about_sources(args), **({"palette": palette} if palette else {})}
     colours = choice.palette.visible() if choice.palette is not None else model.style.palette
     columns = corner_tiles.SIDE if settings.corner_tiles else args.columns  # so laid out, they meet
-    as_saved = as_set(made, model, about, columns, colours if settings.true_pixels else None)
+    as_saved = as_set(made, model, about, columns, colours if settings.true_pixels else None, with_texts=args.texts)
     written = _save(dataclasses.replace(as_saved, is_animation=bool(args.between)), out, form, reporter)
     reporter.record({"type": "FilesSaved", "paths": written})
     where = written[0] if len(written) < 3 and _is_sheet(out) else out
@@ -100,6 +101,8 @@ def as_set(
     about: Mapping[str, Any],
     columns: int,
     palette: NDArray[np.uint8] | None = None,
+    *,
+    with_texts: bool = True,
 ) -> SpriteSet:
     """New sprites as they are saved, with what made them. palette: uint8 [K, 3], the one they are drawn in."""
     return SpriteSet(
@@ -107,9 +110,16 @@ def as_set(
         made.titles,
         classes=[model.spec.class_names[label] if label >= 0 else "" for label in made.labels],
         palette=palette,
-        about={"model": made.model, "recipe": model.recipe.name, **about},
+        about={"model": made.model, "recipe": model.recipe.name, **about, **_provenance(model)} if with_texts else {},
         columns=columns,
     )
+
+
+def _provenance(model: TrainedModel) -> dict[str, str]:
+    from studio.engine.provenance import source_of
+
+    source = source_of(model)
+    return {} if source is None else provenance([source.to_json()])
 
 
 def _save(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Reporter) -> list[Path]:
@@ -233,10 +243,12 @@ def export_model(
     from studio.engine.exporting import export
 
     done = follow(export(model, format_name, target, config), reporter, Exported)
-    written = " and ".join(str(path) for path in done.paths)
+    written = " and ".join(map(str, done.paths))
     same = agreement(done.difference)
     reporter.say(f"Wrote {written} ({memory(done.size_bytes)})")
     reporter.say(f"Read back and compared with the model at step {model.step:,}: {same}.")
+    if done.card:
+        reporter.say(f"Its card, which says where it comes from: {done.card[1]}")
     for language, snippet in done.snippets.items():
         reporter.say(f"\nUse it in {language}:\n\n{snippet}")
     return done

@@ -19,6 +19,7 @@ examples:
   studio distil "my run"                       then 'studio generate --quick' draws three times as fast
   studio evaluate "my run"                     how good its sprites are, beside real ones
   studio export "my run" --out model.safetensors
+  studio verify model.safetensors --run "my run"
   studio plot "my run" other-run --out loss.png
   studio film "my run" --out learning.gif      how its samples got better, as an animation
   studio palette my-sprites --snap warm.gpl    copies of the sprites in the colours of a palette
@@ -45,8 +46,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.set_defaults(run=_lazily("studio.cli.window", "open_window"))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
-        _demo, _devices, _inspect, _train, _resume, _generate, _distil, _predict, _evaluate, _export, _plot, _film,
-        _palette, _runs,
+        _demo, _devices, _inspect, _train, _resume, _generate, _distil, _predict, _evaluate, _export, _verify,
+        _plot, _film, _palette, _runs,
     ):  # fmt: skip
         add(commands, words)
     args, unknown = parser.parse_known_args(words)
@@ -185,6 +186,8 @@ def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
         help="file of the palette to draw in (default: the run's own)",
     )
     parser.add_argument("--dither", action="store_true", help="with --palette, make colours up of two, in a pattern")
+    about = "leave out of the files which model, seed and settings made them, which 'studio verify' reads"
+    parser.add_argument("--no-texts", dest="texts", action="store_false", help=about)
     _add_device(parser)
     if _is_command(words, "generate"):
         from studio.cli.generate import add_generate_flags
@@ -238,6 +241,15 @@ def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> No
         from studio.cli.generate import add_export_flags
 
         add_export_flags(parser, words)
+
+
+def _verify(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "say whether an exported model or a saved sprite is as it was, and belongs to its run"
+    parser = _command(commands, "verify", about, "verify", "FILE ")
+    about = "an exported file with its card beside it, a card, or a PNG that the studio has saved"
+    parser.add_argument("file", type=Path, metavar="FILE", help=about)
+    about = "the run to compare it with (default: the one that it names, if that is among the studio's runs)"
+    parser.add_argument("--run", dest="run_name", default=None, metavar="RUN", help=about)
 
 
 def _plot(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:

@@ -17,6 +17,7 @@ from studio.core import files, places
 from studio.core.config import TrainingConfig
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
+from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.runs.folder import RunDir
@@ -34,6 +35,7 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     first_look.add_argument("--recipe", default="", nargs="?")
     recipe = catalog.recipe(first_look.parse_known_args(words)[0].recipe or "")
+    add_settings(parser, Rights, "rights in the sprites")
     add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
     presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets(TrainingBudget()))
     recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalog.recipes().values())
@@ -56,13 +58,13 @@ def train(args: argparse.Namespace) -> int:
     if args.parent is not None:
         source = STARTER if args.parent == STARTER else find_run(args.parent)
     parent = load_parent(source, recipe) if source is not None else None
-    given = parent.settings if parent else None
-    chosen_config(recipe, args, TrainingBudget(given=given))
+    fixed = parent.settings if parent else None
+    chosen_config(recipe, args, TrainingBudget(given=fixed))
     found = read_sprites(args, args.paths, reporter)
     say_left_out(found, reporter)
-    sprites = found.sprites
+    sprites = Rights.known_of(args.paths).replace(**given(args, Rights)).on(found.sprites)
     device = find_device(args, probe=True)  # its speed decides what a preset suggests
-    config = chosen_config(recipe, args, training_budget(recipe, sprites, device, given))
+    config = chosen_config(recipe, args, training_budget(recipe, sprites, device, fixed))
     path = run_folder(args, sprites, recipe)
     control = Control()
     return drive(train_new(path, sprites, recipe, config, device, control, parent), path, control, reporter)

@@ -215,12 +215,14 @@ class Exported(Event):
 
     difference: the largest from what the live model gives, as a share of the largest output (see `exporting.compare`).
     snippets: lines that load and use it, by the language that they are in. size_bytes: of all files together.
+    card: the files that say where it comes from, which lie beside it; none for a model of no run.
     """
 
     paths: tuple[Path, ...]
     difference: float
     snippets: Mapping[str, str]
     size_bytes: int
+    card: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -235,6 +237,27 @@ class Distilled(Event):
     sprites_per_s: float
     usual_sprites_per_s: float
     alike: float
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at, in a sentence, and whether it is as it should be; None: it can't be told."""
+
+    words: str
+    holds: bool | None
+
+
+@dataclass(frozen=True)
+class Verified(Event):
+    """Whether a file is as it was, and belongs to its run."""
+
+    path: Path
+    checks: tuple[Check, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found that is not as it should be."""
+        return all(check.holds is not False for check in self.checks)
 
 
 @dataclass(frozen=True)

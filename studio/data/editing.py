@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,18 +185,19 @@ class History:
 
 @dataclass(frozen=True, eq=False)
 class KeptEdit:
-    """An edit with where its sprite came from: a name for people, and its class, empty where that is not known."""
+    """An edit with where its sprite came from: as in NamedSprite."""
 
     edit: Edit
     name: str
     class_name: str = ""
+    source: str = ""
 
     def to_json(self) -> bytes:
         """All of it as JSON, the pixels as hexadecimal digits."""
         edit = self.edit
         pixels = {"sprite": edit.sprite.tobytes().hex(), "keep": np.packbits(edit.keep).tobytes().hex()}
-        kept = {"size": len(edit.sprite), "name": self.name, "class_name": self.class_name, **pixels}
-        return json.dumps(kept).encode()
+        told = {"name": self.name, "class_name": self.class_name, "source": self.source}
+        return json.dumps({"size": len(edit.sprite), **told, **pixels}).encode()
 
     @classmethod
     def from_json(cls, text: bytes) -> KeptEdit:
@@ -205,7 +206,20 @@ class KeptEdit:
         side = kept.size
         sprite = np.frombuffer(bytes.fromhex(kept.sprite), np.uint8).reshape(side, side, 4)
         bits = np.unpackbits(np.frombuffer(bytes.fromhex(kept.keep), np.uint8))
-        return cls(Edit(sprite, bits[: side * side].reshape(side, side).astype(bool)), kept.name, kept.class_name)
+        edit = Edit(sprite, bits[: side * side].reshape(side, side).astype(bool))
+        return cls(edit, kept.name, kept.class_name, kept.source)
+
+
+class NamedSprite(NamedTuple):
+    """A sprite, uint8 [H, W, 4], with a name for people, its class, and what it comes from.
+
+    The last two are empty where they are not known. source: JSON of an `exports.cards.Source`.
+    """
+
+    rgba: Rgba
+    name: str
+    class_name: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -217,3 +231,4 @@ class _KeptRecord:
     class_name: str
     sprite: str
     keep: str
+    source: str = ""

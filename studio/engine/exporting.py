@@ -16,11 +16,13 @@ from studio.core.config import Config
 from studio.core.discovery import pick
 from studio.core.errors import ExportError
 from studio.core.events import Events, Exported, Notice, Progress
-from studio.engine import batches, catalog, devices, optim
+from studio.engine import batches, catalog, devices, optim, provenance
 from studio.engine.batches import premultiplied, straight, to_input, to_rgba
 from studio.engine.model import TrainedModel
+from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import heldout_groups
 from studio.exports.base import PROBE, ExportableModel, ModelExport, TrainingCode
+from studio.exports.cards import card_paths
 from studio.recipes.base import Batch, BatchRng, Recipe
 
 
@@ -38,12 +40,12 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
     config = form.Config() if config is None else config
     _check(form, model)
     with devices.faults(model.device):
-        exportable = as_exportable(model)
+        exportable, about = as_exportable(model), provenance.card_of(model)
     yield Progress(0, 3, "copying the model")
     wanted = _named(form, exportable, target)
     chosen = _free(form, wanted, config)
     with contextlib.ExitStack() as unless_good:
-        unless_good.callback(_discard, (chosen, *form.companions(chosen, config)))
+        unless_good.callback(_discard, (chosen, *_beside(form, chosen, config)))
         with files.exporting(chosen):
             paths = form.write(exportable, chosen, config)
         if chosen != wanted:
@@ -52,10 +54,11 @@ def export(model: TrainedModel, format_name: str, target: Path, config: Config |
         found = form.read_back(paths, exportable, config)
         yield Progress(2, 3, "comparing with the live model")
         difference = compare(form, exportable, config, found, chosen)
+        card = () if about is None else provenance.write_card(about, tuple(paths))
         unless_good.pop_all()
     yield Progress(3, 3, "checked")
     size = sum(path.stat().st_size for path in paths)
-    yield Exported(tuple(paths), difference, form.snippets(paths, exportable, config), size)
+    yield Exported(tuple(paths), difference, form.snippets(paths, exportable, config), size, card)
 
 
 def as_exportable(model: TrainedModel) -> ExportableModel:
@@ -97,6 +100,7 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         draw_from=draw_from,
         predict=recipe.predict,
         training=_training_code(model),
+        source=provenance.source_of(model),
         premultiplied=premultiplied,
         straight=straight,
     )
@@ -116,7 +120,8 @@ def _training_code(model: TrainedModel) -> TrainingCode:
         with torch.no_grad():
             return recipe.loss(network, batch, config, BatchRng(torch.Generator().manual_seed(seed), batch))
 
-    return TrainingCode(config, model.data, (*own, *shared), loss)
+    data = None if model.run is None else RunDir(model.run).data
+    return TrainingCode(config, data, (*own, *shared), loss)
 
 
 def _check(form: ModelExport, model: TrainedModel) -> None:
@@ -152,6 +157,11 @@ def _named(form: ModelExport, model: ExportableModel, target: Path) -> Path:
     return target if target.suffix.lower() == form.suffix else target.with_name(target.name + form.suffix)
 
 
+def _beside(form: ModelExport, target: Path, config: Config) -> tuple[Path, ...]:
+    """The files that are written with `target`: those of its format, and its card."""
+    return *form.companions(target, config), *card_paths(target)
+
+
 def _discard(paths: Iterable[Path]) -> None:
     """Remove what an export that came to nothing may have left, whatever stopped it."""
     for path in paths:
@@ -160,9 +170,9 @@ def _discard(paths: Iterable[Path]) -> None:
 
 
 def _free(form: ModelExport, wanted: Path, config: Config) -> Path:
-    """`wanted`, or the first numbered name for which neither the file nor its companions are there."""
+    """`wanted`, or the first numbered name for which neither the file nor what is written with it is there."""
     candidate, number = files.free_path(wanted), 2
-    while any(path.exists() for path in form.companions(candidate, config)):
+    while any(path.exists() for path in _beside(form, candidate, config)):
         candidate = files.free_path(wanted.with_name(f"{wanted.stem} {number}{wanted.suffix}"))
         number += 1
     return candidate

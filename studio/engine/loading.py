@@ -47,7 +47,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
         distilled = None if distilled is None else distilled.to(target).to(memory_format=torch.channels_last)
     return TrainedModel(
         recipe, config, spec, network, target, precision, info.step, record.name, load_style(run, record),
-        record.ancestors, tuple(notices), distilled, run.data,
+        record.ancestors, tuple(notices), distilled, run.path,
     )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ class TrainedModel:
     ancestors: tuple[Ancestor, ...] = ()  # as in RunRecord
     notices: tuple[Notice, ...] = ()  # of checkpoints that were passed over for it
     distilled: nn.Module | None = None  # draws the same in few looks, on the same device
-    data: Path | None = None  # the file of its run that holds the sprites that it learnt from, and those held out
+    run: Path | None = None  # the folder of its run
 
 
 def save_style(run: RunDir, record: RunRecord, sprites: Sprites) -> None:

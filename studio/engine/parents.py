@@ -84,7 +84,10 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
         raise UsageError(f"{record.name} is a {record.recipe}: no {recipe.name} can start from it.", _HINT)
     chosen, info, weights, _ = load_weights(run, "best", recipe)
     checkpoints.check_finite(weights, chosen.name)
-    itself = Ancestor(record.name, info.step, record.data_title, record.data_fingerprint, info.sha256["average"])
+    licence = str(record.data_origin.get("licence", ""))
+    itself = Ancestor(
+        record.name, info.step, record.data_title, record.data_fingerprint, info.sha256["average"], licence
+    )
     spec = Spec(record.size, record.class_names, record.target_names)
     return Parent(settings_fixed_by(record, recipe), spec, weights, (itself, *record.ancestors))
 
@@ -114,8 +117,17 @@ def _load_starter(recipe: Recipe) -> Parent:
         raise UsageError(f"There is no starter for a {recipe.name}, only for a {info.recipe}.", _HINT)
     content = _starter_path().read_bytes()
     weights = {name: tensor.float() for name, tensor in parse_tensors(content).items()}
-    itself = Ancestor(STARTER, info.step, info.data_title, info.data_fingerprint, hashlib.sha256(content).hexdigest())
+    itself = Ancestor(
+        STARTER, info.step, info.data_title, info.data_fingerprint, hashlib.sha256(content).hexdigest(),
+        _starter_licence(),
+    )  # fmt: skip
     return Parent(info.settings, Spec(info.size, ()), weights, (itself,))
+
+
+def _starter_licence() -> str:
+    """That of the sprites it learnt from."""
+    listed = records.parse(_starter_path().with_name("sources.json").read_bytes(), dict[str, list[dict[str, str]]])
+    return ", ".join(sorted({source["licence"] for source in listed["sources"]}))
 
 
 def _take_rows(own: Tensor, names: Sequence[str], given: Tensor, given_names: Sequence[str]) -> None:

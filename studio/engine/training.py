@@ -69,7 +69,7 @@ class Training:
         """The live model: the averaged weights, which change as training goes on."""
         return TrainedModel(
             self.recipe, self.config, self.spec, self.ema.network, self.device, self.precision, self.step,
-            self.record.name, self.style, self.record.ancestors, data=self.run.data,
+            self.record.name, self.style, self.record.ancestors, run=self.run.path,
         )  # fmt: skip
 
     def used_up(self) -> float:

@@ -21,6 +21,7 @@ from typing_extensions import TypeVar
 
 from studio.core.config import Config, TrainingConfig, Value
 from studio.core.errors import ExportError
+from studio.exports.cards import Source
 
 Makes = Literal["sprites", "labels", "numbers"]
 ConfigT = TypeVar("ConfigT", bound=Config, default=Any)
@@ -88,7 +89,7 @@ class ExportableModel:
     style: by which its sprites are made pixel art, as in style.json.
     noise: what `draw_from` takes for the sprites of `PROBE`; None for a recipe that can't be given its noise.
     draw_from: as in Recipe, the sprites alone. predict: as in Recipe.
-    training: how it came to be what it is.
+    training: how it came to be what it is. source: of which run, and of which sprites; None: of no run.
     premultiplied, straight: RGBA float32 [B, 4, S, S] as pictures have it, in [0, 1], to x as in `Batch` and back.
     """
 
@@ -113,6 +114,7 @@ class ExportableModel:
     draw_from: Callable[[Any, Tensor, Tensor, float | Tensor, int], Tensor]
     predict: Callable[[nn.Module, Tensor], Tensor]
     training: TrainingCode
+    source: Source | None
     premultiplied: Callable[[Tensor], Tensor]
     straight: Callable[[Tensor], Tensor]
 
@@ -135,6 +137,7 @@ class ExportableModel:
             "architecture": json.dumps(dict(self.architecture)),
             "step": str(self.step),
             "started_from": json.dumps(self.ancestors),
+            **({} if self.source is None else self.source.sums()),
         }
 
     def weights(self) -> dict[str, Tensor]:

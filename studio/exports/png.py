@@ -1,25 +1,33 @@
 """Sprites as PNG files, and as one sheet with a JSON file beside it that Aseprite, engines and the studio read.
 
-Pixels are written as they are, alpha included. The files keep what made them (model, seed, settings) in text chunks.
+Pixels are written as they are, alpha included. The files keep what made them (model, seed, settings) in text chunks,
+and a last one that tells whether any byte was changed since.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 
 from studio.core import files, pictures
-from studio.core.errors import ExportError
+from studio.core.errors import BadInputError, ExportError
 from studio.core.events import Rgba
 from studio.exports import sheets
+from studio.exports.cards import PROVENANCE, Source, sources_in
 
 LARGEST_SCALE = 64
+_SEAL = b"SHA-256"  # of the text that is the sum of all that comes before it
+_SEAL_BYTES, _END_BYTES = 12 + len(_SEAL) + 1 + 64, 12  # chunks with their lengths, kinds and checksums
 _FRAME_MS = 100  # what is written where nothing moves
 
 
@@ -31,10 +39,10 @@ def save_files(
     names: one for each sprite, without suffix; they are made safe, and one that is taken gets a number. Without names
     they are 'sprite 001' and on. metadata: text chunks for every file. Nothing is overwritten. Raises ExportError.
     """
-    chunks, written = text_chunks(metadata or {}), []
+    written = []
     for pixels, name in zip(sprites, sheets.sprite_names(names, (), len(sprites)), strict=True):
         target = files.free_path(folder / f"{files.safe_name(name, 'sprite')}.png")
-        files.export_together({target: encoded(pixels, chunks)})
+        files.export_together({target: encoded(pixels, metadata)})
         written.append(target)
     return written
 
@@ -67,7 +75,7 @@ def save_enlarged(path: Path, sprites: Rgba, columns: int = sheets.COLUMNS, scal
     scale = max(1, min(scale, LARGEST_SCALE))
     picture = pictures.tile(sprites, max(1, min(columns, len(sprites)))).repeat(scale, 0).repeat(scale, 1)
     target = files.free_path(path)
-    files.export_together({target: encoded(picture, PngInfo())})
+    files.export_together({target: encoded(picture)})
     return target
 
 
@@ -85,7 +93,7 @@ def sheet_contents(
     named = sheets.sprite_names(names, classes, len(sprites))
     picture = pictures.tile(sprites, grid.columns)
     about = sheets.description(target.name, grid, named, classes, metadata, durations_ms)
-    return {target: encoded(picture, text_chunks(metadata)), target.with_suffix(".json"): about}
+    return {target: encoded(picture, metadata), target.with_suffix(".json"): about}
 
 
 def grid_of(sprites: Rgba, columns: int) -> sheets.Grid:
@@ -104,8 +112,56 @@ def text_chunks(metadata: Mapping[str, Any]) -> PngInfo:
     return chunks
 
 
-def encoded(pixels: Rgba, chunks: PngInfo) -> bytes:
-    """A picture, uint8 [H, W, 4], as a PNG file."""
+def encoded(pixels: Rgba, metadata: Mapping[str, Any] | None = None) -> bytes:
+    """A picture, uint8 [H, W, 4], as a PNG file, sealed if there is something to say of it."""
+    return _encoded(Image.fromarray(np.ascontiguousarray(pixels)), metadata or {})
+
+
+def encoded_indices(indices: NDArray[np.uint8], table: Rgba, metadata: Mapping[str, Any]) -> bytes:
+    """Colour numbers, uint8 [H, W], with the colours that they stand for, as a PNG file: see `encoded`."""
+    image = Image.fromarray(np.ascontiguousarray(indices))
+    image.putpalette(table[:, :3].tobytes())
+    return _encoded(image, metadata, transparency=table[:, 3].tobytes())
+
+
+def _encoded(image: Image.Image, metadata: Mapping[str, Any], **options: Any) -> bytes:
     packed = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels)).save(packed, format="PNG", pnginfo=chunks, optimize=False)
-    return packed.getvalue()
+    image.save(packed, "PNG", pnginfo=text_chunks(metadata) if metadata else None, optimize=False, **options)
+    return sealed(packed.getvalue()) if metadata else packed.getvalue()
+
+
+def sealed(png: bytes) -> bytes:
+    """A PNG file with one chunk more, before its end: the SHA-256 of all others."""
+    return png[:-_END_BYTES] + _seal_of(png) + png[-_END_BYTES:]
+
+
+def unsealed(data: bytes) -> bytes | None:
+    """The PNG file without its seal; None where it has none, or is not what was sealed."""
+    png = data[: -_SEAL_BYTES - _END_BYTES] + data[-_END_BYTES:]
+    return png if sealed(png) == data else None
+
+
+def _seal_of(png: bytes) -> bytes:
+    body = _SEAL + b"\0" + hashlib.sha256(png).hexdigest().encode()
+    return struct.pack(">I", len(body)) + b"tEXt" + body + struct.pack(">I", zlib.crc32(b"tEXt" + body))
+
+
+def sources_of(path: Path) -> tuple[list[Source], bool]:
+    """What a picture says that it comes from, and whether it is as it was saved. Raises BadInputError."""
+    try:
+        data = path.read_bytes()
+        with Image.open(io.BytesIO(data)) as image:
+            image.load()
+            said = getattr(image, "text", {}).get(PROVENANCE, "")
+    except (SyntaxError, ValueError, UnidentifiedImageError) as error:
+        raise BadInputError(f"{path.name} is no PNG file, or damaged.", "It can't be read.") from error
+    except OSError as error:
+        raise BadInputError(f"{path.name} can't be read.", str(error)) from error
+    if not said:
+        hint = "Pictures tell it that were saved with its texts, and not by another program since."
+        raise BadInputError(f"{path.name} does not say where it comes from.", hint)
+    try:
+        sources = sources_in(said)
+    except ValueError as error:
+        raise BadInputError(f"What {path.name} says of where it comes from is damaged.", f"{error}.") from error
+    return sources, unsealed(data) is not None

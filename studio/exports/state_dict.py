@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import pprint
 import re
 import runpy
@@ -39,6 +40,7 @@ _USES = {
     "labels": "model.predict(network, sprites)  # sprites: uint8 [N, S, S, 4] -> float32 [N, classes]",
     "numbers": "model.predict(network, sprites)  # sprites: uint8 [N, S, S, 4] -> float32 [N, numbers]",
 }
+_SOURCE = "archive/source.json"  # in the archive that a .pt file is
 _TORCH_IMPORTS = ("from pathlib import Path", "import torch", "from torch import Tensor", "from torch import nn")
 
 
@@ -57,6 +59,9 @@ class StateDict(ModelExport[Config]):
         loader = compose_loader(model, target.name)  # before anything is on the disk: it may refuse
         packed = io.BytesIO()  # in memory, so that the names inside are the same whatever the file is called
         torch.save(model.weights(), packed)
+        if model.source is not None:
+            with zipfile.ZipFile(packed, "a") as archive:  # torch does not look at what it has not put there
+                archive.writestr(_SOURCE, json.dumps(model.source.sums()))
         write_atomic(target, packed.getvalue())
         try:
             write_atomic(loader_path(target), loader.encode())

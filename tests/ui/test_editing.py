@@ -24,7 +24,7 @@ from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core.events import Notice, SpritesGenerated
 from studio.data import corner_tiles
-from studio.data.editing import rectangle
+from studio.data.editing import NamedSprite, rectangle
 from studio.engine.types import GenerateSettings
 from studio.exports.sprites.formats import sprite_exports
 from tests.ui.conftest import LONG_MS, click, sprites_of
@@ -58,8 +58,8 @@ def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: Gener
     assert not editing.isVisibleTo(page) and not results.edit.isEnabled()
     results.grid.select([5])
     click(results.edit)
-    sprite, name, class_name = results.sprite(5)
-    assert editing.isVisible() and editing.sprite()[1:] == (name, class_name)
+    sprite, name, class_name, _ = results.sprite(5)
+    assert editing.isVisible() and editing.sprite()[1:3] == (name, class_name)
     np.testing.assert_array_equal(editing.sprite()[0], sprite)
     editing.strength.setValue(0)
     same = drawn(qtbot, page, editing.draw.click)
@@ -117,7 +117,7 @@ def test_sprites_between_two_and_more_like_several(
 def test_what_is_nearest_to_a_sprite_is_shown_beside_it(qtbot: QtBot, page: GeneratePage) -> None:
     neighbours, data = page.neighbours, sprites_of(page.session)
     assert not neighbours.isVisible()
-    page.editing.take(data.rgba[4].copy(), "one of the data", data.class_names[data.labels[4]])
+    page.editing.take(NamedSprite(data.rgba[4].copy(), "one of the data", data.class_names[data.labels[4]]))
     page.editing.strength.setValue(0)
     drawn(qtbot, page, page.editing.draw.click)
     with qtbot.waitSignal(page.session.inference.neighbours_found, timeout=LONG_MS) as found:
@@ -173,7 +173,7 @@ def test_sprites_are_copied_and_dragged_away(qtbot: QtBot, page: GeneratePage, m
     results.grid.select([4])
     click(results.copy)
     data = QGuiApplication.clipboard().mimeData()
-    sprite, name, _ = results.sprite(4)
+    sprite, name, *_ = results.sprite(4)
     (path,) = [Path(url.toLocalFile()) for url in data.urls()]
     assert path.stem == name
     for pasted in (Image.open(path), Image.open(io.BytesIO(data.data("image/png").data()))):
@@ -257,7 +257,7 @@ def test_pictures_come_from_files_the_clipboard_and_a_drop(
     assert editing.question.isVisible() and "5 x 6 pixels: centred on 8 x 8" in editing.question.words.text()
     click(editing.question.leave)
     assert not editing.question.isVisible() and editing.sprite()[1] == "fits.png"
-    editing.take(sprite[:6, :5], "small")
+    editing.take(NamedSprite(sprite[:6, :5], "small"))
     click(editing.question.fit)
     assert editing.sprite()[1] == "small" and (editing.sprite()[0][1:7, 1:6] == sprite[:6, :5]).all()
     with qtbot.waitSignal(page.session.noticed) as said:
@@ -282,7 +282,7 @@ def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page:
     click(opened.sprites.selection.edit)
     assert opened.page() is page and page.editing.isVisible()
     data = sprites_of(opened.session)
-    assert page.editing.sprite()[1:] == (data.names[3], data.class_names[data.labels[3]])
+    assert page.editing.sprite()[1:3] == (data.names[3], data.class_names[data.labels[3]])
     editor = page.editing.editor
     editor._do(editor.edit().kept(rectangle((1, 1), (4, 2), SIZE), stays=False))
     opened.show_page("train")
@@ -302,8 +302,8 @@ def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page:
 def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
     qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page.editing.take(sprites_of(page.session).rgba[0], "one")
-    page.session.editing.open(np.zeros((16, 16, 4), np.uint8), "larger")
+    page.editing.take(NamedSprite(sprites_of(page.session).rgba[0], "one"))
+    page.session.editing.open(NamedSprite(np.zeros((16, 16, 4), np.uint8), "larger"))
     page.results.grid.select([2])
     with qtbot.waitSignal(page.session.noticed) as said:
         page.results._frames.actions()[0].trigger()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from studio.core.config import Config
 from studio.core.errors import StudioError
 from studio.core.events import Distilled, Events, Notice, Progress, Rgba, SpritesGenerated
 from studio.engine.control import Control
+from studio.exports.cards import provenance
 
 if TYPE_CHECKING:
     from studio.data.colour.construction import Construction
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from studio.engine.types import Device, GenerateSettings
     from studio.exports.sprites.base import SpriteExport, SpriteSet
 
-_FILES_AT_ONCE = 32
+_FILES_A_REPORT = 32
 _NEIGHBOURS = 3
 
 
@@ -38,15 +40,26 @@ class SavedModel:
     checkpoint: str
 
 
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Sprites as a model drew them, the style of those that it learnt from, what they are to have by construction, and
+    what they come from, as in SpritesColoured.
+    """
+
+    made: SpritesGenerated
+    style: PixelStyle
+    construction: Construction
+    source: str
+
+
 class ModelCache:
     """The model that was loaded last, kept for the next job. Used in the engine's thread alone.
 
-    drawn: the last generated sprites, as the model drew them, the style of those that it learnt from, and what they
-        are to have by construction.
+    drawn: the last generated sprites, as the model drew them.
     """
 
     def __init__(self) -> None:
-        self.drawn: tuple[SpritesGenerated, PixelStyle, Construction] | None = None
+        self.drawn: _Drawn | None = None
         self._key: tuple[Path, str, str, str] | None = None  # run, hashes of its parts, device, checkpoint
         self._model: TrainedModel | None = None
         self._learnt: tuple[Path, Sprites, NDArray[np.int64]] | None = None
@@ -87,6 +100,7 @@ class SpriteSelection:
     """Sprites to be saved, with a name for each and what to say about them in the files.
 
     classes: of each, or none. palette: uint8 [K, 3], what they are drawn in. is_animation: they are its frames.
+    sources: what each comes from, as in NamedSprite, or none.
     """
 
     sprites: Rgba
@@ -95,6 +109,15 @@ class SpriteSelection:
     classes: Sequence[str] = ()
     palette: NDArray[np.uint8] | None = None
     is_animation: bool = False
+    sources: Sequence[str] = ()
+
+    def untold(self) -> SpriteSelection:
+        """The same, of which files say nothing."""
+        return dataclasses.replace(self, about={}, sources=())
+
+    def texts_of(self, chosen: slice) -> dict[str, str]:
+        """What to say in a file of some of them."""
+        return {**self.about, **provenance(self.sources[chosen])}
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +157,17 @@ def generate(
     with contextlib.closing(drawing) as events:
         for event in events:
             if isinstance(event, SpritesGenerated):
-                cache.drawn = (event, model.style, construction)
+                cache.drawn = _Drawn(event, model.style, construction, _source_of(model))
                 yield from recolour(cache, colours)
             else:
                 yield event
+
+
+def _source_of(model: TrainedModel) -> str:
+    from studio.engine.provenance import source_of
+
+    source = source_of(model)
+    return "" if source is None else source.to_json()
 
 
 def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest) -> Events:
@@ -161,7 +191,7 @@ def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
     from studio.data.colour.true_pixels import alphas_of
 
     if cache.drawn is not None:
-        drawn, style, construction = cache.drawn
+        drawn, style, construction = cache.drawn.made, cache.drawn.style, cache.drawn.construction
         sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours, drawn.keep, construction)
         alphas = alphas_of(drawn.labels, style) if colours.true_pixels else None
         name, palette = "", style.palette if colours.true_pixels else None
@@ -169,7 +199,16 @@ def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
             name, palette = colours.palette.name, colours.palette.visible()
         checked = tuple(badges(sprites, construction, palette, drawn.keep, alphas))
         yield SpritesColoured(
-            sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, drawn.titles, name, palette, checked
+            sprites,
+            drawn.labels,
+            drawn.model,
+            drawn.seed,
+            drawn.keep,
+            drawn.titles,
+            name,
+            palette,
+            checked,
+            cache.drawn.source,
         )
 
 
@@ -193,6 +232,13 @@ def predict(cache: ModelCache, source: SavedModel | Control, device: Device, rgb
 
     model = yield from cache.load(source, device)
     yield from predict(model, rgba)
+
+
+def verify(path: Path) -> Events:
+    """Whether a file is as it was, and belongs to the run that it names."""
+    from studio.engine.provenance import verify
+
+    yield from verify(path)
 
 
 def export(
@@ -228,18 +274,29 @@ def save_files(folder: Path, picked: SpriteSelection) -> Events:
     from studio.exports.png import save_files
 
     paths: list[Path] = []
-    for start in range(0, len(picked.sprites), _FILES_AT_ONCE):
-        part = slice(start, start + _FILES_AT_ONCE)
-        paths += save_files(folder, picked.sprites[part], picked.names[part], picked.about)
-        yield Progress(len(paths), len(picked.sprites), "files written")
+    for place in range(len(picked.sprites)):
+        one = slice(place, place + 1)
+        paths += save_files(folder, picked.sprites[one], picked.names[one], picked.texts_of(one))
+        if len(paths) % _FILES_A_REPORT == 0:
+            yield Progress(len(paths), len(picked.sprites), "files written")
     yield FilesSaved(tuple(paths))
 
 
-def save_film(run: Path, path: Path, form: SpriteExport) -> Events:
+def save_film(run: Path, path: Path, form: SpriteExport, tells_source: bool) -> Events:
     """How a run learnt, as an animation."""
     from studio.engine.runs.film import film_of
 
-    yield from _written(film_of(run), path, form)
+    film = film_of(run)
+    yield from _written(film if tells_source else dataclasses.replace(film, about={}), path, form)
+
+
+def save_samples(run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> Events:
+    """Live samples of a run, all in one file."""
+    from studio.engine.runs.folder import RunDir
+    from studio.engine.runs.source import source_in
+
+    told = dataclasses.replace(picked, sources=[source_in(RunDir(run), step).to_json()])
+    yield from save_sprites(path, form, told, columns)
 
 
 def save_sprites(path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> Events:
@@ -248,7 +305,7 @@ def save_sprites(path: Path, form: SpriteExport, picked: SpriteSelection, column
 
     sprites = SpriteSet(
         picked.sprites, picked.names, picked.classes, picked.palette, is_animation=picked.is_animation,
-        about=picked.about, columns=columns,
+        about=picked.texts_of(slice(None)), columns=columns,
     )  # fmt: skip
     yield from _written(sprites, path, form)
 

@@ -164,7 +164,8 @@ class ExportDialog(QDialog):
             return
         names = "\n".join(str(path) for path in exported.paths)
         same, size = wording.agreement(exported.difference), wording.memory(exported.size_bytes)
-        self.outcome.setText(f"The file was read back, and gives {same} as the model.\n\n{names}\n{size}")
+        card = f"\nIts card says where it comes from: {exported.card[1].name}" if exported.card else ""
+        self.outcome.setText(f"The file was read back, and gives {same} as the model.\n\n{names}\n{size}{card}")
         self._snippets = exported.snippets
         self.language.clear()
         self.language.addItems(list(exported.snippets))

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 from studio.app.background.model_jobs import SpriteSelection
+from studio.app.state.settings import Settings
 from studio.core import files, pictures
 from studio.exports import sheets
 
@@ -15,7 +16,8 @@ _MOST_FILES = 64  # a drag waits until they are written; more are carried as one
 class CarriedFiles:
     """PNG files in a temporary folder, which is made when it is needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._times = 0
 
@@ -23,19 +25,21 @@ class CarriedFiles:
         """A file of each sprite, or one sheet of very many, in a folder of their own: what was carried before may still
         be read. Nothing waits for the disk. Raises OSError.
         """
-        from studio.exports.png import encoded, text_chunks
+        from studio.exports.png import encoded
 
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="sprites-", ignore_cleanup_errors=True)
         self._times += 1
         folder, written = Path(self._folder.name) / str(self._times), list[Path]()
         folder.mkdir()
-        carried = list(zip(picked.sprites, picked.names, strict=True))
+        picked = picked if self._settings.tells_source() else picked.untold()
+        texts = [picked.texts_of(slice(place, place + 1)) for place in range(len(picked.sprites))]
+        carried = list(zip(picked.sprites, picked.names, texts, strict=True))
         if len(carried) > _MOST_FILES:
-            carried = [(pictures.tile(picked.sprites, sheets.COLUMNS), "sprites")]
-        for pixels, name in carried:
+            carried = [(pictures.tile(picked.sprites, sheets.COLUMNS), "sprites", picked.texts_of(slice(None)))]
+        for pixels, name, said in carried:
             written.append(files.free_path(folder / f"{files.safe_name(name, 'sprite')}.png"))
-            written[-1].write_bytes(encoded(pixels, text_chunks(picked.about)))
+            written[-1].write_bytes(encoded(pixels, said))
         return written
 
     def close(self) -> None:

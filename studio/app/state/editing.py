@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -10,8 +11,8 @@ from studio.app.background import sprite_jobs
 from studio.app.background.job_events import PictureRead
 from studio.app.background.job_queue import JobQueue
 from studio.core import files, places
-from studio.core.events import Event, Rgba
-from studio.data.editing import Edit, KeptEdit
+from studio.core.events import Event
+from studio.data.editing import Edit, KeptEdit, NamedSprite
 
 
 class SpriteEditing(QObject):
@@ -27,15 +28,15 @@ class SpriteEditing(QObject):
         self._path = places.home() / "edit.json"
         self.current = self._kept()
 
-    def open(self, sprite: Rgba, name: str, class_name: str = "") -> None:
-        """Edit a sprite uint8 [S, S, 4]; class_name: empty where it is not known."""
-        self.current = KeptEdit(Edit.of(sprite), name, class_name)
+    def open(self, sprite: NamedSprite) -> None:
+        """Edit a square sprite."""
+        self.current = KeptEdit(Edit.of(sprite.rgba), *sprite[1:])
         self.opened.emit()
 
     def change(self, edit: Edit) -> None:
         """It looks so by now."""
         if self.current is not None:
-            self.current = KeptEdit(edit, self.current.name, self.current.class_name)
+            self.current = dataclasses.replace(self.current, edit=edit)
 
     def close(self) -> None:
         """Edit no sprite any more."""

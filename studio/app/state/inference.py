@@ -12,9 +12,20 @@ from studio.app.background import job_events, model_jobs
 from studio.app.background.job_queue import JobQueue, Place
 from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, SpriteSelection
 from studio.app.background.worker import Job, JobEnded
+from studio.app.state.settings import Settings
 from studio.core import places
 from studio.core.config import Config
-from studio.core.events import Classified, Distilled, Event, Events, Exported, NumbersPredicted, Progress, Rgba
+from studio.core.events import (
+    Classified,
+    Distilled,
+    Event,
+    Events,
+    Exported,
+    NumbersPredicted,
+    Progress,
+    Rgba,
+    Verified,
+)
 from studio.data.colour.recolouring import ColourChoice
 from studio.data.importing import ImportOptions, SpritesImported, import_sprites
 from studio.data.sprites import Sprites
@@ -29,6 +40,7 @@ class Inference(QObject):
     generated: (SpritesColoured). predicted: (Sprites, Classified or NumbersPredicted). exported: (Exported).
     saved: (FilesSaved).
     checkpoints_listed: (CheckpointsListed). distilled: (Distilled). neighbours_found: (NeighboursFound).
+    verified: (Verified).
     """
 
     busy_changed = Signal()
@@ -40,10 +52,12 @@ class Inference(QObject):
     checkpoints_listed = Signal(object)
     distilled = Signal(object)
     neighbours_found = Signal(object)
+    verified = Signal(object)
 
-    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, settings: Settings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
+        self._settings = settings
         self._shelf = ModelCache()
         self._job: Job | None = None
         self._recolouring: Job | None = None
@@ -100,17 +114,37 @@ class Inference(QObject):
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
         """Write one PNG for each sprite."""
-        self._job_queue.start("files", "Saving sprites", model_jobs.save_files(folder, picked), self._receive_saved)
+        self._job_queue.start(
+            "files", "Saving sprites", model_jobs.save_files(folder, self._told(picked)), self._receive_saved
+        )
 
     def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
         """Write all sprites in one format."""
-        events = model_jobs.save_sprites(path, form, picked, columns)
+        events = model_jobs.save_sprites(path, form, self._told(picked), columns)
         self._job_queue.start("files", "Saving sprites", events, self._receive_saved)
+
+    def save_samples(
+        self, run: Path, step: int, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int
+    ) -> None:
+        """Write live samples of a run in one format."""
+        if self._settings.tells_source():
+            events = model_jobs.save_samples(run, step, path, form, picked, columns)
+            self._job_queue.start("files", "Saving samples", events, self._receive_saved)
+        else:
+            self.save_sprites(path, form, picked, columns)
 
     def save_film(self, run: Path, path: Path, form: SpriteExport) -> None:
         """Write how a run learnt, as an animation."""
-        events = model_jobs.save_film(run, path, form)
+        events = model_jobs.save_film(run, path, form, self._settings.tells_source())
         self._job_queue.start("files", "Saving the film", events, self._receive_saved)
+
+    def _told(self, picked: SpriteSelection) -> SpriteSelection:
+        """As the user wants them to be saved."""
+        return picked if self._settings.tells_source() else picked.untold()
+
+    def verify(self, path: Path) -> None:
+        """Look whether a file is as it was, and belongs to its run."""
+        self._job_queue.start("engine", f"Verifying {path.name}", model_jobs.verify(path), self._hand_on)
 
     def list_checkpoints(self, path: Path) -> None:
         """Ask for the checkpoints of a run."""
@@ -157,6 +191,7 @@ class Inference(QObject):
             Exported: self.exported.emit,
             job_events.CheckpointsListed: self.checkpoints_listed.emit,
             Distilled: self.distilled.emit,
+            Verified: self.verified.emit,
         }
         if isinstance(event, Classified | NumbersPredicted):
             self.predicted.emit(self._shown, event)

@@ -6,8 +6,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from studio.core import files, places
-from studio.core.events import Rgba
-from studio.data.editing import Edit, KeptEdit
+from studio.data.editing import Edit, KeptEdit, NamedSprite
 
 _MOST = 1000  # the oldest go
 
@@ -26,10 +25,10 @@ class KeptSprites(QObject):
         """Those that are so many pixels wide and high."""
         return [kept for kept in self._kept if len(kept.edit.sprite) == size]
 
-    def add(self, sprite: Rgba, name: str, class_name: str) -> None:
-        """Keep uint8 [S, S, 4]."""
-        if not any(np.array_equal(kept.edit.sprite, sprite) for kept in self._kept):
-            self._kept = [*self._kept, KeptEdit(Edit.of(sprite), name, class_name)][-_MOST:]
+    def add(self, sprite: NamedSprite) -> None:
+        """Keep a square sprite."""
+        if not any(np.array_equal(kept.edit.sprite, sprite.rgba) for kept in self._kept):
+            self._kept = [*self._kept, KeptEdit(Edit.of(sprite.rgba), *sprite[1:])][-_MOST:]
             self.changed.emit()
 
     def remove(self, kept: list[KeptEdit]) -> None:

@@ -45,7 +45,7 @@ class Session(QObject):
         super().__init__(parent)
         self.settings = settings
         self.job_queue = JobQueue(self)
-        self.open_sprites = OpenSprites(self.job_queue, self)
+        self.open_sprites = OpenSprites(self.job_queue, settings, self)
         self.doctor = SpriteDoctor(self.job_queue, self.open_sprites, self)
         self.sheets = SheetReader(self.job_queue, self)
         self.catalog = EngineCatalog(self.job_queue, self)
@@ -55,11 +55,11 @@ class Session(QObject):
         self.feature_training = FeatureTraining(
             self.job_queue, self.open_sprites, self.doctor, self.catalog, self.setup, self.training, self
         )  # fmt: skip
-        self.inference = Inference(self.job_queue, self)
+        self.inference = Inference(self.job_queue, settings, self)
         self.palettes = PaletteTools(self.job_queue, self)
         self.editing = SpriteEditing(self.job_queue, self)
         self.kept = KeptSprites(self)
-        self.carried = CarriedFiles()
+        self.carried = CarriedFiles(settings)
         self._offered = False
         self._demo_due = False
         self.job_queue.noticed.connect(self.noticed)

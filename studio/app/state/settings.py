@@ -41,6 +41,14 @@ class Settings:
         """Remember a word."""
         self._file.setValue(name, value)
 
+    def tells_source(self) -> bool:
+        """Whether saved pictures say which model and seed made them, and from what it learnt."""
+        return self.text("tells_source", "yes") == "yes"
+
+    def tell_source(self, tells: bool) -> None:
+        """Remember whether they are to say it."""
+        self.keep_text("tells_source", "yes" if tells else "no")
+
     def scheme(self) -> Scheme:
         """Light, dark, or as the system has it."""
         kept = self.text("scheme")

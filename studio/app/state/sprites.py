@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +13,13 @@ from PySide6.QtCore import QObject, Signal, Slot
 from studio.app.background import job_events, sprite_jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
+from studio.app.state.settings import Settings
 from studio.core import places
+from studio.core.errors import UsageError
 from studio.core.events import Event, Progress
 from studio.data.doctor.findings import Examined, Finding, Fix, findings_of, leaving_out
 from studio.data.importing import ImportOptions, SpritesImported
+from studio.data.rights import Rights
 
 if TYPE_CHECKING:
     from studio.data.sprites import Sprites
@@ -55,9 +59,10 @@ class OpenSprites(QObject):
     only_sheets = Signal(object)
     ended = Signal()
 
-    def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
+    def __init__(self, job_queue: JobQueue, settings: Settings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
+        self._settings = settings
         self._job: Job | None = None
         self._looking: Job | None = None  # at the colours
         self._asked: Opening | None = None  # that of the job
@@ -83,6 +88,22 @@ class OpenSprites(QObject):
     def sprites(self) -> Sprites | None:
         """The sprites that are open."""
         return self.result.sprites if self.result else None
+
+    @property
+    def rights(self) -> Rights:
+        """What the user says of the rights in what is open."""
+        known = Rights.known_of(self.paths)
+        try:
+            return known.replace(**self._settings.values(self._rights_key()))
+        except (UsageError, TypeError):  # the file was changed by hand
+            return known
+
+    def set_rights(self, rights: Rights) -> None:
+        """Remember what the user says, also for when the same files are opened again."""
+        self._settings.keep_values(self._rights_key(), rights.to_json())
+
+    def _rights_key(self) -> str:
+        return f"rights-{hashlib.sha256(repr(self.paths).encode('utf-8', 'replace')).hexdigest()[:16]}"
 
     def is_busy(self) -> bool:
         """Whether an import is under way."""

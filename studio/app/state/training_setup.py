@@ -160,7 +160,7 @@ class TrainingSetup(QObject):
         sprites, recipe, config, device = self._open_sprites.sprites, self.recipe, self.config, self.device
         if self.problem() or sprites is None or recipe is None or config is None or device is None:
             return None
-        return sprites, recipe, config, device
+        return self._open_sprites.rights.on(sprites), recipe, config, device
 
     def _unready(self) -> str:
         """What is still missing beside sprites."""

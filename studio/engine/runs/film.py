@@ -13,6 +13,8 @@ from studio.core.events import Rgba, SamplesReady
 from studio.core.wording import count
 from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir
 from studio.engine.runs.history import read_samples
+from studio.engine.runs.source import source_in
+from studio.exports.cards import provenance
 from studio.exports.sprites.base import SpriteSet
 
 _FRAME_MS = 250
@@ -35,6 +37,7 @@ def film_of(run: Path, scale: int | None = None, seconds: float | None = None) -
         raise RunError(f"{name} has no samples to show.", "They are what a generator draws while it trains.")
     frames = _enlarged(_grids(samples), scale)
     about = {"model": record.name, "recipe": record.recipe, "steps": f"{samples[0].step} to {samples[-1].step}"}
+    about |= provenance([source_in(RunDir(run), samples[-1].step).to_json()])
     frame_ms = _frame_ms(len(frames), seconds)
     return SpriteSet(frames, duration_ms=frame_ms, hold_ms=_LAST_MS, is_animation=True, about=about)
 

@@ -60,7 +60,8 @@ _WAIT_S = 1.0  # for the lock: who lists runs holds it for a moment, who trains 
 class Ancestor:
     """A model whose weights a run started from, or one that this model had started from itself.
 
-    data_title, data_fingerprint: of the sprites that it learnt from, as in RunRecord. sha256: of its weights' file.
+    data_title, data_fingerprint, licence: of the sprites that it learnt from, as in RunRecord and `data.rights`.
+    sha256: of its weights' file.
     """
 
     title: str
@@ -68,6 +69,7 @@ class Ancestor:
     data_title: str
     data_fingerprint: str
     sha256: str
+    licence: str = ""
 
 
 @dataclass(frozen=True)

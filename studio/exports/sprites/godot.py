@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from studio.core import pictures
-from studio.exports.png import encoded, grid_of, text_chunks
+from studio.exports.png import encoded, grid_of
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 
 _UNNAMED = "default"  # Godot's own name for the animation that is shown first
@@ -43,7 +43,7 @@ class GodotFrames(SpriteExport):
             ]
         lines += ["[resource]", f"animations = [{', '.join(_animations(sprites))}]", ""]
         picture = pictures.tile(sprites.sprites, grid.columns)
-        return {target: "\n".join(lines).encode(), sheet: encoded(picture, text_chunks(sprites.about))}
+        return {target: "\n".join(lines).encode(), sheet: encoded(picture, sprites.about)}
 
 
 def _animations(sprites: SpriteSet) -> list[str]:

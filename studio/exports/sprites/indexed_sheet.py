@@ -6,19 +6,15 @@ its alpha in the chunk tRNS.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
 
 from studio.core import pictures
 from studio.core.errors import ExportError
-from studio.core.events import Rgba
 from studio.exports import sheets
-from studio.exports.png import grid_of, text_chunks
+from studio.exports.png import encoded_indices, grid_of
 from studio.exports.sprites.base import SpriteExport, SpriteSet
 from studio.exports.sprites.indexing import MOST_COLOURS, colours_of, indexed
 
@@ -42,7 +38,7 @@ class IndexedSheet(SpriteExport):
         about = sheets.description(
             target.name, grid, sprites.named(), sprites.classes, sprites.about, sprites.durations_ms(), "I8"
         )
-        return {target: _encoded(picture, found.table, sprites), target.with_suffix(".json"): about}
+        return {target: encoded_indices(picture, found.table, sprites.about), target.with_suffix(".json"): about}
 
     def notes(self, sprites: SpriteSet) -> tuple[str, ...]:
         found, told = indexed(sprites.sprites, sprites.palette), []
@@ -51,12 +47,3 @@ class IndexedSheet(SpriteExport):
         if soft := int(np.count_nonzero(colours_of(sprites.sprites) >> 24 < 255)):
             told.append(f"Half-transparent colours have numbers of their own: {soft}.")
         return tuple(told)
-
-
-def _encoded(picture: NDArray[np.uint8], table: Rgba, sprites: SpriteSet) -> bytes:
-    """Colour numbers, uint8 [H, W], as a PNG file."""
-    image = Image.fromarray(np.ascontiguousarray(picture))
-    image.putpalette(table[:, :3].tobytes())
-    packed = io.BytesIO()
-    image.save(packed, "PNG", pnginfo=text_chunks(sprites.about), transparency=table[:, 3].tobytes(), optimize=False)
-    return packed.getvalue()

@@ -18,9 +18,9 @@ from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
 from studio.app.widgets.sprites.painting import as_image
 from studio.core.events import Rgba
-from studio.data.editing import Edit
+from studio.data.editing import Edit, NamedSprite
 from studio.data.naming import shown
-from studio.data.one_sprite import Fitted, fit
+from studio.data.one_sprite import fit
 from studio.data.sources.base import PICTURE_SUFFIXES
 
 if TYPE_CHECKING:
@@ -39,15 +39,15 @@ _NOTHING_STAYS = "No pixel stays: unmark some, or keep all and draw variations."
 class SizeQuestion(QWidget):
     """How a sprite of another size than the model's is to be fitted; hidden while there is none.
 
-    fitted: (Fitted, str, str), with its name and its class. left: it is to stay as it is.
+    fitted: (NamedSprite) it has that size now. left: it is to stay as it is.
     """
 
-    fitted = Signal(object, str, str)
+    fitted = Signal(object)
     left = Signal()
 
     def __init__(self) -> None:
         super().__init__()
-        self.asked: tuple[Rgba, str, str] | None = None  # the sprite, its name and its class
+        self.asked: NamedSprite | None = None
         self._size = 0
         self.words = factory.text("")
         self.fit = factory.button("Take it so", "Put the picture on the model's canvas.")
@@ -59,20 +59,20 @@ class SizeQuestion(QWidget):
         self.leave.clicked.connect(self._leave_it)
         self.hide()
 
-    def ask(self, asked: tuple[Rgba, str, str] | None, size: int) -> None:
+    def ask(self, asked: NamedSprite | None, size: int) -> None:
         """Ask of this sprite, uint8 [H, W, 4], for a model of so many pixels a side; None: of none any more."""
         self.asked, self._size = asked, size
         if asked is not None:
-            how = fit(asked[0], size).how
-            self.words.setText(f"{asked[1]} has another size than the model's sprites. It would be: {how}.")
+            how = fit(asked.rgba, size).how
+            self.words.setText(f"{asked.name} has another size than the model's sprites. It would be: {how}.")
         self.setVisible(asked is not None)
 
     @Slot()
     def _fit_it(self) -> None:
         if self.asked is not None:
-            rgba, name, class_name = self.asked
+            asked = self.asked
             self.ask(None, self._size)
-            self.fitted.emit(fit(rgba, self._size), name, class_name)
+            self.fitted.emit(asked._replace(rgba=fit(asked.rgba, self._size).rgba))
 
     @Slot()
     def _leave_it(self) -> None:
@@ -125,40 +125,41 @@ class EditorPanel(QWidget):
         self.shape.setVisible("silhouette" in can)
         is_other, self._size = size != self._size, size
         if is_other and self.question.asked is not None:
-            self.take(*self.question.asked)
-        elif is_other and self.is_open() and size not in (0, len(self.sprite()[0])):
-            self.take(*self.sprite())
+            self.take(self.question.asked)
+        elif is_other and self.is_open() and size not in (0, len(self.sprite().rgba)):
+            self.take(self.sprite())
         self._refresh()
 
     def request(self) -> EditRequest:
         """What is to be drawn from the sprite."""
-        sprite, _, class_name = self.sprite()
-        keep, silhouette = self.editor.edit().keep, sprite[..., 3] if self._keeps_shape() else None
-        return EditRequest("redraw", sprite[None], (class_name,), None if keep.all() else keep, silhouette)
+        sprite = self.sprite()
+        keep, silhouette = self.editor.edit().keep, sprite.rgba[..., 3] if self._keeps_shape() else None
+        return EditRequest("redraw", sprite.rgba[None], (sprite.class_name,), None if keep.all() else keep, silhouette)
 
     def strength_share(self) -> float:
         """0 to 1."""
         return self.strength.value() / 100
 
-    def sprite(self) -> tuple[Rgba, str, str]:
-        """The sprite in the editor, its name and its class."""
+    def sprite(self) -> NamedSprite:
+        """The sprite in the editor."""
         current = self._session.editing.current
         assert current is not None
-        return self.editor.edit().sprite, current.name, current.class_name
+        return NamedSprite(self.editor.edit().sprite, current.name, current.class_name, current.source)
 
-    def take(self, rgba: Rgba, name: str, class_name: str = "") -> None:
-        """Edit this sprite, uint8 [H, W, 4]; ask first how to fit one of another size."""
-        is_here = self.is_open() and rgba is self.sprite()[0]
-        fits = rgba.shape[:2] == (self._size or max(rgba.shape[:2]),) * 2
-        self.question.ask(None if fits else (rgba, name, class_name), self._size)
+    def take(self, sprite: NamedSprite) -> None:
+        """Edit this sprite; ask first how to fit one of another size."""
+        is_here = self.is_open() and sprite.rgba is self.sprite().rgba
+        height, width = sprite.rgba.shape[:2]
+        fits = (height, width) == (self._size or max(height, width),) * 2
+        self.question.ask(None if fits else sprite, self._size)
         if fits and not is_here:
-            self._session.editing.open(rgba, name, class_name)
+            self._session.editing.open(sprite)
         self.changed.emit()
 
     @Slot()
     def begin_blank(self) -> None:
         """Edit a sprite of which nothing can be seen yet, of the model's size."""
-        self.take(np.zeros((self._size, self._size, 4), np.uint8), "sketch")
+        self.take(NamedSprite(np.zeros((self._size, self._size, 4), np.uint8), "sketch"))
         self.editor.choose_layer("paint")
 
     def take_candidate(self, rgba: Rgba) -> None:
@@ -184,7 +185,7 @@ class EditorPanel(QWidget):
         if path is not None:
             self._session.editing.read_file(path)
         elif data.hasImage():
-            self.take(_pixels(QImage(data.imageData())), name)
+            self.take(NamedSprite(_pixels(QImage(data.imageData())), name))
         return path is not None or data.hasImage()
 
     def _lay_out(self) -> None:
@@ -218,12 +219,12 @@ class EditorPanel(QWidget):
 
     @Slot()
     def _save(self) -> None:
-        sprite, name, _ = self.sprite()
+        sprite = self.sprite()
         path = dialogs.for_new_file(
-            self, self._session.settings, "Save the sprite", f"{name}.png", "PNG picture (*.png)"
+            self, self._session.settings, "Save the sprite", f"{sprite.name}.png", "PNG picture (*.png)"
         )
         if path is not None:
-            picked = SpriteSelection(sprite[None], [path.stem], {})
+            picked = SpriteSelection(sprite.rgba[None], [path.stem], {}, sources=[sprite.source])
             self._session.inference.save_files(path.parent, picked)
 
     @Slot()
@@ -289,11 +290,11 @@ class EditorPanel(QWidget):
 
     @Slot(object)
     def _take_picture(self, picture: PictureRead) -> None:
-        self.take(picture.rgba, shown(picture.path.name))
+        self.take(NamedSprite(picture.rgba, shown(picture.path.name)))
 
-    @Slot(object, str, str)
-    def _take_fitted(self, fitted: Fitted, name: str, class_name: str) -> None:
-        self._session.editing.open(fitted.rgba, name, class_name)
+    @Slot(object)
+    def _take_fitted(self, fitted: NamedSprite) -> None:
+        self._session.editing.open(fitted)
         self.changed.emit()
 
 

@@ -25,7 +25,8 @@ from studio.app.pages.generate.results import Results
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import wording
-from studio.core.events import Progress, Rgba
+from studio.core.events import Progress
+from studio.data.editing import NamedSprite
 from studio.engine.types import FEWEST_LIKED, GenerateSettings
 
 _LOWEST_EDITOR, _LOWEST_RESULTS = 380, 376  # logical pixels; in a lower window they are scrolled
@@ -241,7 +242,7 @@ class GeneratePage(Page):
         if tiles is not None:
             self.neighbours.lay_out(tiles)
         if len(selected) == 1:
-            sprite = self.results.sprite(selected[0])[0]
+            sprite = self.results.sprite(selected[0]).rgba
             self.neighbours.look_at(sprite)
             if source is not None and run is not None:
                 self.session.inference.find_neighbours(run, sprite)
@@ -281,7 +282,7 @@ class GeneratePage(Page):
     @Slot()
     def _draw_from_sprite(self) -> None:
         if not self._problem() and not self.editing.problem():
-            request, (_, name, _) = self.editing.request(), self.editing.sprite()
+            request, name = self.editing.request(), self.editing.sprite().name
             settings = self._settings_for(COUNT).replace(strength=self.editing.strength_share())
             kind = "variations of" if request.keep is None else "ways to fill in"
             self._draw(settings, request, f"{COUNT} {kind} {name}")
@@ -299,13 +300,13 @@ class GeneratePage(Page):
         self._begin_with("more_like", chosen, COUNT, f"{COUNT} like {wording.count(len(chosen), 'other')}")
 
     def _begin_with(
-        self, kind: Literal["between", "more_like"], chosen: list[tuple[Rgba, str, str]], count: int, title: str
+        self, kind: Literal["between", "more_like"], chosen: list[NamedSprite], count: int, title: str
     ) -> None:
-        """Draw what begins with these: sprites, their names and classes."""
-        if len({rgba.shape for rgba, _, _ in chosen}) > 1:
+        """Draw what begins with these."""
+        if len({one.rgba.shape for one in chosen}) > 1:
             self.session.notify("These sprites are not of one size.", "Choose others, or close the editor.")
         elif not self._problem():
-            sprites, classes = np.stack([rgba for rgba, _, _ in chosen]), tuple(name for _, _, name in chosen)
+            sprites, classes = np.stack([one.rgba for one in chosen]), tuple(one.class_name for one in chosen)
             self._draw(self._settings_for(count).replace(mix=""), EditRequest(kind, sprites, classes), title)
 
     def _settings_for(self, count: int) -> GenerateSettings:
@@ -321,12 +322,12 @@ class GeneratePage(Page):
 
     @Slot(int)
     def _edit(self, number: int) -> None:
-        rgba, name, class_name = self.results.sprite(number)
+        sprite = self.results.sprite(number)
         are_candidates = self._asked is not None and self._asked.kind == "redraw"
-        if are_candidates and self.editing.is_open() and self.editing.sprite()[0].shape == rgba.shape:
-            self.editing.take_candidate(rgba)
+        if are_candidates and self.editing.is_open() and self.editing.sprite().rgba.shape == sprite.rgba.shape:
+            self.editing.take_candidate(sprite.rgba)
         else:
-            self.editing.take(rgba, name, class_name)
+            self.editing.take(sprite)
 
     @Slot()
     def _recolour(self) -> None:

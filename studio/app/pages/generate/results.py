@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from studio.app.widgets.layout import Flow
 from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core import wording
 from studio.core.events import Rgba
+from studio.data.editing import NamedSprite
 
 if TYPE_CHECKING:
     from studio.data.colour.construction import Badge
@@ -43,14 +44,16 @@ _FRAMES = (2, 3, 4, 6, 8)
 
 @dataclass(frozen=True, eq=False)
 class _Shown:
-    """Sprites in the grid: uint8 [N, S, S, 4], a name and a class of each (empty: none), and what is said of them all.
+    """Sprites in the grid: uint8 [N, S, S, 4], a name, a class and a source of each (as in NamedSprite), and what is
+    said of them all.
 
     name: what to call a file of them. palette, is_animation: as in SpriteSelection.
     """
 
     sprites: Rgba
-    names: list[str]
-    classes: list[str]
+    names: Sequence[str]
+    classes: Sequence[str]
+    sources: Sequence[str]
     about: dict[str, str]
     name: str
     palette: NDArray[np.uint8] | None = None
@@ -132,11 +135,11 @@ class Results(QWidget):
             self._show_tab()
         self._refresh()
 
-    def sprite(self, number: int) -> tuple[Rgba, str, str]:
-        """A sprite of those on show, uint8 [S, S, 4], its name and its class, empty for none."""
+    def sprite(self, number: int) -> NamedSprite:
+        """A sprite of those on show."""
         shown = self._shown()
         assert shown is not None
-        return shown.sprites[number], shown.names[number], shown.classes[number]
+        return NamedSprite(shown.sprites[number], shown.names[number], shown.classes[number], shown.sources[number])
 
     def corner_tiles(self) -> Rgba | None:
         """The set of corner tiles that is in the grid, uint8 [16, S, S, 4]; None where something else is."""
@@ -151,10 +154,13 @@ class Results(QWidget):
         chosen = self.grid.selected() or self._standing()
         if not chosen:
             return None
-        names, classes = ([all_of[index] for index in chosen] for all_of in (shown.names, shown.classes))
-        return SpriteSelection(
-            shown.sprites[chosen], names, shown.about, classes, shown.palette, is_animation=shown.is_animation
+        names, classes, sources = (
+            [all_of[index] for index in chosen] for all_of in (shown.names, shown.classes, shown.sources)
         )
+        return SpriteSelection(
+            shown.sprites[chosen], names, shown.about, classes, shown.palette, is_animation=shown.is_animation,
+            sources=sources,
+        )  # fmt: skip
 
     def name(self) -> str:
         """What to call a file of these sprites."""
@@ -169,7 +175,8 @@ class Results(QWidget):
         if not kept:
             return None
         sprites = np.stack([each.edit.sprite for each in kept])
-        return _Shown(sprites, [each.name for each in kept], [each.class_name for each in kept], {}, "kept sprites")
+        names, classes, sources = zip(*((each.name, each.class_name, each.source) for each in kept), strict=True)
+        return _Shown(sprites, names, classes, sources, {}, "kept sprites")
 
     def _standing(self) -> list[int]:
         """The sprites in the grid that were not rejected."""
@@ -278,7 +285,7 @@ class Results(QWidget):
     def _keep_selected(self) -> None:
         if self.new_tab.isChecked():
             for number in self.grid.selected():
-                self._kept.add(*self.sprite(number))
+                self._kept.add(self.sprite(number))
 
     @Slot()
     def _reject_selected(self) -> None:
@@ -364,4 +371,5 @@ def _as_shown(made: SpritesColoured, class_names: tuple[str, ...], *, is_animati
     ]
     about = {"Model": made.model, "Seed": str(made.seed), **({"Palette": made.palette} if made.palette else {})}
     name = f"{made.model.replace(',', '')} seed {made.seed}"
-    return _Shown(made.sprites, names, classes, about, name, made.colours, is_animation)
+    sources = [made.source] * len(names)
+    return _Shown(made.sprites, names, classes, sources, about, name, made.colours, is_animation)

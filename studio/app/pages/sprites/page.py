@@ -24,6 +24,7 @@ from studio.app.widgets.sprites.grid import SpriteGrid
 from studio.core import wording
 from studio.core.events import Progress
 from studio.core.wording import count
+from studio.data.editing import NamedSprite
 from studio.data.importing import SpritesImported
 
 _EMPTY, _WAITING, _OPEN, _CUTTING = range(4)
@@ -249,7 +250,7 @@ class SelectionBar(QWidget):
         if sprites is not None:
             (number,) = self._grid.selected()
             class_name = sprites.class_names[sprites.labels[number]]
-            self._session.editing.open(sprites.rgba[number].copy(), sprites.names[number], class_name)
+            self._session.editing.open(NamedSprite(sprites.rgba[number].copy(), sprites.names[number], class_name))
             self.edit_wanted.emit()
 
     @Slot()

@@ -16,6 +16,7 @@ from studio.app.widgets.config_form import ConfigForm
 from studio.app.widgets.layout import Disclosure
 from studio.core import wording
 from studio.data.importing import ImportOptions, SpritesImported
+from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 
 _MOST_NUMBERS = 3  # that are named
@@ -38,6 +39,7 @@ class Summary(QWidget):
         self.classes = ClassList()
         self.classes.setMinimumHeight(200)
         self.form = ConfigForm(ImportOptions())
+        self.rights = ConfigForm(Rights())
         self.apply = factory.button("Apply", _APPLY)
         self.apply.setEnabled(False)
         self.see_cells = factory.button("See the cells…", "See the sheets with their cells drawn over them.")
@@ -48,15 +50,17 @@ class Summary(QWidget):
         self.palette_view = PaletteView(session)
         buttons = factory.row(self.apply, self.see_cells)
         options = Disclosure("Canvas, classes and sheets", factory.panel(factory.column(self.form, buttons)))
+        rights = Disclosure("Licence and credits", self.rights)
         box = factory.column(
             self._title, self._facts, self.train, self.reopen, factory.heading("Classes"), self.classes, options,
-            self.palette_view, 1,
+            self.palette_view, rights, 1,
         )  # fmt: skip
         box.setContentsMargins(3 * factory.GRID, 3 * factory.GRID, 2 * factory.GRID, factory.GRID)
         box.setStretchFactor(self.classes, 1)
         self.setLayout(box)
         self.form.changed.connect(self._options_changed)
         self.apply.clicked.connect(self._apply)
+        self.rights.changed.connect(self._keep_rights)
         self.classes.chosen.connect(self._choose_class)
         self.palette_view.chosen.connect(self._choose_colour)
 
@@ -73,6 +77,7 @@ class Summary(QWidget):
         self._of_colour = None
         self.classes.show_classes(sprites)
         self.form.set_config(self._open_sprites.options)
+        self.rights.set_config(self._open_sprites.rights)
         self.apply.setEnabled(False)
 
     def keep(self) -> None:
@@ -87,6 +92,12 @@ class Summary(QWidget):
     @Slot()
     def _options_changed(self) -> None:
         factory.enable(self.apply, self.form.problem(), _APPLY)
+
+    @Slot()
+    def _keep_rights(self) -> None:
+        rights = self.rights.config()
+        assert isinstance(rights, Rights)
+        self._open_sprites.set_rights(rights)
 
     @Slot()
     def _apply(self) -> None:

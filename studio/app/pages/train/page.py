@@ -76,10 +76,11 @@ class TrainPage(Page):
             return False
         name = f"{self.session.training.title} step {strip.shown_step()}"
         chosen = dialogs.for_new_sprites(self, self.session.settings, "Save samples", name)
-        if chosen is not None:
+        run, step = self.session.training.path, strip.shown_step()
+        if chosen is not None and run is not None:
             names = [f"sample {number:02d}" for number in range(1, len(sprites) + 1)]
-            about = {"Model": f"{self.session.training.title}, step {strip.shown_step():,}"}
-            self.session.inference.save_sprites(*chosen, SpriteSelection(sprites, names, about), _SHEET_COLUMNS)
+            picked = SpriteSelection(sprites, names, {"Model": f"{self.session.training.title}, step {step:,}"})
+            self.session.inference.save_samples(run, step, *chosen, picked, _SHEET_COLUMNS)
         return True
 
     @Slot()

@@ -1,0 +1,30 @@
+"""What is made by a run says so: what the run is known by."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import studio
+from studio.engine.runs.folder import RECORD, RunDir, reading
+from studio.exports.cards import Source, sha256_of
+
+
+def source_in(run: RunDir, step: int, weights_sha256: str = "") -> Source:
+    """What was made by a run at a step. Raises RunError."""
+    record = run.record()
+    with reading(run.path / RECORD):
+        run_sha256 = sha256_of(run.path / RECORD)
+    return Source(
+        made_by=f"Sprite Training Studio {studio.__version__}",
+        run=record.name,
+        recipe=record.recipe,
+        step=step,
+        run_sha256=run_sha256,
+        weights_sha256=weights_sha256,
+        data=record.data_title,
+        data_count=record.data_count,
+        data_fingerprint=record.data_fingerprint,
+        licence=str(record.data_origin.get("licence", "")),
+        credits=str(record.data_origin.get("credits", "")),
+        started_from=tuple(dataclasses.asdict(one) for one in record.ancestors),
+    )

@@ -1,0 +1,238 @@
+"""A model's card: where it comes from and which files belong to it, as JSON and as a page to read.
+
+A card shows whether something was changed since; who made it, it can't prove: anyone can write another card.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import html
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from studio.core import records
+from studio.core.errors import DamagedError
+from studio.core.wording import count, number, percent
+
+FORMAT = 1
+PROVENANCE = "Provenance"  # of the text that says what a picture comes from
+JSON_ENDING, PAGE_ENDING = ".card.json", ".card.html"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What something was made by: a model at a step of its training.
+
+    run_sha256: of run.json, which holds the settings. weights_sha256: see `engine.provenance.digest_of`; empty where
+    only the run is known. licence, credits: of the sprites that it learnt from, as the user entered them.
+    """
+
+    made_by: str
+    run: str
+    recipe: str
+    step: records.Count
+    run_sha256: str
+    weights_sha256: str
+    data: str
+    data_count: records.Count
+    data_fingerprint: str
+    licence: str = ""
+    credits: str = ""
+    started_from: tuple[Mapping[str, Any], ...] = ()  # as `ancestors` in run.json
+
+    def sums(self) -> dict[str, str]:
+        """By what the run, its sprites and its weights are known, and the rights that were entered."""
+        names = ("run_sha256", "weights_sha256", "data_fingerprint", "licence", "credits")
+        return {name: str(getattr(self, name)) for name in names if getattr(self, name)}
+
+    def to_json(self) -> str:
+        """In one line; what is empty is left out."""
+        return json.dumps({name: value for name, value in dataclasses.asdict(self).items() if value not in ("", ())})
+
+
+def provenance(sources: Iterable[str]) -> dict[str, str]:
+    """The text for a file of what comes from these, as JSON, each told once; none where nothing is known."""
+    known = list(dict.fromkeys(filter(None, sources)))
+    return {PROVENANCE: f"[{', '.join(known)}]"} if known else {}
+
+
+def sources_in(text: str) -> list[Source]:
+    """What such a text tells. Raises ValueError."""
+    return records.parse(text, list[Source])
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The share of copies of training sprites among new sprites, measured at this step, and among other real ones."""
+
+    step: records.Count
+    share: float
+    among_real: float
+
+
+@dataclass(frozen=True)
+class Card:
+    """Of a model that was exported. files: SHA-256 of each by its name, the page of this card among them."""
+
+    source: Source
+    created: str
+    device: str
+    size: int
+    class_names: tuple[str, ...]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    copies: Copies | None = None
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    format: int = FORMAT
+
+    def to_json(self) -> bytes:
+        """The file of the card, whose last field is the SHA-256 of all others."""
+        values = dataclasses.asdict(self)
+        return (json.dumps({**values, "sha256": _seal_of(values)}, indent=2) + "\n").encode()
+
+
+def card_paths(target: Path) -> tuple[Path, Path]:
+    """Where the card of an exported file is: its JSON and its page."""
+    return target.with_name(target.name + JSON_ENDING), target.with_name(target.name + PAGE_ENDING)
+
+
+def read_card(path: Path) -> Card:
+    """The card in a file. Raises DamagedError for one that was changed, OSError."""
+    data = path.read_bytes()
+    try:
+        values = records.parse(data, dict[str, Any])
+        seal = values.pop("sha256", "")
+        card = records.convert(values, Card)
+    except ValueError as error:
+        raise DamagedError(
+            f"{path.name} is no card, or damaged.", f"{str(error)[:1].upper()}{str(error)[1:]}."
+        ) from None
+    if seal != _seal_of(values) or card.to_json() != data:
+        raise DamagedError(f"{path.name} was changed.", "Its SHA-256 is not that of what it says.")
+    return card
+
+
+def sha256_of(path: Path) -> str:
+    """Of a file, in hex. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def disclosure(card: Card) -> str:
+    """What may be said where a shop or a contest asks how pictures were made."""
+    source = card.source
+    rights = _rights(source.licence, source.credits)
+    parents = [f"'{one['data_title']}'{_rights(str(one.get('licence', '')))}" for one in source.started_from]
+    began = f"It had started from a model that learnt from {' and '.join(parents)}." if parents else (
+        "It started from nothing: no other pictures are in it."
+    )  # fmt: skip
+    parts = [
+        f"Sprites in this product were drawn by a small model for {card.size} x {card.size} pixels that was trained "
+        f"with {source.made_by} on the maker's own computer.",
+        f"It learnt from {count(source.data_count, 'sprite')}, '{source.data}'{rights}.",
+        began,
+    ]
+    if card.copies is not None:
+        parts.append(
+            f"When this was measured, {percent(card.copies.share)} of its new sprites were copies of sprites that it "
+            f"learnt from; by the same measure {percent(card.copies.among_real)} of other real sprites are."
+        )
+    return " ".join(parts)
+
+
+def page_of(card: Card) -> bytes:
+    """The card as a page of HTML that needs nothing else."""
+    source = card.source
+    started = [
+        f"{one['title']}, step {number(int(one['step']))}, which learnt from {one['data_title']}"
+        f"{_rights(str(one.get('licence', '')))}"
+        for one in source.started_from
+    ]
+    measured = "not measured" if card.copies is None else (
+        f"{percent(card.copies.share)} at step {number(card.copies.step)}; among other real sprites "
+        f"{percent(card.copies.among_real)}"
+    )  # fmt: skip
+    versions = [f"{name} {text}" for name, text in card.versions.items() if name != "studio"]
+    rows = {
+        "Model": f"{source.run}, step {number(source.step)}, recipe {source.recipe}",
+        "Learnt from": f"{source.data}, {count(source.data_count, 'sprite')} of {card.size} x {card.size} pixels",
+        "Licence": source.licence or "not entered",
+        "Credits": source.credits or "not entered",
+        "Started from": "; ".join(started) or "nothing",
+        "Copies": measured,
+        "Classes": ", ".join(card.class_names),
+        "Trained": f"{card.created} on {card.device}",
+        "Made by": ", ".join([source.made_by, *versions]),
+    }
+    sums = {
+        "Weights": source.weights_sha256,
+        "run.json": source.run_sha256,
+        "Sprites (fingerprint)": source.data_fingerprint,
+        **card.files,
+    }
+    settings = {name.replace("_", " "): str(value) for name, value in card.settings.items()}
+    return _PAGE.format(
+        title=html.escape(f"Card of {source.run}"),
+        about=_table(rows),
+        disclosure=html.escape(disclosure(card)),
+        settings=_table(settings),
+        sums=_table(sums, code=True),
+    ).encode("utf-8", "replace")
+
+
+def _seal_of(values: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+
+
+def _rights(*texts: str) -> str:
+    """' (CC0 1.0, by the artists)', or nothing."""
+    said = ", ".join(filter(None, texts))
+    return f" ({said})" if said else ""
+
+
+def _table(rows: Mapping[str, str], *, code: bool = False) -> str:
+    kind = "code" if code else "span"
+    cells = ((html.escape(name), html.escape(text)) for name, text in rows.items())
+    return "\n".join(f"<tr><th>{name}</th><td><{kind}>{text}</{kind}></td></tr>" for name, text in cells)
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }}
+h2 {{ font-size: 1.1rem; margin-top: 2rem; }}
+table {{ border-collapse: collapse; width: 100%; }}
+th, td {{ text-align: left; vertical-align: top; padding: .25rem .5rem .25rem 0; border-bottom: 1px solid #8884; }}
+th {{ font-weight: 600; width: 12rem; }}
+td {{ overflow-wrap: anywhere; }}
+blockquote {{ margin: 0; padding: .75rem 1rem; border-left: 4px solid #6a74e0; background: #8881; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<table>
+{about}
+</table>
+<h2>For a shop or a contest that asks</h2>
+<blockquote>{disclosure}</blockquote>
+<h2>Settings</h2>
+<table>
+{settings}
+</table>
+<h2>What belongs together (SHA-256)</h2>
+<p>'studio verify FILE --run RUN' says whether all is as it was. It shows change, not who made it.</p>
+<table>
+{sums}
+</table>
+</body>
+</html>
+"""
