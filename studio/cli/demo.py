@@ -17,6 +17,7 @@ from studio.core.errors import UsageError
 from studio.core.events import Exported, RunFinished, SpritesGenerated
 from studio.core.wording import agreement, count
 from studio.data.options import ImportOptions
+from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.runs.history import TRAINING_LOSS
@@ -25,7 +26,7 @@ from studio.engine.types import Device, GenerateSettings
 if TYPE_CHECKING:
     from studio.engine.model import TrainedModel
 
-RUN = "demo-run"
+RUN, MODELS = "demo-run", "models"
 COUNT, COLUMNS = 64, 8
 ENLARGED = 6  # screen pixels for each of a sprite's
 
@@ -48,7 +49,7 @@ def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
 
     reporter.say(f"1  Reading the demo sprites in {places.demo_sprites()}")
     imported = import_with([places.demo_sprites()], ImportOptions(), reporter)
-    sprites = imported.sprites
+    sprites = Rights.known_of([places.demo_sprites()]).on(imported.sprites)
     kinds = ", ".join(sprites.class_names)
     reporter.say(f"   {count(len(sprites), 'sprite')} of {sprites.size} x {sprites.size} pixels: {kinds}")
     device = devices.find(devices.AUTO)
@@ -94,11 +95,13 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     enlarged = save_enlarged(folder / "new sprites enlarged.png", made.sprites, COLUMNS, ENLARGED)
     reporter.say("4  Exporting the model, reading it back and comparing")
     exported: dict[Path, str] = {}
+    models = folder / MODELS
+    models.mkdir()
     worst = 0.0
     for name, form in catalog.model_exports().items():
         if form.missing() or form.problem(model.recipe):
             continue
-        done = follow(export(model, name, folder / f"model{form.suffix}"), reporter, Exported)
+        done = follow(export(model, name, models / f"model{form.suffix}"), reporter, Exported)
         exported |= dict.fromkeys(done.paths, f"goes with {done.paths[0].name}")
         exported[done.paths[0]] = form.help
         worst = max(worst, done.difference)
@@ -109,7 +112,8 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
         (enlarged.name, f"{COUNT} new sprites, large enough to look at"),
         (sheet.name, "the same, pixel for pixel, with JSON beside it"),
         (plot.name, "how the loss fell"),
-        *((path.name, about) for path, about in exported.items()),
+        *((f"{MODELS}/{path.name}", about) for path, about in exported.items()),
+        (f"{MODELS}/...card.html", "where each of them comes from; studio verify says whether it is as it was"),
         (RUN, f"the run: studio generate {argument(folder / RUN)}"),
     ]
     reporter.table(("file", "what it is"), rows)

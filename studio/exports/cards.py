@@ -36,10 +36,10 @@ class Source:
     recipe: str
     step: records.Count
     run_sha256: str
-    weights_sha256: str
     data: str
     data_count: records.Count
     data_fingerprint: str
+    weights_sha256: str = ""
     licence: str = ""
     credits: str = ""
     started_from: tuple[Mapping[str, Any], ...] = ()  # as `ancestors` in run.json

@@ -26,6 +26,7 @@ from studio.exports.c_file import CFile
 from studio.exports.onnx import Onnx
 from studio.exports.pt2 import ExportedProgram
 from studio.exports.safetensors import Safetensors
+from studio.exports.script import Script
 from tests.cli.tools import Studio
 from tests.engine.tools import own_clock
 from tests.exports.tools import Rounded
@@ -225,15 +226,17 @@ def test_the_demo_in_the_terminal(
 ) -> None:
     monkeypatch.setattr(places, "demo_sprites", lambda: folder)
     monkeypatch.setattr(demo, "COUNT", 6)
-    for form in (Onnx, ExportedProgram, CFile):  # which take long
+    for form in (Onnx, ExportedProgram, CFile, Script):  # which take long
         monkeypatch.setattr(form, "missing", lambda self: "Install it.")
     own_clock(monkeypatch)
     out = tmp_path / "demo-output"
     text = studio("demo", "--terminal", "--minutes", "0.05", "--out", out).out
     models = {f"model{form.suffix}" for form in catalog.model_exports().values() if not form.missing()}
-    told = {"demo-run", "new sprites.png", "new sprites enlarged.png", "loss.png", "model_loader.py", *models}
-    assert {path.name for path in out.iterdir()} == {*told, "new sprites.json"}
-    assert str(out) in text and all(name in text for name in told)
+    told = {"demo-run", "new sprites.png", "new sprites enlarged.png", "loss.png"}
+    assert {path.name for path in out.iterdir()} == {*told, "new sprites.json", "models"}
+    cards = {f"{name}.card.{ending}" for name in models for ending in ("json", "html")}
+    assert {path.name for path in (out / "models").iterdir()} == {*models, "model_loader.py", *cards}
+    assert str(out) in text and all(name in text for name in {*told, *models})
     assert RunDir(out / "demo-run").progress().state == "finished"
 
 
