@@ -53,7 +53,7 @@ class Summary(QWidget):
         rights = Disclosure("Licence and credits", self.rights)
         box = factory.column(
             self._title, self._facts, self.train, self.reopen, factory.heading("Classes"), self.classes, options,
-            self.palette_view, rights, 1,
+            rights, self.palette_view, 1,
         )  # fmt: skip
         box.setContentsMargins(3 * factory.GRID, 3 * factory.GRID, 2 * factory.GRID, factory.GRID)
         box.setStretchFactor(self.classes, 1)
