@@ -6,18 +6,15 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from studio.core.config import Config, setting
 from studio.core.errors import ExportError
 from studio.core.files import write_atomic
 from studio.exports.base import (
-    LARGEST_DIFFERENCE,
     PROBE,
     ExportableModel,
     ModelExport,
@@ -25,27 +22,14 @@ from studio.exports.base import (
     RecipeTraits,
     check_finite,
 )
-from studio.exports.c import source
+from studio.exports.c import comparing, source
+from studio.exports.c.comparing import CConfig
 from studio.exports.c.compose import compose, is_whole, prefix_of
-from studio.exports.graphs import Predictor
 
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c99", "-O1")  # it is run once: to compile it well would take longer
 _PATIENCE_S = 300
-_INT8_DIFFERENCE = 0.1
 _GIVEN = "model"  # the folder of what is checked, apart from what checks it
-
-
-@dataclass(frozen=True)
-class CConfig(Config):
-    """Settings of a C file."""
-
-    weights: str = setting(
-        "fp32",
-        "int8 makes the file of weights about a quarter as large. What is drawn is then another sprite of the same "
-        "kind: by how much one look of the network differs is measured and shown.",
-        choices=("fp32", "int8"),
-    )
 
 
 class CFile(ModelExport[CConfig]):
@@ -63,9 +47,7 @@ class CFile(ModelExport[CConfig]):
         return "Install a C compiler, such as gcc or clang: the file is compiled and run before it counts as done."
 
     def problem(self, recipe: RecipeTraits) -> str:
-        if recipe.makes == "sprites" and "flow" not in recipe.can:
-            return f"The C file follows a velocity from noise to a sprite, and the recipe {recipe.title} gives none."
-        return ""
+        return comparing.problem(recipe)
 
     def companions(self, target: Path, config: CConfig) -> tuple[Path, ...]:
         return target.with_suffix(".h"), target.with_suffix(".bin")
@@ -91,22 +73,15 @@ class CFile(ModelExport[CConfig]):
                 (Path(folder) / _GIVEN).mkdir()
                 for path in paths:
                     shutil.copy(path, Path(folder) / _GIVEN)
-                return _run(Path(folder), target.name, model, _probe(config))
+                return _run(Path(folder), target.name, model, comparing.probe_for(config))
         except (OSError, UnicodeDecodeError) as error:
             raise ExportError(f"{target.name} can't be read back.", str(error)) from error
 
     def live(self, model: ExportableModel, config: CConfig) -> Tensor:
-        if model.makes != "sprites":
-            with torch.no_grad():
-                return Predictor(model)(PROBE.pixels(model.size))  # type: ignore[no-any-return]
-        probe = _probe(config)
-        assert model.noise is not None
-        with torch.no_grad():
-            labels = probe.labels(len(model.class_names))
-            return model.draw_from(model.network, model.noise, labels, probe.guidance, probe.steps).float()
+        return comparing.live(model, config)
 
     def largest_difference(self, model: ExportableModel, config: CConfig) -> float:
-        return LARGEST_DIFFERENCE if config.weights == "fp32" else _INT8_DIFFERENCE
+        return comparing.largest_difference(config)
 
     def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:
         target = paths[0]
@@ -117,11 +92,6 @@ class CFile(ModelExport[CConfig]):
 def _compiler() -> str:
     """The path of a C compiler; empty where there is none."""
     return next(filter(None, map(shutil.which, _COMPILERS)), "")
-
-
-def _probe(config: CConfig) -> Probe:
-    """Where the file is compared with the model: int8 in a single look, before what looks are off by adds up."""
-    return PROBE if config.weights == "fp32" else Probe(guidance=1, steps=1)
 
 
 def _run(folder: Path, name: str, model: ExportableModel, probe: Probe) -> Tensor:

@@ -27,6 +27,7 @@ from studio.exports.onnx import Onnx
 from studio.exports.pt2 import ExportedProgram
 from studio.exports.safetensors import Safetensors
 from studio.exports.script import Script
+from studio.exports.web_page import WebPage
 from tests.cli.tools import Studio
 from tests.engine.tools import own_clock
 from tests.exports.tools import Rounded
@@ -156,7 +157,7 @@ def test_export_says_how_exact_it_is_and_how_to_load_it(
     suffix = catalog.model_exports()[name].suffix
     target = tmp_path / f"model{suffix}"
     text = studio("export", generator_run, "--out", target).out  # the ending says which format
-    assert target.is_file() and str(target) in text and re.search("import|include", text)
+    assert target.is_file() and str(target) in text and re.search("import|include|openModel", text)
     assert re.search(r"the model at step 4: (exactly the same|the same to \d+ digits)\.", text)
     *found, last = studio("export", generator_run, "--format", name, "--out", target, "--json").objects()
     assert last["type"] == "Exported" and last["difference"] <= 1e-4
@@ -226,7 +227,7 @@ def test_the_demo_in_the_terminal(
 ) -> None:
     monkeypatch.setattr(places, "demo_sprites", lambda: folder)
     monkeypatch.setattr(demo, "COUNT", 6)
-    for form in (Onnx, ExportedProgram, CFile, Script):  # which take long
+    for form in (Onnx, ExportedProgram, CFile, Script, WebPage):  # which take long
         monkeypatch.setattr(form, "missing", lambda self: "Install it.")
     own_clock(monkeypatch)
     out = tmp_path / "demo-output"

@@ -31,6 +31,7 @@ _SLOW = {
     "onnx": ("generator", "classifier", "regression"),
     "pt2": ("generator", "classifier", "regression"),
     "c": ("generator",),
+    "web": ("generator",),
     "script": ("generator", "classifier", "regression"),
 }
 

@@ -18,7 +18,8 @@ from studio.data.colour.true_pixels import PixelStyle, true_pixels
 from studio.engine import catalog
 from studio.engine.batches import to_rgba
 from studio.engine.exporting import export
-from studio.exports.c_file import CConfig, CFile
+from studio.exports.c.comparing import CConfig
+from studio.exports.c_file import CFile
 from tests.exports.c.tools import COMPILERS, STRICT, STYLE, needs_compiler
 from tests.exports.tools import small_exportable, small_model
 

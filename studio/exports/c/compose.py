@@ -37,12 +37,12 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
         raise ExportError("The C file draws no sprites of a single pixel.", "torch makes noise otherwise for so few.")
     if draws:
         kind, sources = "drawing", ["noise.c", "pixels.c", "drawing.c"]
-        program, inputs = _step(model)
+        program, inputs = step_of(model)
         constants, lists = {"CLASSES": len(model.class_names)}, {"class_names": model.class_names}
     else:
         names = model.class_names if model.makes == "labels" else model.target_names
         kind, sources = "predicting", ["predicting.c"]
-        program, inputs = _prediction(model)
+        program, inputs = prediction_of(model)
         constants, lists = {"OUTPUTS": len(names)}, {"output_names": names}
     packed = pack(program, precision)
     about = source.comment(_about(model, target, precision))
@@ -54,7 +54,8 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
         source.operators(program),
         source.network(program, inputs),
         *(_drawing_tables(model) if draws else ()),
-        *(source.read(name, prefix) for name in (*sources, "context.c")),
+        source.defines({"AREA": f"({prefix.upper()}_SIZE * {prefix.upper()}_SIZE)", "MOST_AREA": "AREA"}),
+        *(source.read(name, prefix) for name in (*sources, "weights.c", "context.c")),
     ]
     api = source.read(f"{kind}.h", prefix, WHAT=said)
     header = source.header(about, prefix, {"SIZE": model.size, **constants}, lists, api)
@@ -78,14 +79,14 @@ def is_whole(text: str) -> bool:
     return text == sealed(body)
 
 
-def _step(model: ExportableModel) -> tuple[Program, list[str]]:
+def step_of(model: ExportableModel) -> tuple[Program, list[str]]:
     """The network of a flow, and its arguments in C."""
     inputs = [torch.zeros(1, 4, model.size, model.size), torch.zeros(1), torch.zeros(1, dtype=torch.int64)]
     program = trace(model.network, inputs, ["x", "t", "label"])
     return program, ["const float *x", "const float *t", "int label"]
 
 
-def _prediction(model: ExportableModel) -> tuple[Program, list[str]]:
+def prediction_of(model: ExportableModel) -> tuple[Program, list[str]]:
     """What a model says of pixels, and its arguments in C."""
     return trace(Predictor(model).eval(), [PROBE.pixels(model.size)[:1]], ["x"]), ["const float *x"]
 

@@ -93,6 +93,7 @@ def weight_table(program: Program, packed: bytes, precision: str) -> str:
         + "static const struct { int rows, columns, is_int8; } parts[] = {\n"
         + _wrapped(rows)
         + "};\n"
+        + defines({"PARTS": "(sizeof parts / sizeof *parts)"})
     )
 
 
@@ -107,7 +108,7 @@ def style_tables(style: Style) -> str:
     most = max(1, *map(len, style.alpha_levels))
     levels = [_braced((*row, *(0,) * (most - len(row)))) for row in style.alpha_levels]
     return (
-        defines({"COLOURS": len(style.palette), "ALPHA_LEVELS": most})
+        defines({"COLOURS": len(style.palette), "MOST_COLOURS": len(colours), "ALPHA_LEVELS": most})
         + f"\nstatic const uint8_t palette[{len(colours)}][3] = {{\n{_wrapped(colours)}}};\n"
         + "\n/* Of each class and, last, of any: the colours of a sprite, and alpha between 0 and 255; 0 fills up. */\n"
         + f"static const int colours_of[] = {{\n{_wrapped(map(str, style.colours))}}};\n"

@@ -1,10 +1,11 @@
 /* From noise to a sprite: the network tells the velocity of a state on its way, and a solver follows it. */
 
-enum { NUMBERS = 4 * AREA }; /* of a state */
+#define NUMBERS (4 * AREA) /* of a state */
 
 struct model_context {
     float weights[WEIGHTS], memory[MEMORY];
-    float noise[NUMBERS], sprite[NUMBERS], now[NUMBERS], before[NUMBERS], without[NUMBERS]; /* velocities are the last */
+    float noise[4 * MOST_AREA], sprite[4 * MOST_AREA];
+    float now[4 * MOST_AREA], before[4 * MOST_AREA], without[4 * MOST_AREA]; /* velocities */
     canvas canvas;
 };
 
@@ -46,7 +47,7 @@ int model_draw_from(model_context *m, int label, const float *noise, float guida
 {
     float *now = m->now, *before = m->before;
     if (!is_class(label) || steps < 1) return -1;
-    memcpy(sprite, noise, sizeof m->noise);
+    memcpy(sprite, noise, NUMBERS * sizeof *sprite);
     for (int step = 0; step < steps; step++) {
         const double t = moment(step, steps), length = moment(step + 1, steps) - t;
         velocity_at(m, now, sprite, t, label < 0 ? MODEL_CLASSES : label, guidance);
@@ -56,7 +57,7 @@ int model_draw_from(model_context *m, int label, const float *noise, float guida
             const float change = (float)(length / 2 / (t - moment(step - 1, steps)));
             for (int i = 0; i < NUMBERS; i++) sprite[i] += (float)length * (now[i] + change * (now[i] - before[i]));
         }
-        memcpy(before, now, sizeof m->before);
+        memcpy(before, now, NUMBERS * sizeof *before);
     }
     return 0;
 }

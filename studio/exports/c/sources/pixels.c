@@ -1,7 +1,7 @@
 /* From what the network draws to pixel art: as few colours as its class has, each of the palette, and alpha in levels.
    Colours are gathered by median cut and k-means in OKLab (Ottosson 2020). */
 
-enum { AREA = MODEL_SIZE * MODEL_SIZE, MOST_GROUPS = 64 };
+enum { MOST_GROUPS = 64 };
 
 #define ORPHAN_REACH 0.08 /* in OKLab: a lone pixel this near to a neighbour's colour takes it */
 
@@ -9,12 +9,12 @@ typedef struct { double l, a, b; } oklab;
 
 /* What snapping needs room for. */
 typedef struct {
-    oklab palette[COLOURS ? COLOURS : 1], colours[AREA];
-    uint8_t coarse[AREA][3]; /* OKLab in three bytes, of every pixel that is seen */
+    oklab palette[MOST_COLOURS], colours[MOST_AREA];
+    uint8_t coarse[MOST_AREA][3]; /* OKLab in three bytes, of every pixel that is seen */
     uint8_t order[MOST_GROUPS][MOST_GROUPS];
-    int pixels[AREA];        /* those, box by box */
-    int group[AREA], place[AREA];
-    int field[AREA]; /* the colour of each pixel in the palette, -1 where nothing is seen */
+    int pixels[MOST_AREA];        /* those, box by box */
+    int group[MOST_AREA], place[MOST_AREA];
+    int field[MOST_AREA]; /* the colour of each pixel in the palette, -1 where nothing is seen */
 } canvas;
 
 typedef struct { int first, count; } box;

@@ -1,9 +1,7 @@
 /* What the network says of a sprite. */
 
-enum { AREA = MODEL_SIZE * MODEL_SIZE };
-
 struct model_context {
-    float weights[WEIGHTS], memory[MEMORY], x[4 * AREA];
+    float weights[WEIGHTS], memory[MEMORY], x[4 * MOST_AREA];
 };
 
 static void prepare(model_context *m)

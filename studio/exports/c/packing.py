@@ -1,0 +1,119 @@
+"""A model as a file for the engine (engine.c), which runs all models: the program as words, the tables, the weights."""
+
+from __future__ import annotations
+
+import functools
+import re
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from studio.core.errors import ExportError
+from studio.exports.base import ExportableModel
+from studio.exports.c import source
+from studio.exports.c.compose import prediction_of, step_of
+from studio.exports.c.program import Argument, Buffer, Call, Grid, Literal, Part, View, aligned
+from studio.exports.c.weights import MAGIC, int8_parts, pack
+
+_HEADER = struct.Struct("<2d14i")  # as `header` in engine.c
+_OPERATION = re.compile(r"^    X\((\w+), (\d+), ", re.MULTILINE)
+_WEIGHTS, _MEMORY, _CONSTANTS = range(3)
+_INPUTS = {"x": 3, "t": 4, "label": 0, "out": 5}  # a label is no tensor to the engine
+_AXES = 6
+_LARGEST_OFFSET = 1 << 28  # floats
+_MOST_COLOURS = 4096
+_LEVELS = 256
+
+
+def pack_model(model: ExportableModel, precision: str) -> bytes:
+    """The file of a model, 'fp32' or 'int8'. Raises ExportError for one that can't be traced or is too large."""
+    draws = model.makes == "sprites"
+    program, _ = step_of(model) if draws else prediction_of(model)
+    names = model.target_names if model.makes == "numbers" else model.class_names
+    style = source.Style.of(model.palette, model.style)
+    if len(style.palette) > _MOST_COLOURS:
+        raise ExportError(f"The engine has room for {_MOST_COLOURS:,} colours, not {len(style.palette):,}.")
+    words = _Words(*program.places()[:1], program.offsets()[0], [])
+    code = np.array([*(word for call in program.calls for word in words.of(call)), len(operations())], "<u4")
+    rounded = int8_parts(program, precision)
+    levels = np.zeros((len(style.alpha_levels), _LEVELS), np.uint8)
+    for row, own in zip(levels, style.alpha_levels, strict=True):
+        row[: len(own)] = own
+    tables = [
+        code.tobytes(),
+        np.array(words.constants, "<f4").tobytes(),
+        np.array([(*part.values.shape, part in rounded) for part in program.parts], "<i4").tobytes(),
+        style.palette.tobytes(),
+        np.array(style.colours, "<i4").tobytes(),
+        levels.tobytes(),
+        pack(program, precision)[len(MAGIC) + 4 :],
+    ]
+    starts, end = list[int](), _HEADER.size
+    for table in tables:
+        starts.append(aligned(end))
+        end = starts[-1] + len(table)
+    counts = (
+        model.size, len(model.class_names), len(names), len(style.palette), len(program.parts), program.offsets()[1],
+        max(1, program.places()[1]),
+    )  # fmt: skip
+    solver = (model.solver.get("last_from", 0.0), model.solver.get("guided_from", 0.0))
+    data = bytearray(end)
+    _HEADER.pack_into(data, 0, *solver, *counts, *starts)
+    for start, table in zip(starts, tables, strict=True):
+        data[start : start + len(table)] = table
+    return bytes(data)
+
+
+@functools.cache
+def operations() -> dict[str, tuple[int, int]]:
+    """What the engine can call: the number of each function, and how many words its arguments take."""
+    found = _OPERATION.findall(source.read("engine.c", "model"))
+    return {name: (number, int(words)) for number, (name, words) in enumerate(found)}
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Writes calls as words, given where buffers and weights begin; numbers in the source become constants."""
+
+    places: Mapping[Buffer, int]
+    offsets: Mapping[Part, int]
+    constants: list[float]
+
+    def of(self, call: Call) -> list[int]:
+        """The number of its function, then its arguments."""
+        number, count = operations()[call.function]
+        words = [word for argument in call.arguments for word in self._argument(argument)]
+        assert len(words) == count, call.function
+        return [number, *words]
+
+    def _argument(self, argument: Argument) -> Iterator[int]:
+        if isinstance(argument, View):
+            yield self._view(argument)
+        elif isinstance(argument, Grid):
+            yield len(argument.size)
+            for values in (argument.size, argument.out, argument.a, argument.b):
+                yield from (*values, *(0,) * (_AXES - len(values)))
+        elif isinstance(argument, tuple):
+            yield from argument
+        elif isinstance(argument, float):
+            yield int.from_bytes(struct.pack("<f", argument), "little")
+        else:
+            assert isinstance(argument, int)
+            yield argument
+
+    def _view(self, view: View) -> int:
+        lies_in, offset = view.source, int(view.layout.storage_offset())
+        if isinstance(lies_in, Literal):
+            self.constants.append(lies_in.value)
+            kind, offset = _CONSTANTS, len(self.constants) - 1
+        elif isinstance(lies_in, Part):
+            kind, offset = _WEIGHTS, offset + self.offsets[lies_in]
+        elif lies_in.name:
+            kind = _INPUTS[lies_in.name]
+        else:
+            kind, offset = _MEMORY, offset + self.places[lies_in]
+        if offset >= _LARGEST_OFFSET:
+            raise ExportError("The model is too large for a web page.", "Export it as another format.")
+        return kind << 28 | offset

@@ -1,0 +1,113 @@
+// The page of a generator: draws sprite after sprite in a worker, so that the page stays at hand.
+
+const about = JSON.parse(document.getElementById("about").textContent);
+const form = document.forms.ask, list = document.getElementById("sprites"), said = document.getElementById("said");
+const bar = document.getElementById("bar"), save = document.getElementById("save");
+const scale = Math.max(1, Math.floor(128 / about.size));
+const placesApart = about.placesApart;
+let wanted = 0, drawn = [];
+
+for (const [number, name] of about.names.entries()) form.label.add(new Option(name, number));
+
+const source = document.getElementById("engine-code").textContent + "\n(" + work + ")();";
+const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+worker.postMessage({ engine: bytesIn("engine"), model: bytesIn("model") });
+worker.onmessage = ({ data }) => show(data);
+worker.onerror = (event) => (said.textContent = "This browser can't run the model: " + event.message);
+
+// Runs in the worker: opens the model, then draws what it is asked for.
+function work() {
+  let model;
+  onmessage = async ({ data }) => {
+    if (data.engine) {
+      model = await openModel(data.engine, data.model);
+      postMessage({ ready: true });
+      return;
+    }
+    const begun = performance.now();
+    const rgba = model.draw(data.label, data.seed, data.guidance, data.steps);
+    postMessage({ ...data, rgba, seconds: (performance.now() - begun) / 1000 });
+  };
+}
+
+function show(answer) {
+  if (answer.ready) {
+    form.go.disabled = false;
+    said.textContent = "Ready.";
+    document.body.dataset.state = "ready";
+    return;
+  }
+  if (answer.round !== wanted) return; // asked for before
+  drawn.push(answer);
+  list.append(tile(answer));
+  bar.value = drawn.length;
+  const mean = drawn.reduce((sum, one) => sum + one.seconds, 0) / drawn.length;
+  said.textContent = `${drawn.length} of ${bar.max}: ${mean.toFixed(2)} s a sprite`;
+  if (drawn.length === bar.max) {
+    bar.hidden = true;
+    save.disabled = false;
+    document.body.dataset.state = "done";
+  }
+}
+
+function canvasOf(rgba, columns = 1) {
+  const canvas = document.createElement("canvas"), many = Array.isArray(rgba) ? rgba : [rgba];
+  canvas.width = about.size * Math.min(columns, many.length);
+  canvas.height = about.size * Math.ceil(many.length / columns);
+  many.forEach((pixels, place) => {
+    const x = (place % columns) * about.size, y = Math.floor(place / columns) * about.size;
+    canvas.getContext("2d").putImageData(new ImageData(pixels, about.size, about.size), x, y);
+  });
+  return canvas;
+}
+
+function nameOf(label) {
+  return label < 0 ? "any class" : about.names[label];
+}
+
+function tile(answer) {
+  const item = document.createElement("li"), button = document.createElement("button"), words = document.createElement("span");
+  const canvas = canvasOf(answer.rgba);
+  canvas.style.width = canvas.style.height = `${about.size * scale}px`;
+  words.textContent = nameOf(answer.label);
+  button.type = "button";
+  button.title = `${nameOf(answer.label)}, seed ${answer.seed}: save as PNG`;
+  button.setAttribute("aria-label", button.title);
+  button.onclick = () => download(canvas, `${nameOf(answer.label).replace(/[^\p{L}\p{N}]+/gu, " ").trim()} ${answer.seed}.png`);
+  button.append(canvas, words);
+  item.append(button);
+  return item;
+}
+
+function download(canvas, name) {
+  canvas.toBlob((blob) => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  });
+}
+
+form.onsubmit = (event) => {
+  event.preventDefault();
+  const round = ++wanted, count = form.count.valueAsNumber, chosen = form.label.value, classes = about.names.length;
+  drawn = [];
+  list.replaceChildren();
+  save.disabled = true;
+  bar.hidden = false;
+  bar.max = count;
+  bar.value = 0;
+  document.body.dataset.state = "drawing";
+  for (let place = 0; place < count; place++) {
+    const label = chosen === "turn" ? place % classes : Number(chosen), seed = form.seed.valueAsNumber + placesApart * place;
+    worker.postMessage({ round, label, seed, guidance: form.guidance.valueAsNumber, steps: form.steps.valueAsNumber });
+  }
+};
+
+form.dice.onclick = () => {
+  form.seed.value = Math.floor(Math.random() * 1e6);
+  form.requestSubmit(form.go);
+};
+
+save.onclick = () => download(canvasOf(drawn.map((one) => one.rgba), 8), `${about.title} ${drawn[0].seed}.png`);

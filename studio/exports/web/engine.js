@@ -1,0 +1,51 @@
+// Opens a model for drawing or predicting: all of it works on the bytes of the engine (WebAssembly) and of the model.
+
+function bytesIn(id) {
+  return Uint8Array.from(atob(document.getElementById(id).textContent.trim()), (letter) => letter.charCodeAt(0));
+}
+
+// The error function: a series for small numbers, a continued fraction for large ones.
+function erf(x) {
+  const a = Math.abs(x);
+  if (a > 6) return Math.sign(x);
+  if (a < 2.5) {
+    let term = x, sum = x;
+    for (let n = 1; n < 60; n++) {
+      term *= (-x * x) / n;
+      sum += term / (2 * n + 1);
+    }
+    return (2 / Math.sqrt(Math.PI)) * sum;
+  }
+  let rest = 0;
+  for (let n = 60; n > 0; n--) rest = n / 2 / (a + rest);
+  return Math.sign(x) * (1 - Math.exp(-a * a) / Math.sqrt(Math.PI) / (a + rest));
+}
+
+async function openModel(engineBytes, modelBytes) {
+  const { cbrt, cos, exp, log, pow, sin, tanh } = Math;
+  const libm = { cbrt, pow, cosf: cos, erff: erf, expf: exp, logf: log, sinf: sin, tanhf: tanh };
+  const { instance } = await WebAssembly.instantiate(engineBytes, { env: libm });
+  const engine = instance.exports;
+  const start = engine.engine_room(modelBytes.length);
+  if (start) new Uint8Array(engine.memory.buffer).set(modelBytes, start);
+  if (!start || engine.engine_open(start)) throw new Error("There is no room for the model.");
+  const head = new DataView(engine.memory.buffer, start);
+  const [size, outputs] = [head.getInt32(16, true), head.getInt32(24, true)];
+  return {
+    size,
+    // A sprite as RGBA bytes: of a class by its number (-1: any), the one that the studio draws first for this seed.
+    draw(label, seed, guidance = 1.5, steps = 10) {
+      engine.engine_noise(seed >>> 0);
+      if (!engine.engine_draw(label, guidance, steps)) throw new Error("There is no such class.");
+      const at = engine.engine_finish(label);
+      return new Uint8ClampedArray(engine.memory.buffer.slice(at, at + 4 * size * size));
+    },
+    // What the model says of RGBA bytes of that size: a number for each of its names.
+    predict(rgba) {
+      const input = new Float32Array(engine.memory.buffer, engine.engine_input(), 4 * size * size);
+      rgba.forEach((level, place) => (input[place] = level / 255));
+      const at = engine.engine_predict();
+      return Array.from(new Float32Array(engine.memory.buffer.slice(at, at + 4 * outputs)));
+    },
+  };
+}

@@ -1,0 +1,100 @@
+"""A page's engine and model run outside a browser, by wasmtime: what a browser computes, without its window."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.core.errors import ExportError
+
+_REAL, _DOUBLE = ("cosf", "erff", "expf", "logf", "sinf", "tanhf"), ("cbrt", "pow")
+_OVERFLOW = 700.0  # from here on exp is infinite in float32, and an error in Python
+
+
+class Engine:
+    """One model, opened. Raises ExportError for what is no engine or no model."""
+
+    def __init__(self, engine: bytes, file: bytes) -> None:
+        import wasmtime
+
+        try:
+            machine, module = _compiled(engine)
+            store = wasmtime.Store(machine)
+            linker = wasmtime.Linker(store.engine)
+            for name in _REAL:
+                kind = wasmtime.FuncType([wasmtime.ValType.f32()], [wasmtime.ValType.f32()])
+                linker.define_func("env", name, kind, _libm(name))
+            for name, count in zip(_DOUBLE, (1, 2), strict=True):
+                kind = wasmtime.FuncType([wasmtime.ValType.f64()] * count, [wasmtime.ValType.f64()])
+                linker.define_func("env", name, kind, _libm(name))
+            self._store: Any = store
+            self._exports: Any = linker.instantiate(store, module).exports(store)
+        except wasmtime.WasmtimeError as error:
+            raise ExportError("The page's engine can't be run.", str(error).splitlines()[0]) from error
+        start = self._call("engine_room", len(file))
+        self._memory.write(store, file, start)
+        if self._call("engine_open", start) != 0:
+            raise ExportError("There is no room for the model.", "Close other programs.")
+
+    @property
+    def _memory(self) -> Any:
+        return self._exports["memory"]
+
+    def _call(self, name: str, *arguments: float) -> int:
+        return int(self._exports[name](self._store, *arguments))
+
+    def _floats(self, start: int, count: int) -> NDArray[np.float32]:
+        data = self._memory.read(self._store, start, start + 4 * count)
+        return np.frombuffer(bytes(data), "<f4").astype(np.float32)
+
+    def draw(self, label: int, seed: int, guidance: float, steps: int, size: int) -> NDArray[np.float32]:
+        """A sprite as it is drawn: float32 [4, size, size], premultiplied, in [-1, 1]."""
+        self._call("engine_noise", _signed(seed))
+        start = self._call("engine_draw", label, guidance, steps)
+        if not start:
+            raise ExportError("The page's engine draws no such class.", "Export again.")
+        return self._floats(start, 4 * size * size).reshape(4, size, size)
+
+    def finish(self, label: int, size: int) -> NDArray[np.uint8]:
+        """The sprite that was drawn last, as pixel art: uint8 [size, size, 4], straight alpha."""
+        start = self._call("engine_finish", label)
+        data = self._memory.read(self._store, start, start + 4 * size * size)
+        return np.frombuffer(bytes(data), np.uint8).reshape(size, size, 4)
+
+    def predict(self, rgba: NDArray[np.float32], outputs: int) -> NDArray[np.float32]:
+        """What it says of a sprite, float32 [size, size, 4] in [0, 1], straight alpha: float32 [outputs]."""
+        start = self._call("engine_input")
+        self._memory.write(self._store, np.ascontiguousarray(rgba, "<f4").tobytes(), start)
+        return self._floats(self._call("engine_predict"), outputs)
+
+
+@functools.lru_cache(1)
+def _compiled(engine: bytes) -> tuple[Any, Any]:
+    """wasmtime's own engine and the module. It takes most of a second, and is the same for every model."""
+    import wasmtime
+
+    machine = wasmtime.Engine()
+    return machine, wasmtime.Module(machine, engine)
+
+
+atexit.register(_compiled.cache_clear)  # later, wasmtime's own module is gone, which it does not expect
+
+
+def _signed(seed: int) -> int:
+    """The low 32 bits, as WebAssembly takes them."""
+    return (seed + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def _libm(name: str) -> Any:
+    if name == "expf":
+        return lambda x: math.exp(x) if x < _OVERFLOW else math.inf
+    if name == "logf":
+        return lambda x: math.log(x) if x > 0 else (-math.inf if x == 0 else math.nan)
+    if name == "cbrt":
+        return lambda x: float(np.cbrt(x))
+    return getattr(math, name.removesuffix("f") if name != "erff" else "erf")

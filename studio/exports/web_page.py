@@ -1,0 +1,164 @@
+"""A model as a web page: one file that works from the disk, with the engine, the model and what uses them inside."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import importlib.util
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from studio.core import places
+from studio.core.errors import ExportError
+from studio.core.files import write_atomic
+from studio.core.wording import count, number
+from studio.exports.base import PROBE, ExportableModel, ModelExport, RecipeTraits, check_finite
+from studio.exports.c import comparing
+from studio.exports.c.comparing import CConfig
+from studio.exports.c.packing import pack_model
+from studio.exports.web.running import Engine
+
+_PARTS = Path(__file__).with_name("web")
+_ABOUT = re.compile(r'<script id="about" type="application/json">(.*?)</script>')
+_SEAL = "<!-- sha256 of all above: "
+_INSIDE = re.compile(r'<script id="(engine|model)" type="application/octet-stream">([A-Za-z0-9+/=]*)</script>')
+
+
+class WebPage(ModelExport[CConfig]):
+    name = "web"
+    title = "Web page"
+    suffix = ".html"
+    order = 7
+    help = "One file that draws or predicts in a browser, also from the disk and without a network."
+    opened_by = "every browser of the last years; itch.io and other sites; games in JavaScript"
+    Config = CConfig
+
+    def missing(self) -> str:
+        if importlib.util.find_spec("wasmtime"):
+            return ""
+        return "Install wasmtime, which runs the page's engine before it counts as done: pip install wasmtime"
+
+    def problem(self, recipe: RecipeTraits) -> str:
+        return comparing.problem(recipe)
+
+    def write(self, model: ExportableModel, target: Path, config: CConfig) -> list[Path]:
+        check_finite(model.weights(), target)
+        write_atomic(target, compose(model, pack_model(model, config.weights)).encode())
+        return [target]
+
+    def read_back(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Tensor:
+        page = paths[0]
+        try:
+            text = page.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ExportError(f"{page.name} can't be read back.", str(error)) from error
+        body, _, _ = text.rpartition(f"\n{_SEAL}")
+        if text != sealed(body):
+            raise ExportError(f"{page.name} is damaged.", "It is not as it was written.")
+        if _about_in(text) != about_of(model):
+            raise ExportError(f"{page.name} says that it holds another model.", "Export again.")
+        inside = {name: base64.b64decode(data) for name, data in _INSIDE.findall(text)}
+        engine = Engine(inside["engine"], inside["model"])
+        if model.makes != "sprites":
+            outputs = len(model.class_names if model.makes == "labels" else model.target_names)
+            said = [engine.predict(pixels, outputs) for pixels in PROBE.pixels(model.size).numpy()]
+            return torch.from_numpy(np.stack(said))
+        probe = comparing.probe_for(config)
+        labels = probe.labels(len(model.class_names)).tolist()
+        apart = int(model.solver["places_apart"])
+        drawn = [
+            engine.draw(label, probe.seed + apart * place, float(probe.guidance), probe.steps, model.size)
+            for place, label in enumerate(labels)
+        ]
+        return torch.from_numpy(np.stack(drawn))
+
+    def live(self, model: ExportableModel, config: CConfig) -> Tensor:
+        return comparing.live(model, config)
+
+    def largest_difference(self, model: ExportableModel, config: CConfig) -> float:
+        return comparing.largest_difference(config)
+
+    def snippets(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Mapping[str, str]:
+        use = (
+            "const rgba = model.draw(0, 1);  // the first class, seed 1\n"
+            "const picture = new ImageData(rgba, model.size, model.size);\n"
+            'document.querySelector("canvas").getContext("2d").putImageData(picture, 0, 0);\n'
+            if model.makes == "sprites"
+            else "const found = model.predict(rgba);  // bytes of a picture of model.size x model.size\n"
+        )
+        lines = (
+            f"// In a page of your own. Copy three elements out of {paths[0].name}:\n"
+            "// the scripts with the ids engine, model and engine-code. Then:\n"
+            'const model = await openModel(bytesIn("engine"), bytesIn("model"));\n'
+        )
+        return {"JavaScript": lines + use}
+
+
+def compose(model: ExportableModel, packed: bytes) -> str:
+    """The text of a page, with the file of its model inside."""
+    kind = "drawing" if model.makes == "sprites" else "predicting"
+    names = model.target_names if model.makes == "numbers" else model.class_names
+    engine = (places.assets() / "web/engine.wasm").read_bytes()
+    what = {
+        "sprites": f"Draws sprites of {model.size} x {model.size} pixels in {count(len(names), 'class', 'classes')}.",
+        "labels": f"Names the class of sprites: one of {len(names)}.",
+        "numbers": f"Says {count(len(names), 'number')} of a sprite.",
+    }
+    parts = {
+        "TITLE": html.escape(model.title),
+        "STYLE": _read("page.css"),
+        "WHAT": what[model.makes],
+        "BODY": _read(f"{kind}.html"),
+        "ABOUT": "\n".join(f"<p>{html.escape(line)}</p>" for line in _about(model)),
+        "ABOUT_JSON": json.dumps(about_of(model)).replace("<", "\\u003c"),
+        "ENGINE": base64.b64encode(engine).decode(),
+        "MODEL": base64.b64encode(packed).decode(),
+        "ENGINE_CODE": _read("engine.js"),
+        "CODE": _read(f"{kind}.js"),
+    }
+    filled = re.sub(r"@([A-Z_]+)@", lambda found: parts[found[1]], _read("page.html"))
+    return sealed(filled.encode("utf-8", "replace").decode().rstrip("\n"))
+
+
+def about_of(model: ExportableModel) -> dict[str, Any]:
+    """What the page's own code has to know."""
+    return {
+        "title": model.title, "size": model.size, "makes": model.makes, "step": model.step,
+        "names": list(model.target_names if model.makes == "numbers" else model.class_names),
+        "placesApart": int(model.solver.get("places_apart", 0)),
+    }  # fmt: skip
+
+
+def _about_in(page: str) -> Any:
+    found = _ABOUT.search(page)
+    return None if found is None else json.loads(found[1])
+
+
+def sealed(text: str) -> str:
+    """The text with a last line that tells whether it was changed."""
+    return f"{text}\n{_SEAL}{hashlib.sha256(text.encode()).hexdigest()} -->\n"
+
+
+def _read(name: str) -> str:
+    return (_PARTS / name).read_text(encoding="utf-8")
+
+
+def _about(model: ExportableModel) -> list[str]:
+    lines = [f"{model.title}, after {number(model.step)} steps of the recipe {model.recipe} in Sprite Training Studio."]
+    if model.source is not None:
+        rights = ", ".join(filter(None, (model.source.licence, model.source.credits)))
+        rights = f" ({rights})" if rights else ""
+        lines.append(f"It learnt from {count(model.source.data_count, 'sprite')}, '{model.source.data}'{rights}.")
+        lines.append(f"Weights: SHA-256 {model.source.weights_sha256}")
+    if model.ancestors:
+        others = ", ".join(f"{one['title']} (which learnt from {one['data_title']})" for one in model.ancestors)
+        lines.append(f"It started from the weights of {others}.")
+    return lines

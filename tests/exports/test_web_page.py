@@ -1,0 +1,183 @@
+"""A model as a web page: the engine runs what the model is, the page says it, and a browser shows it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.util
+import io
+import json
+import math
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from studio.core import places
+from studio.core.errors import ExportError
+from studio.data.colour.true_pixels import true_pixels
+from studio.engine import catalog
+from studio.engine.batches import to_rgba
+from studio.engine.exporting import as_exportable
+from studio.engine.model import TrainedModel
+from studio.exports.base import ExportableModel
+from studio.exports.c.comparing import CConfig
+from studio.exports.c.packing import operations, pack_model
+from studio.exports.c.source import read
+from studio.exports.graphs import Predictor
+from studio.exports.web.running import Engine
+from studio.exports.web_page import WebPage, compose
+from tests.exports.browser import acted
+from tests.exports.c.tools import STYLE
+from tests.exports.tools import small_exportable, small_model
+
+FORM, ENGINE = WebPage(), places.assets() / "web/engine.wasm"
+SIZE, APART = 12, 1_000_003  # a size that is not a multiple of what the network works at
+
+pytestmark = pytest.mark.usefixtures("made_once")
+
+
+@pytest.fixture(scope="module")
+def model() -> TrainedModel:
+    return dataclasses.replace(small_model(catalog.recipe("generator"), SIZE), style=STYLE)
+
+
+@pytest.fixture(scope="module")
+def exportable(model: TrainedModel) -> ExportableModel:
+    return as_exportable(model)
+
+
+@pytest.fixture(scope="module")
+def packed(exportable: ExportableModel, made_once: None) -> bytes:
+    return pack_model(exportable, "fp32")
+
+
+def test_the_engine_is_of_these_sources() -> None:
+    maker = runpy.run_path(str(places.assets() / "web/make_engine.py"))
+    assert (places.assets() / "web/engine.sha256").read_text() == maker["sums"](), "run assets/web/make_engine.py"
+
+
+def test_the_engine_has_every_function_of_the_c_file() -> None:
+    """What an operator is lowered to, it can call."""
+    defined = set(
+        re.findall(r"^(?:static void |BINARY\(|UNARY\()(aten_\w+)", read("operators.c", "model"), re.MULTILINE)
+    )
+    assert len(defined) > 25 and operations().keys() == defined
+
+
+@pytest.mark.parametrize(("guidance", "steps"), [(1.0, 1), (1.5, 10)])
+def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, packed: bytes, guidance: float, steps: int) -> None:
+    labels, engine = (0, 1, 2, -1), Engine(ENGINE.read_bytes(), packed)
+    with torch.no_grad():
+        *_, expected = model.recipe.draw(model.network, torch.tensor(labels), guidance, steps, seed=5)
+    pixels = true_pixels(to_rgba(expected).numpy(), np.array(labels), model.style)
+    for place, label in enumerate(labels):
+        found = engine.draw(label, 5 + APART * place, guidance, steps, SIZE)
+        assert np.abs(found - expected[place].numpy()).max() < 2 / 255
+        assert (engine.finish(label, SIZE) == pixels[place]).all(-1).mean() >= 0.98
+    with pytest.raises(ExportError, match="no such class"):
+        engine.draw(3, 0, 1.0, 1, SIZE)
+
+
+@pytest.mark.parametrize("recipe", ["classifier", "regression"])
+def test_what_is_predicted_is_what_the_model_says(recipe: str) -> None:
+    model = small_exportable(recipe)
+    engine = Engine(ENGINE.read_bytes(), pack_model(model, "fp32"))
+    pixels = torch.rand(3, 8, 8, 4, generator=torch.Generator().manual_seed(1))
+    with torch.no_grad():
+        expected = Predictor(model)(pixels).numpy()
+    found = np.stack([engine.predict(one, expected.shape[1]) for one in pixels.numpy()])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_int8_is_a_third_as_large(exportable: ExportableModel, packed: bytes) -> None:
+    assert len(pack_model(exportable, "int8")) < 0.45 * len(packed)
+
+
+def test_names_stay_texts(exportable: ExportableModel, packed: bytes) -> None:
+    wild = dataclasses.replace(
+        exportable, title='</title><script>x "ü', class_names=("</script>", "<b>", "@MODEL@ & 剣")
+    )
+    page = compose(wild, packed)
+    assert page.count("<script") == 5 and "<b>" not in page
+    about = re.search(r'<script id="about" type="application/json">(.*?)</script>', page)
+    assert about is not None and json.loads(about[1])["names"] == list(wild.class_names)
+
+
+def test_without_wasmtime_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert FORM.missing() == ""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    assert "pip install wasmtime" in FORM.missing()
+
+
+def test_another_engine_is_refused(packed: bytes) -> None:
+    with pytest.raises(ExportError, match="engine can't be run"):
+        Engine(ENGINE.read_bytes()[:-9], packed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weights", ["fp32", "int8"])
+def test_a_browser_draws_at_a_click(exportable: ExportableModel, tmp_path: Path, weights: str) -> None:
+    page = FORM.write(exportable, tmp_path / "my page.html", CConfig(weights=weights))[0]
+    _, _, _, tiles, sums, _ = acted(
+        page,
+        [
+            ("until", "ready"), ("click", "button[name=go]"), ("until", "done"),
+            ("script", "document.querySelectorAll('#sprites canvas').length"),
+            ("script", "drawn.map((one) => Array.from(one.rgba))"),
+            ("shot", str(tmp_path / "page.png")),
+        ],
+    )  # fmt: skip
+    assert tiles == 16
+    engine = Engine(ENGINE.read_bytes(), pack_model(exportable, weights))
+    for place, rgba in enumerate(sums):
+        engine.draw(place % 3, APART * place, 1.5, 10, SIZE)
+        found = np.array(rgba, np.uint8).reshape(SIZE, SIZE, 4)
+        assert (found == engine.finish(place % 3, SIZE)).all(-1).mean() >= 0.98  # other functions of libm
+    assert len(Image.open(tmp_path / "page.png").convert("RGB").getcolors(1 << 20) or ()) > 20
+
+
+@pytest.mark.slow
+def test_a_browser_names_a_sprite(tmp_path: Path) -> None:
+    model, picture = small_exportable("classifier"), io.BytesIO()
+    rgba = np.random.default_rng(0).integers(0, 256, (8, 8, 4), np.uint8)
+    rgba[..., 3] = 255
+    Image.fromarray(rgba).save(picture, "PNG")
+    page = FORM.write(model, tmp_path / "page.html", CConfig())[0]
+    bytes_of = f"Uint8Array.from({list(picture.getvalue())})"
+    *_, rows = acted(
+        page,
+        [
+            ("until", "ready"), ("script", f"take([new File([{bytes_of}], 'sprite.png', {{type: 'image/png'}})])"),
+            ("until", "done"),
+            ("script", "Array.from(rows.rows, (row) => Array.from(row.cells, (cell) => cell.innerText))"),
+        ],
+    )  # fmt: skip
+    with torch.no_grad():
+        expected = Predictor(model)(torch.from_numpy(rgba[None] / np.float32(255)))[0].numpy()
+    assert [name for name, _ in rows] == [model.class_names[place] for place in np.argsort(-expected)]
+    for name, share in rows:
+        assert abs(float(share.removesuffix(" %")) / 100 - expected[model.class_names.index(name)]) < 0.001
+
+
+@pytest.mark.slow
+def test_the_error_function_of_the_page_is_the_usual_one(exportable: ExportableModel, tmp_path: Path) -> None:
+    page = FORM.write(exportable, tmp_path / "page.html", CConfig())[0]
+    points = np.linspace(-7, 7, 141).tolist()
+    *_, found = acted(page, [("until", "ready"), ("script", f"{points}.map(erf)")])
+    np.testing.assert_allclose(found, [math.erf(x) for x in points], atol=1e-9)
+
+
+@pytest.mark.slow
+def test_the_engine_can_be_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another clang may write other code; it exports the same."""
+    import subprocess
+
+    maker = runpy.run_path(str(places.assets() / "web/make_engine.py"))
+    made = tmp_path / "engine.wasm"
+    subprocess.run(["clang", *maker["FLAGS"], "engine.c", "-o", str(made)], cwd=maker["SOURCES"], check=True)
+    assert hashlib.sha256(made.read_bytes()).digest() and abs(made.stat().st_size / ENGINE.stat().st_size - 1) < 0.5
