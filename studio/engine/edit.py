@@ -67,7 +67,9 @@ def redraw(
         _check_mask(model, keep)
         if not model.recipe.knows_filling(model.network):
             title = "The model has not learnt to fill in: new pixels may fit less well to those that stay."
-            hint = "A model learns it in the last fifth of its training: a later checkpoint, such as 'last', may know it."
+            hint = (
+                "A model learns it in the last fifth of its training: a later checkpoint, such as 'last', may know it."
+            )
             yield Notice("info", title, hint)
     construction = settings.construction(silhouette)
     check_construction(model, construction)

@@ -146,7 +146,7 @@ def test_predict_says_numbers(
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in ("pt2", "onnx") else [])
+        pytest.param(name, marks=[pytest.mark.slow] if name in ("pt2", "onnx", "c", "script") else [])
         for name, form in sorted(catalog.model_exports().items())
         if not form.missing()
     ],

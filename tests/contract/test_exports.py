@@ -36,15 +36,15 @@ _SLOW = {
 }
 
 
-def _param(form: ModelExport, recipe: Recipe | None = None) -> Any:
+def _param(form: ModelExport, recipe: Recipe | None = None, *, is_slow: bool = False) -> Any:
     """A format, and a recipe that it can hold. To trace, to compile or to load a graph takes seconds: here only the
     smaller ones are, unless there is time.
     """
     marks = [pytest.mark.skipif(bool(form.missing()), reason=form.missing())]
+    if is_slow or (recipe is not None and recipe.name in _SLOW.get(form.name, ())):
+        marks.append(pytest.mark.slow)
     if recipe is None:
         return pytest.param(form, id=form.name, marks=marks)
-    if recipe.name in _SLOW.get(form.name, ()):
-        marks.append(pytest.mark.slow)
     return pytest.param(form, recipe, id=f"{form.name}-{recipe.name}", marks=marks)
 
 
@@ -143,7 +143,7 @@ def test_a_damaged_file_is_refused(form: ModelExport, tmp_path: Path) -> None:
         form.read_back(paths, exportable, quick(form))
 
 
-@_of_each_form
+@pytest.mark.parametrize("form", [_param(form, is_slow=form.name in ("onnx", "pt2")) for form in EXPORTS])
 def test_a_file_of_another_model_is_refused(form: ModelExport, tmp_path: Path) -> None:
     exportable, other = small_exportable("classifier"), small_exportable("regression")
     paths = form.write(exportable, tmp_path / f"model{form.suffix}", quick(form))

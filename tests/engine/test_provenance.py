@@ -131,7 +131,7 @@ def test_what_is_not_of_the_run_is_found(run: Path, tmp_path: Path, tmp_path_fac
 
 
 def test_a_checkpoint_that_is_gone_is_no_proof(run: Path, tmp_path: Path) -> None:
-    found = verified(picture(run, tmp_path / "sprite.png", step=5), run)
+    found = verified(picture(run, tmp_path / "sprite.png", step=7), run)
     assert found.checks[-1].holds is None and "not kept" in found.checks[-1].words and found.holds
 
 

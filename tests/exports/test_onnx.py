@@ -62,6 +62,7 @@ def test_the_step_gives_the_velocities_of_the_network(generator: ExportableModel
     assert np.abs(found - live).max() < 1e-4 * np.sqrt(np.square(live).mean())
 
 
+@pytest.mark.slow
 def test_the_sampler_draws_the_sprites_of_a_seed(generator: ExportableModel, tmp_path: Path) -> None:
     proto, recipe, network = written(generator, tmp_path, SAMPLER), catalog.recipe("generator"), generator.network
     for count, guidance, seed in ((1, 1.0, 0), (5, 2.5, 11)):

@@ -140,7 +140,7 @@ def test_it_reads_numbers_beside_pictures(tmp_path: Path) -> None:
 
 
 def test_a_script_that_trains_otherwise_is_refused(tmp_path: Path) -> None:
-    model, form = small_exportable("classifier"), Script()
+    model, form = small_exportable("vae"), Script()
     paths = form.write(model, tmp_path / "trial.py", Config())
     honest = model.training.loss
     other = _trained(model, loss=lambda *inputs: 1.01 * honest(*inputs))

@@ -306,6 +306,8 @@ def test_closing_leaves_nothing_running(tmp_path: Path, stage: str) -> None:
         if isinstance(event, Progress) and event.what == stage:
             break
     close_at_once(job)
+    for reader in readers():
+        reader.join(PATIENCE_S)  # one that has said that it is done may still be on its last line
     assert not readers()
 
 
