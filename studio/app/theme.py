@@ -7,8 +7,6 @@ Widgets that draw for themselves ask `colours()` when they paint; those that hol
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -107,16 +105,6 @@ class Theme(QObject):
         wanted = {"light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}.get(scheme, Qt.ColorScheme.Unknown)
         self._app.styleHints().setColorScheme(wanted)  # title bars and system dialogs; nothing happens offscreen
         self._show(DARK if self._wants_dark() else LIGHT)
-
-    @contextmanager
-    def styled_at_once(self) -> Iterator[None]:
-        """Widgets made meanwhile get their style when all stand: Qt styles one anew each time that it gets a parent."""
-        sheet = self._app.styleSheet()
-        self._app.setStyleSheet("")
-        try:
-            yield
-        finally:
-            self._app.setStyleSheet(sheet)
 
     def _wants_dark(self) -> bool:
         if self._scheme != "system":

@@ -38,28 +38,27 @@ class Window(QMainWindow):
         self._offered: tuple[Path, Notice] | None = None  # a run, and the message that offers it
         self.setWindowTitle("Sprite Training Studio")
         self.setAcceptDrops(True)
-        with theme.styled_at_once():
-            self.notices = NoticeBar()
-            self.rail = Rail()
-            self.sprites = SpritesPage(session)
-            self.train = TrainPage(session)
-            self.generate = GeneratePage(session)
-            self.runs = RunsPage(session)
-            self.pages: dict[str, Page] = {
-                "sprites": self.sprites,
-                "train": self.train,
-                "generate": self.generate,
-                "runs": self.runs,
-            }
-            self._stack = QStackedWidget()
-            for page in self.pages.values():
-                self._stack.addWidget(page)
-                page.page_wanted.connect(self.show_page)
-            body = factory.row(self.rail, factory.column(self.notices, self._stack, spacing=0), spacing=0)
-            body.setStretch(1, 1)
-            self.setCentralWidget(factory.panel(body))
-            self._stack.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
-            self._stack.setFocus()
+        self.notices = NoticeBar()
+        self.rail = Rail()
+        self.sprites = SpritesPage(session)
+        self.train = TrainPage(session)
+        self.generate = GeneratePage(session)
+        self.runs = RunsPage(session)
+        self.pages: dict[str, Page] = {
+            "sprites": self.sprites,
+            "train": self.train,
+            "generate": self.generate,
+            "runs": self.runs,
+        }
+        self._stack = QStackedWidget()
+        for page in self.pages.values():
+            self._stack.addWidget(page)
+            page.page_wanted.connect(self.show_page)
+        body = factory.row(self.rail, factory.column(self.notices, self._stack, spacing=0), spacing=0)
+        body.setStretch(1, 1)
+        self.setCentralWidget(factory.panel(body))
+        self._stack.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self._stack.setFocus()
         self.status = StatusLine(session)
         self.setStatusBar(self.status)
         self.menus = Menus(self.menuBar(), session)
