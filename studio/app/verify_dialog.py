@@ -11,6 +11,7 @@ from studio.app import theme
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core.events import Check, Verified
+from studio.exports.cards import LIMITS
 
 _MARKS = {True: ("check", "Yes"), False: ("warning", "No"), None: ("info", "Not known")}
 _ICON_PX = 20
@@ -30,7 +31,7 @@ class VerifyDialog(QDialog):
         self.checks.setColumnStretch(1, 1)
         self.close_button = factory.button("Close", "Close this window.", role="primary")
         self.close_button.clicked.connect(self.accept)
-        note = factory.caption("This shows whether something was changed. Who made it, it can't show.")
+        note = factory.caption(LIMITS)
         foot = factory.row(1, self.close_button)
         self.setLayout(factory.column(self.verdict, self.checks, note, 1, foot, margin=3 * factory.GRID))
         session.inference.verified.connect(self._show_result)

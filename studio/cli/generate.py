@@ -69,8 +69,9 @@ def generate(args: argparse.Namespace) -> int:
     about = {**settings.to_json(), **about_sources(args), **({"palette": palette} if palette else {})}
     colours = choice.palette.visible() if choice.palette is not None else model.style.palette
     columns = corner_tiles.SIDE if settings.corner_tiles else args.columns  # so laid out, they meet
-    as_saved = as_set(made, model, about, columns, colours if settings.true_pixels else None, with_texts=args.texts)
-    written = _save(dataclasses.replace(as_saved, is_animation=bool(args.between)), out, form, reporter)
+    as_saved = as_set(made, model, about, columns, colours if settings.true_pixels else None)
+    told = as_saved.about if args.texts else {}
+    written = _save(dataclasses.replace(as_saved, is_animation=bool(args.between), about=told), out, form, reporter)
     reporter.record({"type": "FilesSaved", "paths": written})
     where = written[0] if len(written) < 3 and _is_sheet(out) else out
     of = f", in the colours of {palette}" if palette else ""
@@ -101,25 +102,18 @@ def as_set(
     about: Mapping[str, Any],
     columns: int,
     palette: NDArray[np.uint8] | None = None,
-    *,
-    with_texts: bool = True,
 ) -> SpriteSet:
     """New sprites as they are saved, with what made them. palette: uint8 [K, 3], the one they are drawn in."""
+    from studio.engine.provenance import source_text
+
     return SpriteSet(
         made.sprites,
         made.titles,
         classes=[model.spec.class_names[label] if label >= 0 else "" for label in made.labels],
         palette=palette,
-        about={"model": made.model, "recipe": model.recipe.name, **about, **_provenance(model)} if with_texts else {},
+        about={"model": made.model, "recipe": model.recipe.name, **about, **provenance([source_text(model)])},
         columns=columns,
     )
-
-
-def _provenance(model: TrainedModel) -> dict[str, str]:
-    from studio.engine.provenance import source_of
-
-    source = source_of(model)
-    return {} if source is None else provenance([source.to_json()])
 
 
 def _save(sprites: SpriteSet, out: Path, form: SpriteExport | None, reporter: Reporter) -> list[Path]:
@@ -243,7 +237,7 @@ def export_model(
     from studio.engine.exporting import export
 
     done = follow(export(model, format_name, target, config), reporter, Exported)
-    written = " and ".join(map(str, done.paths))
+    written = " and ".join(str(path) for path in done.paths)
     same = agreement(done.difference)
     reporter.say(f"Wrote {written} ({memory(done.size_bytes)})")
     reporter.say(f"Read back and compared with the model at step {model.step:,}: {same}.")

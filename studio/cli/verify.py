@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from studio.cli.arguments import find_run
-from studio.cli.messages import DONE
+from studio.cli.messages import DONE, FAILED
 from studio.cli.reporting import follow, reporter_for
 from studio.core.events import Verified
+from studio.exports.cards import LIMITS
 
 _MARKS = {True: "ok ", False: "NO ", None: "-  "}
-_FAILED = 1
 
 
 def verify(args: argparse.Namespace) -> int:
@@ -22,5 +22,5 @@ def verify(args: argparse.Namespace) -> int:
     found = follow(verify(args.file, run), reporter, Verified)
     for check in found.checks:
         reporter.say(f"{_MARKS[check.holds]} {check.words}")
-    reporter.say("This shows whether something was changed. Who made it, it can't show.")
-    return DONE if found.holds else _FAILED
+    reporter.say(LIMITS)
+    return DONE if found.holds else FAILED

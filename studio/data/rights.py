@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from studio.core import places
 from studio.core.config import Config, setting
@@ -25,6 +26,11 @@ class Rights(Config):
         """Those in the sprites that come with the studio; nothing is known of others."""
         is_demo = bool(paths) and all(path.resolve().is_relative_to(places.demo_sprites().resolve()) for path in paths)
         return cls("CC0 1.0", "drawn by Sprite Training Studio's own scripts") if is_demo else cls()
+
+    @classmethod
+    def of(cls, origin: Mapping[str, Any]) -> Rights:
+        """Those that sprites of this origin brought along."""
+        return cls(*(str(origin.get(name, "")) for name in ("licence", "credits")))
 
     def on(self, sprites: Sprites) -> Sprites:
         """The same sprites, which bring this along."""

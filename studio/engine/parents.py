@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from studio.core import places, records
 from studio.core.config import TrainingConfig, Value
 from studio.core.errors import UsageError
+from studio.data.rights import Rights
 from studio.engine.loading import load_weights
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import Tensors
@@ -84,7 +85,7 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
         raise UsageError(f"{record.name} is a {record.recipe}: no {recipe.name} can start from it.", _HINT)
     chosen, info, weights, _ = load_weights(run, "best", recipe)
     checkpoints.check_finite(weights, chosen.name)
-    licence = str(record.data_origin.get("licence", ""))
+    licence = Rights.of(record.data_origin).licence
     itself = Ancestor(
         record.name, info.step, record.data_title, record.data_fingerprint, info.sha256["average"], licence
     )

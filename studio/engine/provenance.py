@@ -20,7 +20,7 @@ from studio.data.store import packed
 from studio.engine import catalog
 from studio.engine.loading import load_weights
 from studio.engine.model import TrainedModel
-from studio.engine.runs.folder import RunDir
+from studio.engine.runs.folder import RECORD, RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.runs.listing import RunsListed, known_runs, list_runs
 from studio.engine.runs.source import source_in
@@ -35,6 +35,12 @@ def source_of(model: TrainedModel) -> Source | None:
     if model.run is None:
         return None
     return source_in(RunDir(model.run), model.step, digest_of(model.network.state_dict()))
+
+
+def source_text(model: TrainedModel) -> str:
+    """The same as JSON, for files and for who keeps what was drawn; empty for a model of no run. Raises RunError."""
+    source = source_of(model)
+    return "" if source is None else source.to_json()
 
 
 def digest_of(weights: Mapping[str, Tensor]) -> str:
@@ -66,9 +72,9 @@ def card_of(model: TrainedModel) -> Card | None:
 
 def write_card(card: Card, paths: tuple[Path, ...]) -> tuple[Path, Path]:
     """Write the card of these files, the main one first, beside it: the JSON and the page. Raises ExportError."""
-    target, page_path = cards.card_paths(paths[0])
-    page = cards.page_of(dataclasses.replace(card, files=_sums(paths)))
-    whole = dataclasses.replace(card, files={**_sums(paths), page_path.name: hashlib.sha256(page).hexdigest()})
+    (target, page_path), sums = cards.card_paths(paths[0]), _sums(paths)
+    page = cards.page_of(dataclasses.replace(card, files=sums))
+    whole = dataclasses.replace(card, files={**sums, page_path.name: hashlib.sha256(page).hexdigest()})
     files.export_together({target: whole.to_json(), page_path: page})
     return target, page_path
 
@@ -104,8 +110,9 @@ def _known_run(source: Source) -> Path | None:
     for listed in list_runs(known_runs()):
         assert isinstance(listed, RunsListed)
         for summary in listed.runs:
-            if summary.record is not None and source_in(RunDir(summary.path), 0).run_sha256 == source.run_sha256:
-                return summary.path
+            with contextlib.suppress(OSError):  # one that can't be read is not the one
+                if cards.sha256_of(summary.path / RECORD) == source.run_sha256:
+                    return summary.path
     return None
 
 

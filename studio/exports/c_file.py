@@ -18,13 +18,12 @@ from studio.exports.base import (
     PROBE,
     ExportableModel,
     ModelExport,
-    Probe,
     RecipeTraits,
     check_finite,
 )
 from studio.exports.c import comparing, source
 from studio.exports.c.comparing import CConfig
-from studio.exports.c.compose import compose, is_whole, prefix_of
+from studio.exports.c.compose import COMMENT, compose, prefix_of
 
 _COMPILERS = ("cc", "gcc", "clang")
 _FLAGS = ("-std=c99", "-O1")  # it is run once: to compile it well would take longer
@@ -67,13 +66,13 @@ class CFile(ModelExport[CConfig]):
     def read_back(self, paths: Sequence[Path], model: ExportableModel, config: CConfig) -> Tensor:
         target = paths[0]
         try:
-            if not is_whole(target.read_text(encoding="utf-8")):
+            if not comparing.is_whole(target.read_text(encoding="utf-8"), *COMMENT):
                 raise ExportError(f"{target.name} is damaged.", "It is not as it was written.")
             with tempfile.TemporaryDirectory(prefix="studio-") as folder:
                 (Path(folder) / _GIVEN).mkdir()
                 for path in paths:
                     shutil.copy(path, Path(folder) / _GIVEN)
-                return _run(Path(folder), target.name, model, comparing.probe_for(config))
+                return _run(Path(folder), target.name, model, config)
         except (OSError, UnicodeDecodeError) as error:
             raise ExportError(f"{target.name} can't be read back.", str(error)) from error
 
@@ -94,20 +93,18 @@ def _compiler() -> str:
     return next(filter(None, map(shutil.which, _COMPILERS)), "")
 
 
-def _run(folder: Path, name: str, model: ExportableModel, probe: Probe) -> Tensor:
+def _run(folder: Path, name: str, model: ExportableModel, config: CConfig) -> Tensor:
     """What the C file of that name in this folder gives. Raises ExportError where it can't be compiled or run."""
-    draws = model.makes == "sprites"
+    draws, probe = model.makes == "sprites", comparing.probe_for(config)
     check = source.read("check_drawing.c" if draws else "check_predicting.c", prefix_of(Path(name)))
     (folder / "check.c").write_text(f'#include "{_GIVEN}/{name}"\n\n{check}', encoding="utf-8")
     compiled(folder, name)
     PROBE.pixels(model.size).numpy().astype("<f4").tofile(folder / "in")
     asked = [str(Path(_GIVEN, name).with_suffix(".bin")), "out", "in"]
     if draws:
-        labels = probe.labels(len(model.class_names)).tolist()
-        seeds = (probe.seed + int(model.solver["places_apart"]) * place for place in range(probe.count))
         settings = (str(float(probe.guidance)), str(probe.steps))
         asked[2:] = [
-            text for label, seed in zip(labels, seeds, strict=False) for text in (str(label), str(seed), *settings)
+            text for label, seed in comparing.drawn_at(model, config) for text in (str(label), str(seed), *settings)
         ]
     _call([str(folder / "check.exe"), *asked], folder, f"{name} does not run with its weights.")
     found = np.fromfile(folder / "out", "<f4")

@@ -20,6 +20,7 @@ from studio.core.wording import count, number, percent
 
 FORMAT = 1
 PROVENANCE = "Provenance"  # of the text that says what a picture comes from
+LIMITS = "This shows whether something was changed. Who made it, it can't show."
 JSON_ENDING, PAGE_ENDING = ".card.json", ".card.html"
 
 
@@ -180,6 +181,7 @@ def page_of(card: Card) -> bytes:
         about=_table(rows),
         disclosure=html.escape(disclosure(card)),
         settings=_table(settings),
+        limits=html.escape(LIMITS),
         sums=_table(sums, code=True),
     ).encode("utf-8", "replace")
 
@@ -229,7 +231,7 @@ blockquote {{ margin: 0; padding: .75rem 1rem; border-left: 4px solid #6a74e0; b
 {settings}
 </table>
 <h2>What belongs together (SHA-256)</h2>
-<p>'studio verify FILE --run RUN' says whether all is as it was. It shows change, not who made it.</p>
+<p>'studio verify FILE' says whether all is as it was. {limits}</p>
 <table>
 {sums}
 </table>

@@ -102,7 +102,7 @@ def grid_of(sprites: Rgba, columns: int) -> sheets.Grid:
     return sheets.Grid(count, width, height, max(1, min(columns, count)))
 
 
-def text_chunks(metadata: Mapping[str, Any]) -> PngInfo:
+def _text_chunks(metadata: Mapping[str, Any]) -> PngInfo:
     """Text chunks of a PNG: 'Software', then what was asked for. Keywords are cut to what the format takes."""
     chunks = PngInfo()
     chunks.add_text("Software", "Sprite Training Studio")
@@ -114,20 +114,27 @@ def text_chunks(metadata: Mapping[str, Any]) -> PngInfo:
 
 def encoded(pixels: Rgba, metadata: Mapping[str, Any] | None = None) -> bytes:
     """A picture, uint8 [H, W, 4], as a PNG file, sealed if there is something to say of it."""
-    return _encoded(Image.fromarray(np.ascontiguousarray(pixels)), metadata or {})
+    png = unsealed(pixels, metadata)
+    return sealed(png) if metadata else png
+
+
+def unsealed(pixels: Rgba, metadata: Mapping[str, Any] | None = None) -> bytes:
+    """The same before it is sealed, for who puts more chunks into it."""
+    return _packed(Image.fromarray(np.ascontiguousarray(pixels)), metadata)
 
 
 def encoded_indices(indices: NDArray[np.uint8], table: Rgba, metadata: Mapping[str, Any]) -> bytes:
     """Colour numbers, uint8 [H, W], with the colours that they stand for, as a PNG file: see `encoded`."""
     image = Image.fromarray(np.ascontiguousarray(indices))
     image.putpalette(table[:, :3].tobytes())
-    return _encoded(image, metadata, transparency=table[:, 3].tobytes())
+    png = _packed(image, metadata, transparency=table[:, 3].tobytes())
+    return sealed(png) if metadata else png
 
 
-def _encoded(image: Image.Image, metadata: Mapping[str, Any], **options: Any) -> bytes:
+def _packed(image: Image.Image, metadata: Mapping[str, Any] | None, **options: Any) -> bytes:
     packed = io.BytesIO()
-    image.save(packed, "PNG", pnginfo=text_chunks(metadata) if metadata else None, optimize=False, **options)
-    return sealed(packed.getvalue()) if metadata else packed.getvalue()
+    image.save(packed, "PNG", pnginfo=_text_chunks(metadata) if metadata else None, optimize=False, **options)
+    return packed.getvalue()
 
 
 def sealed(png: bytes) -> bytes:
@@ -135,10 +142,9 @@ def sealed(png: bytes) -> bytes:
     return png[:-_END_BYTES] + _seal_of(png) + png[-_END_BYTES:]
 
 
-def unsealed(data: bytes) -> bytes | None:
-    """The PNG file without its seal; None where it has none, or is not what was sealed."""
-    png = data[: -_SEAL_BYTES - _END_BYTES] + data[-_END_BYTES:]
-    return png if sealed(png) == data else None
+def _is_whole(data: bytes) -> bool:
+    """Whether a file is as it was sealed."""
+    return data == sealed(data[: -_SEAL_BYTES - _END_BYTES] + data[-_END_BYTES:])
 
 
 def _seal_of(png: bytes) -> bytes:
@@ -164,4 +170,4 @@ def sources_of(path: Path) -> tuple[list[Source], bool]:
         sources = sources_in(said)
     except ValueError as error:
         raise BadInputError(f"What {path.name} says of where it comes from is damaged.", f"{error}.") from error
-    return sources, unsealed(data) is not None
+    return sources, _is_whole(data)

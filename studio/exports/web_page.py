@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import html
 import importlib.util
 import json
@@ -28,7 +27,7 @@ from studio.exports.web.running import Engine
 
 _PARTS = Path(__file__).with_name("web")
 _ABOUT = re.compile(r'<script id="about" type="application/json">(.*?)</script>')
-_SEAL = "<!-- sha256 of all above: "
+_COMMENT = ("<!--", "-->")
 _INSIDE = re.compile(r'<script id="(engine|model)" type="application/octet-stream">([A-Za-z0-9+/=]*)</script>')
 
 
@@ -60,8 +59,7 @@ class WebPage(ModelExport[CConfig]):
             text = page.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ExportError(f"{page.name} can't be read back.", str(error)) from error
-        body, _, _ = text.rpartition(f"\n{_SEAL}")
-        if text != sealed(body):
+        if not comparing.is_whole(text, *_COMMENT):
             raise ExportError(f"{page.name} is damaged.", "It is not as it was written.")
         if _about_in(text) != about_of(model):
             raise ExportError(f"{page.name} says that it holds another model.", "Export again.")
@@ -72,11 +70,9 @@ class WebPage(ModelExport[CConfig]):
             said = [engine.predict(pixels, outputs) for pixels in PROBE.pixels(model.size).numpy()]
             return torch.from_numpy(np.stack(said))
         probe = comparing.probe_for(config)
-        labels = probe.labels(len(model.class_names)).tolist()
-        apart = int(model.solver["places_apart"])
         drawn = [
-            engine.draw(label, probe.seed + apart * place, float(probe.guidance), probe.steps, model.size)
-            for place, label in enumerate(labels)
+            engine.draw(label, seed, float(probe.guidance), probe.steps, model.size)
+            for label, seed in comparing.drawn_at(model, config)
         ]
         return torch.from_numpy(np.stack(drawn))
 
@@ -125,7 +121,7 @@ def compose(model: ExportableModel, packed: bytes) -> str:
         "CODE": _read(f"{kind}.js"),
     }
     filled = re.sub(r"@([A-Z_]+)@", lambda found: parts[found[1]], _read("page.html"))
-    return sealed(filled.encode("utf-8", "replace").decode().rstrip("\n"))
+    return comparing.sealed(filled.encode("utf-8", "replace").decode().rstrip("\n"), *_COMMENT)
 
 
 def about_of(model: ExportableModel) -> dict[str, Any]:
@@ -140,11 +136,6 @@ def about_of(model: ExportableModel) -> dict[str, Any]:
 def _about_in(page: str) -> Any:
     found = _ABOUT.search(page)
     return None if found is None else json.loads(found[1])
-
-
-def sealed(text: str) -> str:
-    """The text with a last line that tells whether it was changed."""
-    return f"{text}\n{_SEAL}{hashlib.sha256(text.encode()).hexdigest()} -->\n"
 
 
 def _read(name: str) -> str:

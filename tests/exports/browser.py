@@ -11,16 +11,22 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-import socket
+import re
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 _PATIENCE_S = 90
+_STARTED = re.compile(r"started successfully on port (\d+)")  # what chromedriver prints
+# Answers when the page gets into a state, which it may be in already.
+_UNTIL = """
+const [state, answer] = arguments, body = document.body, look = () => body.dataset.state === state && answer();
+new MutationObserver(look).observe(body, { attributeFilter: ["data-state"] });
+look();
+"""
 _OPTIONS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,900"]
 
 
@@ -40,7 +46,7 @@ class Browser:
 
     def __init__(self, address: str) -> None:
         self._address = address
-        options = {"goog:chromeOptions": {"args": _OPTIONS}}
+        options = {"goog:chromeOptions": {"args": _OPTIONS}, "timeouts": {"script": 1000 * _PATIENCE_S}}
         session = self.command("POST", "/session", {"capabilities": {"alwaysMatch": options}})
         self._address = f"{address}/session/{session['sessionId']}"
 
@@ -60,11 +66,7 @@ class Browser:
         self.command("POST", f"/element/{next(iter(element.values()))}/click", {})
 
     def until(self, state: str) -> None:
-        ends_s = time.monotonic() + _PATIENCE_S
-        while self.script("document.body.dataset.state") != state:
-            if time.monotonic() > ends_s:
-                raise TimeoutError(self.script("document.body.innerText"))
-            time.sleep(0.05)  # WebDriver has no events
+        self.command("POST", "/execute/async", {"script": _UNTIL, "args": [state]})
 
     def shot(self, path: str) -> None:
         Path(path).write_bytes(base64.b64decode(self.command("GET", "/screenshot")))
@@ -73,20 +75,11 @@ class Browser:
 @contextlib.contextmanager
 def opened(page: Path) -> Iterator[Browser]:
     """A page that was opened from the disk."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with subprocess.Popen(["chromedriver", f"--port={port}", "--silent"], stdout=subprocess.DEVNULL) as driver:
+    with subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, encoding="utf-8") as driver:
         try:
-            ends_s = time.monotonic() + _PATIENCE_S
-            while True:
-                try:
-                    browser = Browser(f"http://127.0.0.1:{port}")
-                    break
-                except OSError:
-                    if time.monotonic() > ends_s:
-                        raise
-                    time.sleep(0.05)  # the driver is not there yet
+            assert driver.stdout is not None
+            ports = (_STARTED.search(line) for line in driver.stdout)
+            browser = Browser(f"http://127.0.0.1:{next(port[1] for port in ports if port)}")
             browser.command("POST", "/url", {"url": page.as_uri()})
             yield browser
             browser.command("DELETE", "")

@@ -10,6 +10,7 @@ import json
 import math
 import re
 import runpy
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -175,8 +176,6 @@ def test_the_error_function_of_the_page_is_the_usual_one(exportable: ExportableM
 @pytest.mark.slow
 def test_the_engine_can_be_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another clang may write other code; it exports the same."""
-    import subprocess
-
     maker = runpy.run_path(str(places.assets() / "web/make_engine.py"))
     made = tmp_path / "engine.wasm"
     subprocess.run(["clang", *maker["FLAGS"], "engine.c", "-o", str(made)], cwd=maker["SOURCES"], check=True)

@@ -111,9 +111,9 @@ class SpriteSelection:
     is_animation: bool = False
     sources: Sequence[str] = ()
 
-    def untold(self) -> SpriteSelection:
-        """The same, of which files say nothing."""
-        return dataclasses.replace(self, about={}, sources=())
+    def told(self, tells_source: bool) -> SpriteSelection:
+        """The same as it is to be saved: files say what made it, or nothing at all."""
+        return self if tells_source else dataclasses.replace(self, about={}, sources=())
 
     def texts_of(self, chosen: slice) -> dict[str, str]:
         """What to say in a file of some of them."""
@@ -149,6 +149,7 @@ def generate(
     The cache keeps them as drawn, to be recoloured.
     """
     from studio.engine.generate import generate
+    from studio.engine.provenance import source_text
 
     model = yield from cache.load(source, device)
     as_drawn = settings.replace(true_pixels=False)
@@ -157,17 +158,10 @@ def generate(
     with contextlib.closing(drawing) as events:
         for event in events:
             if isinstance(event, SpritesGenerated):
-                cache.drawn = _Drawn(event, model.style, construction, _source_of(model))
+                cache.drawn = _Drawn(event, model.style, construction, source_text(model))
                 yield from recolour(cache, colours)
             else:
                 yield event
-
-
-def _source_of(model: TrainedModel) -> str:
-    from studio.engine.provenance import source_of
-
-    source = source_of(model)
-    return "" if source is None else source.to_json()
 
 
 def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest) -> Events:
@@ -199,17 +193,9 @@ def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
             name, palette = colours.palette.name, colours.palette.visible()
         checked = tuple(badges(sprites, construction, palette, drawn.keep, alphas))
         yield SpritesColoured(
-            sprites,
-            drawn.labels,
-            drawn.model,
-            drawn.seed,
-            drawn.keep,
-            drawn.titles,
-            name,
-            palette,
-            checked,
+            sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, drawn.titles, name, palette, checked,
             cache.drawn.source,
-        )
+        )  # fmt: skip
 
 
 def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Events:

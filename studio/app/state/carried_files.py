@@ -32,7 +32,7 @@ class CarriedFiles:
         self._times += 1
         folder, written = Path(self._folder.name) / str(self._times), list[Path]()
         folder.mkdir()
-        picked = picked if self._settings.tells_source() else picked.untold()
+        picked = picked.told(self._settings.tells_source())
         texts = [picked.texts_of(slice(place, place + 1)) for place in range(len(picked.sprites))]
         carried = list(zip(picked.sprites, picked.names, texts, strict=True))
         if len(carried) > _MOST_FILES:

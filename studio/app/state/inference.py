@@ -114,13 +114,12 @@ class Inference(QObject):
 
     def save_files(self, folder: Path, picked: SpriteSelection) -> None:
         """Write one PNG for each sprite."""
-        self._job_queue.start(
-            "files", "Saving sprites", model_jobs.save_files(folder, self._told(picked)), self._receive_saved
-        )
+        events = model_jobs.save_files(folder, picked.told(self._settings.tells_source()))
+        self._job_queue.start("files", "Saving sprites", events, self._receive_saved)
 
     def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
         """Write all sprites in one format."""
-        events = model_jobs.save_sprites(path, form, self._told(picked), columns)
+        events = model_jobs.save_sprites(path, form, picked.told(self._settings.tells_source()), columns)
         self._job_queue.start("files", "Saving sprites", events, self._receive_saved)
 
     def save_samples(
@@ -137,10 +136,6 @@ class Inference(QObject):
         """Write how a run learnt, as an animation."""
         events = model_jobs.save_film(run, path, form, self._settings.tells_source())
         self._job_queue.start("files", "Saving the film", events, self._receive_saved)
-
-    def _told(self, picked: SpriteSelection) -> SpriteSelection:
-        """As the user wants them to be saved."""
-        return picked if self._settings.tells_source() else picked.untold()
 
     def verify(self, path: Path) -> None:
         """Look whether a file is as it was, and belongs to its run."""

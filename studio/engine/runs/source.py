@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import studio
+from studio.data.rights import Rights
 from studio.engine.runs.folder import RECORD, RunDir, reading
 from studio.exports.cards import Source, sha256_of
 
@@ -12,6 +13,7 @@ from studio.exports.cards import Source, sha256_of
 def source_in(run: RunDir, step: int, weights_sha256: str = "") -> Source:
     """What was made by a run at a step. Raises RunError."""
     record = run.record()
+    rights = Rights.of(record.data_origin)
     with reading(run.path / RECORD):
         run_sha256 = sha256_of(run.path / RECORD)
     return Source(
@@ -24,7 +26,7 @@ def source_in(run: RunDir, step: int, weights_sha256: str = "") -> Source:
         data=record.data_title,
         data_count=record.data_count,
         data_fingerprint=record.data_fingerprint,
-        licence=str(record.data_origin.get("licence", "")),
-        credits=str(record.data_origin.get("credits", "")),
+        licence=rights.licence,
+        credits=rights.credits,
         started_from=tuple(dataclasses.asdict(one) for one in record.ancestors),
     )

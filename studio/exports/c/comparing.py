@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import torch
@@ -36,6 +37,24 @@ def problem(recipe: RecipeTraits) -> str:
 def probe_for(config: CConfig) -> Probe:
     """Where it is compared with the model: int8 in a single look, before what looks are off by adds up."""
     return PROBE if config.weights == "fp32" else Probe(guidance=1, steps=1)
+
+
+def drawn_at(model: ExportableModel, config: CConfig) -> list[tuple[int, int]]:
+    """The class and the seed of each sprite of the probe."""
+    probe, apart = probe_for(config), int(model.solver["places_apart"])
+    labels = probe.labels(len(model.class_names)).tolist()
+    return [(label, probe.seed + apart * place) for place, label in enumerate(labels)]
+
+
+def sealed(text: str, opening: str, closing: str) -> str:
+    """The text with a last line, a comment between these two, that tells whether it was changed."""
+    return f"{text}\n{opening} sha256 of all above: {hashlib.sha256(text.encode()).hexdigest()} {closing}\n"
+
+
+def is_whole(text: str, opening: str, closing: str) -> bool:
+    """Whether a text is as it was sealed."""
+    body, _, _ = text.rpartition(f"\n{opening} sha256 of all above: ")
+    return text == sealed(body, opening, closing)
 
 
 def live(model: ExportableModel, config: CConfig) -> Tensor:

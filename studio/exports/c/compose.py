@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +10,14 @@ import torch
 
 from studio.core.errors import ExportError
 from studio.exports.base import PROBE, ExportableModel
-from studio.exports.c import source
+from studio.exports.c import comparing, source
 from studio.exports.c.program import Program
 from studio.exports.c.tracing import trace
 from studio.exports.c.weights import pack
 from studio.exports.graphs import Predictor
 
 _SMALLEST = 2  # pixels a side: from 16 numbers on, torch draws noise in blocks
-_SEAL = "/* sha256 of all above: "
+COMMENT = ("/*", "*/")
 
 
 @dataclass(frozen=True)
@@ -59,24 +58,13 @@ def compose(model: ExportableModel, target: Path, precision: str) -> CFiles:
     ]
     api = source.read(f"{kind}.h", prefix, WHAT=said)
     header = source.header(about, prefix, {"SIZE": model.size, **constants}, lists, api)
-    return CFiles(header, sealed("\n".join(parts)), packed)
+    return CFiles(header, comparing.sealed("\n".join(parts), *COMMENT), packed)
 
 
 def prefix_of(target: Path) -> str:
     """'my model.c' -> 'my_model', with which a name in C may begin."""
     stem = re.sub(r"\W", "_", target.stem, flags=re.ASCII).strip("_")
     return stem if stem[:1].isalpha() else f"model_{stem}".rstrip("_")
-
-
-def sealed(text: str) -> str:
-    """The text with a last line that tells whether it was changed."""
-    return f"{text}\n{_SEAL}{hashlib.sha256(text.encode()).hexdigest()} */\n"
-
-
-def is_whole(text: str) -> bool:
-    """Whether a C file is as it was written."""
-    body, _, _ = text.rpartition(f"\n{_SEAL}")
-    return text == sealed(body)
 
 
 def step_of(model: ExportableModel) -> tuple[Program, list[str]]:

@@ -35,7 +35,8 @@ def pack_model(model: ExportableModel, precision: str) -> bytes:
     style = source.Style.of(model.palette, model.style)
     if len(style.palette) > _MOST_COLOURS:
         raise ExportError(f"The engine has room for {_MOST_COLOURS:,} colours, not {len(style.palette):,}.")
-    words = _Words(*program.places()[:1], program.offsets()[0], [])
+    (places, memory), (offsets, weights) = program.places(), program.offsets()
+    words = _Words(places, offsets, [])
     code = np.array([*(word for call in program.calls for word in words.of(call)), len(operations())], "<u4")
     rounded = int8_parts(program, precision)
     levels = np.zeros((len(style.alpha_levels), _LEVELS), np.uint8)
@@ -55,8 +56,7 @@ def pack_model(model: ExportableModel, precision: str) -> bytes:
         starts.append(aligned(end))
         end = starts[-1] + len(table)
     counts = (
-        model.size, len(model.class_names), len(names), len(style.palette), len(program.parts), program.offsets()[1],
-        max(1, program.places()[1]),
+        model.size, len(model.class_names), len(names), len(style.palette), len(program.parts), weights, max(1, memory),
     )  # fmt: skip
     solver = (model.solver.get("last_from", 0.0), model.solver.get("guided_from", 0.0))
     data = bytearray(end)

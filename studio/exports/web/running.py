@@ -91,10 +91,11 @@ def _signed(seed: int) -> int:
 
 
 def _libm(name: str) -> Any:
+    """A function of C's libm, which gives infinities where Python's raises."""
     if name == "expf":
         return lambda x: math.exp(x) if x < _OVERFLOW else math.inf
     if name == "logf":
         return lambda x: math.log(x) if x > 0 else (-math.inf if x == 0 else math.nan)
     if name == "cbrt":
         return lambda x: float(np.cbrt(x))
-    return getattr(math, name.removesuffix("f") if name != "erff" else "erf")
+    return getattr(math, name.removesuffix("f"))

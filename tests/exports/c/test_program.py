@@ -11,7 +11,8 @@ import pytest
 import torch
 
 from studio.exports.c import source
-from studio.exports.c.compose import is_whole, prefix_of, sealed
+from studio.exports.c.comparing import is_whole, sealed
+from studio.exports.c.compose import COMMENT, prefix_of
 from studio.exports.c.lowering import Builder
 from studio.exports.c.program import ALIGNMENT, Buffer, Grid, Program, View, contiguous
 from studio.exports.c.tracing import trace
@@ -119,8 +120,8 @@ def test_a_prefix_is_a_name_of_c(name: str, prefix: str) -> None:
 
 
 def test_a_seal_tells_every_change() -> None:
-    text = sealed("int one;\n")
-    assert is_whole(text)
+    text = sealed("int one;\n", *COMMENT)
+    assert is_whole(text, *COMMENT)
     for place in range(len(text)):
-        assert not is_whole(text[:place] + chr(ord(text[place]) ^ 1) + text[place + 1 :])
-        assert not is_whole(text[:place])
+        assert not is_whole(text[:place] + chr(ord(text[place]) ^ 1) + text[place + 1 :], *COMMENT)
+        assert not is_whole(text[:place], *COMMENT)
