@@ -25,7 +25,7 @@ types: .venv/ready-to-test
 
 # The checks that take minutes.
 slow: .venv/ready-to-test qt-libraries
-	sh .ci/install-browser
+	sh .ci/install-for-slow
 	$(BIN)/python -m pytest -m slow
 
 # All tests on one machine after another: other kernels, other thread counts, random order. About an hour.

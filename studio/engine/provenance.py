@@ -153,7 +153,7 @@ def _card_beside(path: Path) -> Path:
     if own.exists():
         return own
     for card_path in sorted(path.parent.glob(f"*{cards.JSON_ENDING}")):
-        with contextlib.suppress(DamagedError, OSError):  # another file's
+        with contextlib.suppress(BadInputError, DamagedError, OSError):  # another file's
             if path.name in cards.read_card(card_path).files:
                 return card_path
     raise BadInputError(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from studio.core import records
-from studio.core.errors import DamagedError
+from studio.core.errors import BadInputError, DamagedError
 from studio.core.wording import count, number, percent
 
 FORMAT = 1
@@ -102,10 +102,12 @@ def card_paths(target: Path) -> tuple[Path, Path]:
 
 
 def read_card(path: Path) -> Card:
-    """The card in a file. Raises DamagedError for one that was changed, OSError."""
+    """The card in a file. Raises DamagedError for one that was changed, BadInputError for a newer one, OSError."""
     data = path.read_bytes()
     try:
         values = records.parse(data, dict[str, Any])
+        if isinstance(made := values.get("format"), int) and made > FORMAT:
+            raise BadInputError(f"{path.name} was written by a newer version of the studio.", "Update the studio.")
         seal = values.pop("sha256", "")
         card = records.convert(values, Card)
     except ValueError as error:
@@ -133,7 +135,7 @@ def disclosure(card: Card) -> str:
     )  # fmt: skip
     parts = [
         f"Sprites in this product were drawn by a small model for {card.size} x {card.size} pixels that was trained "
-        f"with {source.made_by} on the maker's own computer.",
+        f"with {source.made_by} on {card.device}.",
         f"It learnt from {count(source.data_count, 'sprite')}, '{source.data}'{rights}.",
         began,
     ]

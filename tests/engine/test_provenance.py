@@ -182,6 +182,14 @@ def test_the_card_says_it_to_people(run: Path, tmp_path: Path) -> None:
     assert all(value in page for value in (card.source.weights_sha256, card.files["model.safetensors"], "class1"))
 
 
+def test_a_card_of_a_newer_version_is_told_from_a_damaged_one(run: Path, tmp_path: Path) -> None:
+    done = exported(run, "safetensors", tmp_path / "model")
+    values = json.loads(done.card[0].read_text())
+    done.card[0].write_text(json.dumps({**values, "format": cards.FORMAT + 1}))
+    with pytest.raises(BadInputError, match="newer version"):
+        verified(done.paths[0])
+
+
 def test_what_a_model_started_from_is_told() -> None:
     parent = {"title": "starter", "step": 5500, "data_title": "tiles", "licence": "CC0-1.0"}
     source = cards.Source("Studio", "mine", "generator", 9, "a", "gems", 60, "c", started_from=(parent,))

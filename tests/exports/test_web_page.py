@@ -143,6 +143,32 @@ def test_a_browser_draws_at_a_click(exportable: ExportableModel, tmp_path: Path,
 
 
 @pytest.mark.slow
+def test_the_snippet_draws_in_a_page_of_ones_own(exportable: ExportableModel, tmp_path: Path) -> None:
+    page = FORM.write(exportable, tmp_path / "page.html", CConfig())[0]
+    lines = FORM.snippets([page], exportable, CConfig())["JavaScript"]
+    taken = re.findall(r'<script id="(?:engine|model|engine-code)".*?</script>', page.read_text(), re.DOTALL)
+    done = 'document.body.dataset.state = "done"'
+    own = tmp_path / "own.html"
+    own.write_text(f'<body><canvas></canvas>{"".join(taken)}<script type="module">{lines}{done}</script>')
+    read = "document.querySelector('canvas').getContext('2d').getImageData(0, 0, 12, 12).data"
+    _, rgba = acted(own, [("until", "done"), ("script", f"Array.from({read})")])
+    engine = Engine(ENGINE.read_bytes(), pack_model(exportable, "fp32"))
+    engine.draw(0, 1, 1.5, 10, SIZE)
+    shown, expected = np.array(rgba, np.uint8).reshape(SIZE, SIZE, 4), engine.finish(0, SIZE)
+    opaque = expected[..., 3] == 255  # a canvas rounds colours that are half transparent
+    assert opaque.any() and (shown == expected)[opaque].all(-1).mean() >= 0.98
+
+
+@pytest.mark.slow
+def test_a_page_says_when_a_browser_can_not_run_it(exportable: ExportableModel, tmp_path: Path) -> None:
+    page = FORM.write(exportable, tmp_path / "page.html", CConfig())[0]
+    text = page.read_text()
+    page.write_text(text.replace("\nasync function openModel", "\ndelete self.WebAssembly;\nasync function openModel"))
+    *_, said = acted(page, [("until", "failed"), ("script", "said.textContent")])
+    assert "can't run the model" in said
+
+
+@pytest.mark.slow
 def test_a_browser_names_a_sprite(tmp_path: Path) -> None:
     model, picture = small_exportable("classifier"), io.BytesIO()
     rgba = np.random.default_rng(0).integers(0, 256, (8, 8, 4), np.uint8)

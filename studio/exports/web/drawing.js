@@ -13,24 +13,32 @@ const source = document.getElementById("engine-code").textContent + "\n(" + work
 const worker = new Worker(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
 worker.postMessage({ engine: bytesIn("engine"), model: bytesIn("model") });
 worker.onmessage = ({ data }) => show(data);
-worker.onerror = (event) => (said.textContent = "This browser can't run the model: " + event.message);
 
 // Runs in the worker: opens the model, then draws what it is asked for.
 function work() {
   let model;
   onmessage = async ({ data }) => {
-    if (data.engine) {
-      model = await openModel(data.engine, data.model);
-      postMessage({ ready: true });
-      return;
+    try {
+      if (data.engine) {
+        model = await openModel(data.engine, data.model);
+        postMessage({ ready: true });
+        return;
+      }
+      const begun = performance.now();
+      const rgba = model.draw(data.label, data.seed, data.guidance, data.steps);
+      postMessage({ ...data, rgba, seconds: (performance.now() - begun) / 1000 });
+    } catch (error) {
+      postMessage({ failed: error.message });
     }
-    const begun = performance.now();
-    const rgba = model.draw(data.label, data.seed, data.guidance, data.steps);
-    postMessage({ ...data, rgba, seconds: (performance.now() - begun) / 1000 });
   };
 }
 
 function show(answer) {
+  if (answer.failed) {
+    said.textContent = "This browser can't run the model: " + answer.failed;
+    document.body.dataset.state = "failed";
+    return;
+  }
   if (answer.ready) {
     form.go.disabled = false;
     said.textContent = "Ready.";

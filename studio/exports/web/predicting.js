@@ -7,7 +7,10 @@ const opened = openModel(bytesIn("engine"), bytesIn("model"));
 
 opened.then(
   () => (document.body.dataset.state = "ready"),
-  (error) => (said.textContent = "This browser can't run the model: " + error.message),
+  (error) => {
+    said.textContent = "This browser can't run the model: " + error.message;
+    document.body.dataset.state = "failed";
+  },
 );
 
 // The picture in the middle of the canvas, smaller by a whole factor if it is larger, never larger.
