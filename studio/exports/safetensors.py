@@ -28,7 +28,7 @@ class Safetensors(ModelExport[Config]):
     help = "Weights with settings and class names inside; safe to share and to open."
 
     def write(self, model: ExportableModel, target: Path, config: Config) -> list[Path]:
-        write_atomic(target, save(model.weights(), metadata=metadata_of(model)))
+        write_atomic(target, in_order(save(model.weights(), metadata=metadata_of(model))))
         return [target]
 
     def read_back(self, paths: Sequence[Path], model: ExportableModel, config: Config) -> Tensor:
@@ -56,6 +56,14 @@ class Safetensors(ModelExport[Config]):
 def metadata_of(model: ExportableModel) -> dict[str, str]:
     """What stands in the file's header. 'format' is what other libraries look for; the rest is the studio's."""
     return {"format": "pt", "format_version": str(FORMAT_VERSION), **model.about()}
+
+
+def in_order(data: bytes) -> bytes:
+    """The same file with its header sorted: the library writes it in any order, and one model is to be one file."""
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.dumps(json.loads(data[8:end]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)  # the format aligns the numbers
+    return len(header).to_bytes(8, "little") + header + data[end:]
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], Mapping[str, str]]:

@@ -61,7 +61,9 @@ class StateDict(ModelExport[Config]):
         torch.save(model.weights(), packed)
         if model.source is not None:
             with zipfile.ZipFile(packed, "a") as archive:  # torch does not look at what it has not put there
-                archive.writestr(_SOURCE, json.dumps(model.source.sums()))
+                archive.writestr(
+                    zipfile.ZipInfo(_SOURCE), json.dumps(model.source.sums())
+                )  # of no date: one model, one file
         write_atomic(target, packed.getvalue())
         try:
             write_atomic(loader_path(target), loader.encode())

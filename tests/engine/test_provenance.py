@@ -79,6 +79,17 @@ def test_every_file_of_an_export_is_checked_to_the_byte(run: Path, form: str, fi
     assert verified(done.paths[-1]).holds
 
 
+@pytest.mark.parametrize("form", ["safetensors", "state_dict"])
+def test_one_model_is_one_file_whenever_it_is_exported(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    first = exported(run, form, tmp_path / "first/model")
+    monkeypatch.setattr("time.localtime", lambda *_: (2031, 2, 3, 4, 5, 6, 0, 34, 0))  # what archives note
+    later = exported(run, form, tmp_path / "later/model")
+    for one, other in zip([*first.paths, *first.card], [*later.paths, *later.card], strict=True):
+        assert one.read_bytes() == other.read_bytes(), one.name
+
+
 def test_no_byte_of_a_picture_can_be_changed(run: Path, tmp_path: Path) -> None:
     path = picture(run, tmp_path / "sprite.png")
     assert verified(path, run).holds
