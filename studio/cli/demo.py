@@ -89,10 +89,9 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
     model, settings = load_model(folder / RUN, "last", device), GenerateSettings(count=COUNT)
     reporter.say(f"3  Drawing {COUNT} new sprites")
     made = follow(generate(model, settings), reporter, SpritesGenerated)
-    sheet, _ = sprite_exports()["sheet"].write(
-        as_set(made, model, settings.to_json(), COLUMNS), folder / "new sprites.png"
-    )
-    enlarged = save_enlarged(folder / "new sprites enlarged.png", made.sprites, COLUMNS, ENLARGED)
+    as_saved = as_set(made, model, settings.to_json(), COLUMNS)
+    sheet, _ = sprite_exports()["sheet"].write(as_saved, folder / "new sprites.png")
+    enlarged = save_enlarged(folder / "new sprites enlarged.png", made.sprites, COLUMNS, ENLARGED, as_saved.about)
     reporter.say("4  Exporting the model, reading it back and comparing")
     exported: dict[Path, str] = {}
     models = folder / MODELS

@@ -70,12 +70,18 @@ def save_sheet(
     return list(contents)
 
 
-def save_enlarged(path: Path, sprites: Rgba, columns: int = sheets.COLUMNS, scale: int = 4) -> Path:
+def save_enlarged(
+    path: Path,
+    sprites: Rgba,
+    columns: int = sheets.COLUMNS,
+    scale: int = 4,
+    metadata: Mapping[str, Any] | None = None,
+) -> Path:
     """Write sprites as one picture, each pixel a block of `scale` x `scale`, to look at. Raises ExportError."""
     scale = max(1, min(scale, LARGEST_SCALE))
     picture = pictures.tile(sprites, max(1, min(columns, len(sprites)))).repeat(scale, 0).repeat(scale, 1)
     target = files.free_path(path)
-    files.export_together({target: encoded(picture)})
+    files.export_together({target: encoded(picture, metadata)})
     return target
 
 

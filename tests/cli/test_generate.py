@@ -146,7 +146,7 @@ def test_predict_says_numbers(
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in ("pt2", "onnx", "c", "script") else [])
+        pytest.param(name, marks=[pytest.mark.slow] if name in ("pt2", "onnx", "c", "script", "web") else [])
         for name, form in sorted(catalog.model_exports().items())
         if not form.missing()
     ],
@@ -238,6 +238,8 @@ def test_the_demo_in_the_terminal(
     cards = {f"{name}.card.{ending}" for name in models for ending in ("json", "html")}
     assert {path.name for path in (out / "models").iterdir()} == {*models, "model_loader.py", *cards}
     assert str(out) in text and all(name in text for name in {*told, *models})
+    for name in ("new sprites.png", "new sprites enlarged.png"):
+        assert studio("verify", out / name, "--run", out / "demo-run").out.count("ok ") == 4
     assert RunDir(out / "demo-run").progress().state == "finished"
 
 

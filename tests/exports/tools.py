@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -39,6 +41,11 @@ def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
         (4,) * len(CLASS_NAMES), np.zeros((1, 3), np.uint8), ((),) * len(CLASS_NAMES), (1,) * len(CLASS_NAMES)
     )
     return TrainedModel(recipe, config, spec, network, torch.device("cpu"), "fp32", 123, "2026 trial", style)
+
+
+def with_generator_slow(names: Sequence[str]) -> list[Any]:
+    """Recipes by name as parameters; the generator, whose graph takes seconds to trace, where there is time."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if name == "generator" else []) for name in names]
 
 
 def small_exportable(recipe: str) -> ExportableModel:
