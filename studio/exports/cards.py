@@ -136,7 +136,7 @@ def disclosure(card: Card) -> str:
     parts = [
         f"Sprites in this product were drawn by a small model for {card.size} x {card.size} pixels that was trained "
         f"with {source.made_by} on {card.device}.",
-        f"It learnt from {count(source.data_count, 'sprite')}, '{source.data}'{rights}.",
+        f"It learnt from '{source.data}'{rights}: {count(source.data_count, 'sprite')}, with those that were held out.",
         began,
     ]
     if card.copies is not None:
@@ -162,7 +162,8 @@ def page_of(card: Card) -> bytes:
     versions = [f"{name} {text}" for name, text in card.versions.items() if name != "studio"]
     rows = {
         "Model": f"{source.run}, step {number(source.step)}, recipe {source.recipe}",
-        "Learnt from": f"{source.data}, {count(source.data_count, 'sprite')} of {card.size} x {card.size} pixels",
+        "Learnt from": f"{source.data}, {count(source.data_count, 'sprite')} of {card.size} x {card.size} pixels, "
+        "with those that were held out",
         "Licence": source.licence or "not entered",
         "Credits": source.credits or "not entered",
         "Started from": "; ".join(started) or "nothing",
