@@ -33,6 +33,7 @@ class Window(QMainWindow):
     def __init__(self, session: Session, theme: Theme) -> None:
         super().__init__()
         self.session = session
+        self._theme = theme
         self._painted = False
         self._may_close = False
         self._offered: tuple[Path, Notice] | None = None  # a run, and the message that offers it
@@ -65,12 +66,14 @@ class Window(QMainWindow):
         self._commands = Commands(self, self.menus, session, theme)
         self.close_guard = CloseGuard(session.training, self)
         self._connect()
+        self._dress()
         self.show_page("sprites")
         self.resize(1280, 800)
         self.restoreGeometry(session.settings.layout("window"))
 
     def _connect(self) -> None:
         session, menus = self.session, self.menus
+        self._theme.changed.connect(self._dress)
         self._commands.open_wanted.connect(self.open_paths)
         menus.page_wanted.connect(self.show_page)
         menus.save.triggered.connect(self._save)
@@ -87,6 +90,10 @@ class Window(QMainWindow):
         self.close_guard.stayed.connect(self.notices.show_notice)
         self.rail.chosen.connect(self.show_page)
         self.runs.model_wanted.connect(self._use_run)
+
+    @Slot()
+    def _dress(self) -> None:
+        self.setStyleSheet(self._theme.stylesheet())
 
     @Slot(str)
     def show_page(self, name: str) -> None:

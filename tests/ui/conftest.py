@@ -143,8 +143,8 @@ def window(qtbot: QtBot, qapp: QApplication, session: Session) -> Iterator[Windo
 @pytest.fixture
 def page(qtbot: QtBot, qapp: QApplication, session: Session) -> SpritesPage:
     """The Sprites page alone, shown."""
-    theme.apply(qapp, "light")
     made = SpritesPage(session)
+    made.setStyleSheet(theme.apply(qapp, "light").stylesheet())
     qtbot.addWidget(made)
     made.resize(1100, 700)
     made.show()

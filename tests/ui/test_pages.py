@@ -62,10 +62,12 @@ def train_to_the_end(qtbot: QtBot, window: Window) -> None:
     wait_idle(qtbot, window.session)
 
 
-def test_the_picture_of_an_empty_window_follows_the_scheme(qtbot: QtBot, qapp: QApplication, window: Window) -> None:
+def test_a_window_and_the_picture_in_it_follow_the_scheme(qtbot: QtBot, qapp: QApplication, window: Window) -> None:
     picture = window.sprites.drop_zone._picture
     light = picture.pixmap().toImage()
+    assert theme.LIGHT.text in window.styleSheet()
     theme.apply(qapp, "dark")
+    assert theme.DARK.text in window.styleSheet() and theme.LIGHT.text not in window.styleSheet()
     qtbot.waitUntil(lambda: picture.pixmap().toImage() != light)
 
 

@@ -63,13 +63,14 @@ def test_a_scheme_reaches_palette_and_stylesheet_and_tells_real_changes_alone(
     chosen = theme.colours()
     assert chosen is (theme.DARK if scheme == "dark" else theme.LIGHT) and made.scheme() == scheme
     assert qapp.palette().color(QPalette.ColorRole.Window).name() == chosen.window
-    assert chosen.accent in qapp.styleSheet() and "$" not in qapp.styleSheet()
+    label.setStyleSheet(made.stylesheet())
+    assert chosen.accent in made.stylesheet() and "$" not in made.stylesheet()
     assert label.palette().color(QPalette.ColorRole.WindowText).name() == chosen.muted
 
 
 def test_a_role_can_be_given_later(qapp: QApplication, qtbot: QtBot) -> None:
-    theme.apply(qapp, "light")
     button = QPushButton("Start")
+    button.setStyleSheet(theme.apply(qapp, "light").stylesheet())
     qtbot.addWidget(button)
     button.ensurePolished()
     plain = button.sizeHint().height()
@@ -83,8 +84,7 @@ def test_mixing(share: float, expected: str) -> None:
 
 
 def test_every_picture_of_the_stylesheet_exists(qapp: QApplication) -> None:
-    theme.apply(qapp, "light")
-    pictures = re.findall(r"url\(([^)]+)\)", qapp.styleSheet())
+    pictures = re.findall(r"url\(([^)]+)\)", theme.apply(qapp, "light").stylesheet())
     assert pictures and all(Path(picture).is_file() for picture in pictures)
     assert {Path(picture).parent for picture in pictures} == {STYLE}
 

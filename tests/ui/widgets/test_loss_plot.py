@@ -269,6 +269,7 @@ def test_marks_are_named_under_the_crosshair_and_the_best_is_one(plot: LossPlot)
 def test_colours_follow_the_theme(plot: LossPlot, qapp: QApplication) -> None:
     for scheme, colours in SCHEMES.items():
         theme.apply(qapp, scheme)
+        qapp.processEvents()
         image = plot.grab().toImage()
         assert image.pixelColor(image.width() - 30, image.height() // 2).name() == colours.surface
 

@@ -79,4 +79,5 @@ def test_it_follows_the_theme(scatter: Scatter, qapp: QApplication) -> None:
     scatter.set_pairs(np.random.default_rng(0).random((2, 30, 1), np.float32), ("price",))
     for scheme, colours in SCHEMES.items():
         theme.apply(qapp, scheme)
+        qapp.processEvents()
         assert scatter.dots.widget.grab().toImage().pixelColor(2, 2).name() == colours.surface
