@@ -79,6 +79,7 @@ def test_an_empty_window_says_what_to_do(window: Window) -> None:
     window.show_page("generate")
     assert not window.generate.generate.isEnabled()
     assert "no model" in window.generate.generate.toolTip()
+    assert not window.generate.request.quick.isVisibleTo(window.generate)
 
 
 def test_help_opens_the_folders_of_runs_and_logs(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,12 +179,10 @@ def test_training_from_start_to_new_sprites_on_disk(
 
 
 def test_a_model_is_taught_to_draw_quickly(
-    qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    qtbot: QtBot, own_run: Path, opened: Window, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     page, quick = opened.generate, opened.generate.request.quick
-    assert not quick.isVisibleTo(page)  # there is no model
-    train_to_the_end(qtbot, opened)
-    opened.show_page("generate")
+    opened.runs.model_wanted.emit(own_run)
     qtbot.waitUntil(lambda: quick.teach.isEnabled() and quick.teach.isVisible(), timeout=LONG_MS)
     assert not quick.box.isEnabled() and "can be taught" in quick._about.text()
     asked = page.request.next_settings()
@@ -376,7 +375,8 @@ def test_a_model_that_trains_becomes_its_run_when_it_ends(qtbot: QtBot, opened: 
     qtbot.waitUntil(lambda: models.currentData() == str(training.path), timeout=LONG_MS)
 
 
-def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window) -> None:
+def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.engine.measure.LEAST_S", 0.0)
     setup = opened.session.setup
     opened.show_page("train")
     set_tiny(opened)
