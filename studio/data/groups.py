@@ -86,7 +86,8 @@ def near_duplicates_of(sprites: Sprites, cache_dir: Path | None) -> Generator[Ev
     for done in sprites.hashing():
         yield Progress(done, len(sprites), "sprites looked up")
     kept = cache_dir / _NAME.replace("*", f"{_VERSION}-{sprites.fingerprint}")
-    with contextlib.suppress(OSError, ValueError, EOFError, KeyError, BadZipFile), np.load(kept) as file:
+    unreadable = contextlib.suppress(OSError, ValueError, EOFError, KeyError, BadZipFile)
+    with unreadable, kept.open("rb") as data, np.load(data) as file:  # numpy leaves a damaged file open that it opened
         return _unpacked(file["copies"], file["similar"], len(sprites))
     found = yield from _look_for_pairs(sprites)
     similar = found.similar

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import mmap
 import os
@@ -106,12 +107,11 @@ def copied(pixels: NDArray[np.uint8], chosen: NDArray[np.int64], folder: Path | 
     row_bytes = pixels[:1].nbytes
     if len(chosen) * row_bytes <= IN_MEMORY:
         return pixels[chosen]
-    there, step = Scratch(folder), max(1, _BUFFER // row_bytes)
-    for start in range(0, len(chosen), step):
-        there.add(pixels[chosen[start : start + step]])
-    found = there.array().reshape(len(chosen), *pixels.shape[1:])
-    there.close()
-    return found
+    step = max(1, _BUFFER // row_bytes)
+    with contextlib.closing(Scratch(folder)) as there:
+        for start in range(0, len(chosen), step):
+            there.add(pixels[chosen[start : start + step]])
+        return there.array().reshape(len(chosen), *pixels.shape[1:])
 
 
 def usable(folder: Path | None) -> Path:

@@ -5,6 +5,7 @@ Files stay as they are, and so does the kept import: taking a choice back gives 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import re
@@ -116,13 +117,11 @@ def _changed(rgba: Rgba, change: _Change | None, folder: Path | None) -> Generat
     """All sprites as `change` makes them, or as they are without one."""
     if change is None:
         return rgba
-    result = Scratch(folder)
-    for start in range(0, len(rgba), _AT_ONCE):
-        result.add(change(rgba[start : start + _AT_ONCE]))
-        yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites mended")
-    changed = result.array().reshape(rgba.shape)
-    result.close()
-    return changed
+    with contextlib.closing(Scratch(folder)) as result:
+        for start in range(0, len(rgba), _AT_ONCE):
+            result.add(change(rgba[start : start + _AT_ONCE]))
+            yield Progress(min(start + _AT_ONCE, len(rgba)), len(rgba), "sprites mended")
+        return result.array().reshape(rgba.shape)
 
 
 def merging(rgba: Rgba, distance: float) -> Generator[Event, None, _Change]:
