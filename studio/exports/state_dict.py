@@ -60,10 +60,9 @@ class StateDict(ModelExport[Config]):
         packed = io.BytesIO()  # in memory, so that the names inside are the same whatever the file is called
         torch.save(model.weights(), packed)
         if model.source is not None:
+            dateless = zipfile.ZipInfo(_SOURCE)  # one model is to be one file
             with zipfile.ZipFile(packed, "a") as archive:  # torch does not look at what it has not put there
-                archive.writestr(
-                    zipfile.ZipInfo(_SOURCE), json.dumps(model.source.sums())
-                )  # of no date: one model, one file
+                archive.writestr(dateless, json.dumps(model.source.sums()))
         write_atomic(target, packed.getvalue())
         try:
             write_atomic(loader_path(target), loader.encode())
