@@ -58,10 +58,15 @@ def sampled(sprites: Sprites, indices: NDArray[np.int64]) -> Sprites:
 
     At most 20,480 sprites, as many as learning to see looks at, and 256 MB.
     """
-    most = min(_MOST_SAMPLED, _MOST_SAMPLED_BYTES // max(1, sprites.rgba[:1].nbytes))
+    most = most_sampled(sprites.size)
     if len(indices) > most:
         indices = np.sort(np.random.default_rng(0).choice(indices, most, replace=False))
     return sprites.take(indices)
+
+
+def most_sampled(size: int) -> int:
+    """How many sprites of side `size` `sampled` leaves at most."""
+    return min(_MOST_SAMPLED, _MOST_SAMPLED_BYTES // (4 * size**2))
 
 
 def at_most(rows: Rows, most: int) -> Rows:

@@ -22,7 +22,7 @@ from studio.engine.model import TrainedModel
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import heldout_groups
 from studio.exports.base import PROBE, ExportableModel, ModelExport, TrainingCode
-from studio.exports.cards import card_paths
+from studio.exports.cards import Source, card_paths
 from studio.recipes.base import Batch, BatchRng, Recipe
 
 
@@ -65,6 +65,7 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
     """A copy of the model in float32 on the CPU, with all that exports need to know of it."""
     network = copy.deepcopy(model.network).float().cpu().to(memory_format=torch.contiguous_format)
     recipe, config, spec = model.recipe, model.config, model.spec
+    source = provenance.source_of(model)
 
     def outputs(candidate: nn.Module) -> Tensor:
         with torch.no_grad():
@@ -99,17 +100,19 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         noise=recipe.noise(network, PROBE.count, PROBE.seed) if "from_noise" in recipe.can else None,
         draw_from=draw_from,
         predict=recipe.predict,
-        training=_training_code(model),
-        source=provenance.source_of(model),
+        training=_training_code(model, source),
+        source=source,
         premultiplied=premultiplied,
         straight=straight,
     )
 
 
-def _training_code(model: TrainedModel) -> TrainingCode:
+def _training_code(model: TrainedModel, source: Source | None) -> TrainingCode:
     recipe, config = model.recipe, model.config
-    has_statistics = type(recipe).statistics is not Recipe.statistics
-    own = (recipe.arguments, recipe.loss, *((recipe.statistics, batches.sampled) if has_statistics else ()))
+    own = [recipe.arguments, recipe.loss]
+    if type(recipe).statistics is not Recipe.statistics:
+        is_sampled = source is None or source.data_count > batches.most_sampled(model.spec.size)
+        own += [recipe.statistics, *([batches.sampled] if is_sampled else [])]
     shared = (
         heldout_groups, batches.shuffled, batches.step_seed, batches.shifted, to_input, optim.orthogonal,
         optim.learning_rate, optim.ema_decay,

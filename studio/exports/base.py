@@ -63,7 +63,8 @@ class TrainingCode:
 
     config: the settings. data: the file of the run that holds its sprites, see `data.store.packed`; None: not known.
     portable: classes and functions whose sources, with what they need, train a network with torch and numpy: the
-        recipe's `arguments`, `loss` and, if it has its own, `statistics`, and the loop's parts, whatever the recipe.
+        recipe's `arguments`, `loss` and, if it has its own, `statistics`, with `sampled` if they are of so many sprites
+        that not all are looked at; and the loop's parts, whatever the recipe.
     loss: of a network for x [B, 4, S, S], y [B] and targets [B, T] as in `Batch`, its randomness from a seed.
     """
 

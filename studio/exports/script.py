@@ -25,7 +25,7 @@ from studio.exports.scripts.composing import as_notebook, as_python, compose_cel
 _CHECKED_S = 300.0  # the longest that a check may take
 # Run by a Python of its own, in which nothing of the studio is loaded: says what the script makes of the probe.
 _CHECK = """
-import json, runpy, sys, torch
+import dataclasses, json, runpy, sys, torch
 asked = json.load(sys.stdin)
 run = runpy.run_path(sys.argv[1], run_name="exported_run")
 network = run["trained"]()
@@ -36,7 +36,8 @@ with torch.no_grad():
         *_, outputs = run["draw"](network, torch.tensor(asked["labels"]), *asked["how"])
     else:
         outputs = run["predict"](network, x)
-    batch = run["Batch"](x, y, torch.zeros(len(y), 3), targets, 1.0)
+    whole = dict(x=x, y=y, augment_labels=torch.zeros(len(y), 3), targets=targets, progress=1.0)
+    batch = run["Batch"](*(whole[field.name] for field in dataclasses.fields(run["Batch"])))
     numbers = run["BatchRng"](torch.Generator().manual_seed(asked["seed"]), batch)
     loss = run["loss"](network, batch, run["config"], numbers)
 json.dump({"outputs": outputs.float().tolist(), "loss": loss.item()}, sys.stdout)

@@ -53,9 +53,21 @@ def _trained(model: ExportableModel, **changes: Any) -> ExportableModel:
     return dataclasses.replace(model, training=dataclasses.replace(model.training, **changes))
 
 
+def _of_a_run(recipe: str, **changes: Any) -> ExportableModel:
+    """A model of a run that has not so many sprites that its figures are of a part of them, with other settings."""
+    model = small_exportable(recipe)
+    portable = tuple(item for item in model.training.portable if item.__name__ != "sampled")
+    known = {name: value for name, value in changes.items() if hasattr(model.training.config, name)}
+    return _trained(model, config=model.training.config.replace(**known), portable=portable)
+
+
+LONGEST = {"optimizer": "muon", "shift_px": 2, "flip": True, "threads": 2, "filling": 0.33}
+
+
+@pytest.mark.parametrize("changes", [{}, {"optimizer": "adamw"}, LONGEST], ids=["default", "adamw", "longest"])
 @pytest.mark.parametrize("recipe", list(catalog.recipes()))
-def test_it_is_short_and_readable(recipe: str) -> None:
-    text = _text(small_exportable(recipe))
+def test_it_is_short_and_readable(recipe: str, changes: dict[str, Any]) -> None:
+    text = _text(_of_a_run(recipe, **changes))
     assert _code_lines(text) <= MOST_LINES.get(recipe, 300) and max(map(len, text.splitlines())) <= 120
     assert "# type: ignore" not in text and "# noqa" not in text and "studio." not in text.replace("the studio.", "")
     imported = {
@@ -64,6 +76,8 @@ def test_it_is_short_and_readable(recipe: str) -> None:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
     }
+    has_convolutions = "Conv2d" in text
+    assert ("Muon" in text) == (changes.get("optimizer") != "adamw" and has_convolutions)  # no more than the run used
     assert {"torch", "numpy", "PIL"} <= imported and not imported & {"studio", "safetensors", "torchvision"}
 
 

@@ -5,10 +5,16 @@ They need torch, numpy and pillow alone. Names in capitals and `config` are set 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from studio.core.config import TrainingConfig
 from studio.exports.base import ExportableModel
+from studio.exports.sources import collect
+
+PACKAGES = ("torch", "numpy")  # that the sources may import
+_OF_A_BATCH = ("Batch", "BatchRng")
 
 
 @dataclass(frozen=True)
@@ -35,8 +41,6 @@ class Sprites:
     def __len__(self) -> int:
         return len(self.rgba)
 {take}
-Spec = Sprites  # what a network has to know of its data: the size, and the names of classes and numbers
-
 def read_safetensors(path: Path) -> dict[str, NDArray[Any]]:
     """Such a file is the length of a header in eight bytes, the header, which is JSON, and the arrays' bytes."""
     data, arrays = bytearray(path.read_bytes()), {}
@@ -99,11 +103,7 @@ def learnt_from(sprites: Sprites) -> NDArray[np.int64]:
 _BATCHES = '''
 @dataclass
 class Batch:
-    x: Tensor  # float32 [B, 4, S, S], premultiplied RGBA in [-1, 1]
-    y: Tensor  # int64 [B], classes
-    augment_labels: Tensor  # float32 [B, 3]: whether each was mirrored, and how far it was moved
-    targets: Tensor  # float32 [B, T], numbers
-    progress: float  # how much of the training is done, 0 to 1
+{fields}
 
 def make_batch(sprites: Sprites, training: NDArray[np.int64], step: int, rng: torch.Generator) -> Batch:
     """Each epoch goes through all sprites in an order of its own, and a batch may reach into the next one."""
@@ -112,18 +112,40 @@ def make_batch(sprites: Sprites, training: NDArray[np.int64], step: int, rng: to
     order = np.concatenate([shuffled(config.seed, epoch, count) for epoch in epochs])
     chosen = training[order[start % count :][: config.batch_size]]
     rgba = torch.from_numpy(sprites.rgba[chosen]).to(DEVICE).permute(0, 3, 1, 2)
-    augment_labels = torch.zeros(len(chosen), 3, device=DEVICE)
-{augmented}    y, targets = (torch.from_numpy(rows[chosen]).to(DEVICE) for rows in (sprites.labels, sprites.targets))
-    return Batch(to_input(rgba), y, augment_labels, targets, step / config.steps)
+{augmented}{rows}    return Batch({values})
 '''
 
+# Of a batch, in this order: what each field holds, the lines that make it, and its value.
+_FIELDS = {
+    "x": ("Tensor  # float32 [B, 4, S, S], premultiplied RGBA in [-1, 1]", "", "to_input(rgba)"),
+    "y": ("Tensor  # int64 [B], classes", "    y = torch.from_numpy(sprites.labels[chosen]).to(DEVICE)\n", "y"),
+    "augment_labels": (
+        "Tensor  # float32 [B, 3]: whether each was mirrored, and how far it was moved",
+        "",
+        "augment_labels",
+    ),
+    "targets": (
+        "Tensor  # float32 [B, T], numbers",
+        "    targets = torch.from_numpy(sprites.targets[chosen]).to(DEVICE)\n",
+        "targets",
+    ),
+    "progress": ("float  # how much of the training is done, 0 to 1", "", "step / config.steps"),
+}
+
+_NO_LABELS = """\
+    augment_labels = torch.zeros(len(chosen), 3, device=DEVICE)
+"""
+
 _SHIFT = """\
-    rgba, augment_labels[:, 1:] = shifted(rgba, config.shift_px, rng)
+    rgba, {moves} = shifted(rgba, config.shift_px, rng)
 """
 
 _FLIP = """\
     flipped = torch.rand(len(chosen), device=DEVICE, generator=rng) < 0.5
     rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
+"""
+
+_FLIP_LABEL = """\
     augment_labels[:, 0] = flipped
 """
 
@@ -136,25 +158,41 @@ def make_network(sprites: Sprites) -> {network}:
 '''
 
 _BUFFERS = """\
-    for name, values in statistics(sampled(sprites, learnt_from(sprites))).items():
+    for name, values in statistics({looked_at}).items():
         network.get_buffer(name).copy_(values)
 """
 
 _LOSS = '''
 class BatchRng:
-    """Random numbers, a row for each sprite of a batch: standard normal, and uniform in [0, 1)."""
+    """Random numbers, a row for each sprite of a batch."""
 
     def __init__(self, generator: torch.Generator, batch: Batch) -> None:
         self.count, self.how = len(batch.x), {"device": batch.x.device, "generator": generator}
-
-    def randn(self, *shape: int) -> Tensor:
-        return torch.randn((self.count, *shape), **self.how)
-
-    def rand(self, *shape: int) -> Tensor:
-        return torch.rand((self.count, *shape), **self.how)
 '''
 
-_OPTIMIZER = '''
+_RANDOM = {
+    "randn": '''
+    def randn(self, *shape: int) -> Tensor:
+        """Standard normal."""
+        return torch.randn((self.count, *shape), **self.how)
+''',
+    "rand": '''
+    def rand(self, *shape: int) -> Tensor:
+        """Uniform in [0, 1)."""
+        return torch.rand((self.count, *shape), **self.how)
+''',
+}
+
+_ADAMW = '''
+def make_optimizers(network: nn.Module) -> list[torch.optim.Optimizer]:
+    """AdamW (Loshchilov and Hutter 2019); norms and biases are not pulled towards zero."""
+    matrices = [weight for weight in network.parameters() if weight.ndim > 1]
+    vectors = [weight for weight in network.parameters() if weight.ndim == 1]
+    groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
+    return [torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=True)]  # the rates are set in each step
+'''
+
+_MUON = '''
 class Muon(torch.optim.Optimizer):
     """Momentum made orthogonal (Jordan 2024), an update as large as AdamW's (Liu et al. 2025)."""
 
@@ -173,13 +211,13 @@ class Muon(torch.optim.Optimizer):
                 weight.mul_(1 - group["lr"] * group["weight_decay"]).sub_(rate * update.view(weight.shape))
 
 def make_optimizers(network: nn.Module) -> list[torch.optim.Optimizer]:
-    """Muon for convolutions if it is chosen, AdamW for all else; norms and biases are not pulled towards zero."""
-    kernels = [weight for weight in network.parameters() if weight.ndim == 4 and config.optimizer == "muon"]
-    others = [weight for weight in network.parameters() if weight.ndim != 4 or not kernels]
-    decayed, free = ([weight for weight in others if (weight.ndim > 1) == is_matrix] for is_matrix in (True, False))
-    groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": free, "weight_decay": 0.0}]
+    """Muon for convolutions, AdamW for all else; norms and biases are not pulled towards zero."""
+    kernels = [weight for weight in network.parameters() if weight.ndim == 4]
+    matrices = [weight for weight in network.parameters() if weight.ndim in (2, 3)]
+    vectors = [weight for weight in network.parameters() if weight.ndim == 1]
+    groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     adamw = torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=True)  # the rates are set in each step
-    return [adamw, Muon(kernels, {"lr": 0.0, "weight_decay": config.weight_decay})] if kernels else [adamw]
+    return [adamw, Muon(kernels, {"lr": 0.0, "weight_decay": config.weight_decay})]
 '''
 
 _TRAINING = '''
@@ -302,9 +340,19 @@ _RESULTS = {
 }
 
 
+def stand_ins(config: TrainingConfig) -> dict[str, str]:
+    """What the script has in the place of types that the sources name."""
+    own = type(config).__name__
+    return {own: own, "TrainingConfig": own, "Spec": "Sprites", "Value": "Any"}
+
+
 def cells_for(model: ExportableModel) -> list[Cell]:
-    """The cells after the settings."""
-    network = str(model.architecture["class"])
+    """The cells after the settings. Of what a batch holds and of random numbers they make what the loss asks for."""
+    network, config = str(model.architecture["class"]), model.training.config
+    items = [item for item in model.training.portable if item.__name__ == "loss"]
+    loss = collect(items, {*stand_ins(config), *_OF_A_BATCH}, PACKAGES).code
+    random = "".join(code for name, code in _RANDOM.items() if f"rng.{name}(" in loss)
+    is_muon = config.optimizer == "muon" and any(weight.ndim == 4 for weight in model.network.parameters())
     return [
         Cell(
             "Sprites",
@@ -321,14 +369,14 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             ("heldout_groups",),
             _SPLIT,
         ),
-        _batches(model.training.config),
+        _batches(config, re.findall(r"\bbatch\.(\w+)", loss)),
         Cell("Network", "", (network, "arguments", "statistics", "sampled"), _network(model)),
-        Cell("Loss", "What training makes smaller.", ("loss",), _LOSS),
+        Cell("Loss", "What training makes smaller.", ("loss",), _LOSS + random),
         Cell(
             "Optimizer, schedule, average",
             "The rate rises, stays, then falls. What is used in the end is a moving average of the weights.",
-            ("orthogonal", "learning_rate", "ema_decay"),
-            _OPTIMIZER,
+            (*(("orthogonal",) if is_muon else ()), "learning_rate", "ema_decay"),
+            _MUON if is_muon else _ADAMW,
         ),
         Cell(
             "Training",
@@ -338,11 +386,12 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             _TRAINING.replace("{network}", network),
         ),
         _RESULTS[model.makes],
-        Cell("Run it", "", (), _MAIN.replace("{threads}", _THREADS if model.training.config.threads else "")),
+        Cell("Run it", "", (), _MAIN.replace("{threads}", _THREADS if config.threads else "")),
     ]
 
 
-def _batches(config: TrainingConfig) -> Cell:
+def _batches(config: TrainingConfig, used: Collection[str]) -> Cell:
+    """used: the fields of a batch that the loss reads."""
     words = (
         "Which sprites a step learns from, and how they are changed, follows from the seed and the step alone: so the "
         "studio goes on exactly where it stopped. It keeps all sprites on the device, as bytes."
@@ -350,11 +399,21 @@ def _batches(config: TrainingConfig) -> Cell:
     if not (config.shift_px or config.flip):
         words += " It can also move and mirror them, which this run did not."
     sources = ("step_seed", "shuffled", *(("shifted",) if config.shift_px else ()), "to_input")
-    augmented = (_SHIFT if config.shift_px else "") + (_FLIP if config.flip else "")
-    return Cell("Batches", words, sources, _BATCHES.replace("{augmented}", augmented))
+    has_labels = "augment_labels" in used
+    augmented = _NO_LABELS if has_labels else ""
+    if config.shift_px:
+        augmented += _SHIFT.replace("{moves}", "augment_labels[:, 1:]" if has_labels else "_")
+    if config.flip:
+        augmented += _FLIP + (_FLIP_LABEL if has_labels else "")
+    fields = {name: parts for name, parts in _FIELDS.items() if name == "x" or name in used}
+    code = _BATCHES.replace("{fields}", "\n".join(f"    {name}: {kind}" for name, (kind, _, _) in fields.items()))
+    code = code.replace("{rows}", "".join(row for _, row, _ in fields.values())).replace("{augmented}", augmented)
+    return Cell("Batches", words, sources, code.replace("{values}", ", ".join(value for *_, value in fields.values())))
 
 
 def _network(model: ExportableModel) -> str:
-    has_statistics = any(item.__name__ == "statistics" for item in model.training.portable)
-    code = _NETWORK.replace("{buffers}", _BUFFERS if has_statistics else "")
+    names = {item.__name__ for item in model.training.portable}
+    code = _NETWORK.replace("{buffers}", _BUFFERS if "statistics" in names else "")
+    looked_at = "sampled(sprites, learnt_from(sprites))" if "sampled" in names else "sprites.take(learnt_from(sprites))"
+    code = code.replace("{looked_at}", looked_at)
     return code.replace("{network}", str(model.architecture["class"]))

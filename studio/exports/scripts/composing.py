@@ -17,12 +17,10 @@ from typing import Any
 from studio.core.config import Setting, TrainingConfig, settings_of
 from studio.core.wording import number
 from studio.exports.base import ExportableModel
-from studio.exports.scripts.cells import Cell, cells_for
+from studio.exports.scripts.cells import PACKAGES, Cell, cells_for, stand_ins
 from studio.exports.sources import brief, collect, defined_names, free_names
 
 _WIDTH = 120
-_PACKAGES = ("torch", "numpy")
-_SETTINGS_TYPES = ("TrainingConfig", "Value", "Spec")  # that the sources name, and the script has
 # What the cells use and do not define themselves; of the standard library, then of others.
 _OWN_IMPORTS = (
     "import copy",
@@ -51,20 +49,31 @@ def compose_cells(model: ExportableModel, target: Path) -> list[tuple[Cell, str]
     """
     items = {item.__name__: item for item in (*model.portable, *model.training.portable)}
     cells = cells_for(model)
-    known = {*_SETTINGS_TYPES, type(model.training.config).__name__}
-    known |= {name for cell in cells for name in defined_names(cell.code)}
+    renamed = stand_ins(model.training.config)
+    known = {*renamed} | {name for cell in cells for name in defined_names(cell.code)}
     imports = {*_OWN_IMPORTS}
     written: list[tuple[Cell, str]] = []
     for cell in cells:
-        found = collect([items[name] for name in cell.sources if name in items], known, _PACKAGES)
+        found = collect([items[name] for name in cell.sources if name in items], known, PACKAGES)
         known |= found.sources.keys()
         imports |= {*found.imports}
-        parts = [*map(brief, found.sources.values()), cell.code.strip()]
-        written.append((cell, "\n\n".join(part for part in parts if part)))
+        sources = _renamed(_in_paragraphs(found.sources), renamed)
+        written.append((cell, "\n\n".join(filter(None, [sources, cell.code.strip()]))))
     everything = "\n".join(code for _, code in written)
     settings = _settings(model, target, everything)
     head = "from __future__ import annotations\n\n" + _imports(imports, free_names(f"{everything}\n{settings}"))
     return [(Cell("", _heading(model, target)), head), (Cell("Settings", _about_settings(model)), settings), *written]
+
+
+def _in_paragraphs(sources: Mapping[str, str]) -> str:
+    """Constants, which need nothing, line by line; then the others."""
+    constants = [source for name, source in sources.items() if source.startswith(f"{name} = ")]
+    others = [brief(source) for source in sources.values() if source not in constants]
+    return "\n\n".join(filter(None, ["\n".join(constants), *others]))
+
+
+def _renamed(code: str, names: Mapping[str, str]) -> str:
+    return re.sub(r"\b[A-Z]\w+", lambda found: names.get(found[0], found[0]), code)
 
 
 def as_python(cells: Sequence[tuple[Cell, str]]) -> str:
@@ -131,13 +140,11 @@ TRAIN = True  # False: take those weights
 DEVICE = "cpu"  # or "cuda", "mps"
 SIZE = {model.size}  # of a sprite, in pixels
 ARGUMENTS = {arguments}  # of the network with those weights
-Value = bool | int | float | str  # of a setting
 
 @dataclass
 class {name}:
 {_fields([*shared, *own], values)}
 
-TrainingConfig = {name}
 config = {name}()"""
 
 
