@@ -112,27 +112,22 @@ def make_batch(sprites: Sprites, training: NDArray[np.int64], step: int, rng: to
     order = np.concatenate([shuffled(config.seed, epoch, count) for epoch in epochs])
     chosen = training[order[start % count :][: config.batch_size]]
     rgba = torch.from_numpy(sprites.rgba[chosen]).to(DEVICE).permute(0, 3, 1, 2)
-{augmented}{rows}    return Batch({values})
+{augmented}    return Batch({values})
 '''
 
-# Of a batch, in this order: what each field holds, the lines that make it, and its value.
+# Of a batch, in this order: what each field holds, and its value.
 _FIELDS = {
-    "x": ("Tensor  # float32 [B, 4, S, S], premultiplied RGBA in [-1, 1]", "", "to_input(rgba)"),
-    "y": ("Tensor  # int64 [B], classes", "    y = torch.from_numpy(sprites.labels[chosen]).to(DEVICE)\n", "y"),
+    "x": ("Tensor  # float32 [B, 4, S, S], premultiplied RGBA in [-1, 1]", "to_input(rgba)"),
+    "y": ("Tensor  # int64 [B], classes", "torch.tensor(sprites.labels[chosen]).to(DEVICE)"),
     "augment_labels": (
         "Tensor  # float32 [B, 3]: whether each was mirrored, and how far it was moved",
-        "",
         "augment_labels",
     ),
-    "targets": (
-        "Tensor  # float32 [B, T], numbers",
-        "    targets = torch.from_numpy(sprites.targets[chosen]).to(DEVICE)\n",
-        "targets",
-    ),
-    "progress": ("float  # how much of the training is done, 0 to 1", "", "step / config.steps"),
+    "targets": ("Tensor  # float32 [B, T], numbers", "torch.tensor(sprites.targets[chosen]).to(DEVICE)"),
+    "progress": ("float  # how much of the training is done, 0 to 1", "step / config.steps"),
 }
 
-_NO_LABELS = """\
+_LABELS = """\
     augment_labels = torch.zeros(len(chosen), 3, device=DEVICE)
 """
 
@@ -187,7 +182,7 @@ _ADAMW = '''
 def make_optimizers(network: nn.Module) -> list[torch.optim.Optimizer]:
     """AdamW (Loshchilov and Hutter 2019); norms and biases are not pulled towards zero."""
     matrices = [weight for weight in network.parameters() if weight.ndim > 1]
-    vectors = [weight for weight in network.parameters() if weight.ndim == 1]
+    vectors = [weight for weight in network.parameters() if weight.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     return [torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=True)]  # the rates are set in each step
 '''
@@ -213,8 +208,8 @@ class Muon(torch.optim.Optimizer):
 def make_optimizers(network: nn.Module) -> list[torch.optim.Optimizer]:
     """Muon for convolutions, AdamW for all else; norms and biases are not pulled towards zero."""
     kernels = [weight for weight in network.parameters() if weight.ndim == 4]
-    matrices = [weight for weight in network.parameters() if weight.ndim in (2, 3)]
-    vectors = [weight for weight in network.parameters() if weight.ndim == 1]
+    matrices = [weight for weight in network.parameters() if weight.ndim > 1 and weight.ndim != 4]
+    vectors = [weight for weight in network.parameters() if weight.ndim <= 1]
     groups = [{"params": matrices, "weight_decay": config.weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     adamw = torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=True)  # the rates are set in each step
     return [adamw, Muon(kernels, {"lr": 0.0, "weight_decay": config.weight_decay})]
@@ -350,8 +345,8 @@ def cells_for(model: ExportableModel) -> list[Cell]:
     """The cells after the settings. Of what a batch holds and of random numbers they make what the loss asks for."""
     network, config = str(model.architecture["class"]), model.training.config
     items = [item for item in model.training.portable if item.__name__ == "loss"]
-    loss = collect(items, {*stand_ins(config), *_OF_A_BATCH}, PACKAGES).code
-    random = "".join(code for name, code in _RANDOM.items() if f"rng.{name}(" in loss)
+    used = re.findall(r"\.(\w+)", collect(items, {*stand_ins(config), *_OF_A_BATCH}, PACKAGES).code)
+    random = "".join(code for name, code in _RANDOM.items() if name in used)
     is_muon = config.optimizer == "muon" and any(weight.ndim == 4 for weight in model.network.parameters())
     return [
         Cell(
@@ -369,7 +364,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             ("heldout_groups",),
             _SPLIT,
         ),
-        _batches(config, re.findall(r"\bbatch\.(\w+)", loss)),
+        _batches(config, used),
         Cell("Network", "", (network, "arguments", "statistics", "sampled"), _network(model)),
         Cell("Loss", "What training makes smaller.", ("loss",), _LOSS + random),
         Cell(
@@ -391,7 +386,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
 
 
 def _batches(config: TrainingConfig, used: Collection[str]) -> Cell:
-    """used: the fields of a batch that the loss reads."""
+    """used: the attributes that the loss reads, those of a batch among them."""
     words = (
         "Which sprites a step learns from, and how they are changed, follows from the seed and the step alone: so the "
         "studio goes on exactly where it stopped. It keeps all sprites on the device, as bytes."
@@ -400,15 +395,15 @@ def _batches(config: TrainingConfig, used: Collection[str]) -> Cell:
         words += " It can also move and mirror them, which this run did not."
     sources = ("step_seed", "shuffled", *(("shifted",) if config.shift_px else ()), "to_input")
     has_labels = "augment_labels" in used
-    augmented = _NO_LABELS if has_labels else ""
+    augmented = _LABELS if has_labels else ""
     if config.shift_px:
         augmented += _SHIFT.replace("{moves}", "augment_labels[:, 1:]" if has_labels else "_")
     if config.flip:
         augmented += _FLIP + (_FLIP_LABEL if has_labels else "")
     fields = {name: parts for name, parts in _FIELDS.items() if name == "x" or name in used}
-    code = _BATCHES.replace("{fields}", "\n".join(f"    {name}: {kind}" for name, (kind, _, _) in fields.items()))
-    code = code.replace("{rows}", "".join(row for _, row, _ in fields.values())).replace("{augmented}", augmented)
-    return Cell("Batches", words, sources, code.replace("{values}", ", ".join(value for *_, value in fields.values())))
+    code = _BATCHES.replace("{fields}", "\n".join(f"    {name}: {kind}" for name, (kind, _) in fields.items()))
+    code = code.replace("{augmented}", augmented).replace("{values}", ", ".join(value for _, value in fields.values()))
+    return Cell("Batches", words, sources, code)
 
 
 def _network(model: ExportableModel) -> str:
