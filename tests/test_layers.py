@@ -33,7 +33,7 @@ WAYS_INTO_THE_WINDOW = {"app", "app.launch"}
 QT = {"PySide6", "shiboken6", "pyqtgraph", "PyQt5", "PyQt6"}
 PICKLES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 # What the studio's own processes say to each other through pipes is never on the disk.
-MAY_PICKLE = {"studio.data.reading.child"}
+MAY_PICKLE = {"studio.core.children"}
 NOT_ON_WINDOWS = {"resource", "fcntl", "pwd", "grp", "termios", "tty", "pty", "syslog", "posix", "curses", "readline"}
 PLUGIN_BASES = {
     "recipes": "Recipe",

@@ -1,23 +1,18 @@
-"""A process that reads files for the studio: started by `workers`, it imports no more than reading needs.
-
-Messages are pickles in pipes between the two: nothing of it is ever on the disk.
-"""
+"""A process that reads files for the studio: started by `workers`, it imports no more than reading needs."""
 
 from __future__ import annotations
 
 import os
-import pickle
 import queue
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
+from studio.core.children import own_streams, receive, send
 from studio.data.options import Grid, ImportOptions
 from studio.data.reading.finding import Folder, Row
 from studio.data.reading.read import Reading, all_sources, kinds_of, read_all
 
-BUFFER_BYTES = 256 << 10  # of a pipe as well: systems give only so many pages to one user
-CONNECTION_ERRORS = (OSError, EOFError, pickle.UnpicklingError)  # when the other process has died
 _ENOUGH_BYTES = 256 << 10  # of pixels in one answer
 
 
@@ -41,24 +36,9 @@ class Task(NamedTuple):
     grids: Sequence[Grid | None]
 
 
-def send(stream: BinaryIO, message: object) -> None:
-    """Write a message for `receive`. Raises OSError."""
-    pickle.dump(message, stream, pickle.HIGHEST_PROTOCOL)
-    stream.flush()
-
-
-def receive(stream: BinaryIO) -> Any:
-    """The next message. Raises one of CONNECTION_ERRORS when there is none any more."""
-    return pickle.load(stream)
-
-
 def main() -> None:
     """Serve tasks until the pipe is closed. Any error ends the process: the studio then reads its files itself."""
-    # On handles of their own: what a source prints or reads must not get in between.
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", BUFFER_BYTES)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 0)
-    os.dup2(nothing, 1)
+    requests, answers = own_streams()
     asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests, asked), daemon=True).start()
     try:

@@ -1,29 +1,27 @@
 """Threads that read, and for many files also processes on the other cores; the generator in charge never blocks long.
 
 Threads alone would take Python's lock from each other. Each process is driven by a thread that waits for it nearly
-always. They are started by `subprocess`: `multiprocessing` would run the program's main script once more in each, and
-tasks of `ProcessPoolExecutor` go to any process, so that what files share would be sent with every chunk of them.
+always. No `ProcessPoolExecutor`: its tasks go to any process, so that what files share would be sent with every chunk
+of them.
 """
 
 from __future__ import annotations
 
-import os
 import queue
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
-from studio.core import limits
+from studio.core import children, limits
+from studio.core.children import CONNECTION_ERRORS, receive, send
 from studio.core.events import Event, Progress
 from studio.data.options import Grid, ImportOptions
-from studio.data.reading.child import BUFFER_BYTES, CONNECTION_ERRORS, Hello, Task, receive, send
+from studio.data.reading.child import Hello, Task
 from studio.data.reading.finding import Folder, FoundFiles
 from studio.data.reading.read import Reading, kinds_of, read_all
 from studio.data.sources.base import Source
@@ -43,10 +41,6 @@ _MOST = 16  # processes
 _PROCESS_BYTES = 128 << 20  # of memory, with a large picture in it
 _AHEAD = 2  # chunks that a process has been given: while an answer is taken it goes on with the next
 _MOST_KNOWN = 1 << 18  # names that a process keeps
-_START = (
-    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); sys.path[:] = sys.argv[1:]; "
-    "from studio.data.reading.child import main; main()"
-)
 
 
 def in_threads(work: Callable[[J], Iterator[T]], jobs: Sequence[J], threads: int) -> Generator[list[T], None, None]:
@@ -192,8 +186,7 @@ class _ThreadDone:
 
 def processes_for(count: int) -> int:
     """How many processes read so many files, besides the thread."""
-    runs_python = "python" in Path(sys.executable or "").name.lower() and not getattr(sys, "frozen", False)
-    if count < _FEWEST or not runs_python:
+    if count < _FEWEST or not children.can_start():
         return 0
     return min(_MOST, limits.cpus() - 1, count // _SHARE, limits.memory().free_bytes // _PROCESS_BYTES)
 
@@ -237,20 +230,11 @@ class ReaderPool:
 
     def start_process(self) -> subprocess.Popen[bytes]:
         """Raises OSError."""
-        command = [sys.executable, "-P", "-X", f"utf8={sys.flags.utf8_mode}", "-c", _START, *sys.path]
         with self._starting:
             if self._closed:
                 raise BrokenPipeError
-            process = subprocess.Popen(
-                command,
-                bufsize=BUFFER_BYTES,
-                pipesize=BUFFER_BYTES,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,  # what goes wrong there is tried again here, and said then
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-            )
+            # What goes wrong there is tried again here, and said then.
+            process = children.start("studio.data.reading.child", {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"})
             self._processes.append(process)
         return process
 
@@ -282,8 +266,7 @@ class _Process:
         self._known: set[int] = set()  # groups
         self._names_known = 0
         self._process = pool.start_process()
-        self._requests = cast(BinaryIO, self._process.stdin)
-        self._answers = cast(BinaryIO, self._process.stdout)
+        self._requests, self._answers = children.streams_of(self._process)
         try:
             send(self._requests, Hello(pool.options, kinds_of(pool.sources)))
             receive(self._answers)  # it is up; what is given out sooner would only lie about
