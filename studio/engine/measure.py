@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 import torch
-from torch import nn
 
 from studio.core.config import TrainingConfig, Value
 from studio.core.events import Events, Progress
 from studio.data.sprites import Sprites
 from studio.engine import devices
-from studio.engine.batch_size import AutoBatchSize
-from studio.engine.batches import DeviceSprites
-from studio.engine.optim import LossScaler, make_optimizers
+from studio.engine.steps import TrainingSteps
 from studio.engine.types import Device, DeviceMeasured
 from studio.recipes.base import Recipe, Spec, TrainingBudget
 
@@ -58,47 +55,13 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
     sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, spec.target_names)
     transfer_ms = _transfer_ms(sprites, target)
     for precision in filter(None, ("fp32", device.mixed)):
-        network = recipe.build(config, spec).to(target).to(memory_format=torch.channels_last).train()
+        training = TrainingSteps(recipe, config, sprites, target, precision)
         durations_s: list[float] = []
-        for duration_s in _steps(recipe, config, network, sprites, target, precision):
-            durations_s.append(duration_s)
+        while len(timed := durations_s[WARM_UP_STEPS:]) < LEAST_STEPS or sum(timed) < LEAST_S:
+            durations_s.append(training.take_seconds())
             yield Progress(len(durations_s), 0, f"steps in {precision} on {device.name}")
-            timed = durations_s[WARM_UP_STEPS:]
-            if len(timed) >= LEAST_STEPS and sum(timed) >= LEAST_S:
-                break
-        compute_s = float(np.median(durations_s[WARM_UP_STEPS:]))
+        compute_s = float(np.median(timed))
         yield DeviceMeasured(device.id, precision, count / compute_s, transfer_ms, 1000 * compute_s)
-
-
-def _steps(
-    recipe: Recipe, config: TrainingConfig, network: nn.Module, sprites: Sprites, target: torch.device, precision: str
-) -> Iterator[float]:
-    """Train without end; yields the seconds of each step, synchronised with the device."""
-    data, rng = DeviceSprites(sprites, target), torch.Generator(target)
-    optimizers, batch_size = make_optimizers(network, config, precision), AutoBatchSize(target, config.batch_size)
-    scaler = LossScaler(network, optimizers, precision, target)
-    step = 0
-    while True:
-        start, has_gradients = time.perf_counter(), False
-        while not has_gradients:  # as training does: in micro-batches where the device has no room for the batch
-            network.zero_grad(set_to_none=True)
-            rng.manual_seed(step)
-            with batch_size.room():
-                batch = data.batch(step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng)
-                for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // batch_size.count), rng):
-                    with devices.autocast(target.type, precision):
-                        share = recipe.weight(micro_batch) / recipe.weight(batch)
-                        loss = recipe.loss(network, micro_batch, config, numbers) * share
-                    scaler.scale(loss).backward()
-                has_gradients = True
-        scaler.unscale_gradients()
-        norm = torch.nn.utils.clip_grad_norm_(network.parameters(), config.clip_grad_norm)
-        scaler.update(loss.detach(), norm)
-        for optimizer in optimizers:
-            optimizer.step()
-        devices.synchronize(target)
-        step += 1
-        yield time.perf_counter() - start
 
 
 def _transfer_ms(sprites: Sprites, target: torch.device) -> float:

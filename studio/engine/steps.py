@@ -1,0 +1,148 @@
+"""Training steps without a run: what is measured is what a training does; nothing is saved, sampled or validated."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from studio.core.config import TrainingConfig
+from studio.data.sprites import Sprites
+from studio.engine import devices
+from studio.engine.batch_size import AutoBatchSize
+from studio.engine.batches import DeviceSprites, step_seed
+from studio.engine.optim import EMA, LossScaler, make_optimizers, set_learning_rate
+from studio.recipes.base import Recipe, Spec
+
+
+@dataclass(frozen=True)
+class StepTimes:
+    """Where the seconds of one training step went, each part waited for until the device was done with it.
+
+    batch_s: choosing sprites and changing them. optimizer_s: clipping the gradients, moving the
+    weights and averaging them.
+    """
+
+    batch_s: float = 0.0
+    forward_s: float = 0.0
+    backward_s: float = 0.0
+    optimizer_s: float = 0.0
+
+    @property
+    def total_s(self) -> float:
+        """The seconds of the whole step."""
+        return self.batch_s + self.forward_s + self.backward_s + self.optimizer_s
+
+
+class _Watch:
+    """Adds up the seconds of the parts of a step. Waiting for the device at each part costs some of its speed."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device, self._parts = device, dict[str, float]()
+        self._since_s = time.perf_counter()
+
+    def lap(self, part: str) -> None:
+        devices.synchronize(self._device)
+        now_s = time.perf_counter()
+        self._parts[part] = self._parts.get(part, 0.0) + now_s - self._since_s
+        self._since_s = now_s
+
+    def times(self) -> StepTimes:
+        return StepTimes(**self._parts)
+
+
+class _NoWatch(_Watch):
+    def lap(self, part: str) -> None:
+        pass
+
+
+class TrainingSteps:
+    """A new network, its optimizers and its sprites on a device, and the steps that train it as a run would.
+
+    The learning rate is that of the settings, without a schedule, until `rate` changes it.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        config: TrainingConfig,
+        sprites: Sprites,
+        device: torch.device,
+        precision: str = "fp32",
+    ) -> None:
+        torch.manual_seed(config.seed)
+        network = recipe.build(config, Spec.of(sprites))
+        for name, value in recipe.statistics(sprites).items():
+            network.get_buffer(name).copy_(value)
+        self.network = network.to(device).to(memory_format=torch.channels_last).train()
+        self.ema = EMA(self.network, config.ema_halflife_sprites)
+        self.recipe, self.config, self.device, self.precision = recipe, config, device, precision
+        self._data, self._rng = DeviceSprites(sprites, device, config.seed), torch.Generator(device)
+        self._optimizers = make_optimizers(self.network, config, precision)
+        self._scaler = LossScaler(self.network, self._optimizers, precision, device)
+        self._room = AutoBatchSize(device, config.batch_size)
+        self.step = 0
+
+    @property
+    def micro_batch_size(self) -> int:
+        """How many sprites the device has had room for at once: the batch size, or less once it was full."""
+        return self._room.count
+
+    def rate(self, rate: float) -> None:
+        """The learning rate from the next step on."""
+        set_learning_rate(self._optimizers, rate)
+
+    def take(self) -> Tensor:
+        """One step; returns its loss, float32 [] on the device, without waiting for it. Raises DeviceFullError."""
+        return self._take(_NoWatch(self.device))
+
+    def take_timed(self) -> tuple[Tensor, StepTimes]:
+        """One step as `take`, and where its time went."""
+        devices.synchronize(self.device)
+        watch = _Watch(self.device)
+        return self._take(watch), watch.times()
+
+    def take_seconds(self) -> float:
+        """One step as `take`, waited for; returns its seconds."""
+        devices.synchronize(self.device)
+        start_s = time.perf_counter()
+        self.take()
+        devices.synchronize(self.device)
+        return time.perf_counter() - start_s
+
+    def _take(self, watch: _Watch) -> Tensor:
+        self._rng.manual_seed(step_seed(self.config.seed, self.step))
+        total = torch.zeros((), device=self.device)
+
+        def add_gradients(most: int) -> None:
+            total.zero_()
+            self._add_gradients(most, total, watch)
+
+        self._room.gradients(self.network, add_gradients)
+        self._scaler.unscale_gradients()
+        norm = torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip_grad_norm)
+        self._scaler.update(total, norm)
+        for optimizer in self._optimizers:
+            optimizer.step()
+        self.step += 1
+        self.ema.update(self.step * self.config.batch_size, self.config.batch_size)
+        watch.lap("optimizer_s")
+        return total
+
+    def _add_gradients(self, most: int, total: Tensor, watch: _Watch) -> None:
+        """Forward and backward of the batch, at most so many sprites at once; their loss is added to `total`."""
+        config, recipe = self.config, self.recipe
+        batch = self._data.batch(
+            self.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._rng
+        )
+        watch.lap("batch_s")
+        for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // most), self._rng):
+            with devices.autocast(self.device.type, self.precision):
+                share = recipe.weight(micro_batch) / recipe.weight(batch)
+                loss = recipe.loss(self.network, micro_batch, config, numbers) * share
+            watch.lap("forward_s")
+            self._scaler.scale(loss).backward()
+            total += loss.detach()
+            watch.lap("backward_s")
