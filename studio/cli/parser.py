@@ -22,6 +22,7 @@ examples:
   studio verify model.safetensors --run "my run"
   studio plot "my run" other-run --out loss.png
   studio film "my run" --out learning.gif      how its samples got better, as an animation
+  studio lab batch-size my-sprites             which batch size suits this device
   studio palette my-sprites --snap warm.gpl    copies of the sprites in the colours of a palette
 
 'studio COMMAND --help' tells all about a command.
@@ -47,7 +48,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
         _demo, _devices, _inspect, _train, _resume, _generate, _distil, _predict, _evaluate, _export, _verify,
-        _plot, _film, _palette, _runs,
+        _plot, _film, _palette, _runs, _lab,
     ):  # fmt: skip
         add(commands, words)
     args, unknown = parser.parse_known_args(words)
@@ -311,11 +312,28 @@ def _runs(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
     _command(commands, "runs", "list every run", "runs")
 
 
-def _add_sources(parser: argparse.ArgumentParser, about: str = _SPRITES) -> None:
+def _lab(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "try out what training does on this device: batch size, learning rate, threads and more"
+    parser = _command(commands, "lab", about, "lab", "[EXPERIMENT [PATH...]] ")
+    about = "one of those below; without one, they are listed, and what was found out before"
+    parser.add_argument("experiment", nargs="?", metavar="EXPERIMENT", help=about)
+    _add_sources(parser, f"{_SPRITES} (default: the demo sprites)", nargs="*")
+    parser.add_argument("--recipe", default="", metavar="NAME", help="kind of model (default: the first)")
+    _add_device(parser)
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="also write a report, an .html that needs nothing else"
+    )
+    if _is_command(words, "lab"):
+        from studio.cli.lab import add_lab_flags
+
+        add_lab_flags(parser, words)
+
+
+def _add_sources(parser: argparse.ArgumentParser, about: str = _SPRITES, nargs: str = "+") -> None:
     from studio.cli.flags import add_settings
     from studio.data.options import ImportOptions
 
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=about)
+    parser.add_argument("paths", nargs=nargs, type=Path, metavar="PATH", help=about)
     add_settings(parser, ImportOptions, "reading sprites")
 
 

@@ -65,9 +65,16 @@ class Reporter:
 
 
 class JsonReporter(Reporter):
-    """One JSON object a line, at once."""
+    """One JSON object a line, at once; progress that stands still is told once."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
 
     def show(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            if event == self._progress:
+                return
+            self._progress = event
         print(line(event), flush=True)  # noqa: T201
 
     def record(self, values: Mapping[str, Any]) -> None:

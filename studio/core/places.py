@@ -43,6 +43,11 @@ def features() -> Path:
     return home() / "features"
 
 
+def lab() -> Path:
+    """The folder of what experiments have found out."""
+    return home() / "lab"
+
+
 def cache() -> Path:
     """The folder of packed imports; it can be deleted at any time."""
     return home() / "cache"

@@ -16,6 +16,7 @@ from studio.core.curves import TINTS, Values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg", ".pdf")
 MOST_LINES = len(TINTS)  # more colours than these can't be told apart
@@ -56,20 +57,37 @@ def save_plot(
     dots: each value counts, as they are few. A file that is there is not replaced: the name used is returned. Raises
     ExportError.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 4.5), dpi=_COLUMNS / 8, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)  # draws it, without a window and without pyplot's state
-    axes = figure.add_subplot()
+    figure, axes = new_axes()
     named = [replace(line, label=axis) for line in lines] if len(lines) == 1 else lines  # its name is in the title
     _Drawing(axes, named, smoothing_steps, log=log, dots=dots).draw()
-    _dress(axes, title, axis)
+    dress(axes, title, "step", axis)
     target = files.free_path(path)
     with files.exporting(target), files.atomic_path(target) as temporary, warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # a title in letters that the font does not have
         figure.savefig(temporary, format=path.suffix.lower().removeprefix("."))
     return target
+
+
+def new_axes(height: float = 4.5) -> tuple[Figure, Axes]:
+    """A white picture, 8 inches wide and so many high, and the empty axes in it."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, height), dpi=_COLUMNS / 8, layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)  # draws it, without a window and without pyplot's state
+    return figure, figure.add_subplot()
+
+
+def dress(axes: Axes, title: str, x: str, y: str) -> None:
+    """The title and the names of the axes, in the look that all plots share."""
+    axes.set_title(title, loc="left", color=_TEXT, fontsize=11, pad=10, parse_math=False)
+    axes.set_xlabel(x, color=_MUTED)
+    axes.set_ylabel(y, color=_MUTED)
+    axes.grid(color=_GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(colors=_MUTED, length=0, labelsize=9)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
 
 
 class _Drawing:
@@ -177,14 +195,3 @@ def _tick(value: float, place: int) -> str:
 
 def _step(value: float, place: int) -> str:
     return f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else ""
-
-
-def _dress(axes: Axes, title: str, axis: str) -> None:
-    axes.set_title(title, loc="left", color=_TEXT, fontsize=11, pad=10, parse_math=False)
-    axes.set_xlabel("step", color=_MUTED)
-    axes.set_ylabel(axis, color=_MUTED)
-    axes.grid(color=_GRID, linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.tick_params(colors=_MUTED, length=0, labelsize=9)
-    for spine in axes.spines.values():
-        spine.set_visible(False)

@@ -12,6 +12,7 @@ import pytest
 from studio.data.reading.read import all_sources
 from studio.engine import catalog
 from studio.exports.sprites.formats import sprite_exports
+from studio.lab.catalog import experiments
 from tests.conftest import PLUGINS
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
@@ -21,6 +22,7 @@ def test_its_plugins_are_found_and_come_after_ours() -> None:
     assert list(catalog.recipes()) == ["generator", "classifier", "regression", "vae"]
     assert list(catalog.model_exports()) == ["safetensors", "state_dict", "onnx", "pt2", "c", "script", "web", "npz"]
     assert list(sprite_exports()) == ["sheet", "indexed_sheet", "aseprite", "godot", "gif", "apng", "npy"]
+    assert list(experiments())[-1] == "kernels"
     assert "npy" in {source.name for source in all_sources()}
 
 

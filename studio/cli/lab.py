@@ -1,0 +1,107 @@
+"""The command `lab`: experiments that show what training does on a device."""
+
+from __future__ import annotations
+
+import argparse
+
+from studio.cli.arguments import find_device, import_with, read_sprites
+from studio.cli.flags import add_settings, given
+from studio.cli.messages import DONE
+from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.core import places
+from studio.core.errors import UsageError
+from studio.core.wording import duration
+from studio.data.options import ImportOptions, SpritesImported
+from studio.lab.outcome import Table
+from studio.lab.results import ExperimentDone, Result, kept
+
+_SUFFIXES = (".html", ".htm")
+
+
+def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
+    """Add the settings of the recipe that `words` name, and tell of the experiments. Raises UsageError."""
+    from studio.engine import catalog
+    from studio.lab.catalog import experiments
+    from studio.lab.experiments.base import MOST_S
+
+    first_look = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first_look.add_argument("--recipe", default="", nargs="?")
+    recipe = catalog.recipe(first_look.parse_known_args(words)[0].recipe or "")
+    about = f"how long it takes, about, up to {MOST_S:g} (default: what the experiment needs)"
+    parser.add_argument("--seconds", type=float, metavar="X", help=about)
+    add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
+    listed = "\n".join(f"  {found.name:15}{found.question}" for found in experiments().values())
+    parser.epilog = f"experiments:\n{listed}"
+
+
+def lab(args: argparse.Namespace) -> int:
+    """Run an experiment; without a name, say which there are and what was found out."""
+    reporter = reporter_for(args)
+    if args.experiment is None:
+        return _list(reporter)
+    from studio.engine import catalog
+    from studio.lab.catalog import experiment
+    from studio.lab.experiments.base import MOST_S, Bench
+    from studio.lab.report import save_report
+    from studio.lab.running import run_experiment
+
+    chosen, recipe = experiment(args.experiment), catalog.recipe(args.recipe)
+    config = recipe.Config().replace(**given(args, recipe.Config))
+    seconds = chosen.seconds if args.seconds is None else args.seconds
+    if not 1 <= seconds <= MOST_S:
+        raise UsageError(f"--seconds must be from 1 to {MOST_S:g}.", f"'{chosen.title}' takes {chosen.seconds:g}.")
+    if args.out is not None and args.out.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"A report can't be saved as {args.out.suffix or args.out.name!r}.", "Let --out end in .html.")
+    found = _sprites(args, reporter)
+    device = find_device(args, probe=True)
+    reporter.say(f"{chosen.question} On {device.name}, about {duration(seconds)}.")
+    bench = Bench.of(recipe, config, found.sprites, device, seconds)
+    done = follow(run_experiment(chosen, bench), reporter, ExperimentDone)
+    _say(done.result, reporter)
+    if args.out is not None:
+        path = save_report(args.out, [done.result])
+        reporter.record({"type": "FilesSaved", "paths": [path]})
+        reporter.say(f"\nThe report is in {path}")
+    return DONE
+
+
+def _sprites(args: argparse.Namespace, reporter: Reporter) -> SpritesImported:
+    """Those that were named, or the demo's."""
+    if args.paths:
+        return read_sprites(args, args.paths, reporter)
+    return import_with([places.demo_sprites()], ImportOptions(), reporter)
+
+
+def _say(result: Result, reporter: Reporter) -> None:
+    for table in result.outcome.tables:
+        reporter.say()
+        reporter.table(table.columns, table.rows)
+    reporter.say()
+    for sentence in result.outcome.sentences:
+        reporter.say(sentence)
+    if result.outcome.suggests:
+        flags = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in result.outcome.suggests.items())
+        reporter.say(f"Use it:  studio train FOLDER --recipe {result.recipe} {flags}")
+
+
+def _list(reporter: Reporter) -> int:
+    from studio.lab.catalog import experiments
+
+    found = list(experiments().values())
+    for item in found:
+        reporter.record({"type": "Experiment", "name": item.name, "question": item.question, "seconds": item.seconds})
+    rows = tuple((item.name, item.question, duration(item.seconds)) for item in found)
+    table = Table(("experiment", "question", ">takes"), rows)
+    reporter.table(table.columns, table.rows)
+    results, problems = kept()
+    if results or problems:
+        reporter.say(f"\nFound out so far, kept in {places.lab()}:")
+    for result in results:
+        reporter.record(
+            {"type": "Result", "experiment": result.experiment, "created": result.created, **vars(result.outcome)}
+        )
+        sentence = result.outcome.sentences[0] if result.outcome.sentences else ""
+        reporter.say(f"  {result.created[:10]}  {result.title}: {sentence}")
+    for problem in problems:
+        reporter.say(f"  {problem}")
+    return DONE

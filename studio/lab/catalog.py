@@ -1,0 +1,20 @@
+"""The experiments that there are, by name."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import studio.lab.experiments
+from studio.core.discovery import discover, pick
+from studio.lab.experiments.base import Experiment
+
+
+@cache
+def experiments() -> dict[str, Experiment]:
+    """Every experiment by its name, in their order."""
+    return discover(studio.lab.experiments, Experiment)  # type: ignore[type-abstract]
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of that name. Raises UsageError."""
+    return pick(experiments(), name, "experiment")

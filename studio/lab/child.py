@@ -1,0 +1,60 @@
+"""The process that an experiment runs in: it can be killed at any time, and takes the device's memory with it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from studio.core.children import CONNECTION_ERRORS, own_streams, receive, send
+from studio.core.events import Event, JobFailed
+from studio.core.process import prepare_for_training
+from studio.core.wording import error_words
+from studio.lab.experiments.base import Bench, Experiment
+
+
+@dataclass(frozen=True)
+class Done:
+    """The last message: the experiment has ended as it should."""
+
+
+def main() -> None:
+    """Run the experiment that is asked for, send its events, then Done or, in the place of an error, JobFailed."""
+    prepare_for_training()
+    requests, answers = own_streams()
+    try:
+        experiment, bench = receive(requests)
+        threading.Thread(target=_end_with, args=(requests,), daemon=True).start()
+        for message in _messages(experiment, bench):
+            send(answers, message)
+    finally:
+        os._exit(0)  # at once: the other thread is in the middle of a read
+
+
+def _end_with(requests: BinaryIO) -> None:
+    """End this process when the pipe is closed: whoever asked is gone."""
+    try:
+        receive(requests)
+    except CONNECTION_ERRORS:
+        pass
+    finally:
+        os._exit(0)
+
+
+def _messages(experiment: Experiment, bench: Bench) -> Iterator[Event | Done]:
+    import torch
+
+    from studio.engine import devices
+
+    if bench.device.kind == "cpu":
+        torch.set_num_threads(bench.config.threads or bench.device.threads or torch.get_num_threads())
+    try:
+        with devices.faults(bench.target):
+            yield from experiment.run(bench)
+        yield Done()
+    except Exception as error:  # noqa: BLE001 - a worker's boundary: what gets here is said where the work was asked for
+        title, hint = error_words(error, otherwise=f"The experiment '{experiment.title}' failed.")
+        yield JobFailed(title, hint, traceback.format_exc())

@@ -1,0 +1,84 @@
+"""What an experiment is: a question about training, a way to measure the answer, and the words for it.
+
+A new experiment is one new file in this folder (or in a package that names its module in the entry-point group
+'studio.lab.experiments'): a subclass of `Experiment`. The page, the command and the reports follow.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from studio.core.config import TrainingConfig, Value
+from studio.core.events import Events
+from studio.data.sprites import Sprites
+from studio.engine import devices
+from studio.engine.steps import TrainingSteps
+from studio.engine.types import Device
+from studio.recipes.base import Recipe
+
+MOST_S = 120.0  # seconds that an experiment may take
+_MOST_SPRITES = 4096  # an experiment learns little in its time from more
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """What to experiment with. seconds: how long, about; what an experiment needs at least may take longer."""
+
+    recipe: Recipe
+    config: TrainingConfig
+    sprites: Sprites
+    device: Device
+    seconds: float
+
+    @classmethod
+    def of(cls, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float) -> Bench:
+        """With sprites that the recipe can learn from; of very many, some from all over. Raises TrainingError."""
+        chosen, _ = recipe.select(sprites, config)
+        if len(chosen) > _MOST_SPRITES:
+            chosen = chosen.take(np.linspace(0, len(chosen) - 1, _MOST_SPRITES).astype(np.int64))
+        return cls(recipe, config, chosen, device, seconds)
+
+    @property
+    def target(self) -> torch.device:
+        """The device as torch knows it."""
+        return torch.device(self.device.id)
+
+    def precision(self) -> str:
+        """That of the settings, or what suits the device. Raises DeviceError."""
+        return devices.resolve_precision(self.device, self.config.precision)
+
+    def training(self, precision: str = "fp32", **changes: Value) -> TrainingSteps:
+        """A training at its beginning, with these settings changed. Raises DeviceFullError."""
+        return TrainingSteps(self.recipe, self.config.replace(**changes), self.sprites, self.target, precision)
+
+
+class Experiment(ABC):
+    """A kind of experiment; one instance does for all, so it holds no state."""
+
+    name: str = ""  # on the command line
+    title: ClassVar[str] = ""
+    question: ClassVar[str] = ""  # that it answers, in one sentence
+    order: ClassVar[int] = 100
+    seconds: ClassVar[float] = 60.0  # that it takes, unless it is given others
+    # Of PyTorch's own, on the same subject: the title of a page and where it is.
+    read_on: ClassVar[tuple[str, str]] = ("", "")
+
+    def obstacle(self, device: Device) -> str:
+        """Why it can't be done on this device, in a sentence; empty where it can."""
+        return ""
+
+    @abstractmethod
+    def run(self, bench: Bench) -> Events:
+        """Measure: yields Progress, and an Outcome whenever there is more to show; the last one has the sentences.
+
+        Runs in a process of its own, which is killed to cancel it: it needs to tidy nothing up but files.
+        """
+
+    @abstractmethod
+    def code(self, bench: Bench) -> str:
+        """Lines of plain PyTorch that do the same, for a reader who has a network and sprites."""

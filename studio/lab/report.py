@@ -1,0 +1,165 @@
+"""A report of experiments: one page of HTML that needs nothing else, to hand out, to print and to keep."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.core import files
+from studio.core.curves import TINTS
+from studio.core.wording import count, duration, number
+from studio.exports.plot import dress, new_axes
+from studio.lab.outcome import Plot, Table
+from studio.lab.results import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_HEIGHT = 3.4  # inches of a plot, which is 8 wide
+_MOST_PLACES = 14  # of points that are all named on their axis
+
+
+def save_report(path: Path, results: Sequence[Result]) -> Path:
+    """Write the page for these results. A file that is there is not replaced: the name used is returned.
+
+    Raises ExportError.
+    """
+    target = files.free_path(path)
+    with files.exporting(target):
+        files.write_atomic(target, page_of(results).encode("utf-8", "replace"))
+    return target
+
+
+def page_of(results: Sequence[Result]) -> str:
+    """The page as text."""
+    title = results[0].title if len(results) == 1 else "Experiments"
+    return _PAGE.format(title=html.escape(f"{title} - Sprite Training Studio"), body="\n".join(map(_section, results)))
+
+
+def _section(result: Result) -> str:
+    outcome = result.outcome
+    parts = [
+        f"<h1>{html.escape(result.title)}</h1>",
+        f'<p class="question">{html.escape(result.question)}</p>',
+        *(f"<p>{html.escape(sentence)}</p>" for sentence in outcome.sentences),
+        *(_picture(plot) for plot in outcome.plots),
+        *(_table(table) for table in outcome.tables),
+        "<h2>What was measured</h2>",
+        _rows(_circumstances(result)),
+        "<h2>The same in plain PyTorch</h2>",
+        f"<pre><code>{html.escape(result.code)}</code></pre>",
+    ]
+    name, address = result.read_on
+    if address:
+        parts.append(f'<p>Read on at PyTorch: <a href="{html.escape(address)}">{html.escape(name)}</a></p>')
+    return f"<section>\n{chr(10).join(parts)}\n</section>"
+
+
+def _circumstances(result: Result) -> Iterable[tuple[str, str]]:
+    yield (
+        "Sprites",
+        f"{result.data_title}, {count(result.data_count, 'sprite')} of {result.size} x {result.size} pixels",
+    )
+    yield "Recipe", result.recipe
+    yield "Device", f"{result.device_name} ({result.device})"
+    yield "When", f"{result.created.replace('T', ' ')}, in {duration(result.took_s)}"
+    yield "Versions", ", ".join(f"{name} {version}" for name, version in result.versions.items())
+    yield "Settings", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.settings.items())
+
+
+def _rows(rows: Iterable[tuple[str, str]]) -> str:
+    cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
+    return f"<table>{''.join(cells)}</table>"
+
+
+def _table(table: Table) -> str:
+    sides = ["right" if column.startswith(">") else "left" for column in table.columns]
+    head = "".join(
+        f'<th class="{side}">{html.escape(column.removeprefix(">"))}</th>'
+        for side, column in zip(sides, table.columns, strict=True)
+    )
+    rows = (
+        "".join(f'<td class="{side}">{html.escape(text)}</td>' for side, text in zip(sides, row, strict=True))
+        for row in table.rows
+    )
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f'<table class="figures"><tr>{head}</tr>{body}</table>'
+
+
+def _picture(plot: Plot) -> str:
+    data = base64.b64encode(draw_plot(plot)).decode()
+    return f'<img alt="{html.escape(plot.title)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def draw_plot(plot: Plot) -> bytes:
+    """The plot as SVG."""
+    import matplotlib
+
+    figure, axes = new_axes(_HEIGHT)
+    for line, tint in zip(plot.lines, TINTS, strict=False):
+        axes.plot(
+            line.x, line.y, color=tint, label=line.name, linewidth=1.6, marker="o" if line.dots else "", markersize=4
+        )
+    for mark in plot.marks:
+        axes.axvline(mark.x, color="#6a727c", linewidth=1, linestyle=":")
+        axes.annotate(
+            mark.words, (mark.x, 1), xycoords=("data", "axes fraction"), xytext=(4, -4), textcoords="offset points",
+            va="top", fontsize=9, color="#22262b",
+        )  # fmt: skip
+    _scale(axes, plot)
+    dress(axes, plot.title, plot.x.title, plot.y.title)
+    if len(plot.lines) > 1:
+        axes.legend(fontsize=9, edgecolor="none")
+    target = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": plot.title}):  # the same plot is the same file
+        figure.savefig(target, format="svg", metadata={"Date": None})
+    return target.getvalue()
+
+
+def _scale(axes: Axes, plot: Plot) -> None:
+    """Logarithmic axes where they are asked for; few points on one are all named."""
+    from matplotlib import ticker
+
+    places = sorted({x for line in plot.lines if line.dots for x in line.x})
+    if plot.x.log:
+        axes.set_xscale("log")
+        if 0 < len(places) <= _MOST_PLACES:
+            axes.xaxis.set_major_locator(ticker.FixedLocator(places))
+            axes.xaxis.set_minor_locator(ticker.NullLocator())
+            axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: number(round(value))))
+    if plot.y.log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }}
+section + section {{ margin-top: 4rem; }}
+h2 {{ font-size: 1.1rem; margin-top: 2rem; }}
+.question {{ font-size: 1.15rem; opacity: .75; }}
+img {{ width: 100%; border-radius: 6px; margin: .5rem 0; }}
+table {{ border-collapse: collapse; width: 100%; margin: .5rem 0; }}
+th, td {{ text-align: left; vertical-align: top; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #8884; }}
+th {{ font-weight: 600; }}
+.right {{ text-align: right; }}
+.figures {{ font-variant-numeric: tabular-nums; }}
+pre {{ padding: .75rem 1rem; overflow-x: auto; background: #8881; font-size: .85rem; }}
+</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""

@@ -1,0 +1,69 @@
+"""Results of experiments: what was found out, on what and when, kept as JSON to look at again and to compare."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from studio.core import files, places, records
+from studio.core.events import Event
+from studio.lab.outcome import Outcome
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Result:
+    """An experiment's last outcome and all that one must know to understand it later.
+
+    code: plain PyTorch that does the same. read_on: title and address of a page on the subject. took_s: seconds.
+    """
+
+    experiment: str
+    title: str
+    question: str
+    outcome: Outcome
+    code: str
+    read_on: tuple[str, str]
+    recipe: str
+    settings: Mapping[str, Any]
+    data_title: str
+    data_count: records.Count
+    size: records.Positive
+    device: str
+    device_name: str
+    took_s: records.Seconds
+    created: str
+    versions: Mapping[str, str]
+    format: int = FORMAT
+
+
+@dataclass(frozen=True)
+class ExperimentDone(Event):
+    """An experiment has ended; `path` is where its result is kept, or None where that could not be written."""
+
+    result: Result
+    path: Path | None
+
+
+def keep(result: Result) -> Path:
+    """Write a result to the folder of kept ones. Raises OSError."""
+    name = files.safe_name(f"{result.created[:19].replace('T', ' ').replace(':', '-')} {result.experiment}")
+    path = files.free_path(places.lab() / f"{name}.json")
+    files.write_atomic(path, (json.dumps(dataclasses.asdict(result), indent=1) + "\n").encode())
+    return path
+
+
+def kept() -> tuple[list[Result], list[str]]:
+    """All results that were kept, the newest first, and a sentence for each file that is none. Raises OSError."""
+    results, problems = [], []
+    for path in sorted(places.lab().glob("*.json"), reverse=True):
+        try:
+            results.append(records.parse(path.read_bytes(), Result))
+        except ValueError as error:
+            problems.append(f"{path.name} can't be read: {error}.")
+    return results, problems

@@ -1,0 +1,36 @@
+"""`studio lab`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.tools import SMALL, Studio
+
+SMALL_CLASSIFIER = ["--recipe", "classifier", "--batch-size", "4", *SMALL["classifier"]]
+
+
+def test_an_experiment_from_question_to_report(studio: Studio, folder: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    words = ["threads", str(folder), *SMALL_CLASSIFIER, "--seconds", "1", "--device", "cpu"]
+    said = studio("lab", *words, "--out", str(report), "--json").objects()
+    done = next(each for each in said if each["type"] == "ExperimentDone")
+    assert done["result"]["experiment"] == "threads" and done["result"]["settings"]["batch_size"] == 4
+    assert {"type": "FilesSaved", "paths": [str(report)]} in said
+    sentence = done["result"]["outcome"]["sentences"][0]
+    assert sentence in report.read_text()
+    listed = studio("lab").out
+    assert "learning-rate" in listed and sentence in listed
+    names = [each["name"] for each in studio("lab", "--json").objects() if each["type"] == "Experiment"]
+    assert names[0] == "batch-size" and "threads" in names
+
+
+def test_wrong_usage_is_said_before_anything_is_read(studio: Studio) -> None:
+    assert "Choose one of: batch-size" in studio("lab", "nonsense", "nowhere", code=2).err
+    assert "--seconds must be from 1 to 120" in studio("lab", "threads", "--seconds", "500", code=2).err
+    assert "Let --out end in .html" in studio("lab", "threads", "--out", "report.pdf", code=2).err
+    assert "nowhere" in studio("lab", "threads", "nowhere", code=1).err
+
+
+def test_help_names_every_experiment(studio: Studio) -> None:
+    said = studio("lab", "--help", "--recipe", "classifier").out
+    assert "Where do larger batches stop paying?" in said and "--label-smoothing" in said

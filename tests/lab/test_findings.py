@@ -1,0 +1,79 @@
+"""What experiments conclude from their measurements, where the right answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from studio.lab.experiments import batch_size, learning_rate, threads
+from studio.lab.experiments.batch_size import _Measured
+from studio.lab.outcome import Outcome
+from tests.lab.tools import small_bench
+
+
+def _sizes(speeds: list[float]) -> list[_Measured]:
+    return [_Measured(2**place, 2**place / speed, 1 << 20) for place, speed in enumerate(speeds)]
+
+
+@pytest.mark.parametrize(
+    ("speeds", "knee"),
+    [
+        ([10, 20, 40, 80, 160, 165, 170, 172], 16),  # rises in proportion, then hardly at all
+        ([100, 101, 102, 101], 1),  # nothing to gain: told below
+        ([10, 20, 40, 80], 8),  # pays up to the last
+        ([50], 1),
+    ],
+)
+def test_the_knee_is_where_the_speed_stops_rising(speeds: list[float], knee: int) -> None:
+    found = _sizes(speeds)
+    rising = found[: speeds.index(max(speeds)) + 1]
+    if knee == 1 and len(speeds) > 1:
+        assert batch_size._knee(rising).speed >= 0.98 * max(speeds)
+    else:
+        assert batch_size._knee(rising).size == knee
+
+
+def test_a_batch_that_does_not_fit_is_told() -> None:
+    outcome = batch_size._outcome(_sizes([10, 20, 22]), "8 sprites don't fit into the memory of a card.", small_bench())
+    assert outcome.suggests == {"batch_size": 2}
+    assert "8 sprites don't fit into the memory of a card." in outcome.sentences
+
+
+def _ranged(losses: list[float], steps: int = 100) -> Outcome:
+    rates = np.geomspace(1e-6, 1.0, steps)
+    return learning_rate._outcome(rates, losses, small_bench())
+
+
+def test_a_tenth_of_the_rate_with_the_lowest_loss_is_suggested() -> None:
+    rates = np.geomspace(1e-6, 1.0, 100)
+    bowl = (1 + (np.log10(rates) + 1) ** 2).tolist()  # lowest at 0.1
+    outcome = _ranged(bowl)
+    assert outcome.suggests["learning_rate"] == pytest.approx(0.01, rel=0.6)  # smoothing lags a little
+    assert "rose after it" in outcome.sentences[0]
+
+
+def test_a_loss_that_never_falls_suggests_nothing() -> None:
+    outcome = _ranged([1.0 + place / 10 for place in range(100)])
+    assert not outcome.suggests and "never fell" in outcome.sentences[0]
+
+
+def test_what_is_no_number_ends_the_curve() -> None:
+    falling = [2.0 - place / 50 for place in range(50)]
+    assert learning_rate._has_fallen_apart([*falling, float("nan")], 100)
+    assert not learning_rate._has_fallen_apart(falling, 100)
+    assert learning_rate._has_fallen_apart([*falling, *[9.0] * 10], 100)
+    outcome = _ranged([*falling, float("nan")])
+    assert "fallen apart" in outcome.sentences[0]
+    assert len(outcome.plots[0].lines[0].x) == 50
+
+
+def test_the_fewest_threads_that_are_as_fast_are_taken() -> None:
+    bench = small_bench()  # of two cores, which takes `THREADS`
+    outcome = threads._outcome({1: [0.2, 0.2, 9.0], 2: [0.1, 0.1, 0.1], 4: [0.1, 0.099, 0.2]}, bench)
+    assert outcome.sentences[0].startswith("2 threads train fastest: 40 sprites/s")
+    assert "2 times as fast as one" in outcome.sentences[1]
+    assert "are no slower" in outcome.sentences[2]
+    same = threads._outcome({1: [0.1], 2: [0.0985], 4: [0.3]}, bench)
+    assert same.sentences[0].startswith("1 thread trains fastest")
+    assert "take 3 times as long" in same.sentences[1]
+    assert outcome.suggests != same.suggests  # one of the two is what the settings take

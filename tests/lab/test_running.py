@@ -1,0 +1,101 @@
+"""Experiments run in a process of their own: what they find out is kept, and cancelling leaves nothing behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from studio.core import places
+from studio.core.errors import StudioError, TrainingError, UsageError
+from studio.core.events import Event, Notice, Progress
+from studio.engine.types import Device
+from studio.lab.outcome import Outcome
+from studio.lab.results import ExperimentDone, kept
+from studio.lab.running import run_experiment
+from tests.lab.tools import small_bench
+from tests.lab.toys import Broken, Dying, Refusing, Stuck, Toy
+
+
+@pytest.fixture(autouse=True)
+def _home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STUDIO_HOME", str(tmp_path))
+
+
+def test_what_it_found_out_is_kept() -> None:
+    events = list(run_experiment(Toy(), small_bench(seed=7)))
+    first = events[0]  # long before the process is up
+    assert isinstance(first, Progress) and "starting" in first.what
+    assert Progress(1, 2, "things") in events
+    done = events[-1]
+    assert isinstance(done, ExperimentDone)
+    assert done.result.outcome == Outcome(sentences=("24 sprites, seed 7.",))
+    assert (done.result.recipe, done.result.settings["seed"], done.result.data_count) == ("classifier", 7, 24)
+    assert kept() == ([done.result], [])
+
+
+def test_a_result_that_cannot_be_kept_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "lab").write_text("in the way")
+    *_, notice, done = run_experiment(Toy(), small_bench())
+    assert isinstance(notice, Notice) and notice.level == "warning" and "could not be kept" in notice.title
+    assert isinstance(done, ExperimentDone) and done.path is None and done.result.outcome.sentences
+
+
+def _until_stuck(events: Iterator[Event]) -> int:
+    """Advance until the experiment hangs; returns the number of the process that it has started."""
+    return next(event.done for event in events if isinstance(event, Progress) and event.what == "child")
+
+
+def test_cancelling_ends_all_of_its_processes_at_once() -> None:
+    before = set(psutil.Process().children(recursive=True))
+    events = run_experiment(Stuck(), small_bench())
+    grandchild = psutil.Process(_until_stuck(events))
+    assert next(events) == Progress(grandchild.pid, 0, "child")  # again: nothing new comes, and others can work
+    start_s = time.perf_counter()
+    events.close()
+    assert time.perf_counter() - start_s < 0.2  # as is promised of Cancel
+    psutil.wait_procs([grandchild], timeout=5)
+    assert not grandchild.is_running()
+    assert set(psutil.Process().children(recursive=True)) <= before
+    assert kept() == ([], [])
+
+
+def test_one_that_dies_says_so() -> None:
+    with pytest.raises(StudioError, match="process has died"):
+        list(run_experiment(Dying(), small_bench()))
+
+
+def test_its_errors_are_raised_here() -> None:
+    with pytest.raises(StudioError, match=r"These sprites won't do. Take others."):
+        list(run_experiment(Refusing(), small_bench()))
+    with pytest.raises(StudioError, match="'Toy' failed") as caught:
+        list(run_experiment(Broken(), small_bench()))
+    assert "ZeroDivisionError" in caught.value.hint and "in run" in str(caught.value.__cause__)
+
+
+def test_what_a_device_cannot_show_is_said_at_once() -> None:
+    class OnCardsOnly(Toy):
+        def obstacle(self, device: Device) -> str:
+            return f"{device.name} is no card."
+
+    with pytest.raises(UsageError, match="test CPU is no card"):
+        list(run_experiment(OnCardsOnly(), small_bench()))
+
+
+def test_sprites_that_a_recipe_cannot_learn_from_are_refused() -> None:
+    with pytest.raises(TrainingError, match="class"):
+        small_bench(smallest_class=20)
+
+
+def test_a_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
+    *_, done = run_experiment(Toy(), small_bench())
+    assert isinstance(done, ExperimentDone) and done.path is not None
+    (places.lab() / "2020-01-01 torn.json").write_bytes(done.path.read_bytes()[:100])
+    (places.lab() / "2020-01-02 other.json").write_text('{"experiment": 3}')
+    results, problems = kept()
+    assert results == [done.result]
+    assert [problem.split()[1] for problem in problems] == ["other.json", "torn.json"]
+    assert "'experiment' holds a whole number where a text belongs" in problems[0]

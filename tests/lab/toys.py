@@ -1,0 +1,59 @@
+"""Experiments that misbehave, importable by the process that they run in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+from studio.core.errors import TrainingError
+from studio.core.events import Events, Progress
+from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.outcome import Outcome
+
+
+class Toy(Experiment):
+    """One that ends at once; it says on which sprites."""
+
+    name, title, question, seconds = "toy", "Toy", "Does it work?", 1.0
+
+    def run(self, bench: Bench) -> Events:
+        print("this must not get in between")  # noqa: T201
+        yield Progress(1, 2, "things")
+        yield Outcome(sentences=(f"{len(bench.sprites)} sprites, seed {bench.config.seed}.",))
+
+    def code(self, bench: Bench) -> str:
+        return "pass"
+
+
+class Stuck(Toy):
+    """Has a process of its own and hangs; what it counts is the number of that process."""
+
+    def run(self, bench: Bench) -> Events:
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+        yield Progress(child.pid, 0, "child")
+        time.sleep(600)
+
+
+class Dying(Toy):
+    """Ends its process in the middle."""
+
+    def run(self, bench: Bench) -> Events:
+        yield Progress(1, 2, "things")
+        os._exit(3)
+
+
+class Refusing(Toy):
+    """Can't do it with these sprites."""
+
+    def run(self, bench: Bench) -> Events:
+        yield Progress(0, 0, "things")
+        raise TrainingError("These sprites won't do.", "Take others.")
+
+
+class Broken(Toy):
+    """Has a bug."""
+
+    def run(self, bench: Bench) -> Events:
+        yield Progress(1 // 0, 0, "never")
