@@ -16,12 +16,13 @@ from studio.app.verify_dialog import VerifyDialog
 from studio.app.widgets import factory
 from studio.core import places
 
-PAGES = ("sprites", "train", "generate", "runs")
+PAGES = ("sprites", "train", "generate", "runs", "lab")
 _TIPS = {
     "sprites": "What the model will learn from.",
     "train": "Train a model on the sprites and watch it learn.",
     "generate": "Make new sprites with a model, or let it name yours.",
     "runs": "Everything that was ever trained.",
+    "lab": "Experiments with training itself, on your sprites and devices.",
 }
 _SCHEMES = (("system", "As the system"), ("light", "Light"), ("dark", "Dark"))
 

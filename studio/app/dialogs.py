@@ -34,7 +34,7 @@ _SHORTCUTS = (
     ("Ctrl+E", "Export the model"),
     ("Delete", "Leave out the sprites that are chosen"),
     ("Ctrl+Z, Ctrl+Shift+Z", "Undo, and redo, what was done to the sprites"),
-    ("Ctrl+1 to Ctrl+4", "The four pages"),
+    ("Ctrl+1 to Ctrl+5", "The five pages"),
     ("F1", "This sheet"),
     ("Ctrl+Q", "Leave; what trains is saved"),
 )

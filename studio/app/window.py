@@ -14,6 +14,7 @@ from studio.app.close_guard import CloseGuard
 from studio.app.notifications import NoticeBar
 from studio.app.pages.base import Page
 from studio.app.pages.generate.page import GeneratePage
+from studio.app.pages.lab.page import LabPage
 from studio.app.pages.runs.page import RunsPage
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.pages.train.page import TrainPage
@@ -45,11 +46,13 @@ class Window(QMainWindow):
         self.train = TrainPage(session)
         self.generate = GeneratePage(session)
         self.runs = RunsPage(session)
+        self.lab = LabPage(session)
         self.pages: dict[str, Page] = {
             "sprites": self.sprites,
             "train": self.train,
             "generate": self.generate,
             "runs": self.runs,
+            "lab": self.lab,
         }
         self._stack = QStackedWidget()
         for page in self.pages.values():

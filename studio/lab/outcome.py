@@ -1,7 +1,11 @@
-"""What an experiment finds out: plots, tables and sentences, as plain data that JSON can hold. Imports no torch."""
+"""What an experiment finds out: plots, tables and sentences, as plain data that JSON can hold. Imports no torch.
+
+What can't be drawn can't be made: a ValueError says why, also when it is read back.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -26,6 +30,10 @@ class Line:
     y: tuple[float, ...]
     dots: bool = True
 
+    def __post_init__(self) -> None:
+        if len(self.x) != len(self.y) or not all(map(math.isfinite, (*self.x, *self.y))):
+            raise ValueError(f"the line '{self.name}' has points that are none")
+
 
 @dataclass(frozen=True)
 class Mark:
@@ -45,6 +53,14 @@ class Plot:
     lines: tuple[Line, ...]
     marks: tuple[Mark, ...] = ()
 
+    def __post_init__(self) -> None:
+        across = [*(x for line in self.lines for x in line.x), *(mark.x for mark in self.marks)]
+        up = [y for line in self.lines for y in line.y]
+        if (self.x.log and min(across, default=1.0) <= 0) or (self.y.log and min(up, default=1.0) <= 0):
+            raise ValueError(f"the plot '{self.title}' has the logarithm of what has none")
+        if not all(map(math.isfinite, across)):
+            raise ValueError(f"the plot '{self.title}' has a mark that is nowhere")
+
 
 @dataclass(frozen=True)
 class Table:
@@ -52,6 +68,10 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    def __post_init__(self) -> None:
+        if any(len(row) != len(self.columns) for row in self.rows):
+            raise ValueError("a table has a row of another length")
 
 
 @dataclass(frozen=True)

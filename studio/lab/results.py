@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,6 +41,9 @@ class Result:
     created: str
     versions: Mapping[str, str]
     format: int = FORMAT
+
+    def __post_init__(self) -> None:
+        datetime.datetime.fromisoformat(self.created)  # what is read back and is no time raises ValueError
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,9 +94,32 @@ def test_sprites_that_a_recipe_cannot_learn_from_are_refused() -> None:
 def test_a_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
     *_, done = run_experiment(Toy(), small_bench())
     assert isinstance(done, ExperimentDone) and done.path is not None
-    (places.lab() / "2020-01-01 torn.json").write_bytes(done.path.read_bytes()[:100])
-    (places.lab() / "2020-01-02 other.json").write_text('{"experiment": 3}')
+    (places.lab() / "0 torn.json").write_bytes(done.path.read_bytes()[:100])
+    sound = json.loads(done.path.read_text())
+    crooked = {"title": "p", "x": {"title": "", "log": True}, "y": {"title": ""}, "lines": [], "marks": []}
+    for name, change in {
+        "a": {"experiment": 3},
+        "b": {"created": "yesterday"},
+        "c": {"outcome": {"plots": [{**crooked, "lines": [{"name": "l", "x": [0], "y": [1]}]}]}},
+        "d": {"outcome": {"plots": [{**crooked, "lines": [{"name": "l", "x": [1, 2], "y": [1]}]}]}},
+        "e": {"outcome": {"tables": [{"columns": ["one"], "rows": [["1", "2"]]}]}},
+    }.items():
+        (places.lab() / f"2020 {name}.json").write_text(json.dumps(sound | change))
     results, problems = kept()
     assert results == [done.result]
-    assert [problem.split()[1] for problem in problems] == ["other.json", "torn.json"]
-    assert "'experiment' holds a whole number where a text belongs" in problems[0]
+    assert [problem.split()[1] for problem in problems] == [
+        "e.json",
+        "d.json",
+        "c.json",
+        "b.json",
+        "a.json",
+        "torn.json",
+    ]
+    words = (
+        "of another length",
+        "points that are none",
+        "logarithm",
+        "yesterday",
+        "a whole number where a text belongs",
+    )
+    assert all(word in problem for word, problem in zip(words, problems, strict=False))

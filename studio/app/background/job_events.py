@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from studio.data.source_files import Quarantined
     from studio.engine.runs.folder import RunRecord
     from studio.exports.base import ModelExport
+    from studio.lab.experiments.base import Experiment
+    from studio.lab.results import Result
     from studio.recipes.base import Recipe
 
 
@@ -31,6 +33,7 @@ class EngineReady(Event):
 
     recipes: Mapping[str, Recipe]
     exports: Mapping[str, ModelExport]
+    experiments: Mapping[str, Experiment]
 
 
 @dataclass(frozen=True)
@@ -171,3 +174,10 @@ class SheetUnseen(Event):
 
     title: str
     hint: str
+
+
+@dataclass(frozen=True, eq=False)
+class ResultsListed(Event):
+    """What experiments have found out, the newest first."""
+
+    results: list[Result]

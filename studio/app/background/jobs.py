@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib.util
+import logging
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,8 +17,10 @@ from typing import TYPE_CHECKING, cast
 
 from studio.app.background.job_events import (
     EngineReady,
+    FilesSaved,
     LibrariesLoaded,
     PlotsReady,
+    ResultsListed,
     RunDescribed,
     RunTrashed,
 )
@@ -28,10 +31,14 @@ from studio.core.events import Event, Events, Notice, RunStarted
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.types import Device, ParentSource
+from studio.lab.results import Result, kept
 
 if TYPE_CHECKING:
     from studio.engine.runs.history import RunReader
+    from studio.lab.experiments.base import Experiment
     from studio.recipes.base import Recipe
+
+_log = logging.getLogger(__name__)
 
 
 def warm_up() -> Events:
@@ -52,9 +59,10 @@ def find_plugins() -> Events:
     import studio.engine.measure
     import studio.engine.train  # noqa: F401
     from studio.engine import catalog
+    from studio.lab.catalog import experiments
 
     torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))], fused=True).step()
-    yield EngineReady(catalog.recipes(), catalog.model_exports())
+    yield EngineReady(catalog.recipes(), catalog.model_exports(), experiments())
 
 
 def import_plots() -> Events:
@@ -78,6 +86,29 @@ def measure(recipe: Recipe, config: TrainingConfig, sprites: Sprites, devices: S
 
     for device in devices:
         yield from measure(recipe, config, Spec.of(sprites), device)
+
+
+def experiment(chosen: Experiment, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device) -> Events:
+    """Find out, in a process of its own, what an experiment asks."""
+    from studio.lab.experiments.base import Bench
+    from studio.lab.running import run_experiment
+
+    yield from run_experiment(chosen, Bench.of(recipe, config, sprites, device, chosen.seconds))
+
+
+def list_results() -> Events:
+    """What experiments have found out before."""
+    results, problems = kept()
+    for problem in problems:
+        _log.warning("%s", problem)
+    yield ResultsListed(results)
+
+
+def save_report(path: Path, results: list[Result]) -> Events:
+    """A page of HTML about results of experiments."""
+    from studio.lab.report import save_report
+
+    yield FilesSaved((save_report(path, results),))
 
 
 def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:

@@ -1,1 +1,1 @@
-"""The four pages and the export dialog. Each reads the session and calls it; none reaches through another."""
+"""The five pages and the export dialog. Each reads the session and calls it; none reaches through another."""

@@ -1,4 +1,4 @@
-"""What there is to train with: recipes, export formats and devices."""
+"""What there is to train with: recipes, export formats, experiments and devices."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from studio.engine.types import Device, DeviceMeasured, DevicesFound
 if TYPE_CHECKING:
     from studio.data.sprites import Sprites
     from studio.exports.base import ModelExport
+    from studio.lab.experiments.base import Experiment
     from studio.recipes.base import Recipe
 
 
 class EngineCatalog(QObject):
     """Brings torch in beside the window, finds the devices, and measures them.
 
-    plots_ready: pyqtgraph is imported. ready: recipes and exports are known. devices_found: `devices` is filled.
-    measured: (DeviceMeasured). measuring_changed: a measurement began, went on or ended.
+    plots_ready: pyqtgraph is imported. ready: recipes, exports and experiments are known. devices_found: `devices` is
+    filled. measured: (DeviceMeasured). measuring_changed: a measurement began, went on or ended.
     """
 
     plots_ready = Signal()
@@ -40,6 +41,7 @@ class EngineCatalog(QObject):
         self.plots_are_ready = False
         self.recipes: Mapping[str, Recipe] = {}
         self.exports: Mapping[str, ModelExport] = {}
+        self.experiments: Mapping[str, Experiment] = {}
         self.devices: tuple[Device, ...] = ()
         self.fastest = ""
         self.progress = ""  # of the measurement
@@ -86,7 +88,7 @@ class EngineCatalog(QObject):
             self.plots_are_ready = True
             self.plots_ready.emit()
         elif isinstance(event, job_events.EngineReady):
-            self.recipes, self.exports = event.recipes, event.exports
+            self.recipes, self.exports, self.experiments = event.recipes, event.exports, event.experiments
             self.ready.emit()
         elif isinstance(event, DevicesFound):
             self.devices, self.fastest = event.devices, event.fastest

@@ -8,6 +8,7 @@ from studio.app.background import jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.engine import EngineCatalog
+from studio.app.state.lab import Lab
 from studio.app.state.sprites import OpenSprites, SpriteDoctor
 from studio.app.state.training import CurrentTraining
 from studio.app.state.training_setup import TrainingSetup
@@ -22,22 +23,24 @@ class FeatureTraining(QObject):
     """Trains the network by whose features sprites are compared, while the engine has nothing else to do.
 
     That takes seconds, once for each set of sprites; the outliers that it finds go to the doctor. A training would do
-    it in between, where it takes minutes; so this begins at once, and ends when a training begins.
+    it in between, where it takes minutes; so this begins at once, and ends when a training or an
+    experiment begins.
     """
 
     def __init__(
         self, job_queue: JobQueue, open_sprites: OpenSprites, doctor: SpriteDoctor, catalog: EngineCatalog,
-        setup: TrainingSetup, training: CurrentTraining, parent: QObject,
+        setup: TrainingSetup, training: CurrentTraining, lab: Lab, parent: QObject,
     ) -> None:  # fmt: skip
         super().__init__(parent)
         self._job_queue, self._open_sprites, self._doctor = job_queue, open_sprites, doctor
-        self._catalog, self._setup, self._training = catalog, setup, training
+        self._catalog, self._setup, self._training, self._lab = catalog, setup, training, lab
         self._job: Job | None = None
         self._seen: Sprites | None = None  # whose features were trained last
         open_sprites.imported.connect(self._refresh)
         catalog.ready.connect(self._refresh)
         catalog.devices_found.connect(self._refresh)
         training.state_changed.connect(self._refresh)
+        lab.changed.connect(self._refresh)
 
     @Slot()
     def _refresh(self) -> None:
@@ -47,7 +50,7 @@ class FeatureTraining(QObject):
             self._job_queue.cancel(self._job)
         elif sprites is None or device is None or recipe is None:
             return
-        elif sprites is not self._seen and not self._training.is_busy():
+        elif sprites is not self._seen and not self._training.is_busy() and self._lab.running is None:
             self._seen = sprites
             events = jobs.find_outliers(sprites, recipe.Config(), device)
             self._job = self._job_queue.start("engine", _TITLE, events, self._receive, background=True)

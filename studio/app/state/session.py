@@ -14,6 +14,7 @@ from studio.app.state.engine import EngineCatalog
 from studio.app.state.feature_training import FeatureTraining
 from studio.app.state.inference import Inference
 from studio.app.state.kept import KeptSprites
+from studio.app.state.lab import Lab
 from studio.app.state.palettes import PaletteTools
 from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
@@ -52,8 +53,10 @@ class Session(QObject):
         self.training = CurrentTraining(self.job_queue, self)
         self.runs = RunList(self.job_queue, self)
         self.setup = TrainingSetup(settings, self.open_sprites, self.catalog, self.training, self.runs, self)
+        self.lab = Lab(self.job_queue, self.catalog, self.setup, self.training, self)
         self.feature_training = FeatureTraining(
-            self.job_queue, self.open_sprites, self.doctor, self.catalog, self.setup, self.training, self
+            self.job_queue, self.open_sprites, self.doctor, self.catalog, self.setup, self.training, self.lab,
+            self,
         )  # fmt: skip
         self.inference = Inference(self.job_queue, settings, self)
         self.palettes = PaletteTools(self.job_queue, self)
@@ -65,6 +68,7 @@ class Session(QObject):
         self.job_queue.noticed.connect(self.noticed)
         self.job_queue.failed.connect(self.failed)
         self.inference.saved.connect(self.notify_saved)
+        self.lab.saved.connect(self.notify_saved)
         self.palettes.saved.connect(self.notify_saved)
         self.open_sprites.imported.connect(self._keep_recent)
         self.open_sprites.imported.connect(self._go_on_with_demo)
@@ -75,6 +79,7 @@ class Session(QObject):
         self.training.state_changed.connect(self.runs.list_runs)
         self.training.state_changed.connect(self._make_room)
         self.training.event_received.connect(self._follow_training)
+        self.lab.changed.connect(self._make_room)
 
     def open(self, *, demo: bool = False) -> None:
         """Begin everything that goes on beside the window, which is on the screen by now."""
@@ -135,8 +140,8 @@ class Session(QObject):
 
     @Slot()
     def _make_room(self) -> None:
-        """A training would wait for a measurement to end, which is of no use to it any more."""
-        if self.training.is_busy():
+        """A training would wait for a measurement to end, which is of no use to it any more; so would an experiment."""
+        if self.training.is_busy() or self.lab.running is not None:
             self.catalog.cancel_measuring()
 
     @Slot()

@@ -127,16 +127,23 @@ class TrainingSetup(QObject):
         """Why nothing can be trained with this; empty when it can."""
         return self._unready() if self._open_sprites.sprites is not None else "Open a folder of sprites first."
 
+    def chosen(self) -> tuple[Sprites, Recipe, TrainingConfig, Device] | None:
+        """All that a training takes; None while there is a `problem`."""
+        sprites, recipe, config, device = self._open_sprites.sprites, self.recipe, self.config, self.device
+        if self.problem() or sprites is None or recipe is None or config is None or device is None:
+            return None
+        return self._open_sprites.rights.on(sprites), recipe, config, device
+
     def start(self) -> None:
         """Train the open sprites, unless there is a `problem`."""
-        chosen = self._chosen()
+        chosen = self.chosen()
         if chosen is not None:
             self.keep()
             self._training.start(*chosen, self.parents.of(chosen[1]))
 
     def measure(self) -> None:
         """Measure how fast each device trains the open sprites, unless there is a `problem`."""
-        chosen = self._chosen()
+        chosen = self.chosen()
         if chosen is not None:
             sprites, recipe, config, _ = chosen
             self.measurements.begin(recipe, config)
@@ -154,13 +161,6 @@ class TrainingSetup(QObject):
             self._settings.keep_values(recipe.name, config.to_json())
             self._settings.keep_text(f"{recipe.name} preset", self.preset)
         self._settings.keep_text("device", device.id if device.id != self._catalog.fastest else "")
-
-    def _chosen(self) -> tuple[Sprites, Recipe, TrainingConfig, Device] | None:
-        """All that a training takes; None while there is a `problem`."""
-        sprites, recipe, config, device = self._open_sprites.sprites, self.recipe, self.config, self.device
-        if self.problem() or sprites is None or recipe is None or config is None or device is None:
-            return None
-        return self._open_sprites.rights.on(sprites), recipe, config, device
 
     def _unready(self) -> str:
         """What is still missing beside sprites."""

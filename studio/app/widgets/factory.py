@@ -154,8 +154,9 @@ class _Scrolling(QScrollArea):
     def _fit(self) -> None:
         content = self.widget()
         layout = content.layout() if content is not None else None
-        if content is not None and layout is not None and layout.hasHeightForWidth():
-            content.setMinimumHeight(layout.minimumHeightForWidth(self.viewport().width()))
+        if content is not None and layout is not None:
+            wraps = layout.hasHeightForWidth()  # no longer, when the only text that does was hidden
+            content.setMinimumHeight(layout.minimumHeightForWidth(self.viewport().width()) if wraps else 0)
 
 
 def scrolling(content: QWidget) -> QScrollArea:

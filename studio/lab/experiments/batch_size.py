@@ -160,10 +160,12 @@ def _milliseconds(seconds: float) -> str:
 def _outcome(found: list[_Measured], why: str, bench: Bench) -> Outcome:
     best = max(found, key=lambda item: item.speed)
     knee = _knee(found[: found.index(best) + 1])
-    sentences = [
-        f"At {count(knee.size, 'sprite')} a step larger batches stop paying: {rate(knee.speed)}, "
-        f"{percent(knee.speed / best.speed)} of the best speed here, that of {number(best.size)}."
-    ]
+    sprites, speed = count(knee.size, "sprite"), rate(knee.speed)
+    if knee is best:
+        sentences = [f"Larger batches pay up to {sprites} a step, the best here: {speed}."]
+    else:
+        share = f"{percent(knee.speed / best.speed)} of the best speed here, that of {number(best.size)}"
+        sentences = [f"At {sprites} a step larger batches stop paying: {speed}, {share}."]
     if knee is not found[0]:
         times = knee.speed / found[0].speed
         sentences.append(

@@ -119,7 +119,8 @@ def _plot(rates: NDArray[np.float64], losses: list[float], marks: tuple[Mark, ..
         Line("each step", x, tuple(losses[: len(curve)]), dots=False),
         Line("smoothed", x, tuple(curve.tolist()), dots=False),
     )
-    return Plot("Loss while the rate rises", Axis("learning rate", log=True), Axis("loss", log=True), lines, marks)
+    loss = Axis("loss", log=min(losses[: len(curve)], default=0.0) > 0)  # what falls apart would hide all else
+    return Plot("Loss while the rate rises", Axis("learning rate", log=True), loss, lines, marks)
 
 
 def _outcome(rates: NDArray[np.float64], losses: list[float], bench: Bench) -> Outcome:
@@ -129,12 +130,11 @@ def _outcome(rates: NDArray[np.float64], losses: list[float], bench: Bench) -> O
         words = "The loss never fell clearly: nothing can be said of a rate that suits. More time may show it."
         return Outcome((_plot(rates, losses, ()),), (), (words,))
     best, used = float(f"{rates[lowest] * _SAFE:.1g}"), bench.config.learning_rate
-    end = (
-        f"at {rates[len(curve) - 1]:.1g} training had fallen apart" if len(losses) < len(rates) else "and rose after it"
-    )
+    has_ended = len(losses) < len(rates)
+    end = f"; at {rates[len(curve) - 1]:.1g} training had fallen apart." if has_ended else ", and rose after it."
     sentences = (
         f"While the rate rose from 1e-6 in {number(len(losses))} steps, the loss fell up to a rate of "
-        f"{rates[lowest]:.1g}, where it was {decimal(float(curve[lowest]))}; {end}.",
+        f"{rates[lowest]:.1g}, where it was {decimal(float(curve[lowest]))}{end}",
         f"A tenth of that, {best:g}, is what a range test suggests: its order of magnitude is sound, the best rate "
         "within it only a training shows.",
         f"The settings have {used:g}, {_compared(used / best)}.",

@@ -296,3 +296,15 @@ def test_what_runs_moves_nothing_beside_it(qtbot: QtBot) -> None:
     window.resize(1600, 40)
     qtbot.waitUntil(lambda: label.text() == words)
     assert not label.toolTip()
+
+
+def test_a_scrolling_part_keeps_its_height_when_no_text_wraps_any_more(qtbot: QtBot) -> None:
+    label, box = factory.text("A few words."), QWidget()
+    box.setFixedHeight(50)
+    content = factory.panel(factory.column(label, box))
+    area = shown(qtbot, factory.scrolling(content), 200, 100)
+    qtbot.waitUntil(lambda: content.minimumHeight() > 50)
+    label.hide()
+    box.setFixedHeight(400)
+    qtbot.waitUntil(lambda: content.height() >= 400)
+    assert area.height() == 100

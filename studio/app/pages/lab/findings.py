@@ -1,0 +1,141 @@
+"""What an experiment has found out: sentences, plots, tables, and the same in plain PyTorch."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QFontDatabase
+from PySide6.QtWidgets import QGridLayout, QLabel, QPlainTextEdit, QWidget
+
+from studio.app.widgets import factory
+from studio.app.widgets.layout import Disclosure
+from studio.lab.outcome import Line, Outcome, Plot, Table
+from studio.lab.results import Result
+
+if TYPE_CHECKING:
+    from studio.app.widgets.plot.xy_plot import XYPlot
+
+_USE = "Change the settings on the Train page."
+_MOST_CODE_LINES = 24
+
+
+class Findings(QWidget):
+    """use_wanted: the user wants the settings that were suggested."""
+
+    use_wanted = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sentences = factory.text()
+        self.use = factory.button("", _USE, "check")
+        self.code = QPlainTextEdit()
+        self.read_on = QLabel()
+        self.plots: list[XYPlot] = []
+        self._can_plot = False
+        self._shown: tuple[Outcome, Outcome | None, str] = (Outcome(), None, "")  # with another, and its name
+        self._plot_place = factory.column(spacing=2 * factory.GRID)
+        self._tables = factory.column()
+        self._plain = Disclosure("The same in plain PyTorch", self.code)
+        self._lay_out()
+        self.use.clicked.connect(self.use_wanted)
+
+    @Slot()
+    def make_plots(self) -> None:
+        """Plots can be drawn from now on."""
+        self._can_plot = True
+        self._draw()
+
+    def clear(self, words: str) -> None:
+        """Show nothing but these words."""
+        self._show(Outcome(sentences=(words,)))
+
+    def show_outcome(self, outcome: Outcome) -> None:
+        """Show what was found out up to now."""
+        self._show(outcome)
+
+    def show_result(self, result: Result, compared: Result | None, suggestion: str, obstacle: str) -> None:
+        """Show a result beside another one; a suggestion, and why it can't be followed: both may be empty."""
+        if compared is None:
+            self._show(result.outcome)
+        else:
+            self._show(result.outcome, compared.outcome, when(compared))
+        factory.relabel(self.use, suggestion)
+        factory.enable(self.use, obstacle, _USE)
+        self.use.setVisible(bool(suggestion))
+        self.code.setPlainText(result.code)
+        lines = min(_MOST_CODE_LINES, result.code.count("\n") + 2)
+        self.code.setFixedHeight(lines * self.code.fontMetrics().lineSpacing() + 2 * factory.GRID)
+        self._plain.setVisible(bool(result.code))
+        name, address = result.read_on
+        self.read_on.setText(f'Read on at PyTorch: <a href="{address}">{name}</a>' if address else "")
+        self.read_on.setVisible(bool(address))
+
+    def _lay_out(self) -> None:
+        self.sentences.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.code.setReadOnly(True)
+        self.code.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
+        self.code.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.code.setTabChangesFocus(True)
+        factory.describe(self.code, "The same in plain PyTorch", "Lines that do the same with torch alone.")
+        factory.describe(self.read_on, "Read on", "A page of PyTorch's own on the subject.")
+        self.read_on.setOpenExternalLinks(True)
+        use = factory.row(self.use, 1)
+        parts = factory.column(
+            self.sentences, use, self._plot_place, self._tables, self._plain, self.read_on, 1, spacing=2 * factory.GRID
+        )
+        self.setLayout(parts)
+        self.clear("")
+
+    def _show(self, outcome: Outcome, compared: Outcome | None = None, name: str = "") -> None:
+        self._shown = outcome, compared, name
+        self.sentences.setText("\n".join(outcome.sentences))
+        self.sentences.setVisible(bool(outcome.sentences))
+        for part in (self.use, self._plain, self.read_on):
+            part.hide()
+        self._draw()
+        while (item := self._tables.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        for table in outcome.tables:
+            self._tables.addWidget(_grid(table))
+
+    def _draw(self) -> None:
+        outcome, compared, name = self._shown
+        if not self._can_plot:
+            return
+        from studio.app.widgets.plot.xy_plot import XYPlot
+
+        while len(self.plots) < len(outcome.plots):
+            self.plots.append(XYPlot())
+            self._plot_place.addWidget(self.plots[-1])
+        for place, widget in enumerate(self.plots):
+            widget.setVisible(place < len(outcome.plots))
+            if place < len(outcome.plots):
+                widget.show_plot(outcome.plots[place], _others(compared, outcome.plots[place], name))
+
+
+def when(result: Result) -> str:
+    """'2026-11-24 14:37', in the time of this place."""
+    return f"{datetime.datetime.fromisoformat(result.created).astimezone():%Y-%m-%d %H:%M}"
+
+
+def _others(compared: Outcome | None, plot: Plot, name: str) -> tuple[Line, ...]:
+    """The lines of the other outcome's plot of the same kind."""
+    found = [other for other in compared.plots if other.title == plot.title] if compared is not None else []
+    return tuple(Line(f"{line.name}, {name}", line.x, line.y, line.dots) for other in found for line in other.lines)
+
+
+def _grid(table: Table) -> QWidget:
+    """A table as texts in a grid: there is nothing to choose or to sort in it."""
+    grid = QGridLayout()
+    grid.setHorizontalSpacing(3 * factory.GRID)
+    grid.setVerticalSpacing(factory.GRID // 2)
+    for column, name in enumerate(table.columns):
+        side = Qt.AlignmentFlag.AlignRight if name.startswith(">") else Qt.AlignmentFlag.AlignLeft
+        grid.addWidget(factory.text(name.removeprefix(">"), "muted", wrap=False), 0, column, side)
+        for row, texts in enumerate(table.rows, 1):
+            grid.addWidget(factory.text(texts[column], wrap=False), row, column, side)
+    grid.setColumnStretch(len(table.columns), 1)
+    return factory.panel(grid)

@@ -1,0 +1,251 @@
+"""The Lab page: what training really does, found out on one's own sprites and devices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QProgressBar, QSplitter
+
+from studio.app import dialogs
+from studio.app.pages.base import Page
+from studio.app.pages.lab.findings import Findings
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.core import wording
+from studio.lab.results import Result
+
+if TYPE_CHECKING:
+    from studio.lab.experiments.base import Experiment
+
+_START = "Find it out, with the sprites, the recipe, the settings and the device of the Train page."
+_CANCEL = "End the experiment; nothing of it is kept."
+_RESULT = "What was found out, the newest first."
+_COMPARE = "Lay the curves of another result over these."
+_REPORT = "Save what is shown as a page of HTML that needs nothing else."
+_NOTHING = "Nothing was found out yet."
+_ABOUT = (
+    "Experiments with training itself: each asks a question, measures for a minute and says what it has found. What is "
+    "being trained is paused meanwhile."
+)
+_REPORT_KINDS = "Page of HTML (*.html)"
+_LEAST_LETTERS = 10
+_ROLE = Qt.ItemDataRole.UserRole
+
+
+class LabPage(Page):
+    """Experiments to the left; to the right the chosen one: start it, watch it, read what it has found out."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self.experiments = QListWidget()
+        self.title, self.question, self.about = factory.title(""), factory.text(), factory.caption("")
+        self.start = factory.button("Start", _START, "play", "primary")
+        self.cancel = factory.button("Cancel", _CANCEL, "close")
+        self.progress = QProgressBar()
+        self.result = factory.combo("Result", _RESULT)
+        self.compared = factory.combo("Compare with", _COMPARE)
+        self.report = factory.button("Save report…", _REPORT, "save")
+        self.findings = Findings()
+        self._listed: list[Result] = []  # the results in `result`
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._lay_out()
+        self._connect()
+        self._list_experiments()
+
+    def arrive(self) -> None:
+        """Look for results again: the command line may have found something out."""
+        self.session.lab.list_results()
+
+    def keep(self) -> None:
+        """Remember the splitter."""
+        self.session.settings.keep_layout("lab", self._splitter.saveState())
+
+    def experiment(self) -> Experiment | None:
+        """The chosen one."""
+        item = self.experiments.currentItem()
+        return self.session.catalog.experiments.get(item.data(_ROLE)) if item is not None else None
+
+    def _lay_out(self) -> None:
+        factory.describe(self.experiments, "Experiments", "What can be found out.")
+        self.experiments.setWordWrap(True)
+        self.experiments.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.experiments.setSpacing(2)
+        self.progress.setTextVisible(False)
+        self.progress.setFixedHeight(factory.GRID)
+        factory.keep_space(self.progress)
+        self.progress.hide()
+        self.cancel.hide()
+        self.cancel.setMinimumHeight(self.start.sizeHint().height())  # nothing moves when one takes the other's place
+        left = factory.column(factory.title("Lab"), factory.caption(_ABOUT), self.experiments, margin=2 * factory.GRID)
+        buttons = factory.row(self.start, self.cancel, self.about, self.report)
+        buttons.setStretch(2, 1)
+        choices = factory.row(factory.labelled("Result", self.result), factory.labelled("Compare with", self.compared))
+        for combo in (self.result, self.compared):
+            combo.setMinimumContentsLength(_LEAST_LETTERS)  # they share the width that there is
+        head = factory.column(self.title, self.question, buttons, self.progress, choices)
+        right = factory.column(head, factory.scrolling(self.findings), margin=2 * factory.GRID)
+        right.setStretch(1, 1)
+        for part in (left, right):
+            self._splitter.addWidget(factory.panel(part))
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setSizes([300, 900])
+        self._splitter.restoreState(self.session.settings.layout("lab"))
+        self.setLayout(factory.column(self._splitter))
+
+    def _connect(self) -> None:
+        session, lab = self.session, self.session.lab
+        session.catalog.ready.connect(self._list_experiments)
+        session.catalog.plots_ready.connect(self.findings.make_plots)
+        session.setup.changed.connect(self._refresh)
+        session.open_sprites.imported.connect(self._refresh)
+        lab.changed.connect(self._refresh)
+        lab.progressed.connect(self._show_progress)
+        lab.outcome_changed.connect(self._show_outcome)
+        lab.listed.connect(self._list_results)
+        lab.done.connect(self._show_result)
+        self.experiments.currentRowChanged.connect(self._choose)
+        self.start.clicked.connect(self._start)
+        self.cancel.clicked.connect(lab.cancel)
+        self.result.currentIndexChanged.connect(self._show_chosen)
+        self.compared.currentIndexChanged.connect(self._show_chosen)
+        self.report.clicked.connect(self._save_report)
+        self.findings.use_wanted.connect(self._use)
+
+    @Slot()
+    def _list_experiments(self) -> None:
+        self.experiments.clear()
+        for experiment in self.session.catalog.experiments.values():
+            item = QListWidgetItem(f"{experiment.title}\n{experiment.question}")
+            item.setData(_ROLE, experiment.name)
+            item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
+            self.experiments.addItem(item)
+        self.experiments.setCurrentRow(0)
+        self._choose()
+
+    @Slot()
+    def _choose(self) -> None:
+        """Another experiment was chosen."""
+        experiment = self.experiment()
+        self.title.setText(experiment.title if experiment is not None else "")
+        self.question.setText(experiment.question if experiment is not None else "The engine is still starting.")
+        self._list_results()
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        experiment, lab = self.experiment(), self.session.lab
+        is_running = experiment is not None and lab.running is experiment
+        self.start.setVisible(not is_running)
+        self.cancel.setVisible(is_running)
+        self.progress.setVisible(is_running)
+        problem = lab.problem(experiment) if experiment is not None else "The engine is still starting."
+        factory.enable(self.start, problem, _START)
+        if not is_running:
+            self.about.setText(problem or self._plan())
+        self._show_chosen()
+
+    def _plan(self) -> str:
+        """What Start would do, in a line."""
+        setup, sprites, experiment = self.session.setup, self.session.open_sprites.sprites, self.experiment()
+        recipe, device = setup.recipe, setup.device
+        if experiment is None or recipe is None or device is None or sprites is None:
+            return ""
+        what = f"{recipe.title}, {wording.count(len(sprites), 'sprite')}"
+        return f"{what}, on {device.name}: about {wording.duration(experiment.seconds)}"
+
+    @Slot()
+    def _start(self) -> None:
+        experiment = self.experiment()
+        if experiment is not None:
+            self.session.lab.start(experiment)
+            self._show_progress()
+
+    @Slot()
+    def _show_progress(self) -> None:
+        progress = self.session.lab.progress
+        if self.session.lab.running is not self.experiment():
+            return
+        self.progress.setRange(0, progress.total if progress is not None else 0)
+        self.progress.setValue(progress.done if progress is not None else 0)
+        words = "" if progress is None else progress.what
+        if progress is not None and progress.total:
+            words = f"{wording.number(progress.done)} of {wording.number(progress.total)} {words}"
+        self.about.setText(words)
+
+    @Slot()
+    def _show_outcome(self) -> None:
+        if self.session.lab.running is self.experiment():
+            self.findings.show_outcome(self.session.lab.outcome)
+
+    @Slot(object)
+    def _show_result(self, result: Result) -> None:
+        """An experiment has ended: show what it has found out, if it is the chosen one."""
+        experiment = self.experiment()
+        if experiment is not None and experiment.name == result.experiment:
+            self.result.setCurrentIndex(0)
+
+    @Slot()
+    def _list_results(self) -> None:
+        """Offer the results of the chosen experiment; what was on show stays on show."""
+        experiment, shown = self.experiment(), self._chosen()
+        name = experiment.name if experiment is not None else ""
+        self._listed = [result for result in self.session.lab.results if result.experiment == name]
+        with QSignalBlocker(self.result), QSignalBlocker(self.compared):
+            compared = self._compared()
+            self.result.clear()
+            self.compared.clear()
+            self.result.addItems([_called(result) for result in self._listed])
+            self.compared.addItems(["Nothing", *(_called(result) for result in self._listed)])
+            if shown in self._listed:
+                self.result.setCurrentIndex(self._listed.index(shown))
+            if compared in self._listed:
+                self.compared.setCurrentIndex(1 + self._listed.index(compared))
+        self._show_chosen()
+
+    def _chosen(self) -> Result | None:
+        """The result to show."""
+        place = self.result.currentIndex()
+        return self._listed[place] if 0 <= place < len(self._listed) else None
+
+    def _compared(self) -> Result | None:
+        place = self.compared.currentIndex() - 1
+        return self._listed[place] if 0 <= place < len(self._listed) else None
+
+    @Slot()
+    def _show_chosen(self) -> None:
+        """The chosen result beside another; of an experiment that runs, what it has found out up to now."""
+        lab, chosen, compared = self.session.lab, self._chosen(), self._compared()
+        is_running = lab.running is not None and lab.running is self.experiment()
+        for combo in (self.result, self.compared):
+            combo.setEnabled(bool(self._listed) and not is_running)
+        factory.enable(self.report, "" if chosen is not None and not is_running else _NOTHING, _REPORT)
+        if is_running:
+            self.findings.show_outcome(lab.outcome)
+        elif chosen is None:
+            self.findings.clear(_NOTHING)
+        else:
+            self.findings.show_result(chosen, None if compared is chosen else compared, *lab.suggestion(chosen))
+
+    @Slot()
+    def _use(self) -> None:
+        chosen = self._chosen()
+        if chosen is not None:
+            self.session.lab.use(chosen)
+
+    @Slot()
+    def _save_report(self) -> None:
+        chosen, compared = self._chosen(), self._compared()
+        if chosen is None:
+            return
+        name = f"{chosen.created[:10]} {chosen.title}.html"
+        path = dialogs.for_new_file(self, self.session.settings, "Save the report", name, _REPORT_KINDS)
+        if path is not None:
+            others = [] if compared is None or compared is chosen else [compared]
+            self.session.lab.save_report(path, [chosen, *others])
+
+
+def _called(result: Result) -> str:
+    """'24 Nov 14:37, generator, demo sprites, AMD EPYC'"""
+    return f"{result.created[:10]} {result.created[11:16]}, {result.recipe}, {result.data_title}, {result.device_name}"

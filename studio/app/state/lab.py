@@ -1,0 +1,153 @@
+"""The experiments of the Lab page: one at a time, on the open sprites, and what was found out before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from studio.app.background import job_events, jobs
+from studio.app.background.job_queue import JobQueue
+from studio.app.background.worker import Job, JobEnded
+from studio.app.state.engine import EngineCatalog
+from studio.app.state.training import CurrentTraining
+from studio.app.state.training_setup import TrainingSetup
+from studio.core.config import Value, settings_of
+from studio.core.events import Event, Progress
+from studio.lab.outcome import Outcome
+from studio.lab.results import ExperimentDone, Result
+
+if TYPE_CHECKING:
+    from studio.lab.experiments.base import Experiment
+
+
+class Lab(QObject):
+    """Runs experiments with what a training would take: sprites, recipe, settings and device.
+
+    A training is paused for an experiment and goes on after it.
+
+    changed: an experiment began or ended. progressed: the running one went on. outcome_changed: it has found out more.
+    listed: `results` are others. done: (Result). saved: (FilesSaved).
+    """
+
+    changed = Signal()
+    progressed = Signal()
+    outcome_changed = Signal()
+    listed = Signal()
+    done = Signal(object)
+    saved = Signal(object)
+
+    def __init__(
+        self, job_queue: JobQueue, catalog: EngineCatalog, setup: TrainingSetup, training: CurrentTraining,
+        parent: QObject | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(parent)
+        self._job_queue, self._catalog, self._setup, self._training = job_queue, catalog, setup, training
+        self._job: Job | None = None
+        self._training_goes_on = False  # once the experiment has ended
+        self.running: Experiment | None = None
+        self.progress: Progress | None = None
+        self.outcome = Outcome()  # of the running one, up to now
+        self.results: list[Result] = []  # the newest first
+        training.state_changed.connect(self._make_room)
+
+    def problem(self, experiment: Experiment) -> str:
+        """Why this experiment can't be started, in a sentence; empty when it can."""
+        if self.running is not None:
+            return f"'{self.running.title}' is under way."
+        if problem := self._setup.problem():
+            return problem
+        device = self._setup.device
+        return experiment.obstacle(device) if device is not None else ""
+
+    def start(self, experiment: Experiment) -> None:
+        """Run it, unless there is a `problem`."""
+        chosen = self._setup.chosen()
+        if chosen is None or self.problem(experiment):
+            return
+        if self._training.state in ("starting", "training"):
+            self._training_goes_on = True
+            self._training.pause()
+        sprites, recipe, config, device = chosen
+        self.running, self.progress, self.outcome = experiment, None, Outcome()
+        events = jobs.experiment(experiment, recipe, config, sprites, device)
+        self._job = self._job_queue.start("engine", f"Experiment: {experiment.title}", events, self._receive)
+        self.changed.emit()
+
+    def cancel(self) -> None:
+        """End the running experiment; nothing of it is kept."""
+        if self._job is not None:
+            self._job_queue.cancel(self._job)
+
+    def list_results(self) -> None:
+        """Look for what was found out before, here or on the command line."""
+        self._job_queue.start("files", "Looking for results", jobs.list_results(), self._take_results, background=True)
+
+    def save_report(self, path: Path, results: list[Result]) -> None:
+        """Write a page of HTML about these results."""
+        self._job_queue.start("files", "Writing the report", jobs.save_report(path, results), self._receive_saved)
+
+    def suggestion(self, result: Result) -> tuple[str, str]:
+        """What to do with a result ('Use 128 as batch size'), and why that can't be done now; both may be empty."""
+        recipe, config = self._setup.recipe, self._setup.config
+        words = " and ".join(f"{_in_words(value)} as {name}" for name, value in _named(result, self._catalog).items())
+        if not words:
+            return "", ""
+        if recipe is None or config is None or recipe.name != result.recipe:
+            return f"Use {words}", f"It was found for the recipe '{result.recipe}': choose that on the Train page."
+        if all(getattr(config, name) == value for name, value in result.outcome.suggests.items()):
+            return f"Use {words}", "The settings have it already."
+        return f"Use {words}", ""
+
+    def use(self, result: Result) -> None:
+        """Change the settings as a result suggests."""
+        config = self._setup.config
+        if config is not None and not self.suggestion(result)[1]:
+            self._setup.set_config(config.replace(**result.outcome.suggests))
+
+    def _receive(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self.progress = event
+            self.progressed.emit()
+        elif isinstance(event, Outcome):
+            self.outcome = event
+            self.outcome_changed.emit()
+        elif isinstance(event, ExperimentDone):
+            self.results.insert(0, event.result)
+            self.listed.emit()
+            self.done.emit(event.result)
+        elif isinstance(event, JobEnded):
+            self._job = self.running = self.progress = None
+            goes_on, self._training_goes_on = self._training_goes_on, False
+            if goes_on:
+                self._training.resume()
+            self.changed.emit()
+
+    def _take_results(self, event: Event) -> None:
+        if isinstance(event, job_events.ResultsListed) and event.results != self.results:
+            self.results = event.results
+            self.listed.emit()
+
+    def _receive_saved(self, event: Event) -> None:
+        if isinstance(event, job_events.FilesSaved):
+            self.saved.emit(event)
+
+    @Slot()
+    def _make_room(self) -> None:
+        """A training that goes on would be measured with the experiment, and slowed by it."""
+        if self.running is not None and self._training.state in ("starting", "training"):
+            self._training_goes_on = False
+            self.cancel()
+
+
+def _named(result: Result, catalog: EngineCatalog) -> dict[str, Value]:
+    """What a result suggests, by the settings' names for people."""
+    recipe = catalog.recipes.get(result.recipe)
+    labels = {item.name: item.label for item in settings_of(recipe.Config)} if recipe is not None else {}
+    named = {labels.get(name, name.replace("_", " ")): value for name, value in result.outcome.suggests.items()}
+    return {name if name[:2].isupper() else f"{name[:1].lower()}{name[1:]}": value for name, value in named.items()}
+
+
+def _in_words(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,151 @@
+"""A plot of an experiment: curves over a quantity, with marks. Importing it imports pyqtgraph (0.4 s)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from studio.app import theme
+from studio.app.widgets import factory
+from studio.app.widgets.plot.canvas import Ticks, ValueAxis, bare_plot, pen, restyle_plot
+from studio.core.curves import TINTS
+from studio.core.wording import number
+from studio.lab.outcome import Axis, Line, Plot
+
+_HEIGHT, _LEAST_WIDTH = 240, 260  # logical pixels
+_MOST_PLACES = 14  # of points that are all named on their axis
+_MOST_DECADES = 3  # with names between the powers of ten
+_DOT = 6
+_MARGIN = 0.04
+
+
+class _PlaceAxis(ValueAxis):
+    """An axis that names the places of few points instead of round numbers."""
+
+    def __init__(self, side: str) -> None:
+        super().__init__(side)
+        self.places: list[float] = []
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> Ticks:  # noqa: N803
+        """Where the points are, if they are few."""
+        if self.places:
+            return [(1.0, _scaled(self.places, self.logMode))]
+        if self.logMode and maxVal - minVal > _MOST_DECADES:
+            return [(1.0, list(map(float, range(math.ceil(minVal), math.floor(maxVal) + 1))))]
+        ticks: Ticks = super().tickValues(minVal, maxVal, size)
+        return ticks
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        """1024.0 -> '1,024', or without places as other plots do."""
+        if not self.places:
+            texts: list[str] = super().tickStrings(values, scale, spacing)
+            return [text.replace("e-0", "e-") for text in texts]
+        return [number(round(10**value if self.logMode else value)) for value in values]
+
+
+class XYPlot(QWidget):
+    """Shows a `Plot`; nothing in it is dragged or zoomed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._plot = Plot("", Axis(""), Axis(""), ())
+        self._compared: tuple[Line, ...] = ()
+        self._bottom = _PlaceAxis("bottom")
+        self.widget = bare_plot({"bottom": self._bottom, "left": ValueAxis("left")})
+        self._item: Any = self.widget.getPlotItem()
+        self._legend: Any = self._item.addLegend(offset=(12, 8), verSpacing=-4)  # where curves that rise leave room
+        self.title = factory.text("", "heading", wrap=False)
+        self.setLayout(factory.column(self.title, self.widget, spacing=4))
+        self._item.setMouseEnabled(x=False, y=False)
+        self._item.getViewBox().disableAutoRange()
+        self.widget.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.widget.setFixedHeight(_HEIGHT)
+        self.setMinimumWidth(_LEAST_WIDTH)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_plot(self, plot: Plot, compared: tuple[Line, ...] = ()) -> None:
+        """Draw this. compared: lines of another result, dashed."""
+        self._plot, self._compared = plot, compared
+        self.title.setText(plot.title)
+        self.setAccessibleName(plot.title)
+        self.setAccessibleDescription("; ".join(f"{mark.words} at {mark.x:g}" for mark in plot.marks))
+        self._draw()
+
+    def event(self, event: QEvent) -> bool:
+        """pyqtgraph follows neither the theme nor the screen by itself."""
+        done = super().event(event)
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.DevicePixelRatioChange):
+            self._draw()
+        return done
+
+    def _draw(self) -> None:
+        plot, colours, scale = self._plot, theme.colours(), self.devicePixelRatioF()
+        self._item.clear()
+        self._legend.clear()
+        self._legend.setLabelTextColor(colours.text)
+        restyle_plot(self.widget, {"bottom": plot.x.title, "left": plot.y.title})
+        self._bottom.setLogMode(plot.x.log)
+        self._item.getAxis("left").setLogMode(plot.y.log)
+        lines = [*plot.lines, *self._compared]
+        places = sorted({x for line in lines if line.dots for x in line.x})
+        self._bottom.places = places if plot.x.log and len(places) <= _MOST_PLACES else []
+        for name in ("bottom", "left"):
+            self._item.getAxis(name).setGrid(30)
+        for place, line in enumerate(lines):
+            tint, dashed = TINTS[place % len(TINTS)], place >= len(plot.lines)
+            item = pg.PlotDataItem(
+                _scaled(line.x, plot.x.log), _scaled(line.y, plot.y.log), antialias=True,
+                pen=_line_pen(tint, 2 * scale, dashed=dashed), symbol="o" if line.dots else None, symbolSize=_DOT,
+                symbolBrush=QColor(tint), symbolPen=None,
+            )  # fmt: skip
+            self._item.addItem(item, ignoreBounds=True)
+            if len(lines) > 1:
+                self._legend.addItem(item, line.name)
+        ground = QColor(colours.surface)
+        ground.setAlphaF(0.8)
+        self._legend.setBrush(ground)
+        self._fit(lines)
+        self._mark()
+
+    def _mark(self) -> None:
+        colours = theme.colours()
+        (left, right), _ = self._item.getViewBox().viewRange()
+        for mark in self._plot.marks:
+            (x,) = _scaled([mark.x], self._plot.x.log)
+            side = 1 if x > left + 0.8 * (right - left) else 0  # of the line, where there is room
+            label = {"position": 0.95, "color": colours.text, "anchors": [(side, 0), (side, 0)]}
+            ink = _line_pen(colours.muted, 1, dashed=True)
+            line = pg.InfiniteLine(x, 90, ink, False, label=mark.words, labelOpts=label)
+            self._item.addItem(line, ignoreBounds=True)
+
+    def _fit(self, lines: Sequence[Line]) -> None:
+        x = np.array([value for line in lines for value in _scaled(line.x, self._plot.x.log)])
+        y = np.array([value for line in lines for value in _scaled(line.y, self._plot.y.log)])
+        if not len(x):
+            return
+        low = float(y.min()) if self._plot.y.log else 0.0
+        (left, right), (low, high) = _wide(float(x.min()), float(x.max())), _wide(low, float(y.max()))
+        self._item.getViewBox().setRange(xRange=(left, right), yRange=(low, high), padding=_MARGIN)
+
+
+def _scaled(values: Sequence[float], log: bool) -> list[float]:
+    return [math.log10(value) for value in values] if log else list(values)
+
+
+def _wide(low: float, high: float) -> tuple[float, float]:
+    """A range that is one."""
+    return (low, high) if low < high else (low - 0.5, low + 0.5)
+
+
+def _line_pen(colour: str, width: float, *, dashed: bool) -> Any:
+    made = pen(colour, width)
+    if dashed:
+        made.setStyle(Qt.PenStyle.DashLine)
+    return made

@@ -1,0 +1,157 @@
+"""The Lab page: an experiment from the question to the setting that follows from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from studio.app import dialogs
+from studio.app.pages.lab.page import LabPage
+from studio.app.state.session import Session
+from studio.app.window import Window
+from studio.core.config import Value
+from studio.lab.experiments.base import Experiment
+from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
+from studio.lab.results import Result
+from studio.lab.running import result_of
+from tests.lab.tools import small_bench
+from tests.lab.toys import Stuck
+from tests.ui.conftest import LONG_MS, click, start_endless, tiny
+
+PLOT = Plot("Speed", Axis("threads", log=True), Axis("sprites/s"), (Line("measured", (1.0, 2.0), (5.0, 9.0)),))
+
+
+@pytest.fixture
+def page(qtbot: QtBot, opened: Window) -> LabPage:
+    """With sprites, a small network and the threads chosen, whose experiment takes a second."""
+    session = opened.session
+    session.setup.choose_recipe("classifier")
+    session.setup.set_config(tiny(session, "classifier"))
+    opened.show_page("lab")
+    choose(opened.lab, "threads")
+    return opened.lab
+
+
+def choose(page: LabPage, name: str) -> Experiment:
+    """Choose the experiment of that name, as a click does."""
+    page.experiments.setCurrentRow(list(page.session.catalog.experiments).index(name))
+    experiment = page.experiment()
+    assert experiment is not None and experiment.name == name
+    return experiment
+
+
+def result(page: LabPage, sentence: str, created: str = "2026-01-01T12:00:00+00:00", **suggests: Value) -> Result:
+    """One as if it had been found out on another day."""
+    table = Table((">threads", "what"), (("1", "one"),))
+    outcome = Outcome((PLOT,), (table,), (sentence,), suggests)
+    made = result_of(page.session.catalog.experiments["threads"], small_bench(), outcome, 3.0)
+    return dataclasses.replace(made, created=created)
+
+
+def show(page: LabPage, *results: Result) -> None:
+    """Have these found out before."""
+    page.session.lab.results[:] = results
+    page.session.lab.listed.emit()
+
+
+def test_an_experiment_is_run_kept_and_reported(
+    qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    experiment = choose(page, "threads")
+    monkeypatch.setattr(type(experiment), "seconds", 1.0)
+    assert page.question.text() == experiment.question and not page.report.isEnabled()
+    with qtbot.waitSignal(page.session.lab.done, timeout=LONG_MS):
+        click(page.start)
+        assert page.cancel.isVisible() and page.progress.isVisible() and not page.start.isVisible()
+    qtbot.waitUntil(page.start.isVisible, timeout=LONG_MS)
+    (found,) = page.session.lab.results
+    assert found.settings["batch_size"] == 8 and found.data_count == 24
+    assert page.findings.sentences.text().splitlines() == list(found.outcome.sentences)
+    assert [plot.isVisible() for plot in page.findings.plots] == [True]
+    assert "torch.set_num_threads" in page.findings.code.toPlainText()
+    assert page.result.count() == 1 and "classifier, discs" in page.result.currentText()
+    target = tmp_path / "report.html"
+    monkeypatch.setattr(dialogs, "for_new_file", lambda *_: target)
+    with qtbot.waitSignal(page.session.noticed, timeout=LONG_MS):
+        click(page.report)
+    assert found.outcome.sentences[0] in target.read_text(encoding="utf-8")
+
+
+def _until_stuck(qtbot: QtBot, session: Session) -> None:
+    """Start the experiment that hangs, and wait until it does."""
+    lab = session.lab
+    lab.start(Stuck())
+    qtbot.waitUntil(lambda: lab.progress is not None and lab.progress.what == "child", timeout=LONG_MS)
+
+
+def test_a_training_waits_and_goes_on(qtbot: QtBot, page: LabPage) -> None:
+    session = page.session
+    training = start_endless(qtbot, session)
+    _until_stuck(qtbot, session)
+    assert training.state == "paused"
+    assert session.lab.problem(choose(page, "threads")) == "'Toy' is under way."
+    with qtbot.waitSignal(session.lab.changed, timeout=LONG_MS):
+        session.lab.cancel()
+    assert session.lab.running is None and not session.lab.results
+    qtbot.waitUntil(lambda: training.state == "training", timeout=LONG_MS)
+
+
+def test_a_training_that_goes_on_ends_the_experiment(qtbot: QtBot, page: LabPage) -> None:
+    session = page.session
+    training = start_endless(qtbot, session)
+    training.pause()
+    _until_stuck(qtbot, session)
+    with qtbot.waitSignal(session.lab.changed, timeout=LONG_MS):
+        training.resume()
+    assert session.lab.running is None and training.state == "training"
+
+
+def test_nothing_else_learns_meanwhile(qtbot: QtBot, page: LabPage) -> None:
+    session = page.session
+    _until_stuck(qtbot, session)
+    qtbot.waitUntil(lambda: len(session.job_queue.running()) == 1, timeout=LONG_MS)
+    session.feature_training._seen = None  # as if there were other sprites, which would be got to know now
+    session.catalog.ready.emit()
+    assert [job.title for job in session.job_queue.running()] == ["Experiment: Toy"]
+    with qtbot.waitSignal(session.lab.changed, timeout=LONG_MS):
+        session.lab.cancel()
+
+
+def test_a_suggestion_is_taken_once(page: LabPage) -> None:
+    show(page, result(page, "Two are best.", threads=2))
+    use = page.findings.use
+    assert use.isVisible() and use.text().strip() == "Use 2 as CPU threads" and use.isEnabled()
+    click(use)
+    config = page.session.setup.config
+    assert config is not None and config.threads == 2
+    assert not use.isEnabled() and "already" in use.toolTip()
+    page.session.setup.choose_recipe("generator")
+    assert not use.isEnabled() and "'classifier'" in use.toolTip()
+    show(page, result(page, "As they are."))
+    assert not use.isVisible()
+
+
+def test_two_results_are_compared(page: LabPage) -> None:
+    newer = result(page, "Newer.", "2026-02-02T12:00:00+00:00")
+    show(page, newer, result(page, "Older."))
+    assert page.findings.sentences.text() == "Newer."
+    page.compared.setCurrentIndex(2)
+    (plot,) = [each for each in page.findings.plots if each.isVisible()]
+    (line,) = plot._compared
+    assert line.name.startswith("measured, 2026-01-01") and line.y == (5.0, 9.0)
+    page.result.setCurrentIndex(1)
+    assert page.findings.sentences.text() == "Older."
+    assert not plot._compared  # with itself there is nothing to compare
+    show(page, result(page, "Newest.", "2026-03-03T12:00:00+00:00"), newer, result(page, "Older."))
+    assert page.findings.sentences.text() == "Older."  # what was on show stays
+    choose(page, "batch-size")
+    assert not page.report.isEnabled() and page.result.count() == 0
+
+
+def test_without_sprites_it_says_what_is_missing(window: Window) -> None:
+    window.show_page("lab")
+    assert not window.lab.start.isEnabled()
+    assert window.lab.about.text() == "Open a folder of sprites first."
