@@ -11,10 +11,10 @@ SMALL_CLASSIFIER = ["--recipe", "classifier", "--batch-size", "4", *SMALL["class
 
 def test_an_experiment_from_question_to_report(studio: Studio, folder: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.html"
-    words = ["threads", str(folder), *SMALL_CLASSIFIER, "--seconds", "1", "--device", "cpu"]
+    words = ["batch-size", str(folder), *SMALL_CLASSIFIER, "--seconds", "1", "--device", "cpu"]
     said = studio("lab", *words, "--out", str(report), "--json").objects()
     done = next(each for each in said if each["type"] == "ExperimentDone")
-    assert done["result"]["experiment"] == "threads" and done["result"]["settings"]["batch_size"] == 4
+    assert done["result"]["experiment"] == "batch-size" and done["result"]["settings"]["batch_size"] == 4
     assert {"type": "FilesSaved", "paths": [str(report)]} in said
     sentence = done["result"]["outcome"]["sentences"][0]
     assert sentence in report.read_text()

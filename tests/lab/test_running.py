@@ -12,11 +12,13 @@ import pytest
 
 from studio.core import places
 from studio.core.errors import StudioError, TrainingError, UsageError
-from studio.core.events import Event, Notice, Progress
+from studio.core.events import Event, JobFailed, Notice, Progress
 from studio.engine.types import Device
+from studio.lab import child, running
+from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Outcome
-from studio.lab.results import ExperimentDone, kept
-from studio.lab.running import run_experiment
+from studio.lab.results import ExperimentDone, keep, kept
+from studio.lab.running import result_of, run_experiment
 from tests.lab.tools import small_bench
 from tests.lab.toys import Broken, Dying, Refusing, Stuck, Toy
 
@@ -38,11 +40,22 @@ def test_what_it_found_out_is_kept() -> None:
     assert kept() == ([done.result], [])
 
 
-def test_a_result_that_cannot_be_kept_is_not_lost(tmp_path: Path) -> None:
+def test_a_result_that_cannot_be_kept_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_Process", Here)
     (tmp_path / "lab").write_text("in the way")
     *_, notice, done = run_experiment(Toy(), small_bench())
     assert isinstance(notice, Notice) and notice.level == "warning" and "could not be kept" in notice.title
     assert isinstance(done, ExperimentDone) and done.path is None and done.result.outcome.sentences
+
+
+class Here:
+    """An experiment in this process."""
+
+    def __init__(self, experiment: Experiment, bench: Bench) -> None:
+        self.events = lambda: experiment.run(bench)
+
+    def close(self) -> None:
+        """Nothing is left behind."""
 
 
 def _until_stuck(events: Iterator[Event]) -> int:
@@ -70,11 +83,15 @@ def test_one_that_dies_says_so() -> None:
 
 
 def test_its_errors_are_raised_here() -> None:
-    with pytest.raises(StudioError, match=r"These sprites won't do. Take others."):
-        list(run_experiment(Refusing(), small_bench()))
     with pytest.raises(StudioError, match="'Toy' failed") as caught:
         list(run_experiment(Broken(), small_bench()))
     assert "ZeroDivisionError" in caught.value.hint and "in run" in str(caught.value.__cause__)
+
+
+def test_errors_that_a_user_understands_are_passed_on_as_they_are() -> None:
+    *_, failed = child._messages(Refusing(), small_bench())
+    assert isinstance(failed, JobFailed)
+    assert (failed.title, failed.hint) == ("These sprites won't do.", "Take others.")
 
 
 def test_what_a_device_cannot_show_is_said_at_once() -> None:
@@ -92,10 +109,10 @@ def test_sprites_that_a_recipe_cannot_learn_from_are_refused() -> None:
 
 
 def test_a_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
-    *_, done = run_experiment(Toy(), small_bench())
-    assert isinstance(done, ExperimentDone) and done.path is not None
-    (places.lab() / "0 torn.json").write_bytes(done.path.read_bytes()[:100])
-    sound = json.loads(done.path.read_text())
+    result = result_of(Toy(), small_bench(), Outcome(sentences=("Sound.",)), 1.0)
+    path = keep(result)
+    (places.lab() / "0 torn.json").write_bytes(path.read_bytes()[:100])
+    sound = json.loads(path.read_text())
     crooked = {"title": "p", "x": {"title": "", "log": True}, "y": {"title": ""}, "lines": [], "marks": []}
     for name, change in {
         "a": {"experiment": 3},
@@ -106,7 +123,7 @@ def test_a_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
     }.items():
         (places.lab() / f"2020 {name}.json").write_text(json.dumps(sound | change))
     results, problems = kept()
-    assert results == [done.result]
+    assert results == [result]
     assert [problem.split()[1] for problem in problems] == [
         "e.json",
         "d.json",

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
+from studio.app.background import jobs
 from studio.app.pages.lab.page import LabPage
 from studio.app.state.session import Session
 from studio.app.window import Window
 from studio.core.config import Value
+from studio.core.events import Events, Progress
 from studio.lab.experiments.base import Experiment
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 from studio.lab.results import Result
 from studio.lab.running import result_of
 from tests.lab.tools import small_bench
-from tests.lab.toys import Stuck
+from tests.lab.toys import Toy
 from tests.ui.conftest import LONG_MS, click, start_endless, tiny
+
+Start = Callable[[QtBot, Session], None]
 
 PLOT = Plot("Speed", Axis("threads", log=True), Axis("sprites/s"), (Line("measured", (1.0, 2.0), (5.0, 9.0)),))
 
 
 @pytest.fixture
 def page(qtbot: QtBot, opened: Window) -> LabPage:
-    """With sprites, a small network and the threads chosen, whose experiment takes a second."""
+    """With sprites and a small network, and the experiment with threads chosen."""
     session = opened.session
     session.setup.choose_recipe("classifier")
     session.setup.set_config(tiny(session, "classifier"))
@@ -60,7 +65,7 @@ def show(page: LabPage, *results: Result) -> None:
 def test_an_experiment_is_run_kept_and_reported(
     qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    experiment = choose(page, "threads")
+    experiment = choose(page, "batch-size")
     monkeypatch.setattr(type(experiment), "seconds", 1.0)
     assert page.question.text() == experiment.question and not page.report.isEnabled()
     with qtbot.waitSignal(page.session.lab.done, timeout=LONG_MS):
@@ -70,8 +75,8 @@ def test_an_experiment_is_run_kept_and_reported(
     (found,) = page.session.lab.results
     assert found.settings["batch_size"] == 8 and found.data_count == 24
     assert page.findings.sentences.text().splitlines() == list(found.outcome.sentences)
-    assert [plot.isVisible() for plot in page.findings.plots] == [True]
-    assert "torch.set_num_threads" in page.findings.code.toPlainText()
+    assert [plot.isVisible() for plot in page.findings.plots] == [True, True]
+    assert "batch_size" in page.findings.code.toPlainText()
     assert page.result.count() == 1 and "classifier, discs" in page.result.currentText()
     target = tmp_path / "report.html"
     monkeypatch.setattr(dialogs, "for_new_file", lambda *_: target)
@@ -80,17 +85,26 @@ def test_an_experiment_is_run_kept_and_reported(
     assert found.outcome.sentences[0] in target.read_text(encoding="utf-8")
 
 
-def _until_stuck(qtbot: QtBot, session: Session) -> None:
-    """Start the experiment that hangs, and wait until it does."""
-    lab = session.lab
-    lab.start(Stuck())
-    qtbot.waitUntil(lambda: lab.progress is not None and lab.progress.what == "child", timeout=LONG_MS)
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> Start:
+    """Starts an experiment without end, and waits until it is under way."""
+
+    def experiment(*_: object) -> Events:
+        while True:
+            yield Progress(1, 2, "things")
+
+    def start(qtbot: QtBot, session: Session) -> None:
+        session.lab.start(Toy())
+        qtbot.waitUntil(lambda: session.lab.progress is not None, timeout=LONG_MS)
+
+    monkeypatch.setattr(jobs, "experiment", experiment)
+    return start
 
 
-def test_a_training_waits_and_goes_on(qtbot: QtBot, page: LabPage) -> None:
+def test_a_training_waits_and_goes_on(qtbot: QtBot, page: LabPage, endless: Start) -> None:
     session = page.session
     training = start_endless(qtbot, session)
-    _until_stuck(qtbot, session)
+    endless(qtbot, session)
     assert training.state == "paused"
     assert session.lab.problem(choose(page, "threads")) == "'Toy' is under way."
     with qtbot.waitSignal(session.lab.changed, timeout=LONG_MS):
@@ -99,19 +113,19 @@ def test_a_training_waits_and_goes_on(qtbot: QtBot, page: LabPage) -> None:
     qtbot.waitUntil(lambda: training.state == "training", timeout=LONG_MS)
 
 
-def test_a_training_that_goes_on_ends_the_experiment(qtbot: QtBot, page: LabPage) -> None:
+def test_a_training_that_goes_on_ends_the_experiment(qtbot: QtBot, page: LabPage, endless: Start) -> None:
     session = page.session
     training = start_endless(qtbot, session)
     training.pause()
-    _until_stuck(qtbot, session)
+    endless(qtbot, session)
     with qtbot.waitSignal(session.lab.changed, timeout=LONG_MS):
         training.resume()
     assert session.lab.running is None and training.state == "training"
 
 
-def test_nothing_else_learns_meanwhile(qtbot: QtBot, page: LabPage) -> None:
+def test_nothing_else_learns_meanwhile(qtbot: QtBot, page: LabPage, endless: Start) -> None:
     session = page.session
-    _until_stuck(qtbot, session)
+    endless(qtbot, session)
     qtbot.waitUntil(lambda: len(session.job_queue.running()) == 1, timeout=LONG_MS)
     session.feature_training._seen = None  # as if there were other sprites, which would be got to know now
     session.catalog.ready.emit()

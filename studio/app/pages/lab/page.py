@@ -55,6 +55,7 @@ class LabPage(Page):
 
     def arrive(self) -> None:
         """Look for results again: the command line may have found something out."""
+        self.cancel.setMinimumHeight(self.start.sizeHint().height())  # nothing moves when one takes the other's place
         self.session.lab.list_results()
 
     def keep(self) -> None:
@@ -76,7 +77,6 @@ class LabPage(Page):
         factory.keep_space(self.progress)
         self.progress.hide()
         self.cancel.hide()
-        self.cancel.setMinimumHeight(self.start.sizeHint().height())  # nothing moves when one takes the other's place
         left = factory.column(factory.title("Lab"), factory.caption(_ABOUT), self.experiments, margin=2 * factory.GRID)
         buttons = factory.row(self.start, self.cancel, self.about, self.report)
         buttons.setStretch(2, 1)

@@ -106,8 +106,8 @@ class XYPlot(QWidget):
                 symbolBrush=QColor(tint), symbolPen=None,
             )  # fmt: skip
             self._item.addItem(item, ignoreBounds=True)
-            if len(lines) > 1:
-                self._legend.addItem(item, line.name)
+            self._legend.addItem(item, line.name)
+        self._legend.setVisible(len(lines) > 1)
         ground = QColor(colours.surface)
         ground.setAlphaF(0.8)
         self._legend.setBrush(ground)
