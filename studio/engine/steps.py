@@ -100,16 +100,20 @@ class TrainingSteps:
 
     def take_timed(self) -> tuple[Tensor, StepTimes]:
         """One step as `take`, and where its time went."""
-        devices.synchronize(self.device)
+        self.wait()
         watch = _Watch(self.device)
         return self._take(watch), watch.times()
 
+    def wait(self) -> None:
+        """Wait until the device has done all that it was asked for."""
+        devices.synchronize(self.device)
+
     def take_seconds(self) -> float:
         """One step as `take`, waited for; returns its seconds."""
-        devices.synchronize(self.device)
+        self.wait()
         start_s = time.perf_counter()
         self.take()
-        devices.synchronize(self.device)
+        self.wait()
         return time.perf_counter() - start_s
 
     def _take(self, watch: _Watch) -> Tensor:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
+import torch
 
-from studio.lab.experiments import batch_size, learning_rate, threads
+from studio.lab.experiments import batch_size, learning_rate, precision, threads
 from studio.lab.experiments.batch_size import _Measured
 from studio.lab.outcome import Outcome
 from tests.lab.tools import small_bench
@@ -77,3 +80,36 @@ def test_the_fewest_threads_that_are_as_fast_are_taken() -> None:
     assert same.sentences[0].startswith("1 thread trains fastest")
     assert "take 3 times as long" in same.sentences[1]
     assert outcome.suggests != same.suggests  # one of the two is what the settings take
+
+
+def _precisions(**found: tuple[float, list[float]]) -> dict[str, precision._Run]:
+    """Runs whose steps took so many seconds, with these losses."""
+    runs = {}
+    for name, (step_s, losses) in found.items():
+        runs[name] = run = precision._Run(small_bench().training())
+        run.training.precision, run.durations_s = name, [step_s] * len(losses)
+        run._losses = [torch.tensor(loss) for loss in losses]
+    return runs
+
+
+def test_a_faster_precision_that_learns_the_same_is_suggested() -> None:
+    bench = small_bench(precision="fp32")
+    faster = precision._outcome(_precisions(fp32=(0.2, [1.0, 1.0]), bf16=(0.1, [1.01, 1.01])), bench)
+    assert faster.suggests == {"precision": "bf16"}
+    assert "bf16 is 2 times as fast as fp32 here: 40 sprites/s against 20 sprites/s." in faster.sentences[0]
+    assert "1 % apart: both learn the same." in faster.sentences[1]
+    worse = precision._outcome(_precisions(fp32=(0.2, [1.0, 1.0]), bf16=(0.1, [1.5, 1.5])), bench)
+    assert not worse.suggests and "learn the same" not in worse.sentences[1]
+    broken = precision._outcome(_precisions(fp32=(0.2, [1.0, 1.0]), fp16=(0.1, [math.nan])), bench)
+    assert not broken.suggests and broken.sentences[1] == "In fp16 the loss stopped being a number."
+
+
+def test_what_is_kept_for_the_backward_pass_is_counted_once() -> None:
+    """Beside what the network's width says: four times the width keeps about four times as much."""
+    activations = []
+    for width in (16, 64):
+        run = precision._Run(small_bench(width=width, batch_size=64).training())
+        run.warm_up()
+        weights = sum(weight.nbytes for weight in run.training.network.parameters())
+        activations.append(run.kept_bytes - weights)
+    assert 3 <= activations[1] / activations[0] <= 5

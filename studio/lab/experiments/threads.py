@@ -47,8 +47,8 @@ class Threads(Experiment):
     order = 30
     seconds = 30.0
     read_on = (
-        "Threading on the CPU",
-        "https://docs.pytorch.org/docs/stable/notes/cpu_threading_torchscript_inference.html",
+        "torch.set_num_threads",
+        "https://docs.pytorch.org/docs/stable/generated/torch.set_num_threads.html",
     )
 
     def obstacle(self, device: Device) -> str:
