@@ -53,7 +53,7 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
         spec = replace(spec, target_names=("value",))
     targets = rng.standard_normal((count, len(spec.target_names))).astype(np.float32)
     sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, spec.target_names)
-    transfer_ms = _transfer_ms(sprites, target)
+    moved_ms = transfer_ms(sprites, target)
     for precision in filter(None, ("fp32", device.mixed)):
         training = TrainingSteps(recipe, config, sprites, target, precision)
         durations_s: list[float] = []
@@ -61,10 +61,10 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
             durations_s.append(training.take_seconds())
             yield Progress(len(durations_s), 0, f"steps in {precision} on {device.name}")
         compute_s = float(np.median(timed))
-        yield DeviceMeasured(device.id, precision, count / compute_s, transfer_ms, 1000 * compute_s)
+        yield DeviceMeasured(device.id, precision, count / compute_s, moved_ms, 1000 * compute_s)
 
 
-def _transfer_ms(sprites: Sprites, target: torch.device) -> float:
+def transfer_ms(sprites: Sprites, target: torch.device) -> float:
     """Milliseconds to bring one float batch to the device."""
     batch = torch.from_numpy(sprites.rgba).float()
     durations_s = []

@@ -21,11 +21,11 @@ def test_an_experiment_from_question_to_report(studio: Studio, folder: Path, tmp
     listed = studio("lab").out
     assert "learning-rate" in listed and sentence in listed
     names = [each["name"] for each in studio("lab", "--json").objects() if each["type"] == "Experiment"]
-    assert names[0] == "batch-size" and "threads" in names
+    assert names[0] == "devices" and "threads" in names
 
 
 def test_wrong_usage_is_said_before_anything_is_read(studio: Studio) -> None:
-    assert "Choose one of: batch-size" in studio("lab", "nonsense", "nowhere", code=2).err
+    assert "Choose one of: devices" in studio("lab", "nonsense", "nowhere", code=2).err
     assert "--seconds must be from 1 to 120" in studio("lab", "threads", "--seconds", "500", code=2).err
     assert "Let --out end in .html" in studio("lab", "threads", "--out", "report.pdf", code=2).err
     assert "nowhere" in studio("lab", "threads", "nowhere", code=1).err

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from studio.lab.experiments import batch_size, learning_rate, precision, threads
+from studio.core.errors import DeviceError
+from studio.engine.steps import StepTimes
+from studio.engine.types import Device
+from studio.lab.experiments import batch_size, devices, learning_rate, precision, threads
 from studio.lab.experiments.batch_size import _Measured
 from studio.lab.outcome import Outcome
+from tests.engine.tools import CPU
 from tests.lab.tools import small_bench
 
 
@@ -113,3 +117,20 @@ def test_what_is_kept_for_the_backward_pass_is_counted_once() -> None:
         weights = sum(weight.nbytes for weight in run.training.network.parameters())
         activations.append(run.kept_bytes - weights)
     assert 3 <= activations[1] / activations[0] <= 5
+
+
+def test_devices_are_ranked_and_what_fails_is_said() -> None:
+    card = Device("cuda:0", "cuda", "A card", 1, 1)
+    slow = devices._Measured(CPU, "fp32", StepTimes(0.1, 0.3, 0.5, 0.1), 0.5, 9.0, None)
+    fast = devices._Measured(card, "bf16", StepTimes(0.01, 0.03, 0.05, 0.01), 0.2, 99.0, None)
+    found = [slow, fast]
+    outcome = devices._outcome(found, ["A card in fp16: it is full."], small_bench())
+    assert outcome.sentences[0] == "A card in bf16 trains fastest: 40 sprites/s."
+    assert outcome.sentences[1] == "That is 10 times as fast as test CPU in fp32."
+    assert "100.0 ms goes: batch 10 %, forward 30 %, backward 50 %, optimizer 10 %" in outcome.sentences[2]
+    assert "would cost 0.20 ms more" in outcome.sentences[3]
+    assert outcome.sentences[-1] == "A card in fp16: it is full."
+    assert [table.rows[1][0] for table in outcome.tables] == ["cuda:0, bf16", "cuda:0, bf16"]
+    assert "Nothing must be moved" in devices._outcome([slow], [], small_bench()).sentences[3]
+    with pytest.raises(DeviceError, match="No device could do it"):
+        devices._outcome([], ["A card in fp16: it is full."], small_bench())
