@@ -17,6 +17,7 @@ from typing import Any
 from studio.core import records
 from studio.core.errors import BadInputError, DamagedError
 from studio.core.wording import count, number, percent
+from studio.exports.html_page import html_page
 
 FORMAT = 1
 PROVENANCE = "Provenance"  # of the text that says what a picture comes from
@@ -179,14 +180,16 @@ def page_of(card: Card) -> bytes:
         **card.files,
     }
     settings = {name.replace("_", " "): str(value) for name, value in card.settings.items()}
-    return _PAGE.format(
-        title=html.escape(f"Card of {source.run}"),
+    title = f"Card of {source.run}"
+    body = _BODY.format(
+        title=html.escape(title),
         about=_table(rows),
         disclosure=html.escape(disclosure(card)),
         settings=_table(settings),
         limits=html.escape(LIMITS),
         sums=_table(sums, code=True),
-    ).encode("utf-8", "replace")
+    )
+    return html_page(title, body, _STYLE, width_rem=46).encode("utf-8", "replace")
 
 
 def _seal_of(values: Mapping[str, Any]) -> str:
@@ -205,24 +208,12 @@ def _table(rows: Mapping[str, str], *, code: bool = False) -> str:
     return "\n".join(f"<tr><th>{name}</th><td><{kind}>{text}</{kind}></td></tr>" for name, text in cells)
 
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }}
-h2 {{ font-size: 1.1rem; margin-top: 2rem; }}
-table {{ border-collapse: collapse; width: 100%; }}
-th, td {{ text-align: left; vertical-align: top; padding: .25rem .5rem .25rem 0; border-bottom: 1px solid #8884; }}
-th {{ font-weight: 600; width: 12rem; }}
-td {{ overflow-wrap: anywhere; }}
-blockquote {{ margin: 0; padding: .75rem 1rem; border-left: 4px solid #6a74e0; background: #8881; }}
-</style>
-</head>
-<body>
+_STYLE = """\
+th { width: 12rem; }
+td { overflow-wrap: anywhere; }
+blockquote { margin: 0; padding: .75rem 1rem; border-left: 4px solid #6a74e0; background: #8881; }
+"""
+_BODY = """\
 <h1>{title}</h1>
 <table>
 {about}
@@ -237,7 +228,4 @@ blockquote {{ margin: 0; padding: .75rem 1rem; border-left: 4px solid #6a74e0; b
 <p>'studio verify FILE' says whether all is as it was. {limits}</p>
 <table>
 {sums}
-</table>
-</body>
-</html>
-"""
+</table>"""

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from studio.core.config import Value
 from studio.core.events import Event
 
+_MOST_NAMED = 14
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -52,6 +54,11 @@ class Plot:
     y: Axis
     lines: tuple[Line, ...]
     marks: tuple[Mark, ...] = ()
+
+    def named_places(self) -> list[float]:
+        """The x of the dots, to be named on a logarithmic axis; none where they are too many for that."""
+        places = sorted({x for line in self.lines if line.dots for x in line.x})
+        return places if self.x.log and len(places) <= _MOST_NAMED else []
 
     def __post_init__(self) -> None:
         across = [*(x for line in self.lines for x in line.x), *(mark.x for mark in self.marks)]

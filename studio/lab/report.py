@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from studio.core import files
 from studio.core.curves import TINTS
 from studio.core.wording import count, duration, number
+from studio.exports.html_page import html_page
 from studio.exports.plot import dress, new_axes
 from studio.lab.outcome import Plot, Table
 from studio.lab.results import Result
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _HEIGHT = 3.4  # inches of a plot, which is 8 wide
-_MOST_PLACES = 14  # of points that are all named on their axis
 
 
 def save_report(path: Path, results: Sequence[Result]) -> Path:
@@ -37,7 +37,7 @@ def save_report(path: Path, results: Sequence[Result]) -> Path:
 def page_of(results: Sequence[Result]) -> str:
     """The page as text."""
     title = results[0].title if len(results) == 1 else "Experiments"
-    return _PAGE.format(title=html.escape(f"{title} - Sprite Training Studio"), body="\n".join(map(_section, results)))
+    return html_page(f"{title} - Sprite Training Studio", "\n".join(map(_section, results)), _STYLE, width_rem=52)
 
 
 def _section(result: Result) -> str:
@@ -124,10 +124,9 @@ def _scale(axes: Axes, plot: Plot) -> None:
     """Logarithmic axes where they are asked for; few points on one are all named."""
     from matplotlib import ticker
 
-    places = sorted({x for line in plot.lines if line.dots for x in line.x})
     if plot.x.log:
         axes.set_xscale("log")
-        if 0 < len(places) <= _MOST_PLACES:
+        if places := plot.named_places():
             axes.xaxis.set_major_locator(ticker.FixedLocator(places))
             axes.xaxis.set_minor_locator(ticker.NullLocator())
             axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: number(round(value))))
@@ -137,29 +136,12 @@ def _scale(axes: Axes, plot: Plot) -> None:
         axes.set_ylim(bottom=0)
 
 
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }}
-section + section {{ margin-top: 4rem; }}
-h2 {{ font-size: 1.1rem; margin-top: 2rem; }}
-.question {{ font-size: 1.15rem; opacity: .75; }}
-img {{ width: 100%; border-radius: 6px; margin: .5rem 0; }}
-table {{ border-collapse: collapse; width: 100%; margin: .5rem 0; }}
-th, td {{ text-align: left; vertical-align: top; padding: .25rem .75rem .25rem 0; border-bottom: 1px solid #8884; }}
-th {{ font-weight: 600; }}
-.right {{ text-align: right; }}
-.figures {{ font-variant-numeric: tabular-nums; }}
-pre {{ padding: .75rem 1rem; overflow-x: auto; background: #8881; font-size: .85rem; }}
-</style>
-</head>
-<body>
-{body}
-</body>
-</html>
+_STYLE = """\
+section + section { margin-top: 4rem; }
+.question { font-size: 1.15rem; opacity: .75; }
+img { width: 100%; border-radius: 6px; margin: .5rem 0; }
+table { margin: .5rem 0; }
+.right { text-align: right; }
+.figures { font-variant-numeric: tabular-nums; }
+pre { padding: .75rem 1rem; overflow-x: auto; background: #8881; font-size: .85rem; }
 """

@@ -43,7 +43,10 @@ class Result:
     format: int = FORMAT
 
     def __post_init__(self) -> None:
-        datetime.datetime.fromisoformat(self.created)  # what is read back and is no time raises ValueError
+        """What is read back is shown, and its address can be clicked. Raises ValueError."""
+        datetime.datetime.fromisoformat(self.created)
+        if not self.read_on[1].startswith(("https://", "http://")) and self.read_on[1]:
+            raise ValueError("the page to read on is not on the web")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from studio.core.errors import DeviceError
+from studio.core.errors import DeviceError, DeviceFullError
 from studio.engine.steps import StepTimes
 from studio.engine.types import Device
 from studio.lab.experiments import batch_size, devices, learning_rate, precision, threads
@@ -44,6 +44,15 @@ def test_a_batch_that_does_not_fit_is_told() -> None:
     outcome = batch_size._outcome(_sizes([10, 20, 22]), "8 sprites don't fit into the memory of a card.", small_bench())
     assert outcome.suggests == {"batch_size": 2}
     assert "8 sprites don't fit into the memory of a card." in outcome.sentences
+
+
+def test_a_device_without_room_for_a_single_sprite_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise DeviceFullError("The card has no memory left.")
+
+    monkeypatch.setattr(batch_size, "_measure", full)
+    with pytest.raises(DeviceFullError, match="no memory left"):
+        list(batch_size.BatchSize().run(small_bench()))
 
 
 def _ranged(losses: list[float], steps: int = 100) -> Outcome:

@@ -119,20 +119,16 @@ def test_a_damaged_result_is_named_beside_the_others(tmp_path: Path) -> None:
         "b": {"created": "yesterday"},
         "c": {"outcome": {"plots": [{**crooked, "lines": [{"name": "l", "x": [0], "y": [1]}]}]}},
         "d": {"outcome": {"plots": [{**crooked, "lines": [{"name": "l", "x": [1, 2], "y": [1]}]}]}},
+        "f": {"read_on": ["click me", "file:///etc"]},
         "e": {"outcome": {"tables": [{"columns": ["one"], "rows": [["1", "2"]]}]}},
     }.items():
         (places.lab() / f"2020 {name}.json").write_text(json.dumps(sound | change))
     results, problems = kept()
     assert results == [result]
-    assert [problem.split()[1] for problem in problems] == [
-        "e.json",
-        "d.json",
-        "c.json",
-        "b.json",
-        "a.json",
-        "torn.json",
-    ]
+    names = [problem.split()[1] for problem in problems]
+    assert names == [*(f"{name}.json" for name in "fedcba"), "torn.json"]
     words = (
+        "not on the web",
         "of another length",
         "points that are none",
         "logarithm",

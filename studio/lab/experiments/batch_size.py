@@ -79,6 +79,8 @@ class BatchSize(Experiment):
             try:
                 measured = yield from _measure(bench, precision, size, bench.seconds / 2 / len(SIZES))
             except DeviceFullError:
+                if not found:
+                    raise
                 measured = None
             if measured is None:
                 why = f"{number(size)} sprites don't fit into the memory of {bench.device.name}."

@@ -118,6 +118,10 @@ class _Run:
         self.durations_s.append(time.perf_counter() - start_s)
         return self.durations_s[-1]
 
+    def taken(self) -> int:
+        """How many steps, those that warm up among them."""
+        return len(self._losses)
+
     def step_s(self) -> float:
         """The median."""
         return statistics.median(self.durations_s)
@@ -178,7 +182,7 @@ def _compared(name: str, runs: dict[str, _Run], ends: dict[str, float], bench: B
         return
     apart = abs(ends[name] / ends["fp32"] - 1)
     yield (
-        f"After {count(len(run.durations_s), 'step')} from the same seed the losses are {decimal(ends[name])} and "
+        f"After {count(run.taken(), 'step')} from the same seed the losses are {decimal(ends[name])} and "
         f"{decimal(ends['fp32'])}, {'less than 0.1 %' if apart < 0.001 else percent(apart)} apart"
         f"{': both learn the same' if apart <= _SAME else ''}."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import html
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
@@ -69,7 +70,9 @@ class Findings(QWidget):
         self.code.setFixedHeight(lines * self.code.fontMetrics().lineSpacing() + 2 * factory.GRID)
         self._plain.setVisible(bool(result.code))
         name, address = result.read_on
-        self.read_on.setText(f'Read on at PyTorch: <a href="{address}">{name}</a>' if address else "")
+        self.read_on.setText(
+            f'Read on at PyTorch: <a href="{html.escape(address)}">{html.escape(name)}</a>' if address else ""
+        )
         self.read_on.setVisible(bool(address))
 
     def _lay_out(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +21,6 @@ from studio.core.wording import number
 from studio.lab.outcome import Axis, Line, Plot
 
 _HEIGHT, _LEAST_WIDTH = 240, 260  # logical pixels
-_MOST_PLACES = 14  # of points that are all named on their axis
 _MOST_DECADES = 3  # with names between the powers of ten
 _DOT = 6
 _MARGIN = 0.04
@@ -94,8 +94,7 @@ class XYPlot(QWidget):
         self._bottom.setLogMode(plot.x.log)
         self._item.getAxis("left").setLogMode(plot.y.log)
         lines = [*plot.lines, *self._compared]
-        places = sorted({x for line in lines if line.dots for x in line.x})
-        self._bottom.places = places if plot.x.log and len(places) <= _MOST_PLACES else []
+        self._bottom.places = dataclasses.replace(plot, lines=tuple(lines)).named_places()
         for name in ("bottom", "left"):
             self._item.getAxis(name).setGrid(30)
         for place, line in enumerate(lines):
