@@ -130,7 +130,7 @@ def _assemble(
             Notice("info", title, "Nothing tells what is learnt by heart. Other sprites of each class would.")
         )
     sample = sampled(sprites, split.training)
-    for name, values in recipe.statistics(sample).items():
+    for name, values in recipe.statistics(sample, config).items():
         network.get_buffer(name).copy_(values)
     # Convolutions on the CPU and on tensor cores are faster with channels innermost.
     network = network.to(target).to(memory_format=torch.channels_last)

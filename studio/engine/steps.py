@@ -74,7 +74,7 @@ class TrainingSteps:
     ) -> None:
         torch.manual_seed(config.seed)
         network = recipe.build(config, Spec.of(sprites))
-        for name, value in recipe.statistics(sprites).items():
+        for name, value in recipe.statistics(sprites, config).items():
             network.get_buffer(name).copy_(value)
         self.network = network.to(device).to(memory_format=torch.channels_last).train()
         self.ema = EMA(self.network, config.ema_halflife_sprites)

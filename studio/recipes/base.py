@@ -228,7 +228,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         """
         return {}
 
-    def statistics(self, sprites: Sprites) -> Mapping[str, Tensor]:
+    def statistics(self, sprites: Sprites, config: ConfigT) -> Mapping[str, Tensor]:
         """What a network must know of the sprites that it will learn from: values of its buffers, by their names."""
         return {}
 

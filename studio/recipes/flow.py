@@ -52,7 +52,7 @@ def guided(
     """The velocity towards sprites of these classes: int64 [N], or float32 [N, classes + 1], shares of classes.
 
     guidance: a number or float32 [1]; 1 takes the class's velocity as it is, more exaggerates what sets the class
-    apart (classifier-free guidance, Ho & Salimans 2022), from _GUIDED_FROM on.
+    apart (classifier-free guidance, Ho & Salimans 2022), from _GUIDED_FROM on and before the last step.
     keep: float32 [N, 1, S, S], handed on to the network.
     """
     any_class = torch.full(labels.shape[:1], network.classes, device=labels.device)
@@ -63,7 +63,7 @@ def guided(
     def velocity(x: Tensor, t: float) -> Tensor:
         times = torch.full(x.shape[:1], t, device=x.device)
         given = {} if keep is None else {"keep": keep}
-        if is_plain or t < _GUIDED_FROM:
+        if is_plain or not _GUIDED_FROM <= t < _LAST_FROM:
             return network(x, times, labels, **given).float()  # type: ignore[no-any-return]
         given = {} if keep is None else {"keep": torch.cat([keep, keep])}
         both = network(torch.cat([x, x]), torch.cat([times, times]), torch.cat([labels, any_class]), **given).float()

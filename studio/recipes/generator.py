@@ -2,8 +2,9 @@
 
 A sprite x1 and noise x0 are joined by a straight line x_t = (1 - t) x0 + t x1; the network learns the line's velocity
 x1 - x0 from (x_t, t, class). It does so by guessing the sprite, which is flat and clean where noise is not, and
-working out the velocity from that (Li & He 2025). Times are logit-normal (Esser et al. 2024). Sampling follows the
-velocity from noise to a sprite.
+working out the velocity from that (Li & He 2025). What it guesses of each pixel are the odds of the colours of a
+palette, so that sprites are made of true pixels: see `colours`. Times are logit-normal (Esser et al. 2024). Sampling
+follows the velocity from noise to a sprite.
 
 Towards the end of a training, some sprites are shown with a part of their pixels as they are, marked, so that it is
 learnt to fill in the rest (after Mayet et al. 2024).
@@ -23,7 +24,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, Value, setting, with_default
+from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Given, Preset, Recipe, Spec, TrainingBudget, evenly_spread
+from studio.recipes.colours import PaletteHead, palette_for
 from studio.recipes.flow import (
     CONSTANTS,
     LATEST,
@@ -53,6 +56,12 @@ class GeneratorConfig(TrainingConfig):
         label="Class drop",
         low=0.0, high=1.0, advanced=True,
     )  # fmt: skip
+    colours: int = setting(
+        256, "How many of your sprites' colours the model chooses from, pixel by pixel. 0 lets it mix any colour: for "
+        "painted art; pixel art comes out speckled.",
+        unit="colours", label="Palette",
+        low=0, high=1024, absent=0, advanced=True,
+    )  # fmt: skip
     time_mean: float = setting(
         -0.3, "Where on the way from noise to sprite training looks most: negative is nearer to noise.",
         label="Time focus",
@@ -73,6 +82,9 @@ _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600
 )
 _STRIDES = 5
+_PIXEL_FEATURES = 64  # by the side of a patch
+_LEARNT_PIXELS = 512, 2048  # of a sprite in a step, if half of it is not between: neighbours teach nearly the same
+_VELOCITY_SHARE = 0.5  # of its error, beside the cross-entropy
 _FILLING_FROM = 0.8  # of the training: learnt from the beginning, it would make new sprites worse by a tenth
 
 
@@ -83,18 +95,22 @@ class UNet(nn.Module):
     `keep` [B, 1, S, S] is 1 where x_t holds the sprite's own pixels, to which the rest is to fit: there the velocity
     means nothing. Without it, or where it is 0, all is to be drawn.
 
+    With `colours`, what it guesses of a pixel are the odds of so many colours; from the time of the last step on, the
+    likeliest is all that counts.
+
     Works at half resolution through pixel-unshuffle (a quarter from 96 pixels on), then two levels further down, each
     as wide as the first: in little time, most is learnt at the finest level.
     `changes` [B, 3] tells how augmentation changed the sprites, as in `Batch`, so that it does not leak into samples
     (Karras et al. 2022). Any S: the border is padded.
     """
 
-    def __init__(self, size: int, classes: int, width: int) -> None:
+    def __init__(self, size: int, classes: int, width: int, colours: int = 0) -> None:
         super().__init__()
         self.size, self.classes = size, classes
         self.patch = 2 if size < 96 else 4
         self.padding = -size % (4 * self.patch)
         condition, pixels = 4 * width, 4 * self.patch**2
+        features = _PIXEL_FEATURES // self.patch if colours else 4
         self.time = nn.Sequential(
             TimeFeatures(128), nn.Linear(128, condition), nn.SiLU(), nn.Linear(condition, condition)
         )
@@ -112,9 +128,10 @@ class UNet(nn.Module):
         self.pool2, self.bottom, self.attend = nn.Conv2d(width, width, 3, 2, 1), blocks(2), Attention(width)
         self.rise2, self.up2 = nn.Conv2d(width, width, 1), blocks(2, joined=width)
         self.rise1, self.up1 = nn.Conv2d(width, width, 1), blocks(3, joined=width)
-        self.norm, self.leave = group_norm(width), nn.Conv2d(width, pixels, 3, 1, 1)
+        self.norm, self.leave = group_norm(width), nn.Conv2d(width, features * self.patch**2, 3, 1, 1)
+        self.head = PaletteHead(features, colours) if colours else None
         self.keep = nn.Conv2d(self.patch**2, width, 3, 1, 1, bias=False)
-        nn.init.zeros_(self.leave.weight)
+        nn.init.normal_(self.leave.weight, std=0.02 if colours else 0.0)
         nn.init.zeros_(self.changes.weight)
         nn.init.zeros_(self.keep.weight)
 
@@ -126,14 +143,23 @@ class UNet(nn.Module):
     def forward(
         self, x: Tensor, t: Tensor, label: Tensor, changes: Tensor | None = None, keep: Tensor | None = None
     ) -> Tensor:
+        features = self.features(x, t, label, changes, keep)
+        return (self.sprite(features, t) - x) / (1 - t)[:, None, None, None]
+
+    def sprite(self, features: Tensor, t: Tensor) -> Tensor:
+        """The sprite [B, 4, S, S] that x_t leads to, by its features: float32."""
+        if self.head is None:
+            return features.float()
+        return self.head.mean(features.permute(0, 2, 3, 1), t).permute(0, 3, 1, 2)
+
+    def features(
+        self, x: Tensor, t: Tensor, label: Tensor, changes: Tensor | None = None, keep: Tensor | None = None
+    ) -> Tensor:
+        """What the guess is made of, [B, channels, S, S]: the colour of each pixel, or what the head makes odds of."""
         condition = self.time(t) + (label @ self.label.weight if label.is_floating_point() else self.label(label))
         if changes is not None:
             condition = condition + self.changes(changes)
-        sprite = self.guess(x, F.silu(condition), keep)
-        return (sprite.float() - x) / (1 - t)[:, None, None, None]
-
-    def guess(self, x: Tensor, condition: Tensor, keep: Tensor | None = None) -> Tensor:
-        """The sprite [B, 4, S, S] that x_t leads to."""
+        condition = F.silu(condition)
         border = (0, self.padding, 0, self.padding)
         fine = self.enter(F.pixel_unshuffle(F.pad(x, border, value=-1.0), self.patch))
         if keep is not None:
@@ -164,11 +190,11 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     Config, Network = GeneratorConfig, UNet
     order = 1
     relative_cost = 7.9
-    small = GeneratorConfig(width=16)
+    small = GeneratorConfig(width=16, colours=32)
     can = frozenset({"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow"})
     solver = CONSTANTS
     strides = _STRIDES
-    fixed_by_weights = ("width",)
+    fixed_by_weights = ("width", "colours")
     fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten
 
     def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
@@ -182,7 +208,11 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         return super().cost(size if size < 96 else size // 2)  # seen from twice as far: see UNet
 
     def arguments(self, config: GeneratorConfig, spec: Spec) -> dict[str, Value]:
-        return {"size": spec.size, "classes": len(spec.class_names), "width": config.width}
+        classes = len(spec.class_names)
+        return {"size": spec.size, "classes": classes, "width": config.width, "colours": config.colours}
+
+    def statistics(self, sprites: Sprites, config: GeneratorConfig) -> Mapping[str, Tensor]:
+        return {"head.palette": palette_for(sprites.rgba, config.colours)} if config.colours else {}
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
         return {"label.weight": spec.class_names}
@@ -192,7 +222,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         label = torch.where(rng.rand() < config.label_drop, network.classes, batch.y)
         noise = rng.randn(*batch.x.shape[1:])
         filling = config.filling if batch.progress >= _FILLING_FROM else 0.0
-        error = _flow_error(network, batch, noise, t, label, _some_kept(batch, filling, rng))
+        rows = None if network.head is None else _some_rows(network.size, rng.rand(1))
+        error = _error(network, batch, noise, t, label, _some_kept(batch, filling, rng), rows)
         return error / (1 - filling / 2)  # of what is filled in half is kept, on average: the curve has no step there
 
     def evaluate(self, network: UNet, batches: Iterable[Batch], config: GeneratorConfig, spec: Spec) -> Evaluation:
@@ -207,7 +238,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
             normal = torch.special.ndtri(evenly_spread(seen, count)).float()  # on the CPU: MPS has no ndtri
             times = torch.sigmoid(normal + config.time_mean).to(batch.x.device)
             nothing = torch.zeros_like(batch.x[:, :1])  # is kept
-            total += float(_flow_error(network, batch, noise, times, batch.y, nothing)) * count
+            rows = _some_rows(network.size, torch.full((count, 1), 0.5, device=times.device))
+            total += float(_error(network, batch, noise, times, batch.y, nothing, rows)) * count
             seen += count
         return Evaluation({"loss": total / seen})
 
@@ -277,26 +309,52 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     @staticmethod
     def path(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
         noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
-        later = Generator.draw(network, labels, guidance, 2 * _STRIDES, seed, first)
-        return itertools.islice(itertools.chain([noise], later), 0, None, 2)
+        velocity = guided(_WithAllOdds(network), _known(network, labels), guidance)
+        states = itertools.chain([noise], solve(velocity, noise, moments(2 * _STRIDES)))
+        return itertools.compress(states, _is_between_strides(network))
 
     @staticmethod
     def stride(network: UNet, x: Tensor, number: Tensor, labels: Tensor) -> Tensor:
-        times = torch.tensor(moments(2 * _STRIDES)[::2], device=x.device)
+        times = torch.tensor(_stride_times(network), device=x.device)
         t, t_next = times[number], times[number + 1]
-        velocity: Tensor = network(x, t, _known(network, labels)).float()
-        return x + (t_next - t)[:, None, None, None] * velocity
+        return x + (t_next - t)[:, None, None, None] * _WithAllOdds(network)(x, t, _known(network, labels))
 
     @classmethod
     def draw_in_strides(cls, network: UNet, labels: Tensor, seed: int, first: int = 0) -> Iterator[Tensor]:
-        x = draw_noise(len(labels), network.size, seed, first).to(labels.device)
-        for number in range(_STRIDES):
-            x = cls.stride(network, x, torch.full((len(x),), number, device=x.device), labels)
+        x, known = draw_noise(len(labels), network.size, seed, first).to(labels.device), _known(network, labels)
+        velocity = guided(network, known, 1.0)
+        for t, t_next in itertools.pairwise(_stride_times(network)):
+            x = x + (t_next - t) * velocity(x, t)
             yield x
 
 
 def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Iterator[Tensor]:
     return solve(guided(network, _known(network, labels), guidance), noise, moments(steps))
+
+
+class _WithAllOdds:
+    """A network that gives no colour precedence in the last step: the likeliest one alone could not be learnt."""
+
+    def __init__(self, network: UNet) -> None:
+        self.classes = network.classes
+        self._network = network
+
+    def __call__(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
+        sprite = self._network.sprite(self._network.features(x, t, label), torch.zeros_like(t))
+        return (sprite - x) / (1 - t)[:, None, None, None]
+
+
+def _is_between_strides(network: UNet) -> list[bool]:
+    """Of the states of a path in 2 * _STRIDES steps, whether one is between two strides, the first or the last.
+
+    With a palette, the last stride is the last step, which takes the likeliest colours.
+    """
+    kept = range(0, 2 * _STRIDES + 1, 2) if network.head is None else (0, 3, 5, 7, 9, 10)
+    return [place in kept for place in range(2 * _STRIDES + 1)]
+
+
+def _stride_times(network: UNet) -> list[float]:
+    return list(itertools.compress(moments(2 * _STRIDES), _is_between_strides(network)))
 
 
 def _known(network: UNet, labels: Tensor) -> Tensor:
@@ -348,13 +406,44 @@ def _some_kept(batch: Batch, filling: float, rng: BatchRng) -> Tensor:
     return ((depth >= edge.view_as(share)) & (is_filled < filling)).float()
 
 
-def _flow_error(network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor, keep: Tensor) -> Tensor:
-    """Mean squared error of the velocity at times t [B] on the lines from `noise` to the batch's sprites; 0 where
-    pixels are kept.
+def _error(
+    network: UNet, batch: Batch, noise: Tensor, t: Tensor, label: Tensor, keep: Tensor, rows: Tensor | None = None
+) -> Tensor:
+    """How wrong the guess is at times t [B] on the lines from `noise` to the batch's sprites; 0 where pixels are kept.
+
+    The mean squared error of the velocity. With a palette, half of that and the cross-entropy of the odds of colours,
+    in nats a pixel: in these rows of the sprites, int64 [B, rows], or in all.
     """
     t = t.clamp(max=LATEST)
     mix = t[:, None, None, None]
     x = torch.where(keep == 1, batch.x, (1 - mix) * noise + mix * batch.x)
-    velocity = network(x, t, label, batch.augment_labels, keep)
-    error = F.mse_loss(velocity.float(), batch.x - noise, reduction="none")
-    return (error * (1 - keep)).mean()
+    if network.head is None:
+        velocity = network(x, t, label, batch.augment_labels, keep)
+        error = F.mse_loss(velocity.float(), batch.x - noise, reduction="none")
+        return (error * (1 - keep)).mean()
+    seen = network.features(x, t, label, batch.augment_labels, keep), batch.x, 1 - keep
+    features, sprites, counts = seen if rows is None else (_in_rows(values, rows) for values in seen)
+    pixels = features.permute(0, 2, 3, 1)
+    odds = network.head(pixels)
+    true = network.head.nearest(sprites.permute(0, 2, 3, 1))
+    error = F.cross_entropy(odds.flatten(0, 2), true.flatten(), reduction="none").view(true.shape)
+    mean = network.head.mean(pixels, torch.zeros_like(t)).permute(0, 3, 1, 2)
+    velocity_error = ((mean - sprites) / (1 - mix)).square().mean(1)  # the velocity leads from x to the guess in 1 - t
+    return ((error + _VELOCITY_SHARE * velocity_error) * counts[:, 0]).mean()
+
+
+def _some_rows(size: int, offset: Tensor) -> Tensor:
+    """Rows of sprites of this side that are learnt from in a step, evenly apart: int64 [B, rows].
+
+    offset: [B, 1] in [0, 1), where between two of them the first one is.
+    """
+    least, most = _LEARNT_PIXELS
+    count = min(size, max(1, min(max(least, size**2 // 2), most) // size))
+    places = (torch.arange(count, device=offset.device) + offset) * (size / count)
+    return places.long().clamp(max=size - 1)
+
+
+def _in_rows(values: Tensor, rows: Tensor) -> Tensor:
+    """Of [B, channels, S, S] these rows, int64 [B, rows]: [B, channels, rows, S]."""
+    index = rows[:, None, :, None].expand(-1, values.shape[1], -1, values.shape[3])
+    return values.gather(2, index)

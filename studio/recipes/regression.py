@@ -87,7 +87,7 @@ class Regression(Recipe[RegressionConfig, Regressor]):
             PLANNER.preset("Best", "The last bit of exactness.", 10.0, 220_000, means),
         )
 
-    def statistics(self, sprites: Sprites) -> Mapping[str, Tensor]:
+    def statistics(self, sprites: Sprites, config: RegressionConfig) -> Mapping[str, Tensor]:
         """Mean and deviation of each number; the deviation of one that never varies is 1."""
         targets = sprites.targets.astype(np.float64)
         known = ~np.isnan(targets)

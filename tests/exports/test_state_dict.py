@@ -79,7 +79,8 @@ def test_the_regressions_loader_knows_the_units(tmp_path: Path) -> None:
     # The loader's network is in another memory format: other kernels, other last digits.
     torch.testing.assert_close(found, model.network(-torch.ones(1, 4, 8, 8)))
     saved = torch.load(weights, weights_only=True)
-    assert saved["mean"].tolist() == saved["deviation"].tolist() == [0.5, 30]
+    assert all(torch.equal(saved[name], model.network.get_buffer(name)) for name in ("mean", "deviation"))
+    assert saved["mean"][1] > 1000  # how red make_sprites are
 
 
 def test_the_weights_are_a_plain_state_dict(tmp_path: Path) -> None:
@@ -114,7 +115,7 @@ def test_a_loader_can_be_imported_by_its_name(name: str, loader: str) -> None:
 def test_the_loader_is_short_and_readable() -> None:
     for recipe in catalog.recipes():
         text = compose_loader(small_exportable(recipe), "model.pt")
-        assert len(text.splitlines()) < 330 and max(map(len, text.splitlines())) <= 120
+        assert len(text.splitlines()) < 430 and max(map(len, text.splitlines())) <= 120
         assert "# type: ignore" not in text and "# noqa" not in text and "studio." not in text
         assert "weights_only=True" in text and "map_location=device" in text
         compile(text, "loader", "exec")

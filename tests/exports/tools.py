@@ -35,8 +35,8 @@ def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
     network = recipe.build(config, spec).eval().requires_grad_(False).to(memory_format=torch.channels_last)
     for weight in network.parameters():
         weight.add_(0.05 * torch.randn_like(weight))
-    for name in recipe.statistics(with_numbers(make_sprites())):
-        network.get_buffer(name).copy_(torch.tensor([0.5, 30.0]))
+    for name, values in recipe.statistics(with_numbers(make_sprites()), config).items():
+        network.get_buffer(name).copy_(values)
     style = PixelStyle(
         (4,) * len(CLASS_NAMES), np.zeros((1, 3), np.uint8), ((),) * len(CLASS_NAMES), (1,) * len(CLASS_NAMES)
     )

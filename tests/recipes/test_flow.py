@@ -58,9 +58,11 @@ def test_a_gaussian_is_solved_to_second_order() -> None:
 
 def test_guidance_goes_on_past_the_class_once_the_sprite_begins_to_show() -> None:
     noise = torch.zeros(2, 4, 4, 4)  # class 0 moves by 1, 'any' (label 3) by 4: from 4 towards 1, twice as far, is -2
-    found = _solve(lambda x, t, label: (label.float() + 1).expand_as(x), noise, 2, guidance=2.0)
-    assert torch.allclose(found[0], torch.full_like(noise, 0.88))  # not at the beginning
-    assert torch.allclose(found[1], torch.full_like(noise, 0.88 - 0.12 * 2))
+    found = _solve(lambda x, t, label: (label.float() + 1).expand_as(x), noise, 3, guidance=2.0)
+    begun, later, done = (float(x.unique()) for x in found)
+    assert begun == pytest.approx(0.176)  # not at the beginning
+    assert later == pytest.approx(0.176 + 0.704 * (-2 + 0.352 * -3 / 0.176))
+    assert done == pytest.approx(later + 0.12)  # nor in the last step
 
 
 def test_noise_follows_from_seed_and_place() -> None:

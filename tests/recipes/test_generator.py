@@ -14,9 +14,10 @@ from studio.recipes.base import Batch, BatchRng
 from studio.recipes.generator import Generator, UNet
 
 
+@pytest.mark.parametrize("colours", [0, 7])
 @pytest.mark.parametrize("size", [8, 20, 24, 32, 100])
-def test_any_size_goes_through(size: int) -> None:
-    network = UNet(size, classes=2, width=16).eval()
+def test_any_size_goes_through(size: int, colours: int) -> None:
+    network = UNet(size, classes=2, width=16, colours=colours).eval()
     x, t, y = torch.randn(2, 4, size, size), torch.tensor([0.1, 0.9]), torch.tensor([0, 2])
     with torch.no_grad():
         assert network(x, t, y).shape == x.shape
@@ -54,6 +55,8 @@ def test_pixels_that_are_kept_are_shown_and_marked_and_count_for_nothing(monkeyp
         return -x / (1 - t)[:, None, None, None]
 
     monkeypatch.setattr(network, "classes", 1, raising=False)
+    monkeypatch.setattr(network, "head", None, raising=False)
+    monkeypatch.setattr(network, "size", 12, raising=False)
     batch, recipe = _batch(40, 12), Generator()
     loss = recipe.loss(cast(UNet, network), batch, recipe.Config(filling=1.0), _rng(batch))
     x, kept = seen["x"], seen["keep"] == 1
@@ -87,3 +90,60 @@ def test_weights_from_before_there_was_filling_draw_what_they_drew() -> None:
     assert not torch.equal(old(x, t, y, keep=torch.ones(2, 1, 8, 8)), old(x, t, y))
     with pytest.raises(RuntimeError, match=r"enter\.weight"):
         new.load_state_dict({"keep.weight": old.keep.weight})
+
+
+def _with_palette(size: int) -> UNet:
+    torch.manual_seed(0)
+    return UNet(size, classes=1, width=16, colours=9).eval().requires_grad_(False)
+
+
+def test_what_it_learns_is_the_nearest_colour_of_each_pixel_that_is_drawn() -> None:
+    """The cross-entropy of its odds, and half of the squared error of the velocity to their mean, in loops."""
+    network, batch, seen = _with_palette(12), _batch(3, 12), list[tuple[Tensor, ...]]()
+    inner = network.features
+
+    def features(*inputs: Tensor) -> Tensor:
+        seen.append(inputs)
+        return inner(*inputs)
+
+    network.features = features  # type: ignore[method-assign,assignment]
+    assert network.head is not None
+    loss = Generator().loss(network, batch, Generator.Config(filling=1.0), _rng(batch))
+    ((x, t, label, changes, keep),) = seen
+    chances = network.head(inner(x, t, label, changes, keep).permute(0, 2, 3, 1)).softmax(-1)
+    total, palette = 0.0, network.head.palette
+    for b in range(3):
+        for i in range(12):
+            for j in range(12):
+                nearest = (palette - batch.x[b, :, i, j]).norm(dim=1).argmin()
+                velocity = (chances[b, i, j] @ palette - batch.x[b, :, i, j]) / (1 - t[b])
+                error = -chances[b, i, j, nearest].log() + 0.5 * velocity.square().mean()
+                total += float(error * (1 - keep[b, 0, i, j]))
+    assert float(loss) == pytest.approx(total / (3 * 144) / 0.5, rel=1e-4)
+
+
+def test_it_draws_colours_of_its_palette_alone() -> None:
+    network = _with_palette(12)
+    assert network.head is not None
+    network.head.leave.weight.mul_(500)  # as in a network that has learnt
+    *_, sprites = Generator.draw(network, torch.tensor([0, -1]), guidance=2.0, steps=6, seed=0)
+    pixels = sprites.permute(0, 2, 3, 1).reshape(-1, 4)
+    assert (torch.cdist(pixels, network.head.palette).amin(1) < 1e-3).float().mean() > 0.98  # few are undecided
+    assert len(network.head.nearest(pixels).unique()) > 1
+
+
+def test_of_large_sprites_some_rows_stand_for_all() -> None:
+    """Each row is as likely as any other to be among them."""
+    offsets = torch.linspace(0, 1, 501)[:-1, None]
+    rows = generator._some_rows(100, offsets)
+    assert rows.shape == (500, 20) and (rows.diff(dim=1) > 0).all()
+    assert torch.bincount(rows.flatten(), minlength=100).float().std() < 1
+    assert generator._some_rows(32, offsets).shape == (500, 16)
+    assert torch.equal(generator._some_rows(16, offsets[:1]), torch.arange(16)[None])
+    values = torch.randn(2, 3, 5, 4)
+    assert torch.equal(generator._in_rows(values, torch.tensor([[0, 4], [1, 2]]))[1], values[1][:, [1, 2]])
+
+
+def test_a_run_from_before_there_were_palettes_has_none() -> None:
+    older = {name: value for name, value in Generator.Config().to_json().items() if name != "colours"}
+    assert Generator.Config.from_json(older).colours == 0

@@ -35,9 +35,10 @@ def told(sprites: Sprites) -> Sprites:
 
 def network_for(sprites: Sprites) -> Regressor:
     torch.manual_seed(0)
-    network = Regression().build(RegressionConfig(width=16, dropout=0.0), Spec.of(sprites))
+    config = RegressionConfig(width=16, dropout=0.0)
+    network = Regression().build(config, Spec.of(sprites))
     assert isinstance(network, Regressor)
-    for name, values in Regression().statistics(sprites).items():
+    for name, values in Regression().statistics(sprites, config).items():
         network.get_buffer(name).copy_(values)
     return network.eval()
 

@@ -153,7 +153,7 @@ def make_network(sprites: Sprites) -> {network}:
 '''
 
 _BUFFERS = """\
-    for name, values in statistics({looked_at}).items():
+    for name, values in statistics({looked_at}, config).items():
         network.get_buffer(name).copy_(values)
 """
 
@@ -354,7 +354,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             "The run's own sprites, or a folder of PNG files. The studio reads much more: sheets, Aseprite, archives. "
             "It mends what it finds, and learns from sets that are larger than the memory.",
             (),
-            _SPRITES.replace("{take}", "" if model.makes == "sprites" else _TAKE)
+            _SPRITES.replace("{take}", _TAKE if model.makes != "sprites" or _has_statistics(model) else "")
             + (_NUMBERS_OF_FOLDER if model.makes == "numbers" else _CLASSES_OF_FOLDER),
         ),
         Cell(
@@ -406,9 +406,14 @@ def _batches(config: TrainingConfig, used: Collection[str]) -> Cell:
     return Cell("Batches", words, sources, code)
 
 
+def _has_statistics(model: ExportableModel) -> bool:
+    """Whether its network must know something of the sprites."""
+    return any(item.__name__ == "statistics" for item in model.training.portable)
+
+
 def _network(model: ExportableModel) -> str:
     names = {item.__name__ for item in model.training.portable}
-    code = _NETWORK.replace("{buffers}", _BUFFERS if "statistics" in names else "")
+    code = _NETWORK.replace("{buffers}", _BUFFERS if _has_statistics(model) else "")
     looked_at = "sampled(sprites, learnt_from(sprites))" if "sampled" in names else "sprites.take(learnt_from(sprites))"
     code = code.replace("{looked_at}", looked_at)
     return code.replace("{network}", str(model.architecture["class"]))

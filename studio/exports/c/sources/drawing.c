@@ -27,7 +27,7 @@ static void velocity_at(model_context *m, float *velocity, const float *x, doubl
     const float time = (float)t;
     float *without = m->without;
     network(m->weights, m->memory, x, &time, label, velocity);
-    if (guidance == 1 || t < GUIDED_FROM) return;
+    if (guidance == 1 || t < GUIDED_FROM || t >= LAST_FROM) return;
     network(m->weights, m->memory, x, &time, MODEL_CLASSES, without);
     for (int i = 0; i < NUMBERS; i++) velocity[i] = without[i] + guidance * (velocity[i] - without[i]);
 }

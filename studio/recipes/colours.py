@@ -1,0 +1,135 @@
+"""Sprites as choices of colours: what a network is to know of a set's palette, and the head that chooses from it.
+
+Pixel art has few colours, and a mean of two of them is mostly a third that does not belong there. So the network tells
+the odds of each colour, learns by cross-entropy, and in the end the likeliest one is taken (after Dieleman et al. 2022,
+continuous diffusion for categorical data).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+_LOOKED_AT = 4_000_000  # pixels
+_WEIGHED = 16_384  # colours, the most used, from which a palette is chosen
+_AT_FIRST = 4  # a quarter of a palette begins as the most used colours
+_ROUNDS = 20  # of k-means
+_ABSENT = -2.0  # alpha of a place in a palette that has no colour; real ones are in [-1, 1]
+_NEVER = 1e4  # taken from the odds of what is absent: exp(-1e4) is 0, and 16 bits can hold it
+_FREQUENCIES = (1.5, 3.0, 6.0, 12.0)  # by which colours are told apart
+_CRISP_FROM = 0.87  # of the times: just before the last step
+_SHARPEST = 100.0  # what multiplies odds from there on: the likeliest colour is all that is left
+
+
+def palette_for(rgba: NDArray[np.uint8], count: int) -> Tensor:
+    """At most `count` colours that stand for all of uint8 [N, S, S, 4]: float32 [count, 4] as x in `Batch`.
+
+    All of them where there are no more, otherwise those next to the centres of so many groups. The most used ones come
+    first; places that are left are absent.
+    """
+    some = rgba[:: max(1, rgba.size // 4 // _LOOKED_AT)]
+    values, pixels = np.unique(_premultiplied(some).view("<u4"), return_counts=True)
+    order = np.argsort(-pixels, kind="stable")[:_WEIGHED]
+    colours = torch.from_numpy(values[order, None].view(np.uint8).astype(np.float32)) / 127.5 - 1
+    weights = torch.from_numpy(pixels[order].astype(np.float32))
+    palette = torch.zeros(count, 4)
+    palette[:, 3] = _ABSENT
+    if len(colours) > count:
+        centres = _centres(colours, weights, count)
+        colours = colours[torch.cdist(centres, colours).argmin(1).unique()]
+    palette[: len(colours)] = colours
+    return palette
+
+
+def _premultiplied(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Colours uint8 [pixels, 4], premultiplied and rounded."""
+    colours = rgba.reshape(-1, 4).astype(np.uint16)
+    colours[:, :3] = (colours[:, :3] * colours[:, 3:] + 127) // 255
+    return np.ascontiguousarray(colours.astype(np.uint8))
+
+
+def _centres(colours: Tensor, weights: Tensor, count: int) -> Tensor:
+    """Centres [count, 4] of groups of colours [n, 4], most used first, by k-means. It begins with the most used colours
+    and with those that are far from all before them.
+    """
+    centres = colours[: max(1, count // _AT_FIRST)]
+    apart = torch.cdist(colours, centres).amin(1)
+    while len(centres) < count:
+        farthest = colours[None, (apart * weights**0.25).argmax()]
+        centres = torch.cat([centres, farthest])
+        apart = torch.minimum(apart, (colours - farthest).norm(dim=1))
+    for _ in range(_ROUNDS):
+        group = torch.cdist(colours, centres).argmin(1)
+        sums = torch.zeros_like(centres).index_add_(0, group, colours * weights[:, None])
+        totals = torch.zeros(count).index_add_(0, group, weights)[:, None]
+        centres = torch.where(totals > 0, sums / totals.clamp(min=1), centres)
+    return centres
+
+
+@contextmanager
+def _full_precision(device: torch.device) -> Iterator[None]:
+    """Without autocast: in 16 bits, many colours would be equally likely."""
+    if torch.is_autocast_enabled(device.type):
+        with torch.autocast(device.type, enabled=False):
+            yield
+    else:  # a graph that is traced knows no autocast
+        yield
+
+
+class PaletteHead(nn.Module):
+    """The odds of each colour of a palette, from features [B, S, S, channels] of each pixel.
+
+    What it has learnt of a colour follows from the colour itself, so that it fits the palette of other sprites as well.
+    palette: float32 [colours, 4], as x in `Batch`: `palette_for` the sprites that are learnt from, once it is given.
+    """
+
+    palette: Tensor
+    frequencies: Tensor
+
+    def __init__(self, channels: int, colours: int) -> None:
+        super().__init__()
+        self.register_buffer("palette", 2 * torch.rand(colours, 4) - 1)
+        self.register_buffer("frequencies", torch.tensor(_FREQUENCIES), persistent=False)
+        numbers = 4 * (1 + 2 * len(_FREQUENCIES))
+        self.enter, self.leave = nn.Linear(numbers, 64), nn.Linear(64, channels + 1)
+        nn.init.normal_(self.leave.weight, std=0.05)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Odds as logits: float32 [..., colours]."""
+        with _full_precision(features.device):
+            known = self._known()
+        return F.linear(features, known[:, :-1], known[:, -1]).float()
+
+    def mean(self, features: Tensor, t: Tensor) -> Tensor:
+        """The colour to be expected by these odds at times t [B], late the likeliest: float32 [B, S, S, 4]."""
+        with _full_precision(features.device):
+            known = self._known()
+            sharpness = ((t - _CRISP_FROM) * 1e5).clamp(1.0, _SHARPEST)[:, None, None, None]
+            asked = F.pad(features.float(), (0, 1), value=1.0) * sharpness
+            if torch.compiler.is_compiling():  # for other programs: not all of them know attention
+                return (asked @ known.T).softmax(-1) @ self.palette
+            # Attention from pixels to colours: four times as fast, without a table of all odds. It wants values as long
+            # as keys.
+            told = F.pad(self.palette, (0, known.shape[1] - 4))
+            keys, values = (each.expand(len(features), 1, -1, -1) for each in (known, told))
+            found = F.scaled_dot_product_attention(asked.flatten(1, 2)[:, None], keys, values, scale=1.0)
+            colours: Tensor = found[:, 0, :, :4].unflatten(1, features.shape[1:3])
+            return colours
+
+    def nearest(self, x: Tensor) -> Tensor:
+        """The place in the palette of the colour nearest to each of x [..., 4]: int64 [...]."""
+        with _full_precision(x.device):
+            return F.linear(x, 2 * self.palette, -self.palette.square().sum(1)).argmax(-1)
+
+    def _known(self) -> Tensor:
+        """What is known of each colour, and last its odds whatever the pixel: float32 [colours, channels + 1]."""
+        angles = (self.palette[:, :, None] * self.frequencies).flatten(1)
+        known = self.leave(F.silu(self.enter(torch.cat([self.palette, angles.sin(), angles.cos()], 1))))
+        absent = _NEVER * (self.palette[:, 3:] + 1).clamp(max=0.0)
+        return torch.cat([known[:, :-1], known[:, -1:] + absent], 1)

@@ -1,0 +1,93 @@
+"""Palettes for a network, and the odds of their colours."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from studio.recipes.colours import PaletteHead, palette_for
+
+
+def _sprites(colours: NDArray[np.uint8], uses: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """These colours [K, 4], each so often, as sprites of 1 x 1."""
+    return colours.repeat(uses, axis=0)[:, None, None]
+
+
+def test_few_colours_are_all_in_the_palette_most_used_first() -> None:
+    colours = np.array([[10, 20, 30, 255], [0, 0, 0, 0], [200, 100, 50, 128]], np.uint8)
+    palette = palette_for(_sprites(colours, np.array([2, 5, 3])), 6)
+    premultiplied = [[0, 0, 0, 0], [100, 50, 25, 128], [10, 20, 30, 255]]
+    torch.testing.assert_close(palette[:3], torch.tensor(premultiplied) / 127.5 - 1)
+    assert (palette[3:, 3] < -1).all()  # no colour has that alpha
+
+
+def test_of_many_colours_some_stand_for_all() -> None:
+    """Each is in the sprites, and they stand nearer to the pixels than median cut's, which Pillow finds."""
+    rng = np.random.default_rng(0)
+    spread = np.clip(rng.normal(rng.integers(40, 216, (12, 3))[rng.integers(12, size=9000)], 14), 0, 255)
+    rgba = np.concatenate([spread.astype(np.uint8), np.full((9000, 1), 255, np.uint8)], 1)
+    palette = palette_for(rgba[:, None, None], 32)
+    levels = ((palette + 1) * 127.5).round()
+    assert {tuple(row) for row in levels.int().tolist()} <= {tuple(row) for row in rgba.tolist()}
+    assert len(levels.unique(dim=0)) == 32
+    picture = Image.fromarray(rgba[None, :, :3])
+    cut = np.asarray(picture.quantize(32, Image.Quantize.MEDIANCUT, kmeans=0).convert("RGB"))[0]
+    error = float(torch.cdist(torch.from_numpy(rgba).float(), levels).amin(1).mean())
+    assert error < np.linalg.norm(cut.astype(float) - rgba[:, :3], axis=1).mean()
+    assert torch.equal(palette, palette_for(rgba[:, None, None], 32))
+
+
+def _head(colours: int = 5) -> PaletteHead:
+    torch.manual_seed(0)
+    return PaletteHead(6, colours).requires_grad_(False)
+
+
+def test_a_colour_is_the_mean_of_all_by_their_odds_and_in_the_last_step_the_likeliest() -> None:
+    head = _head()
+    features = 20 * torch.randn(2, 3, 3, 6)
+    odds = head(features)
+    chances = torch.exp(odds) / torch.exp(odds).sum(-1, keepdim=True)
+    early = head.mean(features, torch.tensor([0.0, 0.8]))
+    torch.testing.assert_close(early, torch.einsum("bhwk,kc->bhwc", chances, head.palette))
+    late = head.mean(features, torch.tensor([0.88, 0.95]))
+    torch.testing.assert_close(late, head.palette[odds.argmax(-1)], atol=1e-3, rtol=0)
+
+
+def test_a_place_without_a_colour_is_never_chosen() -> None:
+    head = _head()
+    head.palette[3] = torch.tensor([0.0, 0.0, 0.0, -2.0])
+    features = torch.randn(1, 4, 4, 6)
+    assert (head(features).softmax(-1)[..., 3] == 0).all()
+    found = head.mean(features, torch.tensor([0.9])).flatten(0, 2)
+    assert torch.isfinite(found).all() and (found.norm(dim=1) > 0).all()
+
+
+def test_what_is_drawn_is_told_in_full_precision() -> None:
+    head, features, t = _head(), torch.randn(1, 4, 4, 6), torch.tensor([0.9])
+    plain = head.mean(features, t)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(head.mean(features, t), plain) and head(features).dtype == torch.float32
+
+
+def test_odds_follow_a_colour_to_its_place_in_another_palette() -> None:
+    head, features = _head(), torch.randn(1, 4, 4, 6)
+    plain = head(features)
+    order = torch.tensor([4, 2, 0, 1, 3])
+    head.palette.copy_(head.palette[order])
+    torch.testing.assert_close(head(features), plain[..., order])
+
+
+def test_the_nearest_colour_is_that_of_the_least_distance() -> None:
+    head, x = _head(40), 2 * torch.rand(3, 7, 7, 4) - 1
+    distances = torch.cdist(x.double().flatten(0, 2), head.palette.double())
+    assert torch.equal(head.nearest(x).flatten(), distances.argmin(1))
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_a_palette_of_any_number_of_colours(count: int) -> None:
+    rgba = np.random.default_rng(1).integers(0, 256, (6, 8, 8, 4)).astype(np.uint8)
+    palette = palette_for(rgba, count)
+    assert palette.shape == (count, 4) and (palette >= -1).all() and (palette <= 1).all()
