@@ -189,7 +189,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     makes = "sprites"
     Config, Network = GeneratorConfig, UNet
     order = 1
-    relative_cost = 7.9
+    relative_cost = 9.2
     small = GeneratorConfig(width=16, colours=32)
     can = frozenset({"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow"})
     solver = CONSTANTS

@@ -11,7 +11,7 @@ import torch
 from studio.core.errors import DeviceError, DeviceFullError
 from studio.engine.steps import StepTimes
 from studio.engine.types import Device
-from studio.lab.experiments import batch_size, devices, learning_rate, precision, threads
+from studio.lab.experiments import batch_size, devices, learning_rate, mistakes, precision, threads
 from studio.lab.experiments.batch_size import _Measured
 from studio.lab.outcome import Outcome
 from tests.engine.tools import CPU
@@ -143,3 +143,22 @@ def test_devices_are_ranked_and_what_fails_is_said() -> None:
     assert "Nothing must be moved" in devices._outcome([slow], [], small_bench()).sentences[3]
     with pytest.raises(DeviceError, match="No device could do it"):
         devices._outcome([], ["A card in fp16: it is full."], small_bench())
+
+
+@pytest.mark.parametrize("mistake", mistakes._MISTAKES, ids=lambda mistake: mistake.title)
+def test_a_mistake_is_told_by_both_devices_and_mended(mistake: mistakes._Mistake) -> None:
+    if mistake.without_cuda and torch.cuda.is_available():
+        assert not mistakes._said_of(mistake.wrong, small_bench())
+        return
+    said = mistakes._said_of(mistake.wrong, small_bench())
+    assert said and (mistake.without_cuda or ("cpu" in said and "meta" in said))
+    assert not mistakes._said_of(mistake.mended, small_bench())
+    assert torch.get_default_device().type == "cpu"
+
+
+def test_a_mistake_that_raises_nothing_is_not_counted_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    harmless = mistakes._Mistake("Harmless", "x + x", "It is none.", "x + x")
+    monkeypatch.setattr(mistakes, "_MISTAKES", (harmless, mistakes._MISTAKES[0]))
+    *_, outcome = mistakes.Mistakes().run(small_bench())
+    assert isinstance(outcome, Outcome) and outcome.sentences[0].startswith("1 of 2 mistakes raised an error")
+    assert ("PyTorch says", "Nothing: this version goes on.") in outcome.tables[0].rows
