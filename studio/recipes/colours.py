@@ -23,7 +23,7 @@ _ROUNDS = 20  # of k-means
 _ABSENT = -2.0  # alpha of a place in a palette that has no colour; real ones are in [-1, 1]
 _NEVER = 1e4  # taken from the odds of what is absent: exp(-1e4) is 0, and 16 bits can hold it
 _FREQUENCIES = (1.5, 3.0, 6.0, 12.0)  # by which colours are told apart
-_CRISP_FROM = 0.87  # of the times: just before the last step
+_CRISP_FROM = 0.94  # of the times: just before the last step
 _SHARPEST = 100.0  # what multiplies odds from there on: the likeliest colour is all that is left
 
 

@@ -16,12 +16,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-LATEST = 0.95  # of the times that are trained: later, an error of the guess would count for too much
-_LAST_FROM = 0.88  # the time of the last step
+LATEST = 0.95  # of the times that are trained, and the last at which the network is asked: later, its errors grow
 _PLACES_APART = 1_000_003  # seeds of sprites that are drawn together
 _GUIDED_FROM = 0.1  # before, guidance makes sprites alike (Kynkäänniemi et al. 2024)
+_GUIDED_TO = 0.88  # the time of the last step but one: what is left are single pixels
 # What a program in another language needs to draw as `solve` does along what is `guided`.
-CONSTANTS = MappingProxyType({"last_from": _LAST_FROM, "guided_from": _GUIDED_FROM, "places_apart": _PLACES_APART})
+CONSTANTS = MappingProxyType(
+    {"last_from": LATEST, "guided_from": _GUIDED_FROM, "guided_to": _GUIDED_TO, "places_apart": _PLACES_APART}
+)
 
 
 def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
@@ -38,12 +40,13 @@ def moments(steps: int, start: float = 0.0) -> list[float]:
     """The times between so many steps, from `start` to 1: [steps + 1], or fewer where they would come too late.
 
     The first steps are the shortest, a quarter of an even share, because what the noise will become is decided there
-    (the shift of times in Esser et al. 2024).
+    (the shift of times in Esser et al. 2024). The last one begins as late as the network is asked at all.
     """
-    before = steps - 1
-    shares = (0.0, *(_LAST_FROM * step / (step + 4 * (before - step)) for step in range(1, steps)))
-    times = [start + (1 - start) * share for share in shares]
-    return [time for time in times if time <= max(start, LATEST)] + [1.0]
+    before = steps - 2
+    shares = (_GUIDED_TO * step / (step + 4 * (before - step)) for step in range(1, steps - 1))
+    times = (start + (1 - start) * share for share in shares)
+    last = [LATEST] if steps > 1 and start < LATEST else []
+    return [start, *(time for time in times if time < LATEST), *last, 1.0]
 
 
 def guided(
@@ -52,7 +55,7 @@ def guided(
     """The velocity towards sprites of these classes: int64 [N], or float32 [N, classes + 1], shares of classes.
 
     guidance: a number or float32 [1]; 1 takes the class's velocity as it is, more exaggerates what sets the class
-    apart (classifier-free guidance, Ho & Salimans 2022), from _GUIDED_FROM on and before the last step.
+    apart (classifier-free guidance, Ho & Salimans 2022), from _GUIDED_FROM to _GUIDED_TO.
     keep: float32 [N, 1, S, S], handed on to the network.
     """
     any_class = torch.full(labels.shape[:1], network.classes, device=labels.device)
@@ -63,7 +66,7 @@ def guided(
     def velocity(x: Tensor, t: float) -> Tensor:
         times = torch.full(x.shape[:1], t, device=x.device)
         given = {} if keep is None else {"keep": keep}
-        if is_plain or not _GUIDED_FROM <= t < _LAST_FROM:
+        if is_plain or not _GUIDED_FROM <= t < _GUIDED_TO:
             return network(x, times, labels, **given).float()  # type: ignore[no-any-return]
         given = {} if keep is None else {"keep": torch.cat([keep, keep])}
         both = network(torch.cat([x, x]), torch.cat([times, times]), torch.cat([labels, any_class]), **given).float()

@@ -50,9 +50,9 @@ def test_a_colour_is_the_mean_of_all_by_their_odds_and_in_the_last_step_the_like
     features = 20 * torch.randn(2, 3, 3, 6)
     odds = head(features)
     chances = torch.exp(odds) / torch.exp(odds).sum(-1, keepdim=True)
-    early = head.mean(features, torch.tensor([0.0, 0.8]))
+    early = head.mean(features, torch.tensor([0.0, 0.9]))
     torch.testing.assert_close(early, torch.einsum("bhwk,kc->bhwc", chances, head.palette))
-    late = head.mean(features, torch.tensor([0.88, 0.95]))
+    late = head.mean(features, torch.tensor([0.95, 0.97]))
     torch.testing.assert_close(late, head.palette[odds.argmax(-1)], atol=1e-3, rtol=0)
 
 
@@ -61,12 +61,12 @@ def test_a_place_without_a_colour_is_never_chosen() -> None:
     head.palette[3] = torch.tensor([0.0, 0.0, 0.0, -2.0])
     features = torch.randn(1, 4, 4, 6)
     assert (head(features).softmax(-1)[..., 3] == 0).all()
-    found = head.mean(features, torch.tensor([0.9])).flatten(0, 2)
+    found = head.mean(features, torch.tensor([0.95])).flatten(0, 2)
     assert torch.isfinite(found).all() and (found.norm(dim=1) > 0).all()
 
 
 def test_what_is_drawn_is_told_in_full_precision() -> None:
-    head, features, t = _head(), torch.randn(1, 4, 4, 6), torch.tensor([0.9])
+    head, features, t = _head(), torch.randn(1, 4, 4, 6), torch.tensor([0.95])
     plain = head.mean(features, t)
     with torch.autocast("cpu", torch.bfloat16):
         assert torch.equal(head.mean(features, t), plain) and head(features).dtype == torch.float32

@@ -49,20 +49,22 @@ def test_a_gaussian_is_solved_to_second_order() -> None:
     """Up to the last step: that goes to the mean of all sprites that the state could become."""
     noise = draw_noise(8, 4, 0).double()
     at_last = noise * (0.12**2 + 0.44**2) ** 0.5  # at t = 0.88
-    errors = [float((_solve(_to_gaussian, noise, steps)[-2] - at_last).abs().max()) for steps in (11, 21, 41)]
+    errors = [float((_solve(_to_gaussian, noise, steps)[-3] - at_last).abs().max()) for steps in (12, 22, 42)]
     assert errors[-1] < 1e-2
     assert errors[0] / errors[1] > 3 and errors[1] / errors[2] > 3  # halving the step quarters the error
-    mean = at_last * 0.88 * 0.25 / (0.12**2 + 0.44**2)
-    torch.testing.assert_close(_solve(_to_gaussian, noise, 41)[-1], mean, atol=1e-2, rtol=0)
+    at_end = noise * (0.05**2 + 0.475**2) ** 0.5  # at t = 0.95
+    mean = at_end * 0.95 * 0.25 / (0.05**2 + 0.475**2)
+    torch.testing.assert_close(_solve(_to_gaussian, noise, 42)[-1], mean, atol=1e-2, rtol=0)
 
 
 def test_guidance_goes_on_past_the_class_once_the_sprite_begins_to_show() -> None:
     noise = torch.zeros(2, 4, 4, 4)  # class 0 moves by 1, 'any' (label 3) by 4: from 4 towards 1, twice as far, is -2
-    found = _solve(lambda x, t, label: (label.float() + 1).expand_as(x), noise, 3, guidance=2.0)
-    begun, later, done = (float(x.unique()) for x in found)
+    found = _solve(lambda x, t, label: (label.float() + 1).expand_as(x), noise, 4, guidance=2.0)
+    begun, later, nearly, done = (float(x.unique()) for x in found)
     assert begun == pytest.approx(0.176)  # not at the beginning
     assert later == pytest.approx(0.176 + 0.704 * (-2 + 0.352 * -3 / 0.176))
-    assert done == pytest.approx(later + 0.12)  # nor in the last step
+    assert nearly == pytest.approx(later + 0.07 * (1 + 0.035 * 3 / 0.704))  # nor in the last two steps
+    assert done == pytest.approx(nearly + 0.05)
 
 
 def test_noise_follows_from_seed_and_place() -> None:

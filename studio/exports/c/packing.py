@@ -17,7 +17,7 @@ from studio.exports.c.compose import prediction_of, step_of
 from studio.exports.c.program import Argument, Buffer, Call, Grid, Literal, Part, View, aligned
 from studio.exports.c.weights import MAGIC, int8_parts, pack
 
-_HEADER = struct.Struct("<2d14i")  # as `header` in engine.c
+_HEADER = struct.Struct("<3d14i")  # as `header` in engine.c
 _OPERATION = re.compile(r"^    X\((\w+), (\d+), ", re.MULTILINE)
 _WEIGHTS, _MEMORY, _CONSTANTS = range(3)
 _INPUTS = {"x": 3, "t": 4, "label": 0, "out": 5}  # a label is no tensor to the engine
@@ -58,7 +58,7 @@ def pack_model(model: ExportableModel, precision: str) -> bytes:
     counts = (
         model.size, len(model.class_names), len(names), len(style.palette), len(program.parts), weights, max(1, memory),
     )  # fmt: skip
-    solver = (model.solver.get("last_from", 0.0), model.solver.get("guided_from", 0.0))
+    solver = (model.solver.get(name, 0.0) for name in ("last_from", "guided_from", "guided_to"))
     data = bytearray(end)
     _HEADER.pack_into(data, 0, *solver, *counts, *starts)
     for start, table in zip(starts, tables, strict=True):

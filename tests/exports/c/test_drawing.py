@@ -76,10 +76,11 @@ def test_what_is_drawn_is_what_the_studio_draws(
 
 def test_the_steps_are_the_studios(drawing: Drawing) -> None:
     """The times of C, by its own formula, beside the studio's."""
-    last = CONSTANTS["last_from"]
-    for steps in range(1, 60):
-        times = [0.0, *(last * step / (step + 4 * (steps - 1 - step)) for step in range(1, steps)), 1.0]
+    last, before = CONSTANTS["last_from"], CONSTANTS["guided_to"]
+    for steps in range(2, 60):
+        times = [0.0, *(before * step / (step + 4 * (steps - 2 - step)) for step in range(1, steps - 1)), last, 1.0]
         assert times == moments(steps)
+    assert moments(1) == [0.0, 1.0]
 
 
 def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, drawing: Drawing) -> None:

@@ -14,11 +14,12 @@ static void prepare(model_context *m)
     open_canvas(&m->canvas);
 }
 
-/* When a step begins: the first ones are the shortest, the last one goes all the way from LAST_FROM. */
+/* When a step begins: the first ones are the shortest; the last one begins at LAST_FROM, the one before at GUIDED_TO. */
 static double moment(int step, int steps)
 {
     if (step == 0 || step == steps) return step == 0 ? 0 : 1;
-    return LAST_FROM * step / (step + 4 * (steps - 1 - step));
+    if (step == steps - 1) return LAST_FROM;
+    return GUIDED_TO * step / (step + 4 * (steps - 2 - step));
 }
 
 /* The velocity towards a class: guidance of more than 1 exaggerates what sets the class apart (Ho & Salimans 2022). */
@@ -27,7 +28,7 @@ static void velocity_at(model_context *m, float *velocity, const float *x, doubl
     const float time = (float)t;
     float *without = m->without;
     network(m->weights, m->memory, x, &time, label, velocity);
-    if (guidance == 1 || t < GUIDED_FROM || t >= LAST_FROM) return;
+    if (guidance == 1 || t < GUIDED_FROM || t >= GUIDED_TO) return;
     network(m->weights, m->memory, x, &time, MODEL_CLASSES, without);
     for (int i = 0; i < NUMBERS; i++) velocity[i] = without[i] + guidance * (velocity[i] - without[i]);
 }

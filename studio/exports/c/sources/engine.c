@@ -22,7 +22,7 @@ typedef struct { int32_t rows, columns, is_int8; } part;
 
 /* A file begins with this: how much there is of all, and where in the file, in bytes, each table begins. */
 typedef struct {
-    double last_from, guided_from; /* of the solver */
+    double last_from, guided_from, guided_to; /* of the solver */
     int32_t size, classes, outputs, colours, parts, weights, memory; /* the last two in floats */
     int32_t program_at, constants_at, parts_at, palette_at, colours_at, levels_at, packed_at;
 } header;
@@ -41,6 +41,7 @@ static const int32_t *colours_of;
 #define PARTS ((size_t)model->parts)
 #define LAST_FROM (model->last_from)
 #define GUIDED_FROM (model->guided_from)
+#define GUIDED_TO (model->guided_to)
 
 typedef struct model_context model_context;
 
