@@ -15,7 +15,7 @@ from safetensors.torch import load as parse_tensors
 from torch import Tensor, nn
 
 from studio.core import places, records
-from studio.core.config import TrainingConfig, Value, settings_of
+from studio.core.config import TrainingConfig, Value
 from studio.core.errors import UsageError
 from studio.data.rights import Rights
 from studio.engine.loading import load_weights
@@ -122,9 +122,7 @@ def _load_starter(recipe: Recipe) -> Parent:
         STARTER, info.step, info.data_title, info.data_fingerprint, hashlib.sha256(content).hexdigest(),
         _starter_licence(),
     )  # fmt: skip
-    fixed = (item for item in settings_of(recipe.Config) if item.name in recipe.fixed_by_weights)
-    before = {item.name: item.absent for item in fixed if item.absent is not None}  # settings that came later
-    return Parent({**before, **info.settings}, Spec(info.size, ()), weights, (itself,))
+    return Parent(info.settings, Spec(info.size, ()), weights, (itself,))
 
 
 def _starter_licence() -> str:

@@ -280,7 +280,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     @staticmethod
     def blend(network: UNet, sprites: Tensor, labels: Tensor, shares: Tensor, steps: int) -> Iterator[Tensor]:
         known = _known(network, labels)
-        noise = encode(guided(network, known, 1.0), sprites, steps)
+        noise = encode(guided(_WithAllOdds(network), known, 1.0), sprites, steps)
         mixtures = shares @ F.one_hot(known, network.classes + 1).float()
         # The way back knew no guidance: with it, the way forth would not lead to the same sprites.
         yield from solve(guided(network, mixtures, 1.0), blend_noise(noise, shares), moments(steps))
@@ -333,7 +333,7 @@ def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | T
 
 
 class _WithAllOdds:
-    """A network that gives no colour precedence in the last step: the likeliest one alone could not be learnt."""
+    """A network that gives no colour precedence in the last step: for what is to be learnt, or followed backwards."""
 
     def __init__(self, network: UNet) -> None:
         self.classes = network.classes

@@ -91,11 +91,11 @@ def test_the_starter_is_one_of_the_generator_alone_and_says_what_it_is() -> None
     info, path = starter_info(), places.assets() / "starter" / "starter.safetensors"
     assert path.stat().st_size <= 4_000_000
     parent = load_parent(STARTER, GENERATOR)
-    assert parent.settings == {"width": 64, "colours": 0} and info.settings == {"width": 64}
+    assert parent.settings == info.settings == {"width": 64, "colours": 256}
     (itself,) = parent.ancestors
     assert (itself.title, itself.sha256) == (STARTER, hashlib.sha256(path.read_bytes()).hexdigest())
     spec = Spec(16, ("sword", "shield"))
-    network = GENERATOR.build(small_generator(width=64, colours=0), spec)
+    network = GENERATOR.build(small_generator(width=64), spec)
     fresh = network.label.weight.clone()
     assert parent.teach(network, GENERATOR, spec) == 0
     assert torch.equal(network.label.weight, torch.cat([fresh[:2], parent.weights["label.weight"]]))
