@@ -95,7 +95,7 @@ def test_the_starter_is_one_of_the_generator_alone_and_says_what_it_is() -> None
     (itself,) = parent.ancestors
     assert (itself.title, itself.sha256) == (STARTER, hashlib.sha256(path.read_bytes()).hexdigest())
     spec = Spec(16, ("sword", "shield"))
-    network = GENERATOR.build(small_generator(width=64), spec)
+    network = GENERATOR.build(small_generator(**info.settings), spec)
     fresh = network.label.weight.clone()
     assert parent.teach(network, GENERATOR, spec) == 0
     assert torch.equal(network.label.weight, torch.cat([fresh[:2], parent.weights["label.weight"]]))

@@ -44,7 +44,8 @@ _SMALL: dict[str, Any] = {
 
 def _small(config: type[C], **changes: Any) -> C:
     """Settings with which a step takes a few milliseconds."""
-    return config(**{**_SMALL, **changes})
+    fewer = {"colours": 32} if issubclass(config, GeneratorConfig) else {}
+    return config(**{**_SMALL, **fewer, **changes})
 
 
 small_generator = partial(_small, GeneratorConfig)
