@@ -17,7 +17,7 @@ from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Outcome, Table
 
 _SHOWN = 8  # sprites
-_LINE = 76  # characters of a table's line
+_LINE = 60  # characters of a table's line
 _META = "meta"  # a device of shapes without numbers, which every computer has
 _CODE = """\
 import torch
@@ -163,7 +163,7 @@ def _table(mistake: _Mistake, said: str, after: str) -> Table:
     for name, text in parts.items():
         lines = [line for given in text.splitlines() for line in textwrap.wrap(given, _LINE)]
         rows += [(name if place == 0 else "", line) for place, line in enumerate(lines)]
-    return Table((mistake.title, ""), tuple(rows))
+    return Table(("", mistake.title), tuple(rows))
 
 
 def _sentences(device: Device, raised: int, made: int) -> list[str]:
