@@ -93,3 +93,18 @@ def test_what_has_to_be_installed_or_can_not_be_held_is_said(
     with pytest.raises(ExportError, match="numbers are not round"):
         list(export(small_model(catalog.recipe("regression")), "rounded", tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("wrong", "is_taken"), [(0.005, True), (0.05, False)])
+def test_pixels_that_tip_over_between_two_colours_are_no_mistake_unless_they_are_many(
+    wrong: float, is_taken: bool
+) -> None:
+    model = as_exportable(small_model(catalog.recipe("generator")))
+    found = model.outputs(model.network).clone()
+    places = torch.randperm(found.numel(), generator=torch.Generator().manual_seed(0))[: int(wrong * found.numel())]
+    found.view(-1)[places] += 1.0
+    if is_taken:
+        assert _difference(model, found) == 0
+    else:
+        with pytest.raises(ExportError, match="differs"):
+            _difference(model, found)
