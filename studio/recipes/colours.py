@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 _LOOKED_AT = 4_000_000  # pixels
 _WEIGHED = 16_384  # colours, the most used, from which a palette is chosen
-_AT_FIRST = 4  # a quarter of a palette begins as the most used colours
+_MOST_USED = 4  # one in so many centres begins as one of the most used colours
 _ROUNDS = 20  # of k-means
 _ABSENT = -2.0  # alpha of a place in a palette that has no colour; real ones are in [-1, 1]
 _NEVER = 1e4  # taken from the odds of what is absent: exp(-1e4) is 0, and 16 bits can hold it
@@ -58,7 +58,7 @@ def _centres(colours: Tensor, weights: Tensor, count: int) -> Tensor:
     """Centres [count, 4] of groups of colours [n, 4], most used first, by k-means. It begins with the most used colours
     and with those that are far from all before them.
     """
-    centres = colours[: max(1, count // _AT_FIRST)]
+    centres = colours[: max(1, count // _MOST_USED)]
     apart = torch.cdist(colours, centres).amin(1)
     while len(centres) < count:
         farthest = colours[None, (apart * weights**0.25).argmax()]

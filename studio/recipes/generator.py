@@ -82,8 +82,8 @@ _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600
 )
 _STRIDES = 5
-_PIXEL_FEATURES = 64  # by the side of a patch
-_LEARNT_PIXELS = 512, 2048  # of a sprite in a step, if half of it is not between: neighbours teach nearly the same
+_PIXEL_FEATURES = 64  # divided by the side of a patch: channels of a pixel, of which the head makes odds
+_LEARNT_PIXELS = 512, 2048  # half of a sprite's in a step, within these bounds: neighbours teach nearly the same
 _VELOCITY_SHARE = 0.5  # of its error, beside the cross-entropy
 _FILLING_FROM = 0.8  # of the training: learnt from the beginning, it would make new sprites worse by a tenth
 
@@ -95,8 +95,8 @@ class UNet(nn.Module):
     `keep` [B, 1, S, S] is 1 where x_t holds the sprite's own pixels, to which the rest is to fit: there the velocity
     means nothing. Without it, or where it is 0, all is to be drawn.
 
-    With `colours`, what it guesses of a pixel are the odds of so many colours; from the time of the last step on, the
-    likeliest is all that counts.
+    With `colours`, what it guesses of a pixel are the odds of so many colours, and the sprite is their mean; at the time
+    of the last step it is the likeliest colour instead.
 
     Works at half resolution through pixel-unshuffle (a quarter from 96 pixels on), then two levels further down, each
     as wide as the first: in little time, most is learnt at the finest level.
