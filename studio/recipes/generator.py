@@ -95,8 +95,8 @@ class UNet(nn.Module):
     `keep` [B, 1, S, S] is 1 where x_t holds the sprite's own pixels, to which the rest is to fit: there the velocity
     means nothing. Without it, or where it is 0, all is to be drawn.
 
-    With `colours`, what it guesses of a pixel are the odds of so many colours, and the sprite is their mean; at the time
-    of the last step it is the likeliest colour instead.
+    With `colours`, what it guesses of a pixel are the odds of so many colours, and the sprite is their mean; at the
+    time of the last step it is the likeliest colour instead.
 
     Works at half resolution through pixel-unshuffle (a quarter from 96 pixels on), then two levels further down, each
     as wide as the first: in little time, most is learnt at the finest level.
