@@ -73,12 +73,14 @@ class TrainingSteps:
         precision: str = "fp32",
     ) -> None:
         torch.manual_seed(config.seed)
-        network = recipe.build(config, Spec.of(sprites))
+        self.sprites, self.spec = sprites, Spec.of(sprites)
+        network = recipe.build(config, self.spec)
         for name, value in recipe.statistics(sprites, config).items():
             network.get_buffer(name).copy_(value)
         self.network = network.to(device).to(memory_format=torch.channels_last).train()
         self.ema = EMA(self.network, config.ema_halflife_sprites)
         self.recipe, self.config, self.device, self.precision = recipe, config, device, precision
+        self.loss = recipe.loss  # may be replaced by the same, compiled
         self._data, self._rng = DeviceSprites(sprites, device, config.seed), torch.Generator(device)
         self._optimizers = make_optimizers(self.network, config, precision)
         self._scaler = LossScaler(self.network, self._optimizers, precision, device)
@@ -89,6 +91,10 @@ class TrainingSteps:
     def micro_batch_size(self) -> int:
         """How many sprites the device has had room for at once: the batch size, or less once it was full."""
         return self._room.count
+
+    def learn_from(self, sprites: Sprites) -> None:
+        """Take batches of these from now on. What the network was told of sprites at the beginning stays."""
+        self._data = DeviceSprites(sprites, self.device, self.config.seed)
 
     def rate(self, rate: float) -> None:
         """The learning rate from the next step on."""
@@ -145,7 +151,7 @@ class TrainingSteps:
         for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // most), self._rng):
             with devices.autocast(self.device.type, self.precision):
                 share = recipe.weight(micro_batch) / recipe.weight(batch)
-                loss = recipe.loss(self.network, micro_batch, config, numbers) * share
+                loss = self.loss(self.network, micro_batch, config, numbers) * share
             watch.lap("forward_s")
             self._scaler.scale(loss).backward()
             total += loss.detach()

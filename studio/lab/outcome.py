@@ -1,18 +1,24 @@
-"""What an experiment finds out: plots, tables and sentences, as plain data that JSON can hold. Imports no torch.
+"""What an experiment finds out: plots, tables, sentences and pictures, as data that JSON can hold. Imports no torch.
 
 What can't be drawn can't be made: a ValueError says why, also when it is read back.
 """
 
 from __future__ import annotations
 
+import base64
+import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+from PIL import Image
+
 from studio.core.config import Value
-from studio.core.events import Event
+from studio.core.events import Event, Rgba
 
 _MOST_NAMED = 14
+_LARGEST = 4096  # pixels a side of a picture
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,34 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A picture of pixel art; png: the file, in base64."""
+
+    title: str
+    png: str
+
+    def __post_init__(self) -> None:
+        try:
+            self.pixels()
+        except (OSError, SyntaxError, ValueError) as error:
+            raise ValueError(f"the picture '{self.title}' is none: {error}") from error
+
+    @classmethod
+    def of(cls, title: str, pixels: Rgba) -> Picture:
+        """The picture of uint8 [H, W, 4]."""
+        file = io.BytesIO()
+        Image.fromarray(pixels).save(file, "PNG")
+        return cls(title, base64.b64encode(file.getvalue()).decode())
+
+    def pixels(self) -> Rgba:
+        """uint8 [H, W, 4]."""
+        with Image.open(io.BytesIO(base64.b64decode(self.png, validate=True)), formats=["PNG"]) as picture:
+            if max(picture.size) > _LARGEST:
+                raise ValueError("it is too large")
+            return np.asarray(picture.convert("RGBA"))
+
+
+@dataclass(frozen=True)
 class Outcome(Event):
     """What an experiment has found out up to now; the last one is what it has to say.
 
@@ -92,3 +126,4 @@ class Outcome(Event):
     tables: tuple[Table, ...] = ()
     sentences: tuple[str, ...] = ()
     suggests: Mapping[str, Value] = field(default_factory=dict)
+    pictures: tuple[Picture, ...] = ()

@@ -14,13 +14,14 @@ from studio.core.curves import TINTS
 from studio.core.wording import count, duration, number
 from studio.exports.html_page import html_page
 from studio.exports.plot import dress, new_axes
-from studio.lab.outcome import Plot, Table
+from studio.lab.outcome import Picture, Plot, Table
 from studio.lab.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _HEIGHT = 3.4  # inches of a plot, which is 8 wide
+_SPRITES_WIDTH = 768  # of the page's pixels, at most
 
 
 def save_report(path: Path, results: Sequence[Result]) -> Path:
@@ -46,7 +47,8 @@ def _section(result: Result) -> str:
         f"<h1>{html.escape(result.title)}</h1>",
         f'<p class="question">{html.escape(result.question)}</p>',
         *(f"<p>{html.escape(sentence)}</p>" for sentence in outcome.sentences),
-        *(_picture(plot) for plot in outcome.plots),
+        *(_figure(plot) for plot in outcome.plots),
+        *(_sprites(picture) for picture in outcome.pictures),
         *(_table(table) for table in outcome.tables),
         "<h2>What was measured</h2>",
         _rows(_circumstances(result)),
@@ -90,9 +92,17 @@ def _table(table: Table) -> str:
     return f'<table class="figures"><tr>{head}</tr>{body}</table>'
 
 
-def _picture(plot: Plot) -> str:
+def _figure(plot: Plot) -> str:
     data = base64.b64encode(draw_plot(plot)).decode()
-    return f'<img alt="{html.escape(plot.title)}" src="data:image/svg+xml;base64,{data}">'
+    return f'<img class="plot" alt="{html.escape(plot.title)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def _sprites(picture: Picture) -> str:
+    """At a whole number of the page's pixels for each of its own."""
+    title, width = html.escape(picture.title), picture.pixels().shape[1]
+    shown = max(1, _SPRITES_WIDTH // width) * width
+    image = f'<img class="sprites" width="{shown}" alt="{title}" src="data:image/png;base64,{picture.png}">'
+    return f"<figure><figcaption>{title}</figcaption>{image}</figure>"
 
 
 def draw_plot(plot: Plot) -> bytes:
@@ -139,7 +149,9 @@ def _scale(axes: Axes, plot: Plot) -> None:
 _STYLE = """\
 section + section { margin-top: 4rem; }
 .question { font-size: 1.15rem; opacity: .75; }
-img { width: 100%; border-radius: 6px; margin: .5rem 0; }
+.plot { width: 100%; border-radius: 6px; margin: .5rem 0; }
+figure { margin: 1rem 0; }
+.sprites { image-rendering: pixelated; background: #8882; }
 table { margin: .5rem 0; }
 .right { text-align: right; }
 .figures { font-variant-numeric: tabular-nums; }

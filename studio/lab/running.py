@@ -7,6 +7,7 @@ import logging
 import platform
 import queue
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -61,9 +62,11 @@ class _Process:
         if not children.can_start():
             raise StudioError("Experiments need a Python that can be started once more; this program is none.")
         self._messages: queue.SimpleQueue[Event | Done | None] = queue.SimpleQueue()  # None: it is gone
+        self._scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # it can be killed before it tidies up
         try:
-            self._process = children.start("studio.lab.child")
+            self._process = children.start("studio.lab.child", {"TMPDIR": self._scratch.name})
         except OSError as error:
+            self._scratch.cleanup()
             raise StudioError("The experiment's process can't be started.", f"The system says: {error}.") from error
         self._requests, self._answers = children.streams_of(self._process)
         self._thread = threading.Thread(target=self._talk, args=(experiment, bench), name="experiment", daemon=True)
@@ -91,7 +94,7 @@ class _Process:
             yield message
 
     def close(self) -> None:
-        """Kill it and what it has started."""
+        """Kill it and what it has started, and delete its temporary files."""
         with suppress(psutil.Error):
             for process in psutil.Process(self._process.pid).children(recursive=True):
                 with suppress(psutil.Error):
@@ -100,6 +103,7 @@ class _Process:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_FAREWELL_S)
         self._thread.join(_FAREWELL_S)
+        self._scratch.cleanup()
 
     def _talk(self, experiment: Experiment, bench: Bench) -> None:
         """On a thread: ask for the experiment and pass on what comes."""

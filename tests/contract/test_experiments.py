@@ -26,9 +26,13 @@ from tests.lab.tools import small_bench
 
 Run = Callable[[Experiment], list[Event]]
 
-EXPERIMENTS = list(experiments().values())
+SLOW = {"compile"}  # which takes a minute, however small the network is
+EXPERIMENTS = [
+    pytest.param(experiment, marks=[pytest.mark.slow] * (name in SLOW), id=name)
+    for name, experiment in experiments().items()
+]
 
-pytestmark = pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.name)
+pytestmark = pytest.mark.parametrize("experiment", EXPERIMENTS)
 
 
 def test_it_introduces_itself(experiment: Experiment) -> None:
@@ -72,6 +76,7 @@ def _check(outcome: Outcome) -> None:
         assert plot.title and plot.x.title and plot.y.title and plot.lines and all(mark.words for mark in plot.marks)
         assert all(line.x and list(line.x) == sorted(line.x) for line in plot.lines)
     assert all(table.rows for table in outcome.tables)
+    assert all(picture.title and picture.pixels().size for picture in outcome.pictures)
 
 
 def test_its_plain_code_runs(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,7 +99,7 @@ def test_its_report_needs_nothing_else(experiment: Experiment, run: Run) -> None
     outcome = run(experiment)[-1]
     assert isinstance(outcome, Outcome)
     page = page_of([result_of(experiment, small_bench(), outcome, 1.0)])
-    assert page.count("<img ") == len(outcome.plots)
+    assert page.count("<img ") == len(outcome.plots) + len(outcome.pictures)
     sources = re.findall(r'(?:src|href)="([^"]*)"', page)
     assert all(source.startswith("data:") or source == experiment.read_on[1] for source in sources)
     assert all(html.escape(sentence) in page for sentence in outcome.sentences)

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
+from torchvision.transforms import ToTensor
 
-from studio.core.errors import DeviceError, DeviceFullError
+from studio.core.errors import DeviceError, DeviceFullError, TrainingError
 from studio.engine.steps import StepTimes
 from studio.engine.types import Device
-from studio.lab.experiments import batch_size, devices, learning_rate, mistakes, precision, threads
+from studio.lab.experiments import (
+    batch_size,
+    break_it,
+    compiled,
+    devices,
+    learning_rate,
+    mistakes,
+    moving_data,
+    precision,
+    threads,
+)
 from studio.lab.experiments.batch_size import _Measured
-from studio.lab.outcome import Outcome
+from studio.lab.outcome import Outcome, Picture
+from studio.recipes.generator import Generator
 from tests.engine.tools import CPU
 from tests.lab.tools import small_bench
 
@@ -162,3 +178,145 @@ def test_a_mistake_that_raises_nothing_is_not_counted_as_one(monkeypatch: pytest
     *_, outcome = mistakes.Mistakes().run(small_bench())
     assert isinstance(outcome, Outcome) and outcome.sentences[0].startswith("1 of 2 mistakes raised an error")
     assert ("PyTorch says", "Nothing: this version goes on.") in outcome.tables[0].rows
+
+
+def _loops(**changed_s: float) -> dict[str, float]:
+    """Seconds of a step by the way that sprites come."""
+    ways = ("_PIXELS", "_FILES", "_DECODED", "_WHOLE", "_RESIDENT", "_UNREAD")
+    usual_s = dict(zip(ways, (0.4, 0.04, 0.02, 0.011, 0.01, 0.01), strict=True)) | changed_s
+    found = {getattr(moving_data, way): seconds for way, seconds in usual_s.items()}
+    return found | {moving_data._with(workers): 0.08 / (1 + workers) for workers in moving_data._WORKERS}
+
+
+def test_what_each_way_to_move_data_costs_is_said() -> None:
+    card = dataclasses.replace(small_bench(), device=Device("cuda:0", "cuda", "A card", 1, 1))
+    found = _loops() | {moving_data._pinned(4): 0.008}
+    said = list(moving_data._sentences(found, 0.3, card))
+    assert said[0].startswith("A step takes 40.0 ms when files are opened in it, 10.0 ms when all is on the device: 4 ")
+    assert "20 ms for opening files, 9 ms for putting batches together sprite by sprite, 1 ms for moving" in said[1]
+    assert said[1].endswith("next to nothing for reading its loss.")
+    assert "10 times as long" in said[2]
+    assert said[3] == "4 workers can open the files ahead of the step: that is 2.5 times as fast."
+    assert "takes 300 ms, opening files in it would cost 10 % more" in said[4]
+    assert said[5] == "Pinned memory makes loading 2 times as fast." and len(said) == 6
+
+
+def test_what_a_cpu_can_not_show_of_moving_data_is_said() -> None:
+    said = list(moving_data._sentences(_loops(), 0.3, small_bench()))
+    assert "moving" not in said[1] and "loss" not in said[1]
+    assert "can't be shown" in said[5] and "differ by 10 %" in said[6]
+
+
+def test_a_loop_over_pixels_makes_what_torchvision_makes() -> None:
+    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (6, 4, 4), dtype=np.uint8))
+    assert torch.equal(moving_data._by_pixels(picture), ToTensor()(picture))
+
+
+def test_without_zero_grad_each_step_adds_to_all_before() -> None:
+    bench = small_bench(weight_decay=0.0)
+    added, alone = break_it._Unzeroed(bench.training()), bench.training()
+    sums = {name: torch.zeros_like(weight) for name, weight in alone.network.named_parameters()}
+    for name, weight in alone.network.named_parameters():
+        weight.register_post_accumulate_grad_hook(functools.partial(_add_gradient, sums[name]))
+    for training in (added, alone):
+        training.rate(0.0)  # the weights stay, so that both meet the same ones
+        for _ in range(3):
+            training.take()
+    for name, weight in added.network.named_parameters():
+        torch.testing.assert_close(added._kept[weight], sums[name], rtol=1e-4, atol=1e-6)
+
+
+def _add_gradient(total: torch.Tensor, weight: torch.Tensor) -> None:
+    assert weight.grad is not None
+    total += weight.grad
+
+
+def _broken(title: str, losses: list[float], heldout: float) -> break_it._Run:
+    run = break_it._Run(title, small_bench().training(), 0.1, [torch.tensor(loss) for loss in losses])
+    run.looks[len(losses)] = {"loss": heldout, "accuracy": 0.5}
+    return run
+
+
+def test_what_was_broken_is_compared_with_what_was_not() -> None:
+    runs = [
+        _broken(break_it._SOUND, [1.0] * 30, 2.0),
+        _broken(break_it._RATE, [*[1.0] * 20, *[math.nan] * 10], math.nan),
+        _broken(break_it._UNZEROED, [4.0] * 30, 3.0),
+        _broken(break_it._FEW_SPRITES, [0.5] * 30, 2.02),
+        _broken(break_it._UNAVERAGED, [1.0] * 30, 1.0),
+    ]
+    said = list(break_it._sentences(runs, (0.1, 0.2, 3 << 20)))
+    assert said == [
+        "With nothing wrong the loss is 1 after 30 steps, and 2 on held-out sprites.",
+        "Learning rate x 10: the loss stopped being a number after 20 steps.",
+        "No zero_grad: 3 on held-out sprites, 50 % worse.",
+        "20 sprites: 0.5 on them, 2.02 on others, no different in so short a training.",
+        "Weights not averaged: 1 on held-out sprites, 50 % better.",
+        "An evaluation without torch.no_grad() takes 2 times as long here, and keeps 3 MB of each batch for a backward "
+        "pass that never comes.",
+    ]
+    assert break_it._table(runs).columns[-1] == ">accuracy"
+    assert len(break_it._plots(runs)[1].lines[1].x) == 20
+
+
+def test_what_is_broken_needs_sprites_to_hold_out() -> None:
+    bench = small_bench()
+    alone = dataclasses.replace(bench, sprites=bench.sprites.take(np.arange(1)))
+    with pytest.raises(TrainingError, match="too few sprites"):
+        list(break_it.BreakIt().run(alone))
+
+
+def test_broken_generators_draw_sprites_to_compare() -> None:
+    *_, outcome = break_it.BreakIt().run(small_bench(recipe=Generator()))
+    assert isinstance(outcome, Outcome)
+    names = [picture.title for picture in outcome.pictures]
+    assert names == [break_it._SOUND, break_it._RATE, break_it._UNZEROED, break_it._UNAVERAGED]
+    assert {picture.pixels().shape for picture in outcome.pictures} == {(8, 8 * break_it._DRAWN, 4)}
+    assert len({picture.png for picture in outcome.pictures}) == len(names)  # what went wrong can be seen
+
+
+def test_a_picture_that_is_none_is_refused() -> None:
+    whole = Picture.of("sprites", np.zeros((8, 8, 4), np.uint8))
+    for png in ("no base64!", whole.png[:40], "aGVsbG8="):
+        with pytest.raises(ValueError, match="the picture 'sprites' is none"):
+            Picture("sprites", png)
+
+
+def _compared(eager_s: float, compiled_s: float, cost_s: float, loss: float) -> Outcome:
+    """What is said of steps that take so long, where compiling took `cost_s`."""
+    training = small_bench().training()
+    eager = compiled._Steps(training, 3 * eager_s, [eager_s] * 7, 1.0)
+    quick = compiled._Steps(training, cost_s + 3 * compiled_s, [compiled_s] * 7, loss)
+    return compiled._outcome(eager, quick, small_bench())
+
+
+def test_when_compiling_pays_is_said() -> None:
+    outcome = _compared(eager_s=0.25, compiled_s=0.125, cost_s=50.0, loss=1.0)
+    assert outcome.sentences[:3] == (
+        "Compiled, a step takes 125.0 ms instead of 250.0 ms: 2 times as fast. To compile it took 50 s.",
+        "It pays from step 400 on, after 1 min 40 s of training.",
+        "After 10 steps from the same seed the losses of both are exactly the same.",
+    )
+    (mark,), (eager, quick) = outcome.plots[0].marks, outcome.plots[0].lines
+    crossing = [np.interp(mark.x, line.x, line.y) for line in (eager, quick)]
+    assert mark.x == 400 and crossing[0] == pytest.approx(crossing[1])
+
+
+def test_compiling_that_never_pays_is_no_reason_to_compile() -> None:
+    outcome = _compared(eager_s=0.1, compiled_s=0.2, cost_s=50.0, loss=1.5)
+    assert "2 times as long" in outcome.sentences[0] and "never pays" in outcome.sentences[1]
+    assert "50 % apart" in outcome.sentences[2] and not outcome.plots[0].marks
+    assert "no faster" in _compared(0.1, 0.1, 50.0, 1.0).sentences[0]
+    late = _compared(eager_s=0.1, compiled_s=0.09, cost_s=5000.0, loss=1.0)
+    assert "longer than most trainings are" in late.sentences[1]
+
+
+def test_compiling_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
+    monkeypatch.setattr("shutil.which", lambda _: "there")
+    assert "headers" in compiled.Compile().obstacle(CPU)
+    (tmp_path / "Python.h").touch()
+    assert not compiled.Compile().obstacle(CPU)
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert "C++ compiler" in compiled.Compile().obstacle(CPU)
+    assert not compiled.Compile().obstacle(Device("cuda:0", "cuda", "A card", 1, 1))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from studio.core.config import Value
 from studio.lab.experiments.base import Bench
+from studio.recipes.base import Recipe
 from studio.recipes.classifier import Classifier
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, small_classifier
 
 
-def small_bench(seconds: float = 1.0, **changes: Value) -> Bench:
-    """A classifier whose step takes milliseconds."""
-    return Bench.of(Classifier(), small_classifier(**changes), make_sprites(), CPU, seconds)
+def small_bench(seconds: float = 1.0, recipe: Recipe | None = None, **changes: Value) -> Bench:
+    """A classifier whose step takes milliseconds, or a small model of that recipe."""
+    config = small_classifier(**changes) if recipe is None else recipe.small.replace(**changes)
+    return Bench.of(recipe or Classifier(), config, make_sprites(), CPU, seconds)

@@ -6,18 +6,20 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
 from studio.app.background import jobs
+from studio.app.pages.lab.findings import Strip
 from studio.app.pages.lab.page import LabPage
 from studio.app.state.session import Session
 from studio.app.window import Window
 from studio.core.config import Value
 from studio.core.events import Events, Progress
 from studio.lab.experiments.base import Experiment
-from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
+from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.lab.results import Result
 from studio.lab.running import result_of
 from tests.lab.tools import small_bench
@@ -165,3 +167,15 @@ def test_without_sprites_it_says_what_is_missing(window: Window) -> None:
     window.show_page("lab")
     assert not window.lab.start.isEnabled()
     assert window.lab.about.text() == "Open a folder of sprites first."
+
+
+def test_sprites_that_an_experiment_drew_are_shown(page: LabPage) -> None:
+    strip = Picture.of("no zero_grad", np.full((8, 32, 4), (200, 90, 30, 255), np.uint8))
+    found = result(page, "It is broken.")
+    show(page, dataclasses.replace(found, outcome=dataclasses.replace(found.outcome, pictures=(strip,))))
+    (shown,) = page.findings.findChildren(Strip)
+    assert shown.accessibleName() == "no zero_grad"
+    image = shown.grab().toImage()
+    assert image.pixelColor(image.rect().center()).getRgb() == (200, 90, 30, 255)
+    ratio = shown.devicePixelRatioF()
+    assert (image.width() / ratio) % 32 == 0 and image.width() == 4 * image.height()

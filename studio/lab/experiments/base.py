@@ -7,11 +7,14 @@ A new experiment is one new file in this folder (or in a package that names its 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from studio.core.config import TrainingConfig, Value
 from studio.core.events import Events
@@ -82,3 +85,23 @@ class Experiment(ABC):
     @abstractmethod
     def code(self, bench: Bench) -> str:
         """Lines of plain PyTorch that do the same, for a reader who has a network and sprites."""
+
+
+def kept_bytes(work: Callable[[], object]) -> int:
+    """Bytes of what forward passes in `work` keep for their backward passes; memory that is kept twice counts once."""
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        work()
+    return sum(kept.values())
+
+
+def while_finite(losses: NDArray[np.floating] | list[float]) -> NDArray[np.float64]:
+    """The losses up to the first that is no number: float64 [n]."""
+    values = np.asarray(losses, np.float64)
+    return values if np.isfinite(values).all() else values[: np.argmin(np.isfinite(values))]

@@ -13,7 +13,7 @@ from studio.core.curves import smooth
 from studio.core.events import Events, Progress
 from studio.core.wording import decimal, number
 from studio.engine.train import TICK_S
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Bench, Experiment, while_finite
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot
 
 _LOWEST, _HIGHEST = 1e-6, 1.0
@@ -90,22 +90,16 @@ def _affordable_steps(bench: Bench, precision: str) -> Generator[Progress, None,
     return int(np.clip(left_s / step_s, _FEWEST_STEPS, _MOST_STEPS))
 
 
-def _finite(losses: list[float]) -> NDArray[np.float64]:
-    """The losses up to the first that is no number."""
-    values = np.array(losses, np.float64)
-    return values if np.isfinite(values).all() else values[: np.argmin(np.isfinite(values))]
-
-
 def _smoothed(losses: list[float], steps: int) -> NDArray[np.float64]:
     """The finite losses without their noise: averaged from both ends, as from one alone the curve would lag behind."""
-    values = _finite(losses)
+    values = while_finite(losses)
     places = np.arange(len(values), dtype=np.float64)
     forward, backward = (smooth(places, each, steps * _SMOOTHED) for each in (values, values[::-1]))
     return np.asarray((forward + backward[::-1]) / 2)
 
 
 def _has_fallen_apart(losses: list[float], steps: int) -> bool:
-    values = _finite(losses)
+    values = while_finite(losses)
     if len(values) < len(losses):
         return True
     curve = smooth(np.arange(len(values), dtype=np.float64), values, steps * _SMOOTHED)

@@ -16,7 +16,7 @@ from studio.core.events import Events, Progress
 from studio.core.wording import count, decimal, memory, percent, rate
 from studio.engine.steps import TrainingSteps
 from studio.engine.train import TICK_S
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Bench, Experiment, kept_bytes, while_finite
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 
 _WARM_UP_STEPS, _LEAST_STEPS = 2, 6
@@ -93,21 +93,15 @@ class _Run:
 
     def warm_up(self) -> float:
         """Take the first steps; returns the seconds of the last."""
-        kept: dict[int, int] = {}
-
-        def keep(tensor: Tensor) -> Tensor:
-            storage = tensor.untyped_storage()
-            kept[storage.data_ptr()] = storage.nbytes()
-            return tensor
-
-        with torch.autograd.graph.saved_tensors_hooks(keep, _as_it_is):
-            self._losses.append(self.training.take())
-        self.kept_bytes = sum(kept.values())
+        self.kept_bytes = kept_bytes(self._first)
         durations_s = []
         for _ in range(_WARM_UP_STEPS):
             durations_s.append(self.take())
         self.durations_s.clear()
         return durations_s[-1]
+
+    def _first(self) -> None:
+        self._losses.append(self.training.take())
 
     def take(self) -> float:
         """One step; returns its seconds."""
@@ -128,15 +122,10 @@ class _Run:
 
     def curve(self) -> Line:
         """The smoothed losses up to the first that is no number."""
-        losses = torch.stack(self._losses).cpu().numpy().astype(np.float64)
-        sound = losses if np.isfinite(losses).all() else losses[: np.argmin(np.isfinite(losses))]
+        sound = while_finite(torch.stack(self._losses).cpu().numpy())
         steps = np.arange(1, len(sound) + 1, dtype=np.float64)
-        values = smooth(steps, sound, max(1.0, len(losses) * _SMOOTHED))
+        values = smooth(steps, sound, max(1.0, self.taken() * _SMOOTHED))
         return Line(self.training.precision, tuple(steps.tolist()), tuple(values.tolist()), dots=False)
-
-
-def _as_it_is(tensor: Tensor) -> Tensor:
-    return tensor
 
 
 def _plot(runs: dict[str, _Run]) -> Plot:

@@ -7,12 +7,13 @@ import html
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QFontDatabase
+from PySide6.QtGui import QFontDatabase, QPainter, QPaintEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QPlainTextEdit, QWidget
 
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Disclosure
-from studio.lab.outcome import Line, Outcome, Plot, Table
+from studio.app.widgets.sprites.painting import draw_sprite
+from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
 from studio.lab.results import Result
 
 if TYPE_CHECKING:
@@ -20,6 +21,22 @@ if TYPE_CHECKING:
 
 _USE = "Change the settings on the Train page."
 _MOST_CODE_LINES = 24
+_STRIP_WIDTH = 512  # pixels, at most
+
+
+class Strip(QWidget):
+    """Sprites side by side, at a whole number of the screen's pixels for each of theirs."""
+
+    def __init__(self, picture: Picture) -> None:
+        super().__init__()
+        self._pixels = picture.pixels()
+        height, width = self._pixels.shape[:2]
+        zoom = max(1, _STRIP_WIDTH // width)
+        self.setFixedSize(zoom * width, zoom * height)
+        factory.describe(self, picture.title, "New sprites, drawn of the same noise as all others here.")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        draw_sprite(QPainter(self), self.rect(), self._pixels)
 
 
 class Findings(QWidget):
@@ -103,6 +120,9 @@ class Findings(QWidget):
                 widget.deleteLater()
         for table in outcome.tables:
             self._tables.addWidget(_grid(table))
+        for picture in outcome.pictures:
+            strip = factory.column(factory.text(picture.title, "muted"), Strip(picture), spacing=factory.GRID // 2)
+            self._tables.addWidget(factory.panel(strip))
 
     def _draw(self) -> None:
         outcome, compared, name = self._shown
