@@ -28,11 +28,11 @@ pytestmark = pytest.mark.usefixtures("made_once")
 
 
 _SLOW = {
-    "onnx": ("generator", "classifier", "regression"),
+    "onnx": ("generator", "classifier", "regression", "vae"),
     "pt2": ("generator", "classifier", "regression"),
     "c": ("generator",),
     "web": ("generator",),
-    "script": ("generator", "classifier", "regression"),
+    "script": ("generator", "classifier", "regression", "vae"),
 }
 
 

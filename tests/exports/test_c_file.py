@@ -51,7 +51,7 @@ def test_int8_is_smaller_and_says_by_how_much_it_differs(recipe: str, tmp_path: 
     assert sizes[1] < 0.4 * sizes[0]
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("recipe", with_generator_slow(RECIPES))
 def test_the_snippet_runs_in_a_folder_of_its_own(recipe: str, tmp_path: Path) -> None:
     done = exported(recipe, tmp_path / f"my {recipe}.c")
     (tmp_path / "main.c").write_text(done.snippets["C"])
@@ -94,6 +94,7 @@ def test_any_name_of_a_file_will_do(name: str, tmp_path: Path) -> None:
     assert done.paths[0].name == name and done.difference < 1e-5
 
 
+@pytest.mark.slow
 def test_the_smallest_sprites_are_drawn_and_a_single_pixel_is_refused(tmp_path: Path) -> None:
     recipe = catalog.recipe("generator")
     *_, done = export(small_model(recipe, 2), "c", tmp_path / "two.c")

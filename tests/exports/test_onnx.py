@@ -75,6 +75,7 @@ def test_the_sampler_draws_the_sprites_of_a_seed(generator: ExportableModel, tmp
         assert np.abs(found - drawn).max() <= 2
 
 
+@pytest.mark.slow
 def test_a_classifier_and_a_regression_look_at_pixels(tmp_path: Path) -> None:
     pixels = torch.randint(0, 256, (3, 8, 8, 4), generator=torch.Generator().manual_seed(5), dtype=torch.uint8)
     for name in ("classifier", "regression"):

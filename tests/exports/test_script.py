@@ -152,6 +152,7 @@ def test_it_reads_numbers_beside_pictures(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.targets, np.array([[2.5, np.nan], [1, 7]], np.float32))
 
 
+@pytest.mark.slow
 def test_a_script_that_trains_otherwise_is_refused(tmp_path: Path) -> None:
     model, form = small_exportable("vae"), Script()
     paths = form.write(model, tmp_path / "trial.py", Config())
