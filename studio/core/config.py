@@ -184,12 +184,20 @@ class TrainingConfig(Config):
     steps: int = setting(
         0, "Train for this many steps instead of the minutes; 0 lets the minutes decide.", low=0, high=1_000_000_000
     )
+    epochs: int = setting(
+        0,
+        "Train until each sprite was seen this often, instead of the minutes; with steps, what comes first counts.",
+        low=0,
+        high=1_000_000,
+        absent=0,
+    )
     batch_size: int = setting(64, "Sprites per training step.", unit="sprites", low=1, high=65_536)
     learning_rate: float = setting(1e-3, "Size of the optimizer's steps at its peak.", low=1e-7, high=1.0)
     optimizer: str = setting(
         "muon",
-        "What moves the weights: muon, with adamw for all but convolutions, learns more from a step than adamw alone.",
-        choices=("muon", "adamw"),
+        "What moves the weights: muon, with adamw for all but convolutions, learns more from a step than adamw alone; "
+        "adam is the tutorials' own, without weight decay.",
+        choices=("muon", "adamw", "adam"),
         advanced=True,
         absent="adamw",
     )
@@ -287,3 +295,11 @@ class TrainingConfig(Config):
         high=86_400.0,
         advanced=True,
     )
+
+    def budget_steps(self, sprites: int) -> int:
+        """Steps after which a training on so many sprites ends: by `steps` or `epochs`, whichever comes first.
+
+        0: its minutes decide.
+        """
+        by_epochs = math.ceil(self.epochs * sprites / self.batch_size)
+        return min(filter(None, (self.steps, by_epochs)), default=0)

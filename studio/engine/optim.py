@@ -80,11 +80,14 @@ def _matrix_shape(weight: Tensor) -> tuple[int, ...]:
 
 
 def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) -> list[torch.optim.Optimizer]:
-    """Muon for convolutions, if it is chosen, and AdamW (Loshchilov & Hutter 2019) for all other weights.
+    """The optimizers that are chosen: Muon for convolutions and AdamW (Loshchilov & Hutter 2019) for all other weights,
+    AdamW for all, or Adam (Kingma & Ba 2015) for all.
 
-    AdamW is fused; norms and biases are not decayed.
+    The last two are fused. AdamW does not decay norms and biases, Adam decays nothing.
     """
     weights = [weight for weight in network.parameters() if weight.requires_grad]
+    if config.optimizer == "adam":
+        return [torch.optim.Adam(weights, lr=config.learning_rate, fused=True)]
     kernels = [weight for weight in weights if weight.ndim == 4] if config.optimizer == "muon" else []
     others = [weight for weight in weights if not kernels or weight.ndim != 4]
     groups = [

@@ -82,7 +82,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     alone. Raises NotFiniteError after the tick of such a step; one that only overflowed in fp16 is skipped.
     """
     config, network, optimizers, scaler = training.config, training.network, training.optimizers, training.scaler
-    weights = [weight for weight in network.parameters() if weight.requires_grad]
+    weights, budget_steps = [weight for weight in network.parameters() if weight.requires_grad], training.budget_steps()
     rng = torch.Generator(training.device)
     speed, steps_a_tick = Speedometer(config.batch_size), 1
     threads = ThreadTuner(torch.get_num_threads(), may_change=training.may_change_threads())
@@ -96,7 +96,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
 
     while not control.stop and training.used_up() < 1:
         tick_start_s, first_step = clock.now_s(), training.step
-        steps = min(steps_a_tick, config.steps - first_step) if config.steps else steps_a_tick
+        steps = min(steps_a_tick, budget_steps - first_step) if budget_steps else steps_a_tick
         losses: list[Tensor] = []  # of each step, float32 [] on the device
         grad_norms: list[Tensor] = []
         network.train()
@@ -382,8 +382,8 @@ def _loss_chunk(
     """The event of a tick. statistics: float32 [2, n], losses and gradient norms of its steps."""
     config, (losses, grad_norms) = training.config, statistics
     left_s = 60 * config.minutes - training.elapsed_s
-    if config.steps:
-        left_sprites = (config.steps - training.step) * config.batch_size
+    if steps := training.budget_steps():
+        left_sprites = (steps - training.step) * config.batch_size
         left_s = left_sprites / sprites_per_s if sprites_per_s else math.inf
     return LossChunk(
         first_step, losses, grad_norms, learning_rate, sprites_per_s, training.elapsed_s, max(0.0, left_s),

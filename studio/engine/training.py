@@ -74,22 +74,26 @@ class Training:
 
     def used_up(self) -> float:
         """Share of the budget that is used up, 0 to 1."""
-        if self.config.steps:
-            return min(1.0, self.step / self.config.steps)
+        if steps := self.budget_steps():
+            return min(1.0, self.step / steps)
         return min(1.0, self.elapsed_s / (60 * self.config.minutes))
+
+    def budget_steps(self) -> int:
+        """Steps after which the training ends; 0: its minutes decide."""
+        return self.config.budget_steps(len(self.train_set))
 
     def planned_s(self) -> float:
         """Seconds of training that the budget stands for, as far as that is known."""
-        if self.config.steps:
+        if self.budget_steps():
             return self.elapsed_s / max(self.used_up(), 1e-6)
         return 60 * self.config.minutes
 
     def may_change_threads(self) -> bool:
         """Whether it may compute with fewer CPU threads for a while: that changes its results by a rounding.
 
-        Those of a number of steps are the same each time, and a number of threads that was asked for is heeded.
+        Those of a number of steps or epochs are the same each time; a number of threads that was asked for is heeded.
         """
-        return self.device.type == "cpu" and not self.config.steps and not self.config.threads
+        return self.device.type == "cpu" and not self.budget_steps() and not self.config.threads
 
     def epoch(self) -> float:
         """How often each sprite has been trained on."""

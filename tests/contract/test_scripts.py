@@ -88,7 +88,7 @@ def test_a_script_loses_what_the_studio_loses(recipe: str, twelve: Losses) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("optimizer", ["muon", "adamw"])
+@pytest.mark.parametrize("optimizer", ["muon", "adamw", "adam"])
 def test_a_hundred_losses_are_the_studios(optimizer: str, tmp_path: Path) -> None:
     for recorded, found in losses_of_both(tmp_path, 100, optimizer).values():
         assert len(recorded) == 100

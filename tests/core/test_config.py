@@ -86,6 +86,21 @@ def test_a_run_of_before_muon_goes_on_as_it_was() -> None:
     assert TrainingConfig().optimizer == "muon" and TrainingConfig.from_json(kept).optimizer == "adamw"
 
 
+@pytest.mark.parametrize(
+    ("changes", "sprites", "steps"),
+    [
+        ({}, 100, 0),  # the minutes decide
+        ({"steps": 7}, 100, 7),
+        ({"epochs": 3, "batch_size": 8}, 100, 38),  # 37.5 batches
+        ({"epochs": 3, "batch_size": 8, "steps": 37}, 100, 37),
+        ({"epochs": 3, "batch_size": 8, "steps": 39}, 100, 38),
+        ({"epochs": 1, "batch_size": 64}, 5, 1),
+    ],
+)
+def test_steps_or_epochs_end_a_training(changes: dict[str, int], sprites: int, steps: int) -> None:
+    assert TrainingConfig().replace(**changes).budget_steps(sprites) == steps
+
+
 def test_a_default_changes_and_nothing_else() -> None:
     @dataclass(frozen=True)
     class Other(Example):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -33,6 +35,22 @@ def test_the_optimizer_agrees_with_the_unfused_reference() -> None:
             optimizer.step()
     assert torch.allclose(ours.weight, reference.weight, atol=1e-6)
     assert torch.allclose(ours.bias, reference.bias, atol=1e-6)
+
+
+def test_adam_is_torchs_own() -> None:
+    torch.manual_seed(0)
+    ours = nn.Sequential(nn.Conv2d(4, 3, 3), nn.Flatten(), nn.Linear(3, 2))
+    reference = copy.deepcopy(ours)
+    (adam,) = make_optimizers(ours, TrainingConfig(learning_rate=0.01, optimizer="adam", weight_decay=0.5), "fp32")
+    plain = torch.optim.Adam(reference.parameters(), lr=0.01, fused=False, foreach=False)
+    for _ in range(20):
+        x = torch.randn(8, 4, 3, 3)
+        for network, optimizer in ((ours, adam), (reference, plain)):
+            optimizer.zero_grad()
+            network(x).square().sum().backward()
+            optimizer.step()
+    for weight, other in zip(ours.parameters(), reference.parameters(), strict=True):
+        torch.testing.assert_close(weight, other, rtol=1e-4, atol=1e-6)
 
 
 def test_convolutions_are_muons_and_all_else_is_adamws() -> None:

@@ -121,6 +121,16 @@ def test_stop_takes_one_step_and_keeps_the_work(run_path: Path, sprites: Sprites
     assert RunDir(run_path).progress().state == "stopped"
 
 
+def test_epochs_end_a_run_and_adam_goes_on_as_it_was(tmp_path: Path, sprites: Sprites) -> None:
+    changes: dict[str, Any] = {"steps": 0, "epochs": 5, "batch_size": 7, "optimizer": "adam"}
+    events = list(train_classifier(tmp_path / "whole", sprites, **changes))
+    (started,), (finished,) = of_kind(events, RunStarted), of_kind(events, RunFinished)
+    assert finished.reason == "finished" and finished.step == math.ceil(5 * started.train_count / 7)
+    assert of_kind(events, LossChunk)[-1].epoch == pytest.approx(5, abs=7 / started.train_count)
+    train_in_two_pieces(train_classifier, tmp_path / "parts", sprites, **changes)
+    torch.testing.assert_close(learnt(tmp_path / "parts"), learnt(tmp_path / "whole"), rtol=0, atol=0)
+
+
 def test_stop_is_seen_during_live_samples(run_path: Path, sprites: Sprites) -> None:
     control, events = Control(), []
     for event in train_generator(run_path, sprites, control):

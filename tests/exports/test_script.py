@@ -63,7 +63,9 @@ def _of_a_run(recipe: str, **changes: Any) -> ExportableModel:
 LONGEST = {"optimizer": "muon", "shift_px": 2, "flip": True, "threads": 2}
 
 
-@pytest.mark.parametrize("changes", [{}, {"optimizer": "adamw"}, LONGEST], ids=["default", "adamw", "longest"])
+@pytest.mark.parametrize(
+    "changes", [{}, {"optimizer": "adamw"}, {"optimizer": "adam"}, LONGEST], ids=["default", "adamw", "adam", "longest"]
+)
 @pytest.mark.parametrize("recipe", list(catalog.recipes()))
 def test_it_is_short_and_readable(recipe: str, changes: dict[str, Any]) -> None:
     text = _text(_of_a_run(recipe, **changes))
@@ -76,7 +78,9 @@ def test_it_is_short_and_readable(recipe: str, changes: dict[str, Any]) -> None:
         for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
     }
     has_convolutions = "Conv2d" in text
-    assert ("Muon" in text) == (changes.get("optimizer") != "adamw" and has_convolutions)  # no more than the run used
+    assert ("Muon" in text) == (
+        changes.get("optimizer", "muon") == "muon" and has_convolutions
+    )  # no more than the run used
     assert {"torch", "numpy", "PIL"} <= imported and not imported & {"studio", "safetensors", "torchvision"}
 
 

@@ -187,6 +187,12 @@ def make_optimizers(network: nn.Module) -> list[torch.optim.Optimizer]:
     return [torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=True)]  # the rates are set in each step
 '''
 
+_ADAM = '''
+def make_optimizers(network: nn.Module) -> list[torch.optim.Optimizer]:
+    """Adam (Kingma and Ba 2015)."""
+    return [torch.optim.Adam(network.parameters(), fused=True)]  # the rates are set in each step
+'''
+
 _MUON = '''
 class Muon(torch.optim.Optimizer):
     """Momentum made orthogonal (Jordan 2024), an update as large as AdamW's (Liu et al. 2025)."""
@@ -371,7 +377,7 @@ def cells_for(model: ExportableModel) -> list[Cell]:
             "Optimizer, schedule, average",
             "The rate rises, stays, then falls. What is used in the end is a moving average of the weights.",
             (*(("orthogonal",) if is_muon else ()), "learning_rate", "ema_decay"),
-            _MUON if is_muon else _ADAMW,
+            _MUON if is_muon else _ADAM if config.optimizer == "adam" else _ADAMW,
         ),
         Cell(
             "Training",

@@ -114,7 +114,7 @@ def _heading(model: ExportableModel, target: Path) -> str:
 
 
 def _about_settings(model: ExportableModel) -> str:
-    if model.training.config.steps:
+    if model.training.config.steps or model.training.config.epochs:
         return "Those of the run. Change them, and start again."
     return (
         f"Those of the run, which was trained for a time, {number(model.step)} steps of it up to here: its rate fell, "
@@ -125,7 +125,7 @@ def _about_settings(model: ExportableModel) -> str:
 def _settings(model: ExportableModel, target: Path, code: str) -> str:
     """Where things are, and the settings that the rest of the code reads, as a class of their own."""
     config = model.training.config
-    values = {**config.to_json(), "steps": config.steps or max(1, model.step)}
+    values = {**config.to_json(), "steps": config.steps if not config.epochs and config.steps else max(1, model.step)}
     shared = [item for item in settings_of(TrainingConfig) if re.search(rf"\bconfig\.{item.name}\b", code)]
     names = {item.name for item in settings_of(TrainingConfig)}
     own = [item for item in settings_of(type(config)) if item.name not in names]

@@ -77,4 +77,6 @@ class Presets(QWidget):
 
 
 def _length(config: TrainingConfig) -> str:
-    return wording.count(config.steps, "step") if config.steps else wording.duration(60 * config.minutes)
+    given = [(config.steps, "step"), (config.epochs, "epoch")]
+    counted = [wording.count(value, noun) for value, noun in given if value]
+    return " or ".join(counted) or wording.duration(60 * config.minutes)

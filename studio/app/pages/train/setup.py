@@ -122,7 +122,8 @@ class SetupPanel(QWidget):
         if not speed or sprites is None:
             self._estimate.setText("Measure the devices to see how much is learnt in that time.")
             return
-        seen = config.steps * config.batch_size or int(60 * config.minutes * speed)
+        steps = config.budget_steps(round(len(sprites) * (1 - config.holdout)))
+        seen = steps * config.batch_size or int(60 * config.minutes * speed)
         each = wording.count(round(seen / max(1, len(sprites))), "time")
         length = wording.duration(seen / speed)
         self._estimate.setText(f"About {length} here: {wording.number(seen)} sprites, each of yours {each}.")
