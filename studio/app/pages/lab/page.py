@@ -47,6 +47,7 @@ class LabPage(Page):
         self.compared = factory.combo("Compare with", _COMPARE)
         self.report = factory.button("Save report…", _REPORT, "save")
         self.findings = Findings()
+        self._scroll = factory.scrolling(self.findings)
         self._listed: list[Result] = []  # the results in `result`
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._lay_out()
@@ -84,7 +85,7 @@ class LabPage(Page):
         for combo in (self.result, self.compared):
             combo.setMinimumContentsLength(_LEAST_LETTERS)  # they share the width that there is
         head = factory.column(self.title, self.question, buttons, self.progress, choices)
-        right = factory.column(head, factory.scrolling(self.findings), margin=2 * factory.GRID)
+        right = factory.column(head, self._scroll, margin=2 * factory.GRID)
         right.setStretch(1, 1)
         for part in (left, right):
             self._splitter.addWidget(factory.panel(part))
@@ -132,6 +133,7 @@ class LabPage(Page):
         self.question.setText(experiment.question if experiment is not None else "The engine is still starting.")
         self._list_results()
         self._refresh()
+        self._scroll.verticalScrollBar().setValue(0)
 
     @Slot()
     def _refresh(self) -> None:
