@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -100,16 +101,10 @@ class PaletteHead(nn.Module):
         self.enter, self.leave = nn.Linear(numbers, 64), nn.Linear(64, channels + 1)
         nn.init.normal_(self.leave.weight, std=0.05)
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Odds as logits: float32 [..., colours]."""
-        with _full_precision(features.device):
-            known = self._known()
-        return F.linear(features, known[:, :-1], known[:, -1]).float()
-
     def mean(self, features: Tensor, t: Tensor) -> Tensor:
         """The colour to be expected by these odds at times t [B], late the likeliest: float32 [B, S, S, 4]."""
         with _full_precision(features.device):
-            known = self._known()
+            known = self.known()
             sharpness = ((t - _CRISP_FROM) * 1e5).clamp(1.0, _SHARPEST)[:, None, None, None]
             asked = F.pad(features.float(), (0, 1), value=1.0) * sharpness
             if torch.compiler.is_compiling():  # for other programs: not all of them know attention
@@ -127,9 +122,46 @@ class PaletteHead(nn.Module):
         with _full_precision(x.device):
             return F.linear(x, 2 * self.palette, -self.palette.square().sum(1)).argmax(-1)
 
-    def _known(self) -> Tensor:
+    def known(self) -> Tensor:
         """What is known of each colour, and last its odds whatever the pixel: float32 [colours, channels + 1]."""
         angles = (self.palette[:, :, None] * self.frequencies).flatten(1)
         known = self.leave(F.silu(self.enter(torch.cat([self.palette, angles.sin(), angles.cos()], 1))))
         absent = _NEVER * (self.palette[:, 3:] + 1).clamp(max=0.0)
         return torch.cat([known[:, :-1], known[:, -1:] + absent], 1)
+
+
+class _ErrorsAndMeans(torch.autograd.Function):
+    """Cross-entropies [n] and expected colours [n, 4] from one table of all odds; autograd would write five of them.
+
+    The odds are the products of what is asked of each pixel, float32 [n, numbers], and known of each colour, float32
+    [colours, numbers]. palette: float32 [colours, 4]. true: int64 [n].
+    """
+
+    @staticmethod
+    def forward(ctx: Any, asked: Tensor, known: Tensor, palette: Tensor, true: Tensor) -> tuple[Tensor, Tensor]:
+        odds = asked @ known.T
+        shares = odds.softmax(1)
+        highest, place = odds.max(1, keepdim=True)  # its share is never 0
+        errors = (highest - odds.gather(1, true[:, None]) - shares.gather(1, place).log()).squeeze(1)
+        means = shares @ palette
+        ctx.save_for_backward(asked, known, palette, true, shares, means)
+        return errors, means
+
+    @staticmethod
+    def backward(ctx: Any, of_errors: Tensor, of_means: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        asked, known, palette, true, shares, means = ctx.saved_tensors
+        # Of the odds: the share times (of_errors + of_means . (colour - mean)), and less of_errors at the true colour.
+        rest = (of_errors - (of_means * means).sum(1))[:, None]
+        of_odds = torch.addmm(rest, of_means, palette.T).mul_(shares)
+        of_odds.scatter_add_(1, true[:, None], -of_errors[:, None])
+        return of_odds @ known, of_odds.T @ asked, None, None
+
+
+def errors_and_means(head: PaletteHead, features: Tensor, true: Tensor) -> tuple[Tensor, Tensor]:
+    """The cross-entropy of the odds of pixels, in nats, float32 [...], and the colours to be expected by them, float32
+    [..., 4]. features: [..., channels]. true: the places of their colours in the palette, int64 [...].
+    """
+    with _full_precision(features.device):
+        asked = F.pad(features.float().flatten(0, -2), (0, 1), value=1.0)
+        errors, means = _ErrorsAndMeans.apply(asked, head.known(), head.palette, true.flatten())
+    return errors.view(true.shape), means.view(*true.shape, 4)

@@ -26,7 +26,7 @@ from torch.nn import functional as F
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Given, Preset, Recipe, Spec, TrainingBudget, evenly_spread
-from studio.recipes.colours import PaletteHead, palette_for
+from studio.recipes.colours import PaletteHead, errors_and_means, palette_for
 from studio.recipes.flow import (
     CONSTANTS,
     LATEST,
@@ -189,7 +189,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     makes = "sprites"
     Config, Network = GeneratorConfig, UNet
     order = 1
-    relative_cost = 9.2
+    relative_cost = 11.0
     small = GeneratorConfig(width=16, colours=32)
     can = frozenset({"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow"})
     solver = CONSTANTS
@@ -423,12 +423,9 @@ def _error(
         return (error * (1 - keep)).mean()
     seen = network.features(x, t, label, batch.augment_labels, keep), batch.x, 1 - keep
     features, sprites, counts = seen if rows is None else (_in_rows(values, rows) for values in seen)
-    pixels = features.permute(0, 2, 3, 1)
-    odds = network.head(pixels)
-    true = network.head.nearest(sprites.permute(0, 2, 3, 1))
-    error = F.cross_entropy(odds.flatten(0, 2), true.flatten(), reduction="none").view(true.shape)
-    mean = network.head.mean(pixels, torch.zeros_like(t)).permute(0, 3, 1, 2)
-    velocity_error = ((mean - sprites) / (1 - mix)).square().mean(1)  # the velocity leads from x to the guess in 1 - t
+    pixels, colours = (values.permute(0, 2, 3, 1).contiguous() for values in (features, sprites))
+    error, mean = errors_and_means(network.head, pixels, network.head.nearest(colours))
+    velocity_error = ((mean - colours) / (1 - mix)).square().mean(3)  # the velocity leads from x to the guess in 1 - t
     return ((error + _VELOCITY_SHARE * velocity_error) * counts[:, 0]).mean()
 
 

@@ -7,8 +7,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from PIL import Image
+from torch.nn import functional as F
 
-from studio.recipes.colours import PaletteHead, palette_for
+from studio.recipes.colours import PaletteHead, _ErrorsAndMeans, errors_and_means, palette_for
 
 
 def _sprites(colours: NDArray[np.uint8], uses: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -45,10 +46,16 @@ def _head(colours: int = 5) -> PaletteHead:
     return PaletteHead(6, colours).requires_grad_(False)
 
 
+def _odds(head: PaletteHead, features: torch.Tensor) -> torch.Tensor:
+    """Logarithms of the chances of each colour, as learning by cross-entropy sees them: [..., colours]."""
+    places = [torch.full(features.shape[:-1], place) for place in range(len(head.palette))]
+    return torch.stack([-errors_and_means(head, features, place)[0] for place in places], -1)
+
+
 def test_a_colour_is_the_mean_of_all_by_their_odds_and_in_the_last_step_the_likeliest() -> None:
     head = _head()
     features = 20 * torch.randn(2, 3, 3, 6)
-    odds = head(features)
+    odds = _odds(head, features)
     chances = torch.exp(odds) / torch.exp(odds).sum(-1, keepdim=True)
     early = head.mean(features, torch.tensor([0.0, 0.9]))
     torch.testing.assert_close(early, torch.einsum("bhwk,kc->bhwc", chances, head.palette))
@@ -56,28 +63,50 @@ def test_a_colour_is_the_mean_of_all_by_their_odds_and_in_the_last_step_the_like
     torch.testing.assert_close(late, head.palette[odds.argmax(-1)], atol=1e-3, rtol=0)
 
 
+def test_what_is_learnt_from_is_torchs_own_cross_entropy_and_mean_and_so_are_its_gradients() -> None:
+    generator = torch.Generator().manual_seed(0)
+    asked, known = (5 * torch.randn(count, 7, generator=generator, dtype=torch.float64) for count in (30, 9))
+    palette, true = torch.randn(9, 4, generator=generator, dtype=torch.float64), torch.arange(30) % 9
+    leaves = asked.requires_grad_(), known.requires_grad_()
+    errors, means = _ErrorsAndMeans.apply(*leaves, palette, true)
+    odds = asked @ known.T
+    torch.testing.assert_close(errors, F.cross_entropy(odds, true, reduction="none"))
+    torch.testing.assert_close(means, odds.softmax(1) @ palette)
+    ours = torch.autograd.grad(errors.sum() + means.square().sum(), leaves)
+    plain = F.cross_entropy(odds, true, reduction="sum") + (odds.softmax(1) @ palette).square().sum()
+    for found, expected in zip(ours, torch.autograd.grad(plain, leaves), strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+def test_odds_far_apart_are_learnt_from_without_infinities() -> None:
+    asked, known = torch.tensor([[300.0]]), torch.tensor([[1.0], [-1.0]], requires_grad=True)
+    errors, _ = _ErrorsAndMeans.apply(asked, known, torch.zeros(2, 4), torch.tensor([1]))
+    (gradient,) = torch.autograd.grad(errors.sum(), known)
+    assert errors.item() == 600 and gradient.flatten().tolist() == [300, -300]
+
+
 def test_a_place_without_a_colour_is_never_chosen() -> None:
     head = _head()
     head.palette[3] = torch.tensor([0.0, 0.0, 0.0, -2.0])
     features = torch.randn(1, 4, 4, 6)
-    assert (head(features).softmax(-1)[..., 3] == 0).all()
+    assert (_odds(head, features).exp()[..., 3] == 0).all()
     found = head.mean(features, torch.tensor([0.95])).flatten(0, 2)
     assert torch.isfinite(found).all() and (found.norm(dim=1) > 0).all()
 
 
 def test_what_is_drawn_is_told_in_full_precision() -> None:
     head, features, t = _head(), torch.randn(1, 4, 4, 6), torch.tensor([0.95])
-    plain = head.mean(features, t)
+    plain, odds = head.mean(features, t), _odds(head, features)
     with torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(head.mean(features, t), plain) and head(features).dtype == torch.float32
+        assert torch.equal(head.mean(features, t), plain) and torch.equal(_odds(head, features), odds)
 
 
 def test_odds_follow_a_colour_to_its_place_in_another_palette() -> None:
     head, features = _head(), torch.randn(1, 4, 4, 6)
-    plain = head(features)
+    plain = _odds(head, features)
     order = torch.tensor([4, 2, 0, 1, 3])
     head.palette.copy_(head.palette[order])
-    torch.testing.assert_close(head(features), plain[..., order])
+    torch.testing.assert_close(_odds(head, features), plain[..., order])
 
 
 def test_the_nearest_colour_is_that_of_the_least_distance() -> None:

@@ -110,8 +110,9 @@ def test_what_it_learns_is_the_nearest_colour_of_each_pixel_that_is_drawn() -> N
     assert network.head is not None
     loss = Generator().loss(network, batch, Generator.Config(filling=1.0), _rng(batch))
     ((x, t, label, changes, keep),) = seen
-    chances = network.head(inner(x, t, label, changes, keep).permute(0, 2, 3, 1)).softmax(-1)
-    total, palette = 0.0, network.head.palette
+    total, palette, known = 0.0, network.head.palette, network.head.known()
+    pixels = inner(x, t, label, changes, keep).permute(0, 2, 3, 1)
+    chances = (pixels @ known[:, :-1].T + known[:, -1]).softmax(-1)
     for b in range(3):
         for i in range(12):
             for j in range(12):
