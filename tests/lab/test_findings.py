@@ -14,6 +14,7 @@ from PIL import Image
 from torchvision.transforms import ToTensor
 
 from studio.core.errors import DeviceError, DeviceFullError, TrainingError
+from studio.data.sprites import Sprites
 from studio.engine.steps import StepTimes
 from studio.engine.types import Device
 from studio.lab.experiments import (
@@ -320,3 +321,10 @@ def test_compiling_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert "C++ compiler" in compiled.Compile().obstacle(CPU)
     assert not compiled.Compile().obstacle(Device("cuda:0", "cuda", "A card", 1, 1))
+
+
+@pytest.mark.parametrize(("side", "count"), [(8, 300), (256, 4)])
+def test_large_sprites_are_moved_a_few_at_a_time(side: int, count: int) -> None:
+    sprites = Sprites(np.zeros((300, side, side, 4), np.uint8), np.zeros(300, np.int64), ("one",), ("",) * 300, "blank")
+    bench = dataclasses.replace(small_bench(batch_size=1024), sprites=sprites)
+    assert moving_data._batch_size(bench) == count

@@ -26,7 +26,8 @@ from studio.engine.train import TICK_S
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
 
-_MOST_SPRITES = 512  # are written as files
+_MOST_SPRITES, _MOST_PIXELS = 512, 1 << 22  # of what is written as files
+_MOST_PIXELS_AT_ONCE = 1 << 18  # in a batch: Python takes microseconds for each
 _WORKERS = (1, 2, 4)
 _WARM_UP_STEPS, _LEAST_STEPS = 2, 3
 _TURNS = 2  # of each loop: the better one counts, as other programs only slow it down
@@ -113,7 +114,8 @@ class MovingData(Experiment):
     def run(self, bench: Bench) -> Events:
         found: dict[str, float] = {}
         with tempfile.TemporaryDirectory() as folder:
-            sprites = bench.sprites.take(np.unique(np.linspace(0, len(bench.sprites) - 1, _MOST_SPRITES, dtype=int)))
+            most = min(_MOST_SPRITES, _MOST_PIXELS // bench.sprites.size**2)
+            sprites = bench.sprites.take(np.unique(np.linspace(0, len(bench.sprites) - 1, most, dtype=np.int64)))
             _save(sprites.rgba, sprites.labels, Path(folder))
             loops = _loops(bench, Path(folder))
             turns = [loop for _ in range(_TURNS) for loop in loops]
@@ -130,6 +132,11 @@ class MovingData(Experiment):
 
     def code(self, bench: Bench) -> str:
         return _CODE.format(device=bench.device.id, size=bench.sprites.size, batch_size=bench.config.batch_size)
+
+
+def _batch_size(bench: Bench) -> int:
+    """That of the settings, unless it is too much for a loop over pixels."""
+    return min(bench.config.batch_size, len(bench.sprites), _MOST_PIXELS_AT_ONCE // bench.sprites.size**2)
 
 
 def _save(rgba: Rgba, labels: NDArray[np.int64], folder: Path) -> None:
@@ -160,7 +167,7 @@ def _loops(bench: Bench, folder: Path) -> list[_Loop]:
 
     by_pixels, files = (ImageFolder(folder, transform, loader=_opened) for transform in (_by_pixels, ToTensor()))
     x, y = (torch.stack(parts) for parts in zip(*((x, torch.tensor(y)) for x, y in files), strict=True))
-    size, target = min(bench.config.batch_size, len(x)), bench.target
+    size, target = _batch_size(bench), bench.target
     loops = [
         _Loop(_PIXELS, partial(_loaded, by_pixels, size)),
         _Loop(_FILES, partial(_loaded, files, size)),
@@ -238,7 +245,7 @@ def _step_s(loop: _Loop, bench: Bench, seconds: float) -> Generator[Progress, No
 
 def _plot(found: dict[str, float], bench: Bench) -> Plot:
     """How many sprites a second come with so many workers, and without any files."""
-    size = min(bench.config.batch_size, len(bench.sprites))
+    size = _batch_size(bench)
     workers = (0, *_WORKERS)
     places = tuple(map(float, workers))
     speeds = tuple(size / found[_with(number) if number else _FILES] for number in workers)
@@ -250,7 +257,7 @@ def _plot(found: dict[str, float], bench: Bench) -> Plot:
 
 
 def _table(found: dict[str, float], bench: Bench) -> Table:
-    size = min(bench.config.batch_size, len(bench.sprites))
+    size = _batch_size(bench)
     rows = tuple((title, f"{1000 * step_s:,.2f} ms", rate(size / step_s)) for title, step_s in found.items())
     return Table(("sprites come from", ">a step", ">speed"), rows)
 
