@@ -85,7 +85,7 @@ def dress(axes: Axes, title: str, x: str, y: str) -> None:
     axes.set_ylabel(y, color=_MUTED)
     axes.grid(color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.tick_params(colors=_MUTED, length=0, labelsize=9)
+    axes.tick_params(which="both", colors=_MUTED, length=0, labelsize=9)
     for spine in axes.spines.values():
         spine.set_visible(False)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from studio.core import files
 from studio.core.curves import TINTS
-from studio.core.wording import count, duration, number
+from studio.core.wording import count, decimal, duration, number
 from studio.exports.html_page import html_page
 from studio.exports.plot import dress, new_axes
 from studio.lab.outcome import Picture, Plot, Table
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _HEIGHT = 3.4  # inches of a plot, which is 8 wide
+_FEW_DECADES = 1e3  # high for low: there is room for numbers in between
 _SPRITES_WIDTH = 768  # of the page's pixels, at most
 
 
@@ -142,6 +143,11 @@ def _scale(axes: Axes, plot: Plot) -> None:
             axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: number(round(value))))
     if plot.y.log:
         axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        written = ticker.FuncFormatter(lambda value, _: decimal(value))  # 0.5, not 5 x 10 to the power of -1
+        axes.yaxis.set_major_formatter(written)
+        axes.yaxis.set_minor_locator(ticker.LogLocator(subs=(2.0, 5.0)))
+        axes.yaxis.set_minor_formatter(written if high < _FEW_DECADES * low else ticker.NullFormatter())
     else:
         axes.set_ylim(bottom=0)
 

@@ -260,6 +260,13 @@ def test_what_was_broken_is_compared_with_what_was_not() -> None:
     assert len(break_it._plots(runs)[1].lines[1].x) == 20
 
 
+def test_what_was_made_smaller_is_said() -> None:
+    config = small_bench(batch_size=8, width=16).config
+    assert not list(break_it._about_size(config, config))
+    (said,) = break_it._about_size(config.replace(batch_size=64, width=64), config.replace(batch_size=32, width=32))
+    assert said == "All share the time, so they were kept small: batch size 32, width 32."
+
+
 def test_what_is_broken_needs_sprites_to_hold_out() -> None:
     bench = small_bench()
     alone = dataclasses.replace(bench, sprites=bench.sprites.take(np.arange(1)))

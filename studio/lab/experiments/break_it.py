@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from studio.core.config import TrainingConfig
 from studio.core.curves import smooth
 from studio.core.errors import TrainingError
 from studio.core.events import Events, Progress
@@ -103,7 +104,8 @@ class BreakIt(Experiment):
         network = raw.training.network.eval()
         raw.look(network, heldout)
         pictures += tuple(_pictures([raw], network))
-        sentences = tuple(_sentences([*runs, raw], _evaluated(raw.training, network, heldout)))
+        costs = _evaluated(raw.training, network, heldout)
+        sentences = (*_sentences([*runs, raw], costs), *_about_size(bench.config, learnt.config))
         yield Outcome(_plots(runs), (_table([*runs, raw]),), sentences, pictures=pictures)
 
     def code(self, bench: Bench) -> str:
@@ -275,6 +277,14 @@ def _sentences(runs: list[_Run], costs: tuple[float, float, int]) -> Iterator[st
         f"An evaluation without torch.no_grad() takes {times} here, and keeps {memory(kept)} of each batch for a "
         "backward pass that never comes."
     )
+
+
+def _about_size(asked: TrainingConfig, used: TrainingConfig) -> Iterator[str]:
+    """Which settings were made smaller, if any."""
+    values, before = used.to_json(), asked.to_json()
+    less = [f"{name.replace('_', ' ')} {values[name]}" for name in _AT_MOST if values.get(name) != before.get(name)]
+    if less:
+        yield f"All share the time, so they were kept small: {', '.join(less)}."
 
 
 def _beside(loss: float, usual: float) -> str:
