@@ -110,7 +110,7 @@ def test_the_difference_is_measured(form: ModelExport, model: TrainedModel, tmp_
     exportable = as_exportable(model)
     paths = form.write(exportable, tmp_path / f"model{form.suffix}", quick(form))
     before = form.read_back(paths, exportable, quick(form))
-    torch.testing.assert_close(before, form.live(exportable, quick(form)))
+    torch.testing.assert_close(before, form.live(exportable, quick(form)), rtol=1e-4, atol=1e-4)  # another program
     for weight in exportable.network.parameters():
         weight.mul_(0.5)  # the file must not follow the live weights
     torch.testing.assert_close(form.read_back(paths, exportable, quick(form)), before)
