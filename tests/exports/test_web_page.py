@@ -10,6 +10,7 @@ import json
 import math
 import re
 import runpy
+import struct
 import subprocess
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from studio.engine import catalog
 from studio.engine.batches import to_rgba
 from studio.engine.exporting import as_exportable
 from studio.engine.model import TrainedModel
+from studio.exports import web_page
 from studio.exports.base import ExportableModel
 from studio.exports.c.comparing import CConfig
 from studio.exports.c.packing import operations, pack_model
@@ -93,6 +95,15 @@ def test_what_is_predicted_is_what_the_model_says(recipe: str) -> None:
         expected = Predictor(model)(pixels).numpy()
     found = np.stack([engine.predict(one, expected.shape[1]) for one in pixels.numpy()])
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_page_finds_its_numbers_where_the_file_has_them() -> None:
+    """Before a browser is at hand: its script reads the head of a model by itself."""
+    script = (Path(web_page.__file__).parent / "web/engine.js").read_text("utf-8")
+    offsets = [int(offset) for offset in re.findall(r"getInt32\((\d+), true\)", script)]
+    model = small_exportable("classifier")
+    packed = pack_model(model, "fp32")
+    assert [struct.unpack_from("<i", packed, offset)[0] for offset in offsets] == [8, len(model.class_names)]
 
 
 def test_int8_is_a_third_as_large(exportable: ExportableModel, packed: bytes) -> None:
