@@ -66,12 +66,11 @@ class WebPage(ModelExport[CConfig]):
         inside = {name: base64.b64decode(data) for name, data in _INSIDE.findall(text)}
         engine = Engine(inside["engine"], inside["model"])
         if model.makes != "sprites":
-            outputs = len(model.class_names if model.makes == "labels" else model.target_names)
-            said = [engine.predict(pixels, outputs) for pixels in PROBE.pixels(model.size).numpy()]
+            said = [engine.predict(pixels) for pixels in PROBE.pixels(model.size).numpy()]
             return torch.from_numpy(np.stack(said))
         probe = comparing.probe_for(config)
         drawn = [
-            engine.draw(label, seed, float(probe.guidance), probe.steps, model.size)
+            engine.draw(label, seed, float(probe.guidance), probe.steps)
             for label, seed in comparing.drawn_at(model, config)
         ]
         return torch.from_numpy(np.stack(drawn))

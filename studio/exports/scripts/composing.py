@@ -125,7 +125,7 @@ def _about_settings(model: ExportableModel) -> str:
 def _settings(model: ExportableModel, target: Path, code: str) -> str:
     """Where things are, and the settings that the rest of the code reads, as a class of their own."""
     config = model.training.config
-    values = {**config.to_json(), "steps": config.steps if not config.epochs and config.steps else max(1, model.step)}
+    values = {**config.to_json(), "steps": max(1, model.step) if config.epochs else config.steps or max(1, model.step)}
     shared = [item for item in settings_of(TrainingConfig) if re.search(rf"\bconfig\.{item.name}\b", code)]
     names = {item.name for item in settings_of(TrainingConfig)}
     own = [item for item in settings_of(type(config)) if item.name not in names]

@@ -29,8 +29,7 @@ async function openModel(engineBytes, modelBytes) {
   const start = engine.engine_room(modelBytes.length);
   if (start) new Uint8Array(engine.memory.buffer).set(modelBytes, start);
   if (!start || engine.engine_open(start)) throw new Error("There is no room for the model.");
-  const head = new DataView(engine.memory.buffer, start);
-  const [size, outputs] = [head.getInt32(24, true), head.getInt32(32, true)]; // as in `header` of engine.c
+  const [size, outputs] = [engine.engine_size(), engine.engine_outputs()];
   return {
     size,
     // A sprite as RGBA bytes: of a class by its number (-1: any), the one that the studio draws first for this seed.

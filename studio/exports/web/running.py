@@ -17,7 +17,10 @@ _OVERFLOW = 700.0  # from here on exp is infinite in float32, and an error in Py
 
 
 class Engine:
-    """One model, opened. Raises ExportError for what is no engine or no model."""
+    """One model, opened, for sprites of `size`; one that predicts says `outputs` numbers of each.
+
+    Raises ExportError for what is no engine or no model.
+    """
 
     def __init__(self, engine: bytes, file: bytes) -> None:
         import wasmtime
@@ -40,6 +43,7 @@ class Engine:
         self._memory.write(store, file, start)
         if self._call("engine_open", start) != 0:
             raise ExportError("There is no room for the model.", "Close other programs.")
+        self.size, self.outputs = self._call("engine_size"), self._call("engine_outputs")
 
     @property
     def _memory(self) -> Any:
@@ -52,25 +56,25 @@ class Engine:
         data = self._memory.read(self._store, start, start + 4 * count)
         return np.frombuffer(bytes(data), "<f4").astype(np.float32)
 
-    def draw(self, label: int, seed: int, guidance: float, steps: int, size: int) -> NDArray[np.float32]:
+    def draw(self, label: int, seed: int, guidance: float, steps: int) -> NDArray[np.float32]:
         """A sprite as it is drawn: float32 [4, size, size], premultiplied, in [-1, 1]."""
         self._call("engine_noise", _signed(seed))
         start = self._call("engine_draw", label, guidance, steps)
         if not start:
             raise ExportError("The page's engine draws no such class.", "Export again.")
-        return self._floats(start, 4 * size * size).reshape(4, size, size)
+        return self._floats(start, 4 * self.size**2).reshape(4, self.size, self.size)
 
-    def finish(self, label: int, size: int) -> NDArray[np.uint8]:
+    def finish(self, label: int) -> NDArray[np.uint8]:
         """The sprite that was drawn last, as pixel art: uint8 [size, size, 4], straight alpha."""
         start = self._call("engine_finish", label)
-        data = self._memory.read(self._store, start, start + 4 * size * size)
-        return np.frombuffer(bytes(data), np.uint8).reshape(size, size, 4)
+        data = self._memory.read(self._store, start, start + 4 * self.size**2)
+        return np.frombuffer(bytes(data), np.uint8).reshape(self.size, self.size, 4)
 
-    def predict(self, rgba: NDArray[np.float32], outputs: int) -> NDArray[np.float32]:
+    def predict(self, rgba: NDArray[np.float32]) -> NDArray[np.float32]:
         """What it says of a sprite, float32 [size, size, 4] in [0, 1], straight alpha: float32 [outputs]."""
         start = self._call("engine_input")
         self._memory.write(self._store, np.ascontiguousarray(rgba, "<f4").tobytes(), start)
-        return self._floats(self._call("engine_predict"), outputs)
+        return self._floats(self._call("engine_predict"), self.outputs)
 
 
 @functools.lru_cache(1)

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from studio.core.config import TrainingConfig, Value
-from studio.core.events import Events
+from studio.core.curves import smooth
+from studio.core.events import Events, Progress
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.steps import TrainingSteps
 from studio.engine.types import Device
+from studio.lab.outcome import Axis, Line, Plot
 from studio.recipes.base import Recipe
 
 MOST_S = 120.0  # seconds that an experiment may take
@@ -70,6 +72,7 @@ class Experiment(ABC):
     seconds: ClassVar[float] = 60.0  # that it takes, unless it is given others
     # Of PyTorch's own, on the same subject: the title of a page and where it is.
     read_on: ClassVar[tuple[str, str]] = ("", "")
+    plain: ClassVar[str] = ""  # what `code` gives, with {device}, {batch_size} and {size} to be filled in
 
     def obstacle(self, device: Device) -> str:
         """Why it can't be done on this device, in a sentence; empty where it can."""
@@ -82,9 +85,14 @@ class Experiment(ABC):
         Runs in a process of its own, which is killed to cancel it: it needs to tidy nothing up but files.
         """
 
-    @abstractmethod
     def code(self, bench: Bench) -> str:
         """Lines of plain PyTorch that do the same, for a reader who has a network and sprites."""
+        device, size = bench.device.id, bench.sprites.size
+        return self.plain.format(device=device, batch_size=bench.config.batch_size, size=size, **self.told(bench))
+
+    def told(self, bench: Bench) -> dict[str, object]:
+        """What else the plain lines are filled in with."""
+        return {}
 
 
 def kept_bytes(work: Callable[[], object]) -> int:
@@ -99,6 +107,24 @@ def kept_bytes(work: Callable[[], object]) -> int:
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         work()
     return sum(kept.values())
+
+
+def seconds_in_turns(passed_s: float, seconds: float) -> Progress:
+    """How far trainings are that take their steps in turns for so many seconds."""
+    return Progress(min(round(passed_s), round(seconds)), round(seconds), "seconds of training in turns")
+
+
+def loss_curve(name: str, losses: list[Tensor], smoothed: float) -> Line:
+    """Losses, float32 [] on the device, up to the first that is no number, smoothed over this share of them all."""
+    values = while_finite(torch.stack(losses).cpu().numpy())
+    steps = np.arange(1, len(values) + 1, dtype=np.float64)
+    curve = smooth(steps, values, max(1.0, len(losses) * smoothed))
+    return Line(name, tuple(steps.tolist()), tuple(curve.tolist()), dots=False)
+
+
+def loss_plot(title: str, lines: tuple[Line, ...]) -> Plot:
+    """Losses by step; on a logarithmic scale where all of them have logarithms."""
+    return Plot(title, Axis("step"), Axis("loss", min((y for line in lines for y in line.y), default=0.0) > 0), lines)
 
 
 def while_finite(losses: NDArray[np.floating] | list[float]) -> NDArray[np.float64]:

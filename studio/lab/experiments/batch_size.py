@@ -68,6 +68,7 @@ class BatchSize(Experiment):
     order = 20
     seconds = 60.0
     read_on = ("Performance tuning guide", "https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html")
+    plain = _CODE
 
     def run(self, bench: Bench) -> Events:
         precision, found, why = bench.precision(), list[_Measured](), ""
@@ -90,9 +91,6 @@ class BatchSize(Experiment):
             found.append(measured)
             yield Outcome(_plots(found), (_table(found),))
         yield _outcome(found, why, bench)
-
-    def code(self, bench: Bench) -> str:
-        return _CODE.format(device=bench.device.id, size=bench.sprites.size)
 
 
 def _reason_to_stop(found: list[_Measured], left_s: float, target: torch.device) -> str:

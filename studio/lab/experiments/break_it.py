@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from studio.core.config import TrainingConfig
-from studio.core.curves import smooth
 from studio.core.errors import TrainingError
 from studio.core.events import Events, Progress
 from studio.core.metrics import LOSS
@@ -24,8 +23,9 @@ from studio.engine.batches import DeviceSprites, at_most, to_rgba
 from studio.engine.runs.split import split_by_group
 from studio.engine.steps import TrainingSteps
 from studio.engine.train import TICK_S
-from studio.lab.experiments.base import Bench, Experiment, kept_bytes, while_finite
-from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
+from studio.engine.types import GenerateSettings
+from studio.lab.experiments.base import Bench, Experiment, kept_bytes, loss_curve, loss_plot, seconds_in_turns
+from studio.lab.outcome import Line, Outcome, Picture, Plot, Table
 
 _AT_MOST = {"batch_size": 32, "width": 32, "colours": 32}  # of the settings: several networks share the time
 _HELD_OUT = 1 / 8  # of the sprites
@@ -36,7 +36,7 @@ _LOOKS = 5  # at the held-out sprites on the way
 _LOOKED_AT = 128  # sprites a look; at most; a generator is shown few of them again, with other noise
 _SHARE = 0.85  # of the time is for training and looks on the way; the rest for the last one
 _SMOOTHED = 1 / 10  # of all steps
-_DRAWN, _DRAWING_STEPS, _GUIDANCE, _SEED = 8, 10, 1.5, 7
+_DRAWN, _DRAWING = 8, GenerateSettings(seed=7)
 _SAME = 0.03  # losses that differ by less are called the same
 _SOUND, _RATE, _UNZEROED, _FEW_SPRITES = "nothing wrong", f"learning rate x {_TIMES}", "no zero_grad", f"{_FEW} sprites"
 _UNAVERAGED = "weights not averaged"
@@ -78,6 +78,7 @@ class BreakIt(Experiment):
         "Optimizing model parameters",
         "https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html",
     )
+    plain = _CODE
 
     def run(self, bench: Bench) -> Events:
         learnt, heldout = _split(bench)
@@ -90,7 +91,7 @@ class BreakIt(Experiment):
             passed_s = time.perf_counter() - start_s
             if passed_s - said_s > TICK_S:
                 said_s = passed_s
-                yield Progress(min(round(passed_s), round(seconds)), round(seconds), "seconds of training in turns")
+                yield seconds_in_turns(passed_s, seconds)
             if looks < _LOOKS and passed_s >= seconds * (looks + 1) / (_LOOKS + 1):
                 looks += 1
                 for run in runs:
@@ -107,9 +108,6 @@ class BreakIt(Experiment):
         costs = _evaluated(raw.training, network, heldout)
         sentences = (*_sentences([*runs, raw], costs), *_about_size(bench.config, learnt.config))
         yield Outcome(_plots(runs), (_table([*runs, raw]),), sentences, pictures=pictures)
-
-    def code(self, bench: Bench) -> str:
-        return _CODE.format(device=bench.device.id, batch_size=bench.config.batch_size, size=bench.sprites.size)
 
 
 @dataclass(eq=False)
@@ -134,10 +132,7 @@ class _Run:
 
     def curve(self) -> Line:
         """The smoothed losses up to the first that is no number."""
-        values = while_finite(torch.stack(self.losses).cpu().numpy())
-        steps = np.arange(1, len(values) + 1, dtype=np.float64)
-        smoothed = smooth(steps, values, max(1.0, len(self.losses) * _SMOOTHED))
-        return Line(self.title, tuple(steps.tolist()), tuple(smoothed.tolist()), dots=False)
+        return loss_curve(self.title, self.losses, _SMOOTHED)
 
     def looked(self) -> Line:
         """The held-out losses that are numbers."""
@@ -229,17 +224,14 @@ def _pictures(runs: Iterable[_Run], network: nn.Module | None = None) -> Iterato
         labels = torch.arange(_DRAWN, device=training.device) % len(training.spec.class_names)
         with devices.autocast(training.device.type, training.precision):
             of = training.ema.network if network is None else network
-            *_, drawn = training.recipe.draw(of, labels, _GUIDANCE, _DRAWING_STEPS, _SEED)
+            *_, drawn = training.recipe.draw(of, labels, _DRAWING.guidance, _DRAWING.steps, _DRAWING.seed)
         yield Picture.of(run.title, tile(to_rgba(drawn.nan_to_num()).numpy(), _DRAWN))
 
 
 def _plots(runs: list[_Run]) -> tuple[Plot, ...]:
-    return tuple(
-        Plot(title, Axis("step"), Axis("loss", min((y for line in lines for y in line.y), default=0.0) > 0), lines)
-        for title, lines in (
-            ("Loss on held-out sprites", tuple(run.looked() for run in runs)),
-            ("Loss in training", tuple(run.curve() for run in runs)),
-        )
+    return (
+        loss_plot("Loss on held-out sprites", tuple(run.looked() for run in runs)),
+        loss_plot("Loss in training", tuple(run.curve() for run in runs)),
     )
 
 

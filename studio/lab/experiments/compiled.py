@@ -19,7 +19,7 @@ from studio.core.wording import agreement, duration, number, percent, rate
 from studio.engine.steps import TrainingSteps
 from studio.engine.train import TICK_S
 from studio.engine.types import Device
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Bench, Experiment, seconds_in_turns
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
 _COMPILERS = ("c++", "g++", "clang++", "cl")
@@ -65,6 +65,7 @@ class Compile(Experiment):
         "Introduction to torch.compile",
         "https://docs.pytorch.org/tutorials/intermediate/torch_compile_tutorial.html",
     )
+    plain = _CODE
 
     def obstacle(self, device: Device) -> str:
         if device.kind != "cpu":
@@ -93,11 +94,8 @@ class Compile(Experiment):
                 steps.take()
             if time.perf_counter() - said_s > TICK_S:
                 said_s = time.perf_counter()
-                yield Progress(min(round(passed_s), round(seconds)), round(seconds), "seconds of training in turns")
+                yield seconds_in_turns(passed_s, seconds)
         yield _outcome(eager, compiled, bench)
-
-    def code(self, bench: Bench) -> str:
-        return _CODE.format(device=bench.device.id, batch_size=bench.config.batch_size, size=bench.sprites.size)
 
 
 @dataclass(eq=False)

@@ -16,13 +16,13 @@ from studio.engine import devices
 from studio.engine.batches import DeviceSprites
 from studio.engine.measure import transfer_ms
 from studio.engine.steps import StepTimes, TrainingSteps
-from studio.engine.types import Device
+from studio.engine.types import Device, GenerateSettings
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Outcome, Table
 from studio.recipes.base import Spec
 
 _WARM_UP_STEPS, _LEAST_STEPS = 2, 3
-_DRAWN, _DRAWING_STEPS, _GUIDANCE = 16, 10, 1.5
+_DRAWN, _DRAWING = 16, GenerateSettings(seed=0)
 _EVALUATED = 256  # sprites
 _PARTS = {"batch_s": "batch", "forward_s": "forward", "backward_s": "backward", "optimizer_s": "optimizer"}
 _CODE = """\
@@ -72,6 +72,7 @@ class Devices(Experiment):
     order = 10
     seconds = 40.0
     read_on = ("torch.accelerator", "https://docs.pytorch.org/docs/stable/accelerator.html")
+    plain = _CODE
 
     def run(self, bench: Bench) -> Events:
         kinds = [(device, precision) for device in devices.listed() if not device.problem for precision in _of(device)]
@@ -86,9 +87,6 @@ class Devices(Experiment):
             yield Progress(place + 1, len(kinds), f"devices and precisions; {device.name} in {precision}")
             yield Outcome((), _tables(found, bench))
         yield _outcome(found, failed, bench)
-
-    def code(self, bench: Bench) -> str:
-        return _CODE.format(batch_size=bench.config.batch_size, size=bench.sprites.size)
 
 
 def _of(device: Device) -> tuple[str, ...]:
@@ -133,7 +131,7 @@ def _drawn_per_s(training: TrainingSteps) -> float:
     """Sprites a second."""
     labels, start_s = torch.zeros(_DRAWN, dtype=torch.int64, device=training.device), time.perf_counter()
     with devices.autocast(training.device.type, training.precision):
-        for _ in training.recipe.draw(training.ema.network, labels, _GUIDANCE, _DRAWING_STEPS, seed=0):
+        for _ in training.recipe.draw(training.ema.network, labels, _DRAWING.guidance, _DRAWING.steps, _DRAWING.seed):
             pass
     training.wait()
     return _DRAWN / (time.perf_counter() - start_s)

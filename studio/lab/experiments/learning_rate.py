@@ -56,6 +56,7 @@ class LearningRate(Experiment):
     order = 25
     seconds = 60.0
     read_on = ("Optimizers and their rates", "https://docs.pytorch.org/docs/stable/optim.html")
+    plain = _CODE
 
     def run(self, bench: Bench) -> Events:
         precision = bench.precision()
@@ -75,9 +76,6 @@ class LearningRate(Experiment):
                 shown_s = time.perf_counter()
                 yield Outcome((_plot(rates, losses, ()),))
         yield _outcome(rates, losses, bench)
-
-    def code(self, bench: Bench) -> str:
-        return _CODE.format(device=bench.device.id, batch_size=bench.config.batch_size, size=bench.sprites.size)
 
 
 def _affordable_steps(bench: Bench, precision: str) -> Generator[Progress, None, int]:

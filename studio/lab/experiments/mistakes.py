@@ -23,7 +23,7 @@ _CODE = """\
 import torch
 from torch import nn
 
-device = "{device}"  # "meta" has shapes and no numbers: it stands in for a card
+device = "{elsewhere}"  # "meta" has shapes and no numbers: it stands in for a card
 x, y = torch.rand({count}, {inputs}), torch.randint({classes}, ({count},))
 network, criterion = nn.Linear({inputs}, {classes}).to(device), nn.CrossEntropyLoss()
 
@@ -112,6 +112,7 @@ class Mistakes(Experiment):
     order = 80
     seconds = 2.0
     read_on = ("Tensor.to", "https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html")
+    plain = _CODE
 
     def run(self, bench: Bench) -> Events:
         chosen = [one for one in _MISTAKES if not (one.without_cuda and torch.cuda.is_available())]
@@ -123,9 +124,9 @@ class Mistakes(Experiment):
             yield Progress(done, len(chosen), "mistakes made and mended")
         yield Outcome(tables=tuple(tables), sentences=tuple(_sentences(bench.device, raised, len(chosen))))
 
-    def code(self, bench: Bench) -> str:
+    def told(self, bench: Bench) -> dict[str, object]:
         inputs, classes = 4 * bench.sprites.size**2, len(bench.sprites.class_names)
-        return _CODE.format(device=_elsewhere(bench.device), count=_SHOWN, inputs=inputs, classes=classes)
+        return {"elsewhere": _elsewhere(bench.device), "count": _SHOWN, "inputs": inputs, "classes": classes}
 
 
 def _elsewhere(device: Device) -> str:

@@ -110,6 +110,7 @@ class MovingData(Experiment):
     order = 35
     seconds = 40.0
     read_on = ("torch.utils.data", "https://docs.pytorch.org/docs/stable/data.html")
+    plain = _CODE
 
     def run(self, bench: Bench) -> Events:
         found: dict[str, float] = {}
@@ -129,9 +130,6 @@ class MovingData(Experiment):
         own_s = sorted(training.take_seconds() for _ in range(_WARM_UP_STEPS + _LEAST_STEPS))[_LEAST_STEPS - 1]
         sentences = _sentences(found, own_s, bench)
         yield Outcome((_plot(found, bench),), (_table(found, bench),), tuple(sentences))
-
-    def code(self, bench: Bench) -> str:
-        return _CODE.format(device=bench.device.id, size=bench.sprites.size, batch_size=bench.config.batch_size)
 
 
 def _batch_size(bench: Bench) -> int:

@@ -7,17 +7,14 @@ import statistics
 import time
 from collections.abc import Iterator
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from studio.core.curves import smooth
 from studio.core.events import Events, Progress
 from studio.core.wording import count, decimal, memory, percent, rate
 from studio.engine.steps import TrainingSteps
 from studio.engine.train import TICK_S
-from studio.lab.experiments.base import Bench, Experiment, kept_bytes, while_finite
-from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
+from studio.lab.experiments.base import Bench, Experiment, kept_bytes, loss_curve, loss_plot
+from studio.lab.outcome import Line, Outcome, Plot, Table
 
 _WARM_UP_STEPS, _LEAST_STEPS = 2, 6
 _SMOOTHED = 1 / 20  # of all steps
@@ -30,7 +27,7 @@ import time
 import torch
 from torch import nn
 
-device = "{device}"
+device = "{kind}"
 x = torch.rand({batch_size}, 4, {size}, {size}, device=device)
 
 for dtype in (torch.float32, torch.bfloat16):  # torch.float16 needs a torch.amp.GradScaler
@@ -61,6 +58,7 @@ class Precision(Experiment):
     order = 40
     seconds = 60.0
     read_on = ("Automatic mixed precision", "https://docs.pytorch.org/tutorials/recipes/recipes/amp_recipe.html")
+    plain = _CODE
 
     def run(self, bench: Bench) -> Events:
         names = ("fp32", "bf16") if bench.device.kind == "cpu" else ("fp32", "bf16", "fp16")
@@ -79,9 +77,8 @@ class Precision(Experiment):
                 yield Outcome((_plot(runs),), (_table(runs, bench),))
         yield _outcome(runs, bench)
 
-    def code(self, bench: Bench) -> str:
-        kind, size = bench.device.id.partition(":")[0], bench.sprites.size
-        return _CODE.format(device=kind, batch_size=bench.config.batch_size, size=size)
+    def told(self, bench: Bench) -> dict[str, object]:
+        return {"kind": bench.target.type}
 
 
 class _Run:
@@ -122,16 +119,11 @@ class _Run:
 
     def curve(self) -> Line:
         """The smoothed losses up to the first that is no number."""
-        sound = while_finite(torch.stack(self._losses).cpu().numpy())
-        steps = np.arange(1, len(sound) + 1, dtype=np.float64)
-        values = smooth(steps, sound, max(1.0, self.taken() * _SMOOTHED))
-        return Line(self.training.precision, tuple(steps.tolist()), tuple(values.tolist()), dots=False)
+        return loss_curve(self.training.precision, self._losses, _SMOOTHED)
 
 
 def _plot(runs: dict[str, _Run]) -> Plot:
-    lines = tuple(run.curve() for run in runs.values())
-    log = min((value for line in lines for value in line.y), default=0.0) > 0
-    return Plot("Loss by precision, from the same seed", Axis("step"), Axis("loss", log), lines)
+    return loss_plot("Loss by precision, from the same seed", tuple(run.curve() for run in runs.values()))
 
 
 def _table(runs: dict[str, _Run], bench: Bench) -> Table:

@@ -7,10 +7,10 @@ import time
 
 import torch
 
-from studio.core.events import Events, Progress
+from studio.core.events import Events
 from studio.core.wording import count, rate
 from studio.engine.types import Device
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Bench, Experiment, seconds_in_turns
 from studio.lab.outcome import Axis, Line, Outcome, Plot
 
 _LEAST_ROUNDS = 3
@@ -50,6 +50,7 @@ class Threads(Experiment):
         "torch.set_num_threads",
         "https://docs.pytorch.org/docs/stable/generated/torch.set_num_threads.html",
     )
+    plain = _CODE
 
     def obstacle(self, device: Device) -> str:
         return "" if device.kind == "cpu" else f"Threads share work on a CPU; {device.name} is none."
@@ -64,15 +65,13 @@ class Threads(Experiment):
                 torch.set_num_threads(threads)
                 training.take()  # starts or ends threads
                 durations_s[threads].append(training.take_seconds())
-                left_s = max(0.0, end_s - time.perf_counter())
-                yield Progress(round(bench.seconds - left_s), round(bench.seconds), "seconds of training in turns")
+                yield seconds_in_turns(bench.seconds - (end_s - time.perf_counter()), bench.seconds)
             rounds += 1
             yield Outcome((_plot(durations_s, bench),))
         yield _outcome(durations_s, bench)
 
-    def code(self, bench: Bench) -> str:
-        counts, size = tuple(_counts(bench.device)), bench.sprites.size
-        return _CODE.format(batch_size=bench.config.batch_size, size=size, counts=counts)
+    def told(self, bench: Bench) -> dict[str, object]:
+        return {"counts": tuple(_counts(bench.device))}
 
 
 def _counts(device: Device) -> list[int]:

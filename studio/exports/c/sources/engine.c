@@ -156,6 +156,17 @@ int engine_open(uint8_t *file)
     return 0;
 }
 
+/* The side of a sprite in pixels, and how many numbers a model says of one. */
+int engine_size(void)
+{
+    return model->size;
+}
+
+int engine_outputs(void)
+{
+    return model->outputs;
+}
+
 /* The noise of a seed, [4][size][size]: what engine_draw begins with, if nothing else was written there since. */
 float *engine_noise(uint32_t seed)
 {
