@@ -196,6 +196,7 @@ class _Table:
         self.rows = array("q")  # of the labelling
         self.first_of_file = array("q")  # index of the first sprite of the same file
         self.is_of_sheet = array("b")  # and whether that is a sheet
+        self.is_test = array("b")  # as in Sprites
         self.places: dict[bytes, int] = {}  # digest of the pixels -> index of the sprite
         self.quarantine: list[Quarantined] = []
         self.notes: list[Quarantined] = []
@@ -220,7 +221,8 @@ class _Table:
         targets = self.labelling.targets_of(np.array(self.rows, np.int64))
         names, target_names = tuple(self.names), self.labelling.target_names
         groups = of_files(np.array(self.first_of_file, np.int64), np.array(self.is_of_sheet, np.bool_), labels)
-        return Sprites(rgba, labels, class_names, names, title, targets, target_names, groups=groups)
+        is_test = np.array(self.is_test, np.bool_)
+        return Sprites(rgba, labels, class_names, names, title, targets, target_names, groups=groups, is_test=is_test)
 
 
 def arrange(
@@ -284,6 +286,7 @@ def _add_file(table: _Table, file: SourceFile, reading: Reading, sheet: SheetCan
         if _put_on_canvas(table, file, sprite, sheet):
             table.first_of_file.append(before)
             table.is_of_sheet.append(sprite.cut or bool(sprite.folders))  # that of a sheet that a file describes
+            table.is_test.append(file.is_of_test_set)
             table.notes += [_quarantined(file, remark) for remark in sprite.remarks]
             if sheet is not None and not sprite.cut:
                 table.notes.append(_quarantined(file, Remark(_SHEET, _in_words(sprite, sheet))))

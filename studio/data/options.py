@@ -233,6 +233,7 @@ NOTE_GROUPS = (
     "turned",  # by its EXIF entry
     "labels",  # lines of a labels.csv that can't be used, and sprites that it forgets
     "no classes",  # a file of many sprites whose labels are missing
+    "test set",  # a file of the sprites by which a data set is judged
     "soft alpha",  # half-transparent pixels
     "upscaled",  # every pixel is a block of pixels
     "smooth",  # like a photo or a smoothed enlargement

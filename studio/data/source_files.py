@@ -113,6 +113,11 @@ class SourceFile:
         return self.member.name if self.member else self.where.rpartition(os.sep)[2]
 
     @property
+    def is_of_test_set(self) -> bool:
+        """Whether its sprites are those to judge by, as the MNIST family names its file of them."""
+        return self.file_name.lower().startswith("t10k-images")
+
+    @property
     def stem(self) -> str:
         """The file's name without its last suffix, as it is on the disk."""
         return self._split()[0]

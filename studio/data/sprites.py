@@ -38,6 +38,7 @@ class Sprites:
     origin: what was read and how it was mended, for the record, as JSON knows it; not part of the fingerprint.
     groups: int64 [N], the same number for sprites that belong together, of which none is learnt from while another is
     held out; by default each is alone. An import gives those of one file a number; `data.groups` adds near twins.
+    is_test: bool [N], which are the test set that the data bring along: never learnt from, unless there are no others.
     """
 
     rgba: Rgba
@@ -50,18 +51,22 @@ class Sprites:
     stored: MappedFile | None = None
     origin: Mapping[str, Any] = field(default_factory=dict)
     groups: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    is_test: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
 
     def __post_init__(self) -> None:
         if not self.target_names:
             object.__setattr__(self, "targets", np.zeros((len(self.rgba), 0), np.float32))
         if not len(self.groups):
             object.__setattr__(self, "groups", np.arange(len(self.rgba)))
+        if not len(self.is_test):
+            object.__setattr__(self, "is_test", np.zeros(len(self.rgba), np.bool_))
         count, height, width, channels = self.rgba.shape
         assert self.rgba.dtype == np.uint8 and height == width and channels == 4, self.rgba.shape
         assert self.labels.shape == (count,) and self.labels.dtype == np.int64 and len(self.names) == count
         assert count == 0 or 0 <= self.labels.min() <= self.labels.max() < len(self.class_names)
         assert self.targets.shape == (count, len(self.target_names)) and self.targets.dtype == np.float32
         assert self.groups.shape == (count,) and self.groups.dtype == np.int64
+        assert self.is_test.shape == (count,) and self.is_test.dtype == np.bool_
 
     def __len__(self) -> int:
         return len(self.rgba)
@@ -116,5 +121,5 @@ class Sprites:
         chosen = np.asarray(indices, dtype=np.int64)
         names = tuple(self.names[i] for i in chosen)
         rgba = copied(self.rgba, chosen, self.stored.path.parent if self.stored else None)
-        labels, targets, groups = self.labels[chosen], self.targets[chosen], self.groups[chosen]
-        return replace(self, rgba=rgba, labels=labels, names=names, targets=targets, groups=groups, stored=None)
+        rows = {name: getattr(self, name)[chosen] for name in ("labels", "targets", "groups", "is_test")}
+        return replace(self, rgba=rgba, names=names, stored=None, **rows)

@@ -36,7 +36,7 @@ def to_input(rgba: Tensor) -> Tensor:
 
 def premultiplied(rgba: Tensor) -> Tensor:
     """float32 [B, 4, S, S], straight alpha, in [0, 1] -> float32 [B, 4, S, S], premultiplied, in [-1, 1]."""
-    return torch.cat([rgba[:, :3] * rgba[:, 3:], rgba[:, 3:]], 1) * 2 - 1
+    return torch.cat([rgba[:, :3] * rgba[:, 3:], rgba[:, 3:]], 1).mul_(2).sub_(1)
 
 
 def to_rgba(x: Tensor) -> Tensor:

@@ -67,7 +67,7 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
     """A copy of the model in float32 on the CPU, with all that exports need to know of it."""
     network = copy.deepcopy(model.network).float().cpu().to(memory_format=torch.contiguous_format)
     recipe, config, spec = model.recipe, model.config, model.spec
-    source = provenance.source_of(model)
+    source, network_class = provenance.source_of(model), recipe.network_class(config)
 
     def outputs(candidate: nn.Module) -> Tensor:
         with torch.no_grad():
@@ -89,11 +89,11 @@ def as_exportable(model: TrainedModel) -> ExportableModel:
         size=spec.size,
         class_names=spec.class_names,
         target_names=spec.target_names,
-        architecture={"class": recipe.Network.__name__, "arguments": recipe.arguments(config, spec)},
+        architecture={"class": network_class.__name__, "arguments": recipe.arguments(config, spec)},
         step=model.step,
         ancestors=[asdict(ancestor) for ancestor in model.ancestors],
         network=network.eval().requires_grad_(False),
-        portable=(recipe.Network, *((recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,))),
+        portable=(network_class, *((recipe.draw, to_rgba) if recipe.makes == "sprites" else (to_input,))),
         fresh=lambda: recipe.build(config, spec).eval().requires_grad_(False),
         outputs=outputs,
         can=recipe.can,

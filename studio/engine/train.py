@@ -110,7 +110,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
                 scaler.update(loss, grad_norm)
                 for optimizer in optimizers:
                     optimizer.step()
-            network.zero_grad(set_to_none=True)
+                    optimizer.zero_grad()
             training.step += 1
             training.ema.update(training.step * config.batch_size, config.batch_size)
             losses.append(loss)

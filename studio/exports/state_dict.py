@@ -116,7 +116,7 @@ def compose_loader(model: ExportableModel, weights_name: str) -> str:
     imports, code = standalone(model.portable)
     lines = {*imports, *_OWN_IMPORTS[model.makes], *_TORCH_IMPORTS}
     parts = [
-        _heading(model, weights_name),
+        _heading(model, weights_name, code),
         _sorted_imports(lines),
         _constants(model, weights_name),
         "\n" + code,
@@ -126,16 +126,20 @@ def compose_loader(model: ExportableModel, weights_name: str) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _heading(model: ExportableModel, weights_name: str) -> str:
+def _heading(model: ExportableModel, weights_name: str, code: str) -> str:
     name = _plain(weights_name)
     start = f"python {loader_path(Path(name)).name}"
     return (
-        f'"""{_WHAT[model.makes]}: the weights in {name}, loaded and used with torch alone.\n\n'
+        f'"""{_WHAT[model.makes]}: the weights in {name}, loaded and used with {_needs(code)} alone.\n\n'
         f"Start it with '{start} --help', or import it: load() gives the network.\n"
         f"Trained for {model.step:,} steps by the recipe {model.recipe!r} of Sprite Training Studio.\n"
         f"{_lineage(model)}\n"
         '"""\n\nfrom __future__ import annotations\n'
     )
+
+
+def _needs(code: str) -> str:
+    return "torch and torchvision" if "from torchvision import" in code else "torch"
 
 
 def _lineage(model: ExportableModel) -> str:

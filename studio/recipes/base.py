@@ -216,11 +216,15 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
 
     @abstractmethod
     def arguments(self, config: ConfigT, spec: Spec) -> dict[str, Value]:
-        """The keyword arguments of `Network` for these settings and sprites: plain values, which go into exports."""
+        """The keyword arguments of `network_class` for these settings and sprites: plain values, for exports too."""
+
+    def network_class(self, config: ConfigT) -> type[NetworkT]:
+        """Of the network for these settings: `Network`, or a subclass of it where there are several."""
+        return self.Network
 
     def build(self, config: ConfigT, spec: Spec) -> NetworkT:
         """A new network on the CPU, its weights drawn from torch's global generator."""
-        return self.Network(**self.arguments(config, spec))
+        return self.network_class(config)(**self.arguments(config, spec))
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
         """Weights that have a row for each class or number, with the names of these rows; a last row without a name

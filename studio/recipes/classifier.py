@@ -1,4 +1,4 @@
-"""Which class a sprite belongs to: a small residual network whose outputs are the classes' logits."""
+"""Which class a sprite belongs to: a network whose outputs are the classes' logits."""
 
 from __future__ import annotations
 
@@ -15,17 +15,27 @@ from studio.core.errors import TrainingError
 from studio.core.metrics import ACCURACY
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
-from studio.recipes.resnet import PLANNER, RELATIVE_COST, ResNet, ResNetConfig, feature_mask
+from studio.recipes.predictors import (
+    FIXED_BY_WEIGHTS,
+    PLANNER,
+    RELATIVE_COST,
+    Predictor,
+    PredictorConfig,
+    check_size,
+    feature_mask,
+    predictor_arguments,
+    predictor_class,
+)
 
 _SMALLEST = 3  # one sprite to check on, and more than one to learn from
 
 
 @dataclass(frozen=True)
-class ClassifierConfig(ResNetConfig):
+class ClassifierConfig(PredictorConfig):
     """Settings of the classifier."""
 
     shift_px: int = with_default(TrainingConfig, "shift_px", 2)
-    dropout: float = with_default(ResNetConfig, "dropout", 0.2)
+    dropout: float = with_default(PredictorConfig, "dropout", 0.2)
     label_smoothing: float = setting(
         0.1, "How much doubt the targets leave (Szegedy et al. 2016).", low=0.0, high=0.5, advanced=True
     )
@@ -34,21 +44,22 @@ class ClassifierConfig(ResNetConfig):
     )
 
 
-class Classifier(Recipe[ClassifierConfig, ResNet]):
+class Classifier(Recipe[ClassifierConfig, Predictor]):
     """Names the class of a sprite."""
 
     name = "classifier"
     title = "Classifier"
     summary = "Learns to tell your classes apart and to name the class of any sprite."
     makes = "labels"
-    Config, Network = ClassifierConfig, ResNet
+    Config, Network = ClassifierConfig, Predictor
     headline = ACCURACY
     order = 2
     relative_cost = RELATIVE_COST
     small = ClassifierConfig(width=16)
-    fixed_by_weights = ("width",)
+    fixed_by_weights = FIXED_BY_WEIGHTS
 
     def select(self, sprites: Sprites, config: ClassifierConfig) -> tuple[Sprites, list[str]]:
+        check_size(config, sprites)
         counts = sprites.class_counts()
         kept = np.flatnonzero(counts >= config.smallest_class)
         if len(kept) < 2:
@@ -76,16 +87,21 @@ class Classifier(Recipe[ClassifierConfig, ResNet]):
         )
 
     def arguments(self, config: ClassifierConfig, spec: Spec) -> dict[str, Value]:
-        return {"outputs": len(spec.class_names), "width": config.width, "dropout": config.dropout}
+        return {"outputs": len(spec.class_names), **predictor_arguments(config, spec)}
+
+    def network_class(self, config: ClassifierConfig) -> type[Predictor]:
+        return predictor_class(config.network)
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
         return dict.fromkeys(("leave.weight", "leave.bias"), spec.class_names)
 
-    def loss(self, network: ResNet, batch: Batch, config: ClassifierConfig, rng: BatchRng) -> Tensor:
+    def loss(self, network: Predictor, batch: Batch, config: ClassifierConfig, rng: BatchRng) -> Tensor:
         logits = network(batch.x, feature_mask(network, rng))
         return F.cross_entropy(logits.float(), batch.y, label_smoothing=config.label_smoothing)
 
-    def evaluate(self, network: ResNet, batches: Iterable[Batch], config: ClassifierConfig, spec: Spec) -> Evaluation:
+    def evaluate(
+        self, network: Predictor, batches: Iterable[Batch], config: ClassifierConfig, spec: Spec
+    ) -> Evaluation:
         """Cross entropy, accuracy, and how often each class was taken for each other one."""
         losses, labels, guesses = [], [], []
         for batch in batches:

@@ -18,7 +18,21 @@ from studio.core.metrics import R2
 from studio.core.wording import count
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
-from studio.recipes.resnet import PLANNER, RELATIVE_COST, ResNet, ResNetConfig, feature_mask
+from studio.recipes.predictors import (
+    FIXED_BY_WEIGHTS,
+    OWN,
+    PLANNER,
+    RELATIVE_COST,
+    TUTORIAL,
+    Perceptron,
+    Predictor,
+    PredictorConfig,
+    ResNet,
+    TorchvisionNetwork,
+    check_size,
+    feature_mask,
+    predictor_arguments,
+)
 
 _FEWEST = 3  # sprites: one to check on, and more than one to learn from
 _EACH_SAID = 8  # with more numbers than that, their errors are said as one
@@ -27,7 +41,7 @@ _SMALLEST_SHARE = 1e-6  # of its largest value, that a number must vary by: floa
 
 
 @dataclass(frozen=True)
-class RegressionConfig(ResNetConfig):
+class RegressionConfig(PredictorConfig):
     """Settings of the regression: those of its network."""
 
 
@@ -41,9 +55,10 @@ class Regressor(nn.Module):
     mean: Tensor
     deviation: Tensor
 
-    def __init__(self, targets: int, width: int, dropout: float) -> None:
+    def __init__(self, body: Predictor) -> None:
         super().__init__()
-        self.body = ResNet(targets, width, dropout)
+        targets = body.leave.out_features
+        self.body = body
         self.register_buffer("mean", torch.zeros(targets))
         self.register_buffer("deviation", torch.ones(targets))
 
@@ -53,6 +68,27 @@ class Regressor(nn.Module):
     def numbers(self, scores: Tensor) -> Tensor:
         """Numbers [B, targets] in their own units from deviations [B, targets]."""
         return scores * self.deviation + self.mean
+
+
+class ResNetRegressor(Regressor):
+    """Numbers by the studio's residual network."""
+
+    def __init__(self, targets: int, width: int, dropout: float) -> None:
+        super().__init__(ResNet(targets, width, dropout))
+
+
+class PerceptronRegressor(Regressor):
+    """Numbers by the tutorials' network."""
+
+    def __init__(self, targets: int, size: int, dropout: float) -> None:
+        super().__init__(Perceptron(size, targets, dropout))
+
+
+class TorchvisionRegressor(Regressor):
+    """Numbers by one of torchvision's networks."""
+
+    def __init__(self, targets: int, network: str, dropout: float) -> None:
+        super().__init__(TorchvisionNetwork(network, targets, dropout))
 
 
 class Regression(Recipe[RegressionConfig, Regressor]):
@@ -67,9 +103,10 @@ class Regression(Recipe[RegressionConfig, Regressor]):
     order = 3
     relative_cost = RELATIVE_COST
     small = RegressionConfig(width=16)
-    fixed_by_weights = ("width",)
+    fixed_by_weights = FIXED_BY_WEIGHTS
 
     def select(self, sprites: Sprites, config: RegressionConfig) -> tuple[Sprites, list[str]]:
+        check_size(config, sprites)
         kept = np.flatnonzero(~np.isnan(sprites.targets).all(1))
         if len(kept) < _FEWEST:
             raise TrainingError(
@@ -99,7 +136,10 @@ class Regression(Recipe[RegressionConfig, Regressor]):
         return {"mean": torch.from_numpy(mean), "deviation": torch.from_numpy(deviation)}
 
     def arguments(self, config: RegressionConfig, spec: Spec) -> dict[str, Value]:
-        return {"targets": len(spec.target_names), "width": config.width, "dropout": config.dropout}
+        return {"targets": len(spec.target_names), **predictor_arguments(config, spec)}
+
+    def network_class(self, config: RegressionConfig) -> type[Regressor]:
+        return {OWN: ResNetRegressor, TUTORIAL: PerceptronRegressor}.get(config.network, TorchvisionRegressor)
 
     def rows(self, spec: Spec) -> Mapping[str, tuple[str, ...]]:
         return dict.fromkeys(("body.leave.weight", "body.leave.bias"), spec.target_names)

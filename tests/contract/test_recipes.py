@@ -153,7 +153,7 @@ def test_a_training_can_start_from_its_model(recipe: Recipe, run_path: Path) -> 
 def test_its_arguments_rebuild_the_network(recipe: Recipe) -> None:
     config, spec = _config(recipe), Spec(8, ("a", "b", "c"), ("price", "weight"))
     network, arguments = recipe.build(config, spec), recipe.arguments(config, spec)
-    recipe.Network(**json.loads(json.dumps(arguments))).load_state_dict(network.state_dict())
+    recipe.network_class(config)(**json.loads(json.dumps(arguments))).load_state_dict(network.state_dict())
     for name, values in recipe.statistics(with_numbers(make_sprites()), config).items():
         assert network.get_buffer(name).shape == values.shape and torch.isfinite(values).all()
     assert all(isinstance(value, int | float | str | bool) for value in arguments.values())

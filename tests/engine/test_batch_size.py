@@ -41,7 +41,7 @@ from studio.engine.runs.folder import RunDir
 from studio.recipes.base import Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import UNet
-from studio.recipes.resnet import ResNet
+from studio.recipes.predictors import ResNet
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.conftest import Memory
 from tests.engine.tools import (

@@ -33,8 +33,8 @@ from studio.engine.types import DeviceMeasured, GenerateSettings
 from studio.recipes.base import Batch, Recipe, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
+from studio.recipes.predictors import ResNet
 from studio.recipes.regression import Regression
-from studio.recipes.resnet import ResNet
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.conftest import Memory
 from tests.engine.tools import (

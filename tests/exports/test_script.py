@@ -31,7 +31,7 @@ from tests.conftest import make_sprites, with_numbers
 from tests.exports.tools import ANCESTOR, small_exportable
 
 pytestmark = pytest.mark.usefixtures("made_once")
-MOST_LINES = {"generator": 550}  # of code; 300 of any other
+MOST_LINES = {"generator": 555}  # of code; 330 of any other
 
 
 def _text(model: ExportableModel, target: Path = Path("trial.py")) -> str:
@@ -69,7 +69,7 @@ LONGEST = {"optimizer": "muon", "shift_px": 2, "flip": True, "threads": 2}
 @pytest.mark.parametrize("recipe", list(catalog.recipes()))
 def test_it_is_short_and_readable(recipe: str, changes: dict[str, Any]) -> None:
     text = _text(_of_a_run(recipe, **changes))
-    assert _code_lines(text) <= MOST_LINES.get(recipe, 300) and max(map(len, text.splitlines())) <= 120
+    assert _code_lines(text) <= MOST_LINES.get(recipe, 330) and max(map(len, text.splitlines())) <= 120
     assert "# type: ignore" not in text and "# noqa" not in text and "studio." not in text.replace("the studio.", "")
     imported = {
         name.partition(".")[0]
@@ -109,7 +109,7 @@ def data(tmp_path: Path) -> Path:
     """A run's sprites, in groups of two."""
     sprites = with_numbers(make_sprites(per_class=20))
     groups = np.arange(len(sprites)) // 2
-    packed.save(dataclasses.replace(sprites, groups=groups), tmp_path / "data.safetensors")
+    packed.save(dataclasses.replace(sprites, groups=groups, is_test=groups > 15), tmp_path / "data.safetensors")
     return tmp_path / "data.safetensors"
 
 
@@ -121,7 +121,7 @@ def test_it_reads_the_runs_sprites_and_holds_out_the_same(recipe: str, data: Pat
     assert "DATA = HERE / '../data.safetensors'" in script.read_text("utf-8")  # the run may be moved
     run, sprites = runpy.run_path(str(script)), packed.load(data)
     found = run["read_run"](run["DATA"])
-    for name in ("rgba", "labels", "targets", "groups"):
+    for name in ("rgba", "labels", "targets", "groups", "is_test"):
         assert np.array_equal(getattr(found, name), getattr(sprites, name)), name
     assert (found.class_names, found.target_names) == ([*sprites.class_names], [*sprites.target_names])
     assert np.array_equal(run["learnt_from"](found), split_by_group(sprites, 0.3, 5).training)

@@ -30,7 +30,10 @@ _FASHION = ("T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt"
 
 
 class IdxSource(Source):
-    """Every picture is an opaque sprite: whether its black is a background or a colour, the file does not say."""
+    """Every picture is an opaque sprite: whether its black is a background or a colour, the file does not say.
+
+    Those of 't10k-images-idx3-ubyte' are the test set.
+    """
 
     name = "idx"
 
@@ -49,6 +52,10 @@ class IdxSource(Source):
             rgba[..., :3] = some[..., None]
             for number, picture in enumerate(rgba, start):
                 yield Picture(picture, f"{number:0{digits}}", label=labels[number] if labels else "")
+        if file.is_of_test_set:
+            yield Remark(
+                "test set", "holds the sprites to judge by: they are not learnt from, unless there are no others"
+            )
         if not labels:
             yield Remark("no classes", "no file of labels was found beside it: drop the folder that holds both")
 

@@ -65,11 +65,12 @@ def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None)
     arrays = {
         "labels": ("I64", sprites.labels.shape, sprites.labels.nbytes),
         "groups": ("I64", sprites.groups.shape, sprites.groups.nbytes),
+        "is_test": ("U8", sprites.is_test.shape, sprites.is_test.nbytes),
         "targets": ("F32", sprites.targets.shape, sprites.targets.nbytes),
         "rgba": ("U8", sprites.rgba.shape, sprites.rgba.nbytes),
         "texts": ("U8", (len(texts),), len(texts)),
     }
-    about = {"format": _FORMAT, "fingerprint": sprites.fingerprint, "groups": _hash_of_groups(sprites)}
+    about = {"format": _FORMAT, "fingerprint": sprites.fingerprint, "groups": _hash_of_split(sprites)}
     about["sha256"] = _checksum(sprites, texts)
     step = max(1, _SLICE // max(1, sprites.rgba[:1].nbytes))
     with atomic_path(path) as temporary:
@@ -77,6 +78,7 @@ def saving(sprites: Sprites, path: Path, extra: Mapping[str, Any] | None = None)
             stream.write(_header_bytes(about, arrays))
             stream.write(np.ascontiguousarray(sprites.labels).data)
             stream.write(np.ascontiguousarray(sprites.groups).data)
+            stream.write(np.ascontiguousarray(sprites.is_test).data)
             stream.write(np.ascontiguousarray(sprites.targets).tobytes())
             for start in range(0, len(sprites), step):
                 stream.write(np.ascontiguousarray(sprites.rgba[start : start + step]).data)
@@ -94,7 +96,7 @@ def keeping(sprites: Sprites, path: Path) -> Generator[int, None, None]:
         with contextlib.suppress(OSError, Damaged):
             with sprites.stored.path.open("rb") as stream:
                 about = _header(_contents(stream))[1]
-            if (about.get("fingerprint"), about.get("groups")) == (sprites.fingerprint, _hash_of_groups(sprites)):
+            if (about.get("fingerprint"), about.get("groups")) == (sprites.fingerprint, _hash_of_split(sprites)):
                 os.link(sprites.stored.path, path)
                 return
     yield from saving(sprites, path)
@@ -156,11 +158,14 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
     lines = _array(data, body, header.get("texts"), "U8", 1)[0].tobytes()
     texts = _texts_in(lines)
     groups = _array(data, body, header.get("groups"), "I64", 1)[0].view(np.int64).copy()
+    is_test = np.zeros(len(labels), np.bool_)
+    if "is_test" in header:
+        is_test = _array(data, body, header["is_test"], "U8", 1)[0] != 0
     targets = np.zeros((len(labels), 0), np.float32)
     if texts.target_names:
         targets = _array(data, body, header.get("targets"), "F32", 2)[0].view(np.float32).copy()
     stored = MappedFile(path, start) if len(data) > scratch.IN_MEMORY else None
-    sprites = _sprites_from(rgba, labels, targets, groups, texts, stored)
+    sprites = _sprites_from(rgba, labels, targets, groups, is_test, texts, stored)
     yield from sprites.hashing()
     if about.get("sha256") != _checksum(sprites, lines):
         raise Damaged("its checksum is wrong")
@@ -169,17 +174,18 @@ def _parse(data: NDArray[np.uint8], path: Path) -> Generator[int, None, tuple[Sp
 
 def _sprites_from(
     rgba: NDArray[np.uint8], labels: NDArray[np.int64], targets: NDArray[np.float32], groups: NDArray[np.int64],
-    texts: Texts, stored: MappedFile | None,
+    is_test: NDArray[np.bool_], texts: Texts, stored: MappedFile | None,
 ) -> Sprites:  # fmt: skip
     in_range = not len(labels) or 0 <= labels.min() <= labels.max() < len(texts.class_names)
     if len(texts.names) != len(labels) or not in_range:
         raise Damaged("its names, classes and sprites don't match each other")
-    if len(groups) != len(labels):
+    if len(groups) != len(labels) or len(is_test) != len(labels):
         raise Damaged("its groups don't match its sprites")
     if targets.shape != (len(labels), len(texts.target_names)):
         raise Damaged("its numbers don't match its sprites")
     names, class_names, target_names = tuple(texts.names), tuple(texts.class_names), tuple(texts.target_names)
-    return Sprites(rgba, labels, class_names, names, texts.title, targets, target_names, stored, groups=groups)
+    about = (rgba, labels, class_names, names, texts.title, targets, target_names, stored)
+    return Sprites(*about, groups=groups, is_test=is_test)
 
 
 def _header_bytes(about: Mapping[str, str], arrays: Mapping[str, tuple[str, tuple[int, ...], int]]) -> bytes:
@@ -238,12 +244,16 @@ def _checksum(sprites: Sprites, texts: bytes) -> str:
     """Over every text, the groups and, through the fingerprint, every pixel, label and target."""
     digest = hashlib.sha256(sprites.fingerprint.encode())
     digest.update(texts)
-    digest.update(_hash_of_groups(sprites).encode())
+    digest.update(_hash_of_split(sprites).encode())
     return digest.hexdigest()
 
 
-def _hash_of_groups(sprites: Sprites) -> str:
-    return hashlib.sha256(np.ascontiguousarray(sprites.groups).data).hexdigest()
+def _hash_of_split(sprites: Sprites) -> str:
+    """Of what decides which sprites are held out."""
+    digest = hashlib.sha256(np.ascontiguousarray(sprites.groups).data)
+    if sprites.is_test.any():  # older files know of no test set
+        digest.update(np.ascontiguousarray(sprites.is_test).data)
+    return digest.hexdigest()
 
 
 def _lines_of(sprites: Sprites, extra: Mapping[str, Any]) -> Iterator[bytes]:

@@ -41,7 +41,7 @@ from studio.recipes.base import Recipe
 
 FEWEST_LOOKS = 128  # at held-out sprites, for a steady loss of a generator
 FEWEST = 20  # sprites on each side: with fewer, the figures are noise
-MOST_HELDOUT = 4096  # sprites that are looked at: a seeded choice of more; the figures compare each with each
+MOST_HELDOUT = 4096  # sprites that new ones are compared with: a seeded choice of more, as each is with each
 MOST_TRAINING = 8192  # likewise, for the distances from those learnt from
 _AT_ONCE = 256  # sprites, at most
 _FITTED = 1024  # training sprites that the likelihood divergence is fitted to
@@ -287,10 +287,12 @@ def _data(run: Path, model: TrainedModel) -> Generator[Event, None, RealSprites]
     heldout = split.report
     if len(heldout) and not split.is_report_apart:
         hint = f"Where {FEWEST_REPORTED} or more are held out, a third of them is kept for this report alone."
+        if sprites.is_test.any():
+            hint = "Hold a share of the others out: then those choose it, and the test set judges alone."
         yield Notice("info", "The sprites that this is judged by have also chosen the best checkpoint.", hint)
-    if len(heldout) > MOST_HELDOUT:
+    if len(heldout) > MOST_HELDOUT and model.recipe.makes == "sprites":
         heldout = np.sort(np.random.default_rng(0).choice(heldout, MOST_HELDOUT, replace=False))
-    return RealSprites(sampled(sprites, split.training), sprites.take(heldout), sprites, split.training)
+    return RealSprites(sampled(sprites, split.training), sampled(sprites, heldout), sprites, split.training)
 
 
 def _check_counts(real: RealSprites) -> None:

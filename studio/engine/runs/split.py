@@ -45,34 +45,41 @@ def split_of(record: RunRecord, config: TrainingConfig, sprites: Sprites) -> Spl
 def split_by_group(sprites: Sprites, share: float, seed: int) -> Split:
     """Hold out about `share` of the groups of each class: see `heldout_groups`.
 
-    Where 400 sprites or more are held out, every third of their groups is for the report alone, unless these are too
-    few or too large for that.
+    A test set that the data bring along is for the report; where nothing else is held out, for validation too. Without
+    one, where 400 sprites or more are held out, every third of their groups is for the report alone, unless these are
+    too few or too large for that.
     """
-    heldout, group = heldout_groups(sprites, share, seed)
+    is_test = sprites.is_test & ~sprites.is_test.all()
+    test, others = np.flatnonzero(is_test), np.flatnonzero(~is_test)
+    heldout, group = heldout_groups(sprites.groups[others], sprites.labels[others], share, seed)
     is_heldout = np.isin(group, heldout)
-    validation = report = np.flatnonzero(is_heldout)
+    training, validation = others[~is_heldout], others[is_heldout]
+    if len(test):
+        return Split(training, validation if len(validation) else test, test)
     is_reported = np.isin(group, heldout[1::3])
     # A few large groups can't be parted into a third and the rest.
-    if len(report) >= FEWEST_REPORTED and len(report) / 5 <= is_reported.sum() <= len(report) / 2:
-        validation, report = np.flatnonzero(is_heldout & ~is_reported), np.flatnonzero(is_reported)
-    return Split(np.flatnonzero(~is_heldout), validation, report)
+    if len(validation) >= FEWEST_REPORTED and len(validation) / 5 <= is_reported.sum() <= len(validation) / 2:
+        return Split(training, np.flatnonzero(is_heldout & ~is_reported), np.flatnonzero(is_reported))
+    return Split(training, validation, validation)
 
 
-def heldout_groups(sprites: Sprites, share: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def heldout_groups(
+    groups: NDArray[np.int64], labels: NDArray[np.int64], share: float, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """About `share` of the groups of each class, small groups and large ones alike, and the group of each sprite.
 
-    Groups are numbered from 0 on. One is of the class of its first sprite, and is never parted. No class is held out
-    entirely; of a very small set nothing is.
+    groups, labels: of each sprite, int64 [N]. Groups are numbered from 0 on. One is of the class of its first sprite,
+    and is never parted. No class is held out entirely; of a very small set nothing is.
     """
-    _, first, group, sizes = np.unique(sprites.groups, return_index=True, return_inverse=True, return_counts=True)
+    _, first, group, sizes = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
     rng = np.random.default_rng(seed)
-    order = np.lexsort((rng.random(len(first)), sizes, sprites.labels[first]))
-    wanted = int(len(sprites) * share)
-    count = max(min(wanted, 1), round(wanted * len(first) / max(1, len(sprites))))
+    order = np.lexsort((rng.random(len(first)), sizes, labels[first]))
+    wanted = int(len(groups) * share)
+    count = max(min(wanted, 1), round(wanted * len(first) / max(1, len(groups))))
     ranks = ((np.arange(count) + rng.random()) * len(first) / max(1, count)).astype(np.int64)
     heldout = order[ranks]  # by class and size, so that every third is a fair choice as well
-    for label in np.setdiff1d(sprites.labels, sprites.labels[~np.isin(group, heldout)]):
-        heldout = heldout[~np.isin(heldout, group[sprites.labels == label])]
+    for label in np.setdiff1d(labels, labels[~np.isin(group, heldout)]):
+        heldout = heldout[~np.isin(heldout, group[labels == label])]
     return heldout, group.astype(np.int64)
 
 

@@ -34,6 +34,7 @@ class Sprites:
     labels: NDArray[np.int64]  # [N], places in class_names
     targets: NDArray[np.float32]  # [N, T], the numbers that go with each sprite, NaN where one is missing
     groups: NDArray[np.int64]  # [N], the same number for sprites that are alike
+    is_test: NDArray[np.bool_]  # [N], which are a test set
     class_names: list[str]
     target_names: list[str]
     size = SIZE
@@ -58,7 +59,8 @@ def read_run(path: Path) -> Sprites:
     for key, value in map(json.loads, arrays["texts"].tobytes().splitlines()):
         texts[key] = texts.get(key, []) + value if isinstance(value, list) else value
     rows = [arrays[name] for name in ("rgba", "labels", "targets", "groups")]
-    return Sprites(*rows, texts["class_names"], texts["target_names"])
+    is_test = arrays.get("is_test", np.zeros(len(rows[0]))) != 0
+    return Sprites(*rows, is_test, texts["class_names"], texts["target_names"])
 
 def read_pictures(paths: list[Path]) -> NDArray[np.uint8]:
     """Pictures as sprites, uint8 [N, SIZE, SIZE, 4]: centred, and cut or padded."""
@@ -70,7 +72,7 @@ def read_pictures(paths: list[Path]) -> NDArray[np.uint8]:
 
 _TAKE = """
     def take(self, chosen: NDArray[np.int64]) -> Sprites:
-        rows = (array[chosen] for array in (self.rgba, self.labels, self.targets, self.groups))
+        rows = (array[chosen] for array in (self.rgba, self.labels, self.targets, self.groups, self.is_test))
         return Sprites(*rows, self.class_names, self.target_names)
 """
 
@@ -81,7 +83,7 @@ def read_folder(folder: Path) -> Sprites:
     classes = [path.parent.relative_to(folder).as_posix() for path in paths]
     class_names, labels = np.unique(classes, return_inverse=True)
     nothing, groups = np.zeros((len(paths), 0), np.float32), np.arange(len(paths))
-    return Sprites(read_pictures(paths), labels, nothing, groups, class_names.tolist(), [])
+    return Sprites(read_pictures(paths), labels, nothing, groups, groups < 0, class_names.tolist(), [])
 '''
 
 _NUMBERS_OF_FOLDER = '''
@@ -90,14 +92,16 @@ def read_folder(folder: Path) -> Sprites:
     (_, *names), *rows = [row for row in csv.reader((folder / "labels.csv").read_text("utf-8").splitlines()) if row]
     rgba = read_pictures([folder / row[0] for row in rows])
     numbers = np.array([[float(value or "nan") for value in row[1:]] for row in rows], np.float32)
-    return Sprites(rgba, np.zeros(len(rows), np.int64), numbers, np.arange(len(rows)), ["sprite"], names)
+    groups = np.arange(len(rows))
+    return Sprites(rgba, np.zeros(len(rows), np.int64), numbers, groups, groups < 0, ["sprite"], names)
 '''
 
 _SPLIT = '''
 def learnt_from(sprites: Sprites) -> NDArray[np.int64]:
-    """The places of all others."""
-    heldout, group = heldout_groups(sprites, config.holdout, config.seed)
-    return np.flatnonzero(~np.isin(group, heldout))
+    """The places of all others; a test set that the sprites bring along is not learnt from either."""
+    places = np.flatnonzero(~sprites.is_test | sprites.is_test.all())
+    heldout, group = heldout_groups(sprites.groups[places], sprites.labels[places], config.holdout, config.seed)
+    return places[~np.isin(group, heldout)]
 '''
 
 _BATCHES = '''
@@ -343,8 +347,9 @@ _RESULTS = {
 
 def stand_ins(config: TrainingConfig) -> dict[str, str]:
     """What the script has in the place of types that the sources name."""
-    own = type(config).__name__
-    return {own: own, "TrainingConfig": own, "Spec": "Sprites", "Value": "Any"}
+    own = type(config)
+    configs = {kind.__name__: own.__name__ for kind in own.__mro__ if issubclass(kind, TrainingConfig)}
+    return {**configs, "Spec": "Sprites", "Value": "Any"}
 
 
 def cells_for(model: ExportableModel) -> list[Cell]:

@@ -62,7 +62,8 @@ def compose_cells(model: ExportableModel, target: Path) -> list[tuple[Cell, str]
     everything = "\n".join(code for _, code in written)
     settings = _settings(model, target, everything)
     head = "from __future__ import annotations\n\n" + _imports(imports, free_names(f"{everything}\n{settings}"))
-    return [(Cell("", _heading(model, target)), head), (Cell("Settings", _about_settings(model)), settings), *written]
+    first = Cell("", _heading(model, target, everything))
+    return [(first, head), (Cell("Settings", _about_settings(model)), settings), *written]
 
 
 def _in_paragraphs(sources: Mapping[str, str]) -> str:
@@ -99,10 +100,11 @@ def as_notebook(cells: Sequence[tuple[Cell, str]]) -> str:
     return json.dumps(book, indent=1, ensure_ascii=False) + "\n"
 
 
-def _heading(model: ExportableModel, target: Path) -> str:
+def _heading(model: ExportableModel, target: Path, code: str) -> str:
     name = _plain(target.name)
+    torch = "torch, torchvision" if "from torchvision import" in code else "torch"
     paragraphs = [
-        f"The run {_plain(model.title)!r} as plain PyTorch: trains it anew with torch, numpy and pillow alone.",
+        f"The run {_plain(model.title)!r} as plain PyTorch: trains it anew with {torch}, numpy and pillow alone.",
         f'Start it with: python "{name}"; the notebook beside it has the same cells. In fp32 on one CPU thread, from '
         "the run's own sprites, its losses are those of the studio; elsewhere they part slowly, as roundings add up. "
         f"Written by Sprite Training Studio, mostly from its own source, the recipe {model.recipe!r}.",

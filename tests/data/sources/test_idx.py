@@ -57,7 +57,8 @@ def refusal(path: Path) -> Refused:
 def test_round_trip(tmp_path: Path, name: str, beside: str) -> None:
     path, other = write(tmp_path, name, images()), write(tmp_path, beside, labels())
     pictures, remarks = read(path)
-    assert not remarks and len(pictures) == len(GREY)
+    assert [remark.group for remark in remarks] == ["test set"] * name.startswith("t10k")
+    assert len(pictures) == len(GREY)
     for number, picture in enumerate(pictures):
         assert (picture.rgba == np.dstack([GREY[number]] * 3 + [np.full((5, 7), 255)])).all()
         assert (picture.part, picture.label) == (f"{number:02d}", str(LABELS[number]))
@@ -180,3 +181,13 @@ def test_claims_by_name() -> None:
         "/set/idx3": False,
     }.items():  # fmt: skip
         assert IdxSource().claims(SourceFile(f"/set/{name}", name, (), "set", frozenset(), 0, 0)) is claimed, name
+
+
+def test_pictures_of_t10k_are_the_test_set(tmp_path: Path) -> None:
+    for name, pictures in (("train", GREY), ("t10k", 255 - GREY[:4])):
+        write(tmp_path, f"{name}-images-idx3-ubyte.gz", images(pictures))
+        write(tmp_path, f"{name}-labels-idx1-ubyte.gz", labels(LABELS[: len(pictures)]))
+    found = imported(tmp_path)
+    assert found.sprites.is_test.tolist() == [name.startswith("t10k") for name in found.sprites.names]
+    assert found.sprites.is_test.sum() == 4
+    assert any("judge" in reason for reason in notes(found).values())

@@ -54,14 +54,15 @@ def test_there_and_back(sprites: Sprites, path: Path, monkeypatch: pytest.Monkey
     extra = {"notes": [["ü", 1]], "empty": [], "nothing": None, "many": [1, 2, 3]}
     plain = dataclasses.replace(sprites, targets=np.zeros((5, 0), np.float32), target_names=())
     view = dataclasses.replace(plain, rgba=sprites.rgba[:, ::-1, ::-1], labels=sprites.labels[::-1])
-    for kept in (sprites, plain, view, sprites.take([])):
+    marked = dataclasses.replace(sprites, is_test=np.array([0, 1, 0, 0, 1], np.bool_))
+    for kept in (sprites, plain, view, marked, sprites.take([])):
         save(kept, path, extra)
         again, found = returned(loading(path))
         assert found == extra and (again.fingerprint, again.size) == (kept.fingerprint, 8)
         for name in ("names", "class_names", "title", "target_names"):
             assert getattr(again, name) == getattr(kept, name)
-        for array, expected in ((again.rgba, kept.rgba), (again.labels, kept.labels), (again.groups, kept.groups)):
-            assert np.array_equal(array, expected) and array.flags.writeable
+        for array in ("rgba", "labels", "groups", "is_test"):
+            assert np.array_equal(getattr(again, array), getattr(kept, array)) and getattr(again, array).flags.writeable
         assert np.array_equal(again.targets, kept.targets, equal_nan=True) and again.targets.flags.writeable
         assert list(path.parent.iterdir()) == [path]
 

@@ -73,6 +73,20 @@ def test_where_many_are_held_out_a_third_is_for_the_report_alone() -> None:
     assert np.abs(np.bincount(sprites.labels[many.report]) - 66.5).max() < 2
 
 
+def test_a_test_set_of_the_data_is_the_report_and_is_not_learnt_from() -> None:
+    sprites = make_sprites(per_class=50, classes=2)
+    is_test = np.zeros(100, np.bool_)
+    is_test[::4] = True
+    marked = dataclasses.replace(sprites, is_test=is_test)
+    split = split_by_group(marked, 0.2, 1)
+    assert _parts(split) == list(range(100)) and np.array_equal(split.report, np.flatnonzero(is_test))
+    assert len(split.validation) == 15 and split.is_report_apart
+    without = split_by_group(marked, 0.0, 1)
+    assert len(without.training) == 75 and without.validation is without.report and len(without.report) == 25
+    alone = split_by_group(dataclasses.replace(sprites, is_test=np.ones(100, np.bool_)), 0.2, 1)
+    assert np.array_equal(alone.training, split_by_group(sprites, 0.2, 1).training)  # there is nothing else
+
+
 @pytest.mark.parametrize("sizes", [[416] * 12, [3, 400] * 3, [100] * 20])
 def test_neither_report_nor_validation_is_left_with_next_to_nothing(sizes: list[int]) -> None:
     groups = np.repeat(np.arange(len(sizes)), sizes)

@@ -1,0 +1,173 @@
+"""The networks of recipes that say something of a sprite, their settings, and what presets are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from studio.core.config import TrainingConfig, Value, setting, with_default
+from studio.core.errors import TrainingError
+from studio.data.sprites import Sprites
+from studio.recipes.base import BatchRng, Spec
+from studio.recipes.layers import ResidualBlock, group_norm, whole_groups
+from studio.recipes.planning import Planner
+
+OWN, TUTORIAL = "studio", "perceptron"
+TORCHVISION = ("resnet18", "mobilenet_v3_small", "efficientnet_b0", "convnext_tiny")
+_SMALLEST_PX = {"convnext_tiny": 16}  # sides of sprites; it halves them four times
+
+
+@dataclass(frozen=True)
+class PredictorConfig(TrainingConfig):
+    """Settings of whatever is trained with one of these networks."""
+
+    minutes: float = with_default(TrainingConfig, "minutes", 3.0)
+    holdout: float = with_default(TrainingConfig, "holdout", 0.1)
+    weight_decay: float = with_default(TrainingConfig, "weight_decay", 0.05)
+    network: str = setting(
+        OWN,
+        "studio is a small residual network for sprites; perceptron is that of the tutorials, 128 and 64 features of "
+        "each pixel's grey; the others are torchvision's, untrained, and take far longer.",
+        choices=(OWN, TUTORIAL, *TORCHVISION),
+        absent=OWN,
+    )
+    width: int = setting(32, "Channels of the first level of the studio's network.", low=16, high=512)
+    dropout: float = setting(
+        0.1,
+        "Share of the last features hidden in training, against learning by heart.",
+        low=0.0,
+        high=0.9,
+        advanced=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "width", whole_groups(self.width))
+
+
+FIXED_BY_WEIGHTS = ("network", "width")  # see Recipe.fixed_by_weights
+PLANNER = Planner(
+    width=PredictorConfig.width, widths=(16, 32, 48, 64), slowing=1.4, most_looks=1000, most_tuning_looks=1000
+)
+RELATIVE_COST = 4.1  # see Recipe.relative_cost
+
+
+class Predictor(nn.Module):
+    """Outputs [B, outputs] from x [B, 4, S, S]: the linear layer `leave` over features [B, features]."""
+
+    leave: nn.Linear
+    dropout: float
+
+    def features(self, x: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """`mask` [B, features] hides some in training; it is drawn outside, where the seed is known."""
+        features = self.features(x)
+        if mask is not None:
+            features = features * mask / (1 - self.dropout)
+        return self.leave(features)  # type: ignore[no-any-return]
+
+
+class ResNet(Predictor):
+    """Three levels of residual blocks, then the mean over positions (He et al. 2016, with GroupNorm)."""
+
+    def __init__(self, outputs: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.enter = nn.Conv2d(4, width, 3, 1, 1)
+        self.blocks = nn.Sequential(
+            ResidualBlock(width, width),
+            ResidualBlock(width, 2 * width, stride=2),
+            ResidualBlock(2 * width, 2 * width),
+            ResidualBlock(2 * width, 4 * width, stride=2),
+            ResidualBlock(4 * width, 4 * width),
+        )
+        self.norm, self.dropout = group_norm(4 * width), dropout
+        self.leave = nn.Linear(4 * width, outputs)
+
+    def features(self, x: Tensor) -> Tensor:
+        return F.hardswish(self.norm(self.blocks(self.enter(x)))).mean((2, 3))
+
+
+class Perceptron(Predictor):
+    """The tutorials' network for Fashion-MNIST, 784-128-64-10: it takes each pixel's grey (ITU-R BT.601) as a number,
+    and knows nothing of which pixels are neighbours.
+    """
+
+    def __init__(self, size: int, outputs: int, dropout: float) -> None:
+        super().__init__()
+        self.hidden = nn.Sequential(nn.Linear(size**2, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU())
+        self.dropout, self.leave = dropout, nn.Linear(64, outputs)
+
+    def features(self, x: Tensor) -> Tensor:
+        shares = torch.tensor([[0.299, 0.587, 0.114, 0.0]], dtype=x.dtype, device=x.device)
+        return self.hidden((shares @ x.flatten(2)).flatten(1))  # type: ignore[no-any-return]
+
+
+class TorchvisionNetwork(Predictor):
+    """One of torchvision.models with random weights, fitted to small sprites: its first layer takes RGBA and shrinks
+    them less.
+
+    Instead of BatchNorm, by which a sprite's features would depend on the others in its batch, it has GroupNorm (Wu and
+    He 2018): micro-batches learn the same as whole ones. Its own dropout and stochastic depth (Huang et al. 2016) are
+    off, as their random numbers would not follow from the step.
+    """
+
+    def __init__(self, network: str, outputs: int, dropout: float) -> None:
+        from torchvision import models  # takes a second, which nobody should wait for but who wants this
+
+        super().__init__()
+        without_chance: dict[str, dict[str, Any]] = {
+            "resnet18": {"norm_layer": group_norm},
+            "mobilenet_v3_small": {"norm_layer": group_norm, "dropout": 0.0},
+            "efficientnet_b0": {"norm_layer": group_norm, "dropout": 0.0, "stochastic_depth_prob": 0.0},
+            "convnext_tiny": {"stochastic_depth_prob": 0.0},
+        }
+        body: Any = models.get_model(network, weights=None, **without_chance[network])
+        is_resnet = network == "resnet18"
+        last = body.fc if is_resnet else body.classifier[-1]
+        if is_resnet:
+            body.conv1, body.maxpool = nn.Conv2d(4, 64, 3, 1, 1, bias=False), nn.Identity()
+            body.fc = nn.Identity()
+        else:
+            first = body.features[0][0]
+            patch = (2, 2, 0) if network == "convnext_tiny" else (3, 1, 1)  # kernel, stride, padding
+            body.features[0][0] = nn.Conv2d(4, first.out_channels, *patch, bias=first.bias is not None)
+            body.classifier[-1] = nn.Identity()
+        self.body, self.dropout, self.leave = body, dropout, nn.Linear(last.in_features, outputs)
+
+    def features(self, x: Tensor) -> Tensor:
+        return self.body(x)  # type: ignore[no-any-return]
+
+
+def predictor_class(network: str) -> type[Predictor]:
+    """Of the network that is chosen by that name."""
+    return {OWN: ResNet, TUTORIAL: Perceptron}.get(network, TorchvisionNetwork)
+
+
+def predictor_arguments(config: PredictorConfig, spec: Spec) -> dict[str, Value]:
+    """The arguments of `predictor_class` but for the number of outputs."""
+    if config.network == "studio":
+        return {"width": config.width, "dropout": config.dropout}
+    if config.network == "perceptron":
+        return {"size": spec.size, "dropout": config.dropout}
+    return {"network": config.network, "dropout": config.dropout}
+
+
+def check_size(config: PredictorConfig, sprites: Sprites) -> None:
+    """Raises TrainingError where sprites are too small for the network that is chosen."""
+    smallest = _SMALLEST_PX.get(config.network, 1)
+    if sprites.size < smallest:
+        raise TrainingError(
+            f"{config.network} needs sprites of {smallest} x {smallest} pixels or more; these have {sprites.size}.",
+            "Choose another network, or a larger canvas on the Sprites page.",
+        )
+
+
+def feature_mask(network: Predictor, rng: BatchRng) -> Tensor | None:
+    """Which features to keep in a training step: bool [B, features]; None for all."""
+    return rng.rand(network.leave.in_features) >= network.dropout if network.dropout else None
