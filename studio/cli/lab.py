@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import Any
 
 from studio.cli.arguments import find_device, import_with, read_sprites
 from studio.cli.flags import add_settings, given
@@ -10,7 +12,7 @@ from studio.cli.messages import DONE
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import places
 from studio.core.errors import UsageError
-from studio.core.wording import duration
+from studio.core.wording import count, duration
 from studio.data.options import ImportOptions, SpritesImported
 from studio.lab.outcome import Table
 from studio.lab.results import ExperimentDone, Result, kept
@@ -37,12 +39,14 @@ def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
 def lab(args: argparse.Namespace) -> int:
     """Run an experiment; without a name, say which there are and what was found out."""
     reporter = reporter_for(args)
+    _check_report(args)
+    if args.compare is not None:
+        return _compare(args, reporter)
     if args.experiment is None:
         return _list(reporter)
     from studio.engine import catalog
     from studio.lab.catalog import experiment
     from studio.lab.experiments.base import MOST_S, Bench
-    from studio.lab.report import save_report
     from studio.lab.running import run_experiment
 
     chosen, recipe = experiment(args.experiment), catalog.recipe(args.recipe)
@@ -50,19 +54,47 @@ def lab(args: argparse.Namespace) -> int:
     seconds = chosen.seconds if args.seconds is None else args.seconds
     if not 1 <= seconds <= MOST_S:
         raise UsageError(f"--seconds must be from 1 to {MOST_S:g}.", f"'{chosen.title}' takes {chosen.seconds:g}.")
-    if args.out is not None and args.out.suffix.lower() not in _SUFFIXES:
-        raise UsageError(f"A report can't be saved as {args.out.suffix or args.out.name!r}.", "Let --out end in .html.")
     found = _sprites(args, reporter)
     device = find_device(args, probe=True)
     reporter.say(f"{chosen.question} On {device.name}, about {duration(seconds)}.")
     bench = Bench.of(recipe, config, found.sprites, device, seconds)
     done = follow(run_experiment(chosen, bench), reporter, ExperimentDone)
     _say(done.result, reporter)
+    _save(args, [done.result], reporter)
+    return DONE
+
+
+def _compare(args: argparse.Namespace, reporter: Reporter) -> int:
+    """Show results that were kept, one below the other. Raises UsageError for a number that none has."""
+    results, _ = kept()
+    for number in args.compare:
+        if not 1 <= number <= len(results):
+            hint = f"'studio lab' lists them: {count(len(results), 'result')}."
+            raise UsageError(f"There is no result of the number {number}.", hint)
+    chosen = [results[number - 1] for number in args.compare]
+    for number, result in zip(args.compare, chosen, strict=True):
+        reporter.record(_recorded(result))
+        reporter.say(f"\n{number}  {result.title}: {result.question}")
+        reporter.say(f"{_when(result)}, {result.recipe}, {result.data_title}, {result.device_name}")
+        _say(result, reporter)
+    _save(args, chosen, reporter)
+    return DONE
+
+
+def _check_report(args: argparse.Namespace) -> None:
+    """Raises UsageError where a report is wanted as something else than HTML."""
+    if args.out is not None and args.out.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"A report can't be saved as {args.out.suffix or args.out.name!r}.", "Let --out end in .html.")
+
+
+def _save(args: argparse.Namespace, results: Sequence[Result], reporter: Reporter) -> None:
+    """Write the report, if one is wanted."""
+    from studio.lab.report import save_report
+
     if args.out is not None:
-        path = save_report(args.out, [done.result])
+        path = save_report(args.out, results)
         reporter.record({"type": "FilesSaved", "paths": [path]})
         reporter.say(f"\nThe report is in {path}")
-    return DONE
 
 
 def _sprites(args: argparse.Namespace, reporter: Reporter) -> SpritesImported:
@@ -96,12 +128,21 @@ def _list(reporter: Reporter) -> int:
     results, problems = kept()
     if results or problems:
         reporter.say(f"\nFound out so far, kept in {places.lab()}:")
-    for result in results:
-        reporter.record(
-            {"type": "Result", "experiment": result.experiment, "created": result.created, **vars(result.outcome)}
-        )
+    for number, result in enumerate(results, 1):
+        reporter.record(_recorded(result))
         sentence = result.outcome.sentences[0] if result.outcome.sentences else ""
-        reporter.say(f"  {result.created[:10]}  {result.title}: {sentence}")
+        reporter.say(f"{number:>4}  {_when(result)}  {result.title}: {sentence}")
     for problem in problems:
-        reporter.say(f"  {problem}")
+        reporter.say(f"      {problem}")
+    if results:
+        reporter.say("\nLook at them again:  studio lab --compare 1 2 --out report.html")
     return DONE
+
+
+def _recorded(result: Result) -> dict[str, Any]:
+    return {"type": "Result", "experiment": result.experiment, "created": result.created, **vars(result.outcome)}
+
+
+def _when(result: Result) -> str:
+    """'2026-11-25 15:02'"""
+    return f"{result.created[:10]} {result.created[11:16]}"

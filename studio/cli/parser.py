@@ -323,6 +323,9 @@ def _lab(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="also write a report, an .html that needs nothing else"
     )
+    parser.add_argument(
+        "--compare", type=int, nargs="+", metavar="N", help="show what was found out before, by its numbers in the list"
+    )
     if _is_command(words, "lab"):
         from studio.cli.lab import add_lab_flags
 

@@ -20,6 +20,10 @@ def test_an_experiment_from_question_to_report(studio: Studio, folder: Path, tmp
     assert sentence in report.read_text()
     listed = studio("lab").out
     assert "learning-rate" in listed and sentence in listed
+    first, second = studio("lab", "--compare", "1", "1", "--out", str(tmp_path / "two.html"), "--json").objects()[:2]
+    assert first == second and first["sentences"][0] == sentence
+    assert (tmp_path / "two.html").read_text().count(f"<p>{sentence}</p>") == 2
+    assert sentence in studio("lab", "--compare", "1").out
     names = [each["name"] for each in studio("lab", "--json").objects() if each["type"] == "Experiment"]
     assert names[0] == "devices" and "threads" in names
 
@@ -29,6 +33,7 @@ def test_wrong_usage_is_said_before_anything_is_read(studio: Studio) -> None:
     assert "--seconds must be from 1 to 120" in studio("lab", "threads", "--seconds", "500", code=2).err
     assert "Let --out end in .html" in studio("lab", "threads", "--out", "report.pdf", code=2).err
     assert "nowhere" in studio("lab", "threads", "nowhere", code=1).err
+    assert "no result of the number 7" in studio("lab", "--compare", "7", code=2).err
 
 
 def test_help_names_every_experiment(studio: Studio) -> None:
