@@ -13,7 +13,7 @@ from studio.core import places
 from studio.core.errors import UsageError
 from studio.core.wording import number
 from studio.data.options import ImportOptions, SpritesImported
-from studio.engine.runs.listing import known_runs
+from studio.engine.runs.listing import by_name, known_runs
 from studio.engine.types import Device
 
 if TYPE_CHECKING:
@@ -31,6 +31,11 @@ def find_run(name: str) -> Path:
     if typed.exists():
         raise UsageError(f"{name} is not a run.", "A run is a folder with a run.json in it; 'studio runs' lists all.")
     raise UsageError(f"There is no run {name!r}.", "'studio runs' lists all; a run can also be given by its folder.")
+
+
+def find_runs(names: Sequence[str]) -> dict[str, Path]:
+    """The folders of runs by what they are called. Raises UsageError."""
+    return by_name(map(find_run, names))
 
 
 def find_device(args: argparse.Namespace, *, probe: bool = False) -> Device:

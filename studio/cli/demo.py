@@ -20,7 +20,7 @@ from studio.data.options import ImportOptions
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
-from studio.engine.runs.history import TRAINING_LOSS
+from studio.engine.runs.history import TRAINING_LOSS, read_history
 from studio.engine.types import Device, GenerateSettings
 
 if TYPE_CHECKING:
@@ -119,10 +119,10 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
 
 
 def _plot(folder: Path, model: TrainedModel) -> Path:
-    from studio.cli.plot import run_line
+    from studio.engine.runs.report import plot_line
     from studio.exports.plot import save_plot
 
-    line = run_line(folder / RUN, TRAINING_LOSS, "loss")
+    line = plot_line(TRAINING_LOSS, read_history(folder / RUN), "loss")
     title = f"Demo: {model.recipe.title.lower()}, {count(model.step, 'step')}"
     lines = [line] if line is not None else []
     return save_plot(

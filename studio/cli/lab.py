@@ -9,15 +9,14 @@ from typing import Any
 from studio.cli.arguments import find_device, import_with, read_sprites
 from studio.cli.flags import add_settings, given
 from studio.cli.messages import DONE
+from studio.cli.report import check_report
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.core import places
+from studio.core import files, places
 from studio.core.errors import UsageError
 from studio.core.wording import count, duration
 from studio.data.options import ImportOptions, SpritesImported
 from studio.lab.outcome import Table
 from studio.lab.results import ExperimentDone, Result, kept
-
-_SUFFIXES = (".html", ".htm")
 
 
 def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
@@ -39,7 +38,7 @@ def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
 def lab(args: argparse.Namespace) -> int:
     """Run an experiment; without a name, say which there are and what was found out."""
     reporter = reporter_for(args)
-    _check_report(args)
+    check_report(args.out)
     if args.compare is not None:
         return _compare(args, reporter)
     if args.experiment is None:
@@ -81,18 +80,13 @@ def _compare(args: argparse.Namespace, reporter: Reporter) -> int:
     return DONE
 
 
-def _check_report(args: argparse.Namespace) -> None:
-    """Raises UsageError where a report is wanted as something else than HTML."""
-    if args.out is not None and args.out.suffix.lower() not in _SUFFIXES:
-        raise UsageError(f"A report can't be saved as {args.out.suffix or args.out.name!r}.", "Let --out end in .html.")
-
-
 def _save(args: argparse.Namespace, results: Sequence[Result], reporter: Reporter) -> None:
     """Write the report, if one is wanted."""
     from studio.lab.report import save_report
 
     if args.out is not None:
-        path = save_report(args.out, results)
+        named = args.out / f"{files.safe_name(results[0].title)}.html" if args.out.is_dir() else args.out
+        path = save_report(named, results)
         reporter.record({"type": "FilesSaved", "paths": [path]})
         reporter.say(f"\nThe report is in {path}")
 

@@ -48,7 +48,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
         _demo, _devices, _inspect, _train, _resume, _generate, _distil, _predict, _evaluate, _export, _verify,
-        _plot, _film, _palette, _runs, _lab,
+        _plot, _report, _film, _palette, _runs, _lab,
     ):  # fmt: skip
         add(commands, words)
     args, unknown = parser.parse_known_args(words)
@@ -269,6 +269,16 @@ def _plot(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
         from studio.cli.plot import add_plot_flags
 
         add_plot_flags(parser)
+
+
+def _report(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "write a report of one or more runs: curves, samples, figures and settings in one page of HTML"
+    parser = _command(commands, "report", about, "report", "RUN... ")
+    help_text = "folders of runs, or their names as 'studio runs' lists them"
+    parser.add_argument("run_names", nargs="+", metavar="RUN", help=help_text)
+    parser.add_argument(
+        "--out", type=Path, metavar="PATH", help="an .html, or a folder (default: an HTML named after the run)"
+    )
 
 
 def _film(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:

@@ -12,6 +12,7 @@ Values = NDArray[np.float64]
 
 # On white, for curves over one another.
 TINTS = ("#4f5bd5", "#c9762b", "#2b8f83", "#b84a7d", "#7a8a1f", "#2f86c1", "#8a5a44", "#6d6d78")
+MOST_LINES = len(TINTS)  # more colours than these can't be told apart
 SMOOTHING_STEPS = 50.0  # of losses, which are noisy
 
 _LOOK_BACK = 5  # smoothing: over at most 1 / _LOOK_BACK of the values so far

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import html
+from collections.abc import Iterable, Sequence
 
+MEDIA_STYLE = """\
+.plot { width: 100%; border-radius: 6px; margin: .5rem 0; }
+figure { margin: 1rem 0; }
+.pixels { image-rendering: pixelated; background: #8882; }
+table { margin: .5rem 0; }
+.right { text-align: right; }
+.figures { font-variant-numeric: tabular-nums; }
+"""  # of what the functions below make
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -29,3 +39,37 @@ th {{ font-weight: 600; }}
 def html_page(title: str, body: str, style: str, width_rem: int) -> str:
     """The page. body: HTML, style: CSS beside that of all pages, width_rem: of its text, in letters' heights."""
     return _PAGE.format(title=html.escape(title), body=body, style=style, width_rem=width_rem)
+
+
+def named_rows(rows: Iterable[tuple[str, str]]) -> str:
+    """A table of two columns: names and texts."""
+    cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
+    return f"<table>{''.join(cells)}</table>"
+
+
+def figures_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table with headings; a column whose heading begins with '>' stands to the right."""
+    sides = ["right" if column.startswith(">") else "left" for column in columns]
+    heads = zip(sides, columns, strict=True)
+    head = "".join(f'<th class="{side}">{html.escape(column.removeprefix(">"))}</th>' for side, column in heads)
+    lines = (
+        "".join(f'<td class="{side}">{html.escape(text)}</td>' for side, text in zip(sides, row, strict=True))
+        for row in rows
+    )
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<table class="figures"><tr>{head}</tr>{body}</table>'
+
+
+def plot_image(title: str, svg: bytes) -> str:
+    """A plot as wide as the page."""
+    data = base64.b64encode(svg).decode()
+    return f'<img class="plot" alt="{html.escape(title)}" src="data:image/svg+xml;base64,{data}">'
+
+
+def pixel_picture(title: str, png: str, width_px: int, most_px: int) -> str:
+    """A PNG file, in base64, and its title, at a whole number of the page's pixels for each of its own, at most so many
+    wide.
+    """
+    shown, name = max(1, most_px // width_px) * width_px, html.escape(title)
+    image = f'<img class="pixels" width="{shown}" alt="{name}" src="data:image/png;base64,{png}">'
+    return f"<figure><figcaption>{name}</figcaption>{image}</figure>"

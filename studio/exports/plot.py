@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".svg", ".pdf")
-MOST_LINES = len(TINTS)  # more colours than these can't be told apart
 
 _TEXT, _MUTED, _GRID = "#22262b", "#6a727c", "#e3e6ea"
 _COLUMNS = 1600  # of the picture in pixels
@@ -27,6 +27,7 @@ _FAINT = 0.42
 _MOST_DOTS = 200
 _HELDOUT: Mapping[str, Any] = {"linestyle": "--", "linewidth": 1.2, "marker": "o", "markersize": 3}
 _LONGEST_LABEL = 48  # letters
+_NO_GLYPH = "Glyph .* missing"  # of a title in letters that the font does not have
 _NARROW = 8.0  # a logarithmic axis over a smaller ratio has its ticks at round numbers
 
 
@@ -57,15 +58,34 @@ def save_plot(
     dots: each value counts, as they are few. A file that is there is not replaced: the name used is returned. Raises
     ExportError.
     """
+    figure = draw_lines(lines, title, axis, smoothing_steps=smoothing_steps, log=log, dots=dots)
+    target = files.free_path(path)
+    with files.exporting(target), files.atomic_path(target) as temporary, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", _NO_GLYPH)
+        figure.savefig(temporary, format=path.suffix.lower().removeprefix("."))
+    return target
+
+
+def draw_lines(
+    lines: Sequence[PlotLine], title: str, axis: str, *, smoothing_steps: float, log: bool = False, dots: bool = False
+) -> Figure:
+    """The picture that `save_plot` saves."""
     figure, axes = new_axes()
     named = [replace(line, label=axis) for line in lines] if len(lines) == 1 else lines  # its name is in the title
     _Drawing(axes, named, smoothing_steps, log=log, dots=dots).draw()
     dress(axes, title, "step", axis)
-    target = files.free_path(path)
-    with files.exporting(target), files.atomic_path(target) as temporary, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing")  # a title in letters that the font does not have
-        figure.savefig(temporary, format=path.suffix.lower().removeprefix("."))
-    return target
+    return figure
+
+
+def svg_of(figure: Figure, salt: str) -> bytes:
+    """A picture as SVG: the same one is the same bytes, and by its salt it shares a page with others."""
+    import matplotlib
+
+    target = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": salt}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", _NO_GLYPH)
+        figure.savefig(target, format="svg", metadata={"Date": None})
+    return target.getvalue()
 
 
 def new_axes(height: float = 4.5) -> tuple[Figure, Axes]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +10,9 @@ from typing import TYPE_CHECKING
 from studio.core import files
 from studio.core.curves import TINTS
 from studio.core.wording import count, decimal, duration, number
-from studio.exports.html_page import html_page
-from studio.exports.plot import dress, new_axes
-from studio.lab.outcome import Picture, Plot, Table
+from studio.exports.html_page import MEDIA_STYLE, figures_table, html_page, named_rows, pixel_picture, plot_image
+from studio.exports.plot import dress, new_axes, svg_of
+from studio.lab.outcome import Picture, Plot
 from studio.lab.results import Result
 
 if TYPE_CHECKING:
@@ -48,11 +46,11 @@ def _section(result: Result) -> str:
         f"<h1>{html.escape(result.title)}</h1>",
         f'<p class="question">{html.escape(result.question)}</p>',
         *(f"<p>{html.escape(sentence)}</p>" for sentence in outcome.sentences),
-        *(_figure(plot) for plot in outcome.plots),
+        *(plot_image(plot.title, draw_plot(plot)) for plot in outcome.plots),
         *(_sprites(picture) for picture in outcome.pictures),
-        *(_table(table) for table in outcome.tables),
+        *(figures_table(table.columns, table.rows) for table in outcome.tables),
         "<h2>What was measured</h2>",
-        _rows(_circumstances(result)),
+        named_rows(_circumstances(result)),
         "<h2>The same in plain PyTorch</h2>",
         f"<pre><code>{html.escape(result.code)}</code></pre>",
     ]
@@ -74,42 +72,12 @@ def _circumstances(result: Result) -> Iterable[tuple[str, str]]:
     yield "Settings", ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result.settings.items())
 
 
-def _rows(rows: Iterable[tuple[str, str]]) -> str:
-    cells = (f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
-    return f"<table>{''.join(cells)}</table>"
-
-
-def _table(table: Table) -> str:
-    sides = ["right" if column.startswith(">") else "left" for column in table.columns]
-    head = "".join(
-        f'<th class="{side}">{html.escape(column.removeprefix(">"))}</th>'
-        for side, column in zip(sides, table.columns, strict=True)
-    )
-    rows = (
-        "".join(f'<td class="{side}">{html.escape(text)}</td>' for side, text in zip(sides, row, strict=True))
-        for row in table.rows
-    )
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f'<table class="figures"><tr>{head}</tr>{body}</table>'
-
-
-def _figure(plot: Plot) -> str:
-    data = base64.b64encode(draw_plot(plot)).decode()
-    return f'<img class="plot" alt="{html.escape(plot.title)}" src="data:image/svg+xml;base64,{data}">'
-
-
 def _sprites(picture: Picture) -> str:
-    """At a whole number of the page's pixels for each of its own."""
-    title, width = html.escape(picture.title), picture.pixels().shape[1]
-    shown = max(1, _SPRITES_WIDTH // width) * width
-    image = f'<img class="sprites" width="{shown}" alt="{title}" src="data:image/png;base64,{picture.png}">'
-    return f"<figure><figcaption>{title}</figcaption>{image}</figure>"
+    return pixel_picture(picture.title, picture.png, picture.pixels().shape[1], _SPRITES_WIDTH)
 
 
 def draw_plot(plot: Plot) -> bytes:
     """The plot as SVG."""
-    import matplotlib
-
     figure, axes = new_axes(_HEIGHT)
     for line, tint in zip(plot.lines, TINTS, strict=False):
         axes.plot(
@@ -125,10 +93,7 @@ def draw_plot(plot: Plot) -> bytes:
     dress(axes, plot.title, plot.x.title, plot.y.title)
     if len(plot.lines) > 1:
         axes.legend(fontsize=9, edgecolor="none")
-    target = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": plot.title}):  # the same plot is the same file
-        figure.savefig(target, format="svg", metadata={"Date": None})
-    return target.getvalue()
+    return svg_of(figure, plot.title)
 
 
 def _scale(axes: Axes, plot: Plot) -> None:
@@ -152,14 +117,8 @@ def _scale(axes: Axes, plot: Plot) -> None:
         axes.set_ylim(bottom=0)
 
 
-_STYLE = """\
-section + section { margin-top: 4rem; }
-.question { font-size: 1.15rem; opacity: .75; }
-.plot { width: 100%; border-radius: 6px; margin: .5rem 0; }
-figure { margin: 1rem 0; }
-.sprites { image-rendering: pixelated; background: #8882; }
-table { margin: .5rem 0; }
-.right { text-align: right; }
-.figures { font-variant-numeric: tabular-nums; }
-pre { padding: .75rem 1rem; overflow-x: auto; background: #8881; font-size: .85rem; }
+_STYLE = f"""\
+{MEDIA_STYLE}section + section {{ margin-top: 4rem; }}
+.question {{ font-size: 1.15rem; opacity: .75; }}
+pre {{ padding: .75rem 1rem; overflow-x: auto; background: #8881; font-size: .85rem; }}
 """

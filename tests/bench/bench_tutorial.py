@@ -139,7 +139,7 @@ def studio(raw: Path, run: Path, epochs: int, batch: int, rate: float) -> dict[s
             "optimizer": "adam",
             "epochs": epochs,
         }
-        settings |= {"batch-size": batch, "learning-rate": rate, "device": "cpu", "out": run}
+        settings |= {"batch-size": batch, "learning-rate": rate, "size": SIZE, "device": "cpu", "out": run}
         settings |= dict.fromkeys(("holdout", "shift-px", "dropout", "label-smoothing"), 0)  # the tutorials have none
         flags = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
         start_s = time.perf_counter()

@@ -13,8 +13,9 @@ from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from studio.app import theme
+from studio.app import dialogs, theme
 from studio.app.background import jobs
+from studio.app.pages.runs.actions import RunActions
 from studio.app.pages.runs.page import RunsPage
 from studio.app.pages.runs.table import RunTable
 from studio.app.state.session import Session
@@ -22,7 +23,7 @@ from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.events import Events, Notice, SamplesReady
 from studio.engine.runs.folder import RunProgress, RunRecord
 from studio.engine.runs.history import Curve, History, HistoryRead, RunReader
-from studio.engine.runs.listing import RunSummary
+from studio.engine.runs.listing import RunSummary, summarise
 from tests.conftest import make_sprites
 from tests.engine.tools import train_generator
 from tests.ui.conftest import LONG_MS
@@ -169,3 +170,18 @@ def test_fault_34_a_damaged_run_is_in_the_table_with_its_field(qapp: QApplicatio
     strange = RunSummary(Path("strange"), replace(OLD.record, created="0001-01-01"), OLD.progress, "stopped")  # type: ignore[type-var]
     table.show_runs([strange], {})
     assert "1" in table.index(0, 8).data()
+
+
+def test_a_report_of_the_chosen_runs_is_saved(
+    qtbot: QtBot, session: Session, run_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(train_generator(run_path, make_sprites(), steps=2))
+    monkeypatch.setattr(dialogs, "for_new_file", lambda *_: tmp_path / "report.html")
+    actions = RunActions(session)
+    qtbot.addWidget(actions)
+    assert not actions.report.isEnabled() and "Choose" in actions.report.toolTip()
+    actions.set_runs([summarise(run_path)])
+    with qtbot.waitSignal(session.runs.saved, timeout=LONG_MS) as saved:
+        actions.report.click()
+    assert saved.args[0].paths == (tmp_path / "report.html",)
+    assert run_path.name in (tmp_path / "report.html").read_text()

@@ -30,6 +30,7 @@ from studio.core.errors import RunError, StudioError
 from studio.core.events import Event, Events, Notice, RunStarted
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
+from studio.engine.runs.listing import by_name
 from studio.engine.types import Device, ParentSource
 from studio.lab.results import Result, kept
 
@@ -109,6 +110,14 @@ def save_report(path: Path, results: list[Result]) -> Events:
     from studio.lab.report import save_report
 
     yield FilesSaved((save_report(path, results),))
+
+
+def save_run_report(paths: Sequence[Path], target: Path) -> Events:
+    """A page of HTML about runs."""
+    from studio.engine.runs.report import ReportSaved, report
+
+    for event in report(by_name(paths), target):
+        yield FilesSaved((event.path,)) if isinstance(event, ReportSaved) else event
 
 
 def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 class RunList(QObject):
     """Lists runs, reads their curves and samples, and moves them to the trash.
 
-    listed: `runs` is new. read: (HistoryRead). trashed: (Path).
+    listed: `runs` is new. read: (HistoryRead). trashed: (Path). saved: (FilesSaved).
     """
 
     listed = Signal()
     read = Signal(object)
     trashed = Signal(object)
+    saved = Signal(object)
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -49,6 +50,10 @@ class RunList(QObject):
     def read_runs(self, paths: Sequence[Path]) -> None:
         """Read curves and samples; `read` comes for each run."""
         self._job_queue.start("files", "Reading runs", jobs.read_runs(self._reader, paths), self._receive)
+
+    def save_report(self, paths: Sequence[Path], target: Path) -> None:
+        """Write a page of HTML about these runs."""
+        self._job_queue.start("files", "Writing the report", jobs.save_run_report(paths, target), self._receive)
 
     def trash_run(self, path: Path) -> None:
         """Move a run to the system's trash."""
@@ -79,6 +84,8 @@ class RunList(QObject):
     def _receive(self, event: Event) -> None:
         if isinstance(event, HistoryRead):
             self.read.emit(event)
+        elif isinstance(event, job_events.FilesSaved):
+            self.saved.emit(event)
         elif isinstance(event, job_events.RunTrashed):
             self.trashed.emit(event.path)
             self.list_runs()

@@ -69,6 +69,7 @@ class Session(QObject):
         self.job_queue.failed.connect(self.failed)
         self.inference.saved.connect(self.notify_saved)
         self.lab.saved.connect(self.notify_saved)
+        self.runs.saved.connect(self.notify_saved)
         self.palettes.saved.connect(self.notify_saved)
         self.open_sprites.imported.connect(self._keep_recent)
         self.open_sprites.imported.connect(self._go_on_with_demo)

@@ -35,6 +35,15 @@ class RunsListed(Event):
     runs: tuple[RunSummary, ...]
 
 
+def by_name(paths: Iterable[Path]) -> dict[str, Path]:
+    """Runs, each once, by what they are called: the folder's name, with that of the folder around it where two share
+    it.
+    """
+    found = list({path.resolve(): path for path in paths})
+    short = [path.name for path in found]
+    return {path.name if short.count(path.name) == 1 else f"{path.parent.name}/{path.name}": path for path in found}
+
+
 def data_of(record: RunRecord) -> str:
     """What a run learnt from, in words: 'items (60)', 'items (60), from starter'."""
     start = f", from {record.ancestors[0].title}" if record.ancestors else ""

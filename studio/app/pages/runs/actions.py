@@ -9,11 +9,14 @@ from PySide6.QtCore import QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
+from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
+from studio.core.curves import MOST_LINES
+from studio.core.wording import count
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
@@ -22,9 +25,11 @@ _TIPS = {
     "resume": "Go on with this run where it ended.",
     "use": "Use this run's model on the Generate page.",
     "export": "Write this run's best model for use in other programs. (Ctrl+E)",
+    "report": "Save the curves, samples, figures and settings of the chosen runs as a page of HTML.",
     "folder": "Show the run's folder: its settings, curves, samples and checkpoints.",
     "trash": "Move the run to the system's trash, from where it can be taken back.",
 }
+_REPORT_KINDS = "Page of HTML (*.html)"
 _COMPLETE = "This run has used up its time. Train anew with more minutes to go further."
 
 
@@ -41,15 +46,17 @@ class RunActions(QWidget):
         self.resume = factory.button("Resume", _TIPS["resume"], "play")
         self.use = factory.button("Use", _TIPS["use"], "generate")
         self.export = factory.button("Export…", _TIPS["export"], "export")
+        self.report = factory.button("Save report…", _TIPS["report"], "save")
         self.folder = factory.button("Open folder", _TIPS["folder"], "folder")
         self.trash = factory.button("Move to trash", _TIPS["trash"], "trash")
         row = Flow(factory.GRID, factory.GRID)
-        for button in (self.resume, self.use, self.export, self.folder, self.trash):
+        for button in (self.resume, self.use, self.export, self.report, self.folder, self.trash):
             row.addWidget(button)
         self.setLayout(row)
         self.resume.clicked.connect(self._resume)
         self.use.clicked.connect(self._use)
         self.export.clicked.connect(self.export_model)
+        self.report.clicked.connect(self._save_report)
         self.folder.clicked.connect(self._open_folder)
         self.trash.clicked.connect(self._trash)
         session.training.state_changed.connect(self._refresh)
@@ -79,6 +86,7 @@ class RunActions(QWidget):
         factory.enable(self.resume, self._why_not_resumed(), _TIPS["resume"])
         factory.enable(self.use, self._why_no_model(), _TIPS["use"])
         factory.enable(self.export, self._why_no_export(), _TIPS["export"])
+        factory.enable(self.report, self._why_no_report(), _TIPS["report"])
         factory.enable(self.folder, one, _TIPS["folder"])
         busy = any(run.standing == "training" for run in self._runs)
         why_not = "A run that is being trained stays: stop it first." if busy else ""
@@ -100,6 +108,11 @@ class RunActions(QWidget):
     def _why_no_export(self) -> str:
         return self._why_no_model() or ("" if self._session.catalog.exports else "The engine is still starting.")
 
+    def _why_no_report(self) -> str:
+        if not 0 < len(self._runs) <= MOST_LINES:
+            return f"Choose up to {MOST_LINES} runs in the table."
+        return "" if any(run.record is not None for run in self._runs) else "This run is damaged."
+
     def _why_not_resumed(self) -> str:
         if len(self._runs) == 1 and self._runs[0].standing == "finished":
             return _COMPLETE
@@ -117,6 +130,14 @@ class RunActions(QWidget):
     @Slot()
     def _use(self) -> None:
         self.use_wanted.emit(self._runs[0].path)
+
+    @Slot()
+    def _save_report(self) -> None:
+        paths = [run.path for run in self._runs]
+        name = paths[0].name if len(paths) == 1 else count(len(paths), "run")
+        target = dialogs.for_new_file(self, self._session.settings, "Save the report", f"{name}.html", _REPORT_KINDS)
+        if target is not None:
+            self._session.runs.save_report(paths, target)
 
     @Slot()
     def _open_folder(self) -> None:
