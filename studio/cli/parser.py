@@ -166,6 +166,8 @@ def _resume(commands: Commands[argparse.ArgumentParser], words: list[str]) -> No
     parser = _command(commands, "resume", "go on with a run that was stopped or interrupted", "train", "RUN ")
     _add_run(parser)
     _add_device(parser)
+    about = "train so much longer, from where the run is, whatever it was to train for; a finished one, too"
+    parser.add_argument("--more-minutes", type=float, metavar="X", help=about)
 
 
 def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:

@@ -14,7 +14,7 @@ from studio.cli.interrupts import stopping
 from studio.cli.messages import DONE, INTERRUPTED, argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files, places
-from studio.core.config import TrainingConfig
+from studio.core.config import TrainingConfig, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
 from studio.data.rights import Rights
@@ -76,13 +76,15 @@ def resume(args: argparse.Namespace) -> int:
 
     reporter = reporter_for(args)
     path = find_run(args.run_name)
-    if RunDir(path).progress().state == "finished":
+    minutes = next(item for item in settings_of(TrainingConfig) if item.name == "minutes")
+    more_min = 0.0 if args.more_minutes is None else float(minutes.check(args.more_minutes))
+    if RunDir(path).progress().state == "finished" and not more_min:
         title = f"{path.name} has trained for as long as it was to: nothing is left to do."
-        reporter.show(Notice("info", title, "'studio train' with more minutes begins another run."))
+        reporter.show(Notice("info", title, "--more-minutes 10 trains it longer."))
         _say_what_next(path, reporter)
         return DONE
     control = Control()
-    return drive(train_resumed(path, find_device(args), control), path, control, reporter)
+    return drive(train_resumed(path, find_device(args), control, more_min), path, control, reporter)
 
 
 def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> int:

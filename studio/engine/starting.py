@@ -17,6 +17,7 @@ from studio.core.config import TrainingConfig, settings_of
 from studio.core.errors import DamagedError, TrainingError
 from studio.core.events import Event, Notice
 from studio.core.file_systems import unreported_lacks
+from studio.core.wording import duration, percent
 from studio.data.groups import grouped
 from studio.data.sprites import Sprites
 from studio.data.store import packed
@@ -81,16 +82,21 @@ def new_training(
     return training
 
 
-def resumed_training(path: Path, device: Device) -> Generator[Event, None, Training]:
+def resumed_training(path: Path, device: Device, more_min: float = 0.0) -> Generator[Event, None, Training]:
     """A run as its newest sound checkpoint left it; yields Progress where there is much to check.
 
-    Raises RunError, BadInputError, UsageError.
+    more_min: minutes that it trains from there on, whatever it was to train for; 0: what is left of that. Raises
+    RunError, BadInputError, UsageError.
     """
     run = RunDir(path)
     record = run.record()
     recipe = catalog.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
     with run.held_on_success() as on_error:
+        before = run.progress()
+        extended_min = before.elapsed_s / 60 + more_min if more_min else before.minutes
+        if extended_min:
+            config = config.replace(minutes=extended_min, steps=0, epochs=0)
         with writing(path):
             run.sweep()
         sprites, _ = yield from with_progress(packed.loading(run.data), record.data_count, "sprites checked")
@@ -98,14 +104,29 @@ def resumed_training(path: Path, device: Device) -> Generator[Event, None, Train
         network = recipe.build(config, Spec.of(sprites))
         training = _assemble(run, record, recipe, config, sprites, network, device, on_error)
         _load_newest(training)
-        progress = run.progress()
-        is_same_device = progress.device_name == device.name
-        training.recovery = Recovery(progress.nan_rollbacks, progress.micro_batches if is_same_device else 1)
-        if progress.micro_batches > 1 and not is_same_device:
+        training.extended_min = extended_min
+        is_same_device = before.device_name == device.name
+        training.recovery = Recovery(before.nan_rollbacks, before.micro_batches if is_same_device else 1)
+        if before.micro_batches > 1 and not is_same_device:
             training.notices.append(Notice("info", "Batches are taken whole again: this is another device."))
+        if more_min and before.step:
+            training.notices.append(_about_schedule(training))
         run.mark_resume(training.step, device.id)
         training.write_state("training")
     return training
+
+
+def _about_schedule(training: Training) -> Notice:
+    """What more minutes do to the learning rate of a run that had nearly reached the end of its schedule."""
+    title = f"It trains for {duration(60 * training.extended_min)} in all."
+    share = training.config.lr_decay_share
+    if training.used_up() >= 1 - share:
+        return Notice("info", title, "")
+    return Notice(
+        "info", title,
+        f"The learning rate is at its peak again, {training.learning_rate():g}, and falls in the last {percent(share)} "
+        "of that: at first the loss may rise.",
+    )  # fmt: skip
 
 
 def _assemble(

@@ -69,9 +69,9 @@ def train_new(
     yield from _run_with_recovery(new_training(path, sprites, recipe, config, device, parent), path, device, control)
 
 
-def train_resumed(path: Path, device: Device, control: Control) -> Events:
-    """Go on with a run from its newest sound checkpoint. Raises StudioError."""
-    yield from _run_with_recovery(resumed_training(path, device), path, device, control)
+def train_resumed(path: Path, device: Device, control: Control, more_min: float = 0.0) -> Events:
+    """Go on with a run from its newest sound checkpoint; for so many minutes more, if any. Raises StudioError."""
+    yield from _run_with_recovery(resumed_training(path, device, more_min), path, device, control)
 
 
 def train(training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> Events:

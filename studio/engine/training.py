@@ -61,6 +61,7 @@ class Training:
     side_work: SideWork = field(init=False)
     validated: Validated | None = None
     headline: Mapping[str, float] = field(default_factory=dict)  # as in RunProgress
+    extended_min: float = 0.0  # as `minutes` in RunProgress; they are in `config`, too
 
     def __post_init__(self) -> None:
         self.side_work = SideWork(self.device, self.notices)
@@ -154,7 +155,7 @@ class Training:
         self.run.write_progress(
             RunProgress(
                 state, self.step, self.elapsed_s, self.headline, message, self.recovery.nan_rollbacks,
-                self.recovery.micro_batches.count, self.device_name,
+                self.recovery.micro_batches.count, self.device_name, self.extended_min,
             )
         )  # fmt: skip
 

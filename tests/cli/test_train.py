@@ -86,6 +86,16 @@ def test_presets_change_settings_and_flags_win(folder: Path, tmp_path: Path, stu
     assert config["minutes"] == 1.0 and config["width"] == 16 and config["steps"] == 4
 
 
+def test_more_minutes_go_on_with_a_finished_run(run_path: Path, folder: Path, studio: Studio) -> None:
+    studio("train", folder, "--out", run_path, *SMALL["generator"], "--steps", "2")
+    assert "--more-minutes 10 trains it longer" in studio("resume", run_path).err
+    for wrong in ("0", "-3", "nan"):
+        assert "Minutes" in studio("resume", run_path, "--more-minutes", wrong, code=2).err
+    said = studio("resume", run_path, "--more-minutes", "0.05", "--json").objects()
+    chunks = [each for each in said if each["type"] == "LossChunk"]
+    assert chunks[0]["first_step"] == 2 and said[-1]["type"] == "RunFinished" and said[-1]["reason"] == "finished"
+
+
 def test_resume_goes_on_where_it_stopped(run_path: Path, studio: Studio) -> None:
     list(train_generator(run_path, make_sprites(), Control(stop=True), steps=4))
     assert listing.summarise(run_path).standing == "stopped"

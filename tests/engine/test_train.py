@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from studio.core.errors import RunError, TrainingError
 from studio.core.events import (
     CheckpointSaved,
+    Event,
     LossChunk,
     Notice,
     Progress,
@@ -36,6 +37,7 @@ from studio.engine.control import Control
 from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.runs.folder import RunDir
+from studio.engine.runs.history import read_history
 from studio.engine.train import train_resumed
 from studio.recipes.base import Batch, BatchRng
 from studio.recipes.generator import Generator, GeneratorConfig, UNet
@@ -320,3 +322,28 @@ def test_files_that_are_gone_are_not_needed_any_more_and_an_empty_folder_is_no_c
     list(train_resumed(run_path, CPU, Control(stop=True)))
     assert not folder.exists()
     assert packed.load(run_path / "data.safetensors").fingerprint == found.sprites.fingerprint
+
+
+def test_a_finished_run_trains_on_for_more_minutes(run_path: Path) -> None:
+    list(train_generator(run_path, make_sprites(), steps=6, lr_decay_share=0.5))
+    assert RunDir(run_path).progress().state == "finished"
+
+    def a_little_more(more_min: float) -> list[Event]:
+        control, events = Control(), list[Event]()
+        for event in train_resumed(run_path, CPU, control, more_min):
+            events.append(event)
+            control.stop = control.stop or isinstance(event, LossChunk)
+        return events
+
+    ended_s = RunDir(run_path).progress().elapsed_s
+    events = a_little_more(20.0)
+    (chunk, *_), record = of_kind(events, LossChunk), RunDir(run_path).record()
+    assert chunk.first_step == 6 and chunk.lr == record.config["learning_rate"]  # at its peak again, and said so
+    assert any("at its peak again" in notice.hint for notice in of_kind(events, Notice))
+    assert chunk.eta_s == pytest.approx(20 * 60, rel=0.05)
+    progress = RunDir(run_path).progress()
+    assert progress.state == "stopped" and progress.minutes == pytest.approx(20 + ended_s / 60)
+    (again, *_) = of_kind(a_little_more(0.0), LossChunk)  # what is left of the twenty
+    assert again.first_step == progress.step and again.eta_s < chunk.eta_s
+    assert RunDir(run_path).progress().minutes == progress.minutes
+    assert np.array_equal(read_history(run_path).series["loss"].steps, np.arange(again.first_step + len(again.losses)))

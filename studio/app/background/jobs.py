@@ -140,13 +140,13 @@ def train(
     yield from _with_record(train_new(path, sprites, recipe, config, device, control, parent))
 
 
-def resume(path: Path, device: Device, control: Control) -> Events:
-    """Go on with a run: first what it has so far, then what is new."""
+def resume(path: Path, device: Device, control: Control, more_min: float) -> Events:
+    """Go on with a run, for so many minutes more if any: first what it has so far, then what is new."""
     from studio.engine.runs.history import read_run
     from studio.engine.train import train_resumed
 
     yield from read_run(path)
-    yield from _with_record(train_resumed(path, device, control))
+    yield from _with_record(train_resumed(path, device, control, more_min))
 
 
 def list_runs() -> Events:

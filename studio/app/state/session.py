@@ -110,8 +110,10 @@ class Session(QObject):
             title = f"Can't write {error.filename or 'the file'}."
             self.failed.emit(JobFailed(title, error.strerror or str(error)))
 
-    def resume_run(self, path: Path) -> None:
-        """Go on with a run on its own device, or on the fastest where that one is gone; say why when it can't be."""
+    def resume_run(self, path: Path, more_min: float = 0.0) -> None:
+        """Go on with a run, for so many minutes more if any, on its own device, or on the fastest where that one is
+        gone; say why when it can't be.
+        """
         if self.training.is_busy():
             same = self.training.path == path
             title = "This run is being trained already." if same else "Another run is being trained: stop it first."
@@ -126,7 +128,7 @@ class Session(QObject):
             return
         if run is not None and run.record is not None and device.id != wanted:
             self.notify(f"{run.record.device_name} is not here; the run goes on on {device.name}.")
-        self.training.resume_run(path, device)
+        self.training.resume_run(path, device, more_min)
 
     def close(self) -> bool:
         """End both threads and keep what the window remembers. False when a thread is still busy after a while."""

@@ -76,10 +76,10 @@ class CurrentTraining(QObject):
             control = self._fresh(device, f"{sprites.title} {recipe.name}")
             self._run(jobs.train(sprites, recipe, config, device, control, source))
 
-    def resume_run(self, path: Path, device: Device) -> None:
-        """Go on with a run that was stopped or interrupted; nothing happens while one is open."""
+    def resume_run(self, path: Path, device: Device, more_min: float = 0.0) -> None:
+        """Go on with a run, for so many minutes more if any; nothing happens while one is open."""
         if not self.is_busy():
-            self._run(jobs.resume(path, device, self._fresh(device, path.name)))
+            self._run(jobs.resume(path, device, self._fresh(device, path.name), more_min))
 
     def pause(self) -> None:
         """Hold the training after its current tick; the model stays and can be used."""

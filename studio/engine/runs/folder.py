@@ -108,6 +108,7 @@ class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setback
     nan_rollbacks: Rollbacks = 0  # without those that were forgiven
     micro_batches: records.Positive = 1  # that make a batch, where it does not fit the device at once
     device_name: str = ""  # where it was trained last
+    minutes: records.Seconds = 0.0  # that it trains in all, since more were asked for; 0: as long as its settings say
 
 
 class RunDir:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QAction, QDesktopServices
+from PySide6.QtWidgets import QMenu, QWidget
 
 from studio.app import dialogs
 from studio.app.background.model_jobs import SavedModel
@@ -16,13 +16,14 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.core.curves import MOST_LINES
-from studio.core.wording import count
+from studio.core.wording import count, duration
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
 
 _TIPS = {
     "resume": "Go on with this run where it ended.",
+    "longer": "Train this run for some minutes more, from where it is: its curves go on.",
     "use": "Use this run's model on the Generate page.",
     "export": "Write this run's best model for use in other programs. (Ctrl+E)",
     "report": "Save the curves, samples, figures and settings of the chosen runs as a page of HTML.",
@@ -30,7 +31,8 @@ _TIPS = {
     "trash": "Move the run to the system's trash, from where it can be taken back.",
 }
 _REPORT_KINDS = "Page of HTML (*.html)"
-_COMPLETE = "This run has used up its time. Train anew with more minutes to go further."
+_COMPLETE = "This run has used up its time: 'Train longer' goes on with it."
+_LONGER_MIN = (2, 5, 10, 30, 60, 120)
 
 
 class RunActions(QWidget):
@@ -44,16 +46,22 @@ class RunActions(QWidget):
         self._session = session
         self._runs: Sequence[RunSummary] = ()
         self.resume = factory.button("Resume", _TIPS["resume"], "play")
+        self.longer = factory.button("Train longer", _TIPS["longer"], "resume")
+        self._minutes = QMenu(self.longer)
         self.use = factory.button("Use", _TIPS["use"], "generate")
         self.export = factory.button("Export…", _TIPS["export"], "export")
         self.report = factory.button("Save report…", _TIPS["report"], "save")
         self.folder = factory.button("Open folder", _TIPS["folder"], "folder")
         self.trash = factory.button("Move to trash", _TIPS["trash"], "trash")
         row = Flow(factory.GRID, factory.GRID)
-        for button in (self.resume, self.use, self.export, self.report, self.folder, self.trash):
+        for button in (self.resume, self.longer, self.use, self.export, self.report, self.folder, self.trash):
             row.addWidget(button)
         self.setLayout(row)
         self.resume.clicked.connect(self._resume)
+        for minutes in _LONGER_MIN:
+            self._minutes.addAction(duration(60 * minutes)).setData(float(minutes))
+        self._minutes.triggered.connect(self._train_longer)
+        self.longer.setMenu(self._minutes)
         self.use.clicked.connect(self._use)
         self.export.clicked.connect(self.export_model)
         self.report.clicked.connect(self._save_report)
@@ -84,6 +92,7 @@ class RunActions(QWidget):
     def _refresh(self) -> None:
         one = "" if len(self._runs) == 1 else "Choose one run in the table."
         factory.enable(self.resume, self._why_not_resumed(), _TIPS["resume"])
+        factory.enable(self.longer, self._why_not_longer(), _TIPS["longer"])
         factory.enable(self.use, self._why_no_model(), _TIPS["use"])
         factory.enable(self.export, self._why_no_export(), _TIPS["export"])
         factory.enable(self.report, self._why_no_report(), _TIPS["report"])
@@ -114,8 +123,10 @@ class RunActions(QWidget):
         return "" if any(run.record is not None for run in self._runs) else "This run is damaged."
 
     def _why_not_resumed(self) -> str:
-        if len(self._runs) == 1 and self._runs[0].standing == "finished":
-            return _COMPLETE
+        is_finished = len(self._runs) == 1 and self._runs[0].standing == "finished"
+        return _COMPLETE if is_finished else self._why_not_longer()
+
+    def _why_not_longer(self) -> str:
         if len(self._runs) == 1 and self._runs[0].standing == "training":
             return "This run is being trained."
         if self._session.training.is_busy():
@@ -125,6 +136,11 @@ class RunActions(QWidget):
     @Slot()
     def _resume(self) -> None:
         self._session.resume_run(self._runs[0].path)
+        self.resumed.emit()
+
+    @Slot(QAction)
+    def _train_longer(self, chosen: QAction) -> None:
+        self._session.resume_run(self._runs[0].path, chosen.data())
         self.resumed.emit()
 
     @Slot()
