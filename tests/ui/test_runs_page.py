@@ -21,7 +21,7 @@ from studio.app.pages.runs.table import RunTable
 from studio.app.state.session import Session
 from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.events import Events, Notice, SamplesReady
-from studio.engine.runs.folder import RunProgress, RunRecord
+from studio.engine.runs.folder import RunDir, RunProgress, RunRecord
 from studio.engine.runs.history import Curve, History, HistoryRead, RunReader
 from studio.engine.runs.listing import RunSummary, summarise
 from tests.conftest import make_sprites
@@ -185,3 +185,43 @@ def test_a_report_of_the_chosen_runs_is_saved(
         actions.report.click()
     assert saved.args[0].paths == (tmp_path / "report.html",)
     assert run_path.name in (tmp_path / "report.html").read_text()
+
+
+def test_another_run_begins_with_the_settings_of_one_or_from_its_model(
+    qtbot: QtBot, own_run: Path, ready: Session
+) -> None:
+    actions, setup = RunActions(ready), ready.setup
+    qtbot.addWidget(actions)
+    qtbot.waitUntil(lambda: bool(ready.runs.runs), timeout=LONG_MS)
+    found = summarise(own_run)
+    assert found.record is not None
+    actions.set_runs([found])
+    setup.choose_recipe("classifier")
+    like, start = actions.anew.menu().actions()
+    with qtbot.waitSignal(actions.train_wanted):
+        like.trigger()
+    assert setup.recipe is not None and setup.recipe.name == "generator" and setup.config is not None
+    assert setup.config.to_json() == found.record.config and setup.parents.of(setup.recipe) is None
+    with qtbot.waitSignal(actions.train_wanted):
+        start.trigger()
+    assert setup.parents.of(setup.recipe) == own_run
+    stranger = replace(found, record=replace(found.record, recipe="unheard"))
+    actions.set_runs([stranger])
+    with qtbot.waitSignal(ready.failed) as failed:
+        like.trigger()
+    assert "unheard" in failed.args[0].title
+
+
+def test_a_run_trains_longer(qtbot: QtBot, own_run: Path, ready: Session) -> None:
+    actions = RunActions(ready)
+    qtbot.addWidget(actions)
+    actions.set_runs([summarise(own_run)])
+    assert not actions.resume.isEnabled() and "Train longer" in actions.resume.toolTip()
+    steps = RunDir(own_run).progress().step
+    with qtbot.waitSignal(actions.train_wanted):
+        actions.longer.menu().actions()[0].trigger()
+    qtbot.waitUntil(lambda: ready.training.chunk is not None, timeout=LONG_MS)
+    assert ready.training.chunk is not None and ready.training.chunk.first_step >= steps
+    ready.training.stop()
+    qtbot.waitUntil(lambda: not ready.training.is_busy(), timeout=LONG_MS)
+    assert RunDir(own_run).progress().minutes > 2

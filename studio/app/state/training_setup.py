@@ -23,6 +23,7 @@ from studio.data.sprites import Sprites
 from studio.engine.types import Device, DeviceMeasured, ParentSource
 
 if TYPE_CHECKING:
+    from studio.engine.runs.folder import RunRecord
     from studio.recipes.base import Preset, Recipe, TrainingBudget
 
 # Of the settings that all recipes have, those that the time of a step depends on.
@@ -99,6 +100,25 @@ class TrainingSetup(QObject):
         usual = recipe.defaults(self._means(recipe))
         own = config.replace(**{name: getattr(usual, name) for name in {*recipe.fine_tuning, *recipe.fixed_by_weights}})
         self.set_config(next((made for preset, made in self.presets if preset.title == self.preset), own))
+
+    def take_settings(self, record: RunRecord) -> None:
+        """Train with a run's recipe and settings, from nothing. Raises UsageError where these are not known here."""
+        config = self._recipe_of(record).Config.from_json(record.config)
+        self.choose_recipe(record.recipe)
+        self.choose_parent(None)
+        self.preset = ""
+        self.set_config(config)
+
+    def start_from(self, run: Path, record: RunRecord) -> None:
+        """Train a run's recipe, starting from its model. Raises UsageError where the recipe is not known here."""
+        self.choose_recipe(self._recipe_of(record).name)
+        self.choose_parent(run)
+
+    def _recipe_of(self, record: RunRecord) -> Recipe:
+        recipe = self._catalog.recipes.get(record.recipe)
+        if recipe is None:
+            raise UsageError(f"There is no recipe {record.recipe!r} here.", "Install the package that it came from.")
+        return recipe
 
     def choose_device(self, device_id: str) -> None:
         """Train, draw and export on this device; nothing happens when it does not work."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QUrl, Signal, Slot
@@ -16,6 +17,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.core.curves import MOST_LINES
+from studio.core.errors import UsageError
 from studio.core.wording import count, duration
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _TIPS = {
     "resume": "Go on with this run where it ended.",
     "longer": "Train this run for some minutes more, from where it is: its curves go on.",
+    "anew": "Begin another run with this one's settings, or from its model, with the sprites that are open.",
     "use": "Use this run's model on the Generate page.",
     "export": "Write this run's best model for use in other programs. (Ctrl+E)",
     "report": "Save the curves, samples, figures and settings of the chosen runs as a page of HTML.",
@@ -36,9 +39,9 @@ _LONGER_MIN = (2, 5, 10, 30, 60, 120)
 
 
 class RunActions(QWidget):
-    """A row of buttons. resumed: a run goes on. use_wanted: (Path) the run whose model is to be used."""
+    """A row of buttons. train_wanted: show the Train page. use_wanted: (Path) the run whose model is to be used."""
 
-    resumed = Signal()
+    train_wanted = Signal()
     use_wanted = Signal(object)
 
     def __init__(self, session: Session) -> None:
@@ -48,13 +51,16 @@ class RunActions(QWidget):
         self.resume = factory.button("Resume", _TIPS["resume"], "play")
         self.longer = factory.button("Train longer", _TIPS["longer"], "resume")
         self._minutes = QMenu(self.longer)
+        self.anew = factory.button("Train anew", _TIPS["anew"], "train")
+        self._ways = QMenu(self.anew)
         self.use = factory.button("Use", _TIPS["use"], "generate")
         self.export = factory.button("Export…", _TIPS["export"], "export")
         self.report = factory.button("Save report…", _TIPS["report"], "save")
         self.folder = factory.button("Open folder", _TIPS["folder"], "folder")
         self.trash = factory.button("Move to trash", _TIPS["trash"], "trash")
         row = Flow(factory.GRID, factory.GRID)
-        for button in (self.resume, self.longer, self.use, self.export, self.report, self.folder, self.trash):
+        buttons = (self.resume, self.longer, self.anew, self.use, self.export, self.report, self.folder, self.trash)
+        for button in buttons:
             row.addWidget(button)
         self.setLayout(row)
         self.resume.clicked.connect(self._resume)
@@ -62,6 +68,9 @@ class RunActions(QWidget):
             self._minutes.addAction(duration(60 * minutes)).setData(float(minutes))
         self._minutes.triggered.connect(self._train_longer)
         self.longer.setMenu(self._minutes)
+        self._ways.addAction("With these settings").triggered.connect(self._take_settings)
+        self._ways.addAction("From this model").triggered.connect(self._start_from)
+        self.anew.setMenu(self._ways)
         self.use.clicked.connect(self._use)
         self.export.clicked.connect(self.export_model)
         self.report.clicked.connect(self._save_report)
@@ -93,6 +102,7 @@ class RunActions(QWidget):
         one = "" if len(self._runs) == 1 else "Choose one run in the table."
         factory.enable(self.resume, self._why_not_resumed(), _TIPS["resume"])
         factory.enable(self.longer, self._why_not_longer(), _TIPS["longer"])
+        factory.enable(self.anew, self._why_not_longer(), _TIPS["anew"])
         factory.enable(self.use, self._why_no_model(), _TIPS["use"])
         factory.enable(self.export, self._why_no_export(), _TIPS["export"])
         factory.enable(self.report, self._why_no_report(), _TIPS["report"])
@@ -136,12 +146,33 @@ class RunActions(QWidget):
     @Slot()
     def _resume(self) -> None:
         self._session.resume_run(self._runs[0].path)
-        self.resumed.emit()
+        self.train_wanted.emit()
 
     @Slot(QAction)
     def _train_longer(self, chosen: QAction) -> None:
         self._session.resume_run(self._runs[0].path, chosen.data())
-        self.resumed.emit()
+        self.train_wanted.emit()
+
+    @Slot()
+    def _take_settings(self) -> None:
+        """Show the Train page with this run's settings."""
+        if (record := self._runs[0].record) is not None:
+            self._prepare(partial(self._session.setup.take_settings, record))
+
+    @Slot()
+    def _start_from(self) -> None:
+        """Show the Train page with this run as what the next one starts from."""
+        if (record := self._runs[0].record) is not None:
+            self._prepare(partial(self._session.setup.start_from, self._runs[0].path, record))
+
+    def _prepare(self, choose: Callable[[], None]) -> None:
+        """Choose what the next run is to be, and show it."""
+        try:
+            choose()
+        except UsageError as error:
+            self._session.report(error)
+        else:
+            self.train_wanted.emit()
 
     @Slot()
     def _use(self) -> None:

@@ -105,7 +105,7 @@ class RunsPage(Page):
     def _connect(self) -> None:
         self.filter.textChanged.connect(self._sorted.setFilterFixedString)
         self.table.selectionModel().selectionChanged.connect(self._show_selected)
-        self.actions_row.resumed.connect(self._go_to_training)
+        self.actions_row.train_wanted.connect(self._go_to_training)
         self.actions_row.use_wanted.connect(self.model_wanted)
         self.comparison.save_wanted.connect(self._save_plot)
         self.comparison.filmstrip.save_wanted.connect(self._save_film)
