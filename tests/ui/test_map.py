@@ -124,6 +124,18 @@ def test_while_a_sprite_is_drawn_only_the_newest_wish_waits(
     assert asked == [0, 19]
 
 
+def test_a_code_of_another_model_is_not_drawn(qtbot: QtBot, page: MapPage) -> None:
+    _show(qtbot, page)
+    queue = page._session.job_queue
+    page._map._decoding = queue.start("files", "Drawing for ever", endless(), page._map._receive_decoded)
+    page._map.decode(np.zeros(8, np.float32))
+    _show(qtbot, page, "classes")
+    qtbot.waitUntil(lambda: not queue.running(), timeout=LONG_MS)
+    _show(qtbot, page)
+    with qtbot.waitSignal(page._map.decoded, timeout=LONG_MS):
+        page._map.decode(np.zeros(8, np.float32))
+
+
 def test_without_decoding_the_page_says_what_can(qtbot: QtBot, page: MapPage) -> None:
     _show(qtbot, page, "classes")
     page.select(0)

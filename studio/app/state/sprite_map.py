@@ -71,6 +71,8 @@ class SpriteMap(QObject):
         if isinstance(event, Progress):
             self.progressed.emit(event)
         elif isinstance(event, MapReady):
+            self._job_queue.give_up(self._decoding)  # a code of another model means nothing to this one
+            self._decoding = self._wanted = None
             self.shown, self._source = event, self._asked
             self.made.emit()
         elif isinstance(event, JobEnded):

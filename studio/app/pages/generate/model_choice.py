@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _LIVE = "live"
 _WORDS = {"best": "Best", "last": "Last"}
+_TIP, _TIP_OF_RUNS = "The model that trains now, or one of your runs.", "One of your runs."
 
 
 class ModelChoice(QWidget):
@@ -38,7 +39,7 @@ class ModelChoice(QWidget):
         self._session, self._offers_live, self._first = session, offers_live, first
         self._quick: tuple[str, ...] = ()  # checkpoints of the chosen run that have a distilled network
         self._wanted = ""  # the run or the live model; empty until the user chooses
-        self.models = factory.combo("Model", "The model that trains now, or one of your runs.")
+        self.models = factory.combo("Model", _TIP if offers_live else _TIP_OF_RUNS)
         self.checkpoints = QComboBox()
         factory.describe(self.checkpoints, "Checkpoint", "How far the training was; best is best on held-out sprites.")
         self._checkpoint_box = factory.panel(factory.labelled("Checkpoint", self.checkpoints))

@@ -39,7 +39,7 @@ _NO_WALK = "A walk between two sprites takes an Autoencoder: it can draw what li
 _CLASSES_SHOWN = 8  # as many as the theme has colours for
 _NEIGHBOURS_SHOWN, _ODD_SHOWN = 6, 12
 _SLIDER = 100
-_LARGE, _SMALL = 160, 80  # logical pixels
+_LARGE, _SMALL = 128, 80  # logical pixels
 _SIDE_WIDTH = 304
 
 
