@@ -22,6 +22,7 @@ examples:
   studio verify model.safetensors --run "my run"
   studio plot "my run" other-run --out loss.png
   studio film "my run" --out learning.gif      how its samples got better, as an animation
+  studio map "my run" --out map.png            its sprites, like ones near to one another
   studio lab batch-size my-sprites             which batch size suits this device
   studio palette my-sprites --snap warm.gpl    copies of the sprites in the colours of a palette
 
@@ -48,7 +49,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
         _demo, _devices, _inspect, _train, _resume, _generate, _distil, _predict, _evaluate, _export, _verify,
-        _plot, _report, _film, _palette, _runs, _lab,
+        _plot, _report, _film, _map, _palette, _runs, _lab,
     ):  # fmt: skip
         add(commands, words)
     args, unknown = parser.parse_known_args(words)
@@ -299,6 +300,17 @@ def _film(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
     parser.add_argument(
         "--scale", type=int, metavar="N", help="enlarge pixels so many times (default: to about 512 pixels across)"
     )
+
+
+def _map(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "lay the sprites of a run out in a picture, like ones near to one another, and name the odd ones out"
+    parser = _command(commands, "map", about, "map", "RUN ")
+    _add_run(parser, checkpoint=True)
+    parser.add_argument("--out", type=Path, metavar="PATH", help="a .png, or a folder (default: named after the run)")
+    about = "pixels of the picture's longer side; a larger one has room for more sprites (default: 2048)"
+    parser.add_argument("--size", type=int, default=2048, metavar="N", help=about)
+    _add_device(parser)
+    parser.set_defaults(run=_lazily("studio.cli.map", "draw_map"))
 
 
 def _palette(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:

@@ -55,7 +55,8 @@ R2 = Metric(
     "The predictions for held-out sprites have come no nearer to their true numbers since step {step}.",
 )
 MAE = Metric("mae", "mean error")  # of one number among several: 'mae price'
-METRICS = {metric.name: metric for metric in (LOSS, ACCURACY, R2, MAE)}
+PIXELS = Metric("pixels", "pixels right", percent, "high")  # of sprites that are given back
+METRICS = {metric.name: metric for metric in (LOSS, ACCURACY, R2, MAE, PIXELS)}
 
 
 def title_of(key: str) -> str:

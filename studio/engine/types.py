@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.core.config import Config, setting
-from studio.core.events import Event
+from studio.core.events import Event, Rgba
 from studio.data.colour.construction import MIRRORS, NONE, SEAMLESS, Construction
+from studio.data.sprites import Sprites
 
 STARTER: Final = "starter"  # the model that comes with the studio: it learnt from CC0 sprites only
 FEWEST_LIKED: Final = 3  # sprites: what fewer have in common is anyone's guess
@@ -58,6 +59,40 @@ class DeviceMeasured(Event):
     sprites_per_s: float
     transfer_ms: float
     compute_ms: float
+
+
+@dataclass(frozen=True, eq=False)
+class MapReady(Event):
+    """Sprites of a run on a plane, like ones near to one another.
+
+    model: whose features they are, for people. sprites: those of the run; of very many some, of so many in `total`.
+    features: float32 [N, D]. positions: float32 [N, 2] in [0, 1], to the right and down, both in one scale; explained:
+    the share of the features' variance that the two axes show. spacing: float32 [N], how far each is from all sprites
+    that come before it in a fixed order, along the axis on which that is more: those of a spacing of s or more cover
+    the map, and as squares of side s they don't overlap.
+    neighbours: int64 [N, n], the nearest others by their features, nearest first; apart: float32 [N], how far they are
+    on average, in units of what is usual. odd: int64, the sprites that are farthest from theirs, the farthest first.
+    decodes: whether there are sprites for codes between features, too.
+    """
+
+    model: str
+    sprites: Sprites
+    total: int
+    features: NDArray[np.float32]
+    positions: NDArray[np.float32]
+    explained: float
+    spacing: NDArray[np.float32]
+    neighbours: NDArray[np.int64]
+    apart: NDArray[np.float32]
+    odd: NDArray[np.int64]
+    decodes: bool
+
+
+@dataclass(frozen=True, eq=False)
+class CodesDecoded(Event):
+    """Sprites uint8 [N, S, S, 4] from codes."""
+
+    sprites: Rgba
 
 
 @dataclass(frozen=True)

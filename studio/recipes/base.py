@@ -23,10 +23,12 @@ from studio.data.sprites import Sprites
 
 Makes = Literal["sprites", "labels", "numbers"]
 # vary, fill, mirror, seamless, silhouette: `redraw`, without kept pixels, with them, and by construction.
-# blend: `blend`. mix: labels may be shares of classes. map: `draw_map`. from_noise: `draw_from`.
+# blend: `blend`. mix: labels may be shares of classes. map: `draw_map`. from_noise: `draw_from`. encode, decode: those.
 # flow: the network gives the velocity [B, 4, S, S] of (x [B, 4, S, S], t [B], label [B]), as in `recipes.flow`, and
 # `draw_from` asks nothing else of it.
-Ability = Literal["vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow"]
+Ability = Literal[
+    "vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "encode", "decode", "flow"
+]
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig, default=Any)
 NetworkT = TypeVar("NetworkT", bound=nn.Module, default=Any)
 
@@ -182,7 +184,7 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     title: ClassVar[str] = ""
     summary: ClassVar[str] = ""  # one sentence, shown beside the title
     makes: ClassVar[Makes] = "sprites"
-    can: ClassVar[frozenset[Ability]] = frozenset()  # beyond drawing sprites of a class from noise
+    can: ClassVar[frozenset[Ability]] = frozenset()  # beyond what it `makes`
     Config: type[ConfigT]
     Network: type[NetworkT]
     small: ConfigT  # of a network that learns in seconds, for the tests
@@ -275,6 +277,16 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     ) -> Iterator[Tensor]:
         """As `draw`, from this noise. With guidance as float32 [1] it can be traced."""
         raise NotImplementedError("this recipe can't be given its noise")
+
+    @staticmethod
+    def encode(network: NetworkT, x: Tensor) -> Tensor:
+        """Numbers that stand for each sprite x [B, 4, S, S], near to those of sprites like it: [B, D]."""
+        raise NotImplementedError("this recipe has no codes")
+
+    @staticmethod
+    def decode(network: NetworkT, codes: Tensor) -> Tensor:
+        """Sprites x [B, 4, S, S] from codes float32 [B, D], as `encode` gives them or between those."""
+        raise NotImplementedError("this recipe draws nothing from codes")
 
     @staticmethod
     def redraw(

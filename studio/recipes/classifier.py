@@ -56,6 +56,7 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
     order = 2
     relative_cost = RELATIVE_COST
     small = ClassifierConfig(width=16)
+    can = frozenset({"encode"})
     fixed_by_weights = FIXED_BY_WEIGHTS
 
     def select(self, sprites: Sprites, config: ClassifierConfig) -> tuple[Sprites, list[str]]:
@@ -114,3 +115,7 @@ class Classifier(Recipe[ClassifierConfig, Predictor]):
         confusion = torch.bincount(y * classes + guess, minlength=classes**2).view(classes, classes).cpu()
         metrics = {"loss": float(torch.cat(losses).mean()), "accuracy": float((y == guess).float().mean())}
         return Evaluation(metrics, confusion)
+
+    @staticmethod
+    def encode(network: Predictor, x: Tensor) -> Tensor:
+        return network.features(x)

@@ -25,6 +25,7 @@ _ABSENT = -2.0  # alpha of a place in a palette that has no colour; real ones ar
 _NEVER = 1e4  # taken from the odds of what is absent: exp(-1e4) is 0, and 16 bits can hold it
 _FREQUENCIES = (1.5, 3.0, 6.0, 12.0)  # by which colours are told apart
 _CRISP_FROM = 0.94  # of the times: just before the last step
+_LEARNT_PIXELS = 512, 2048  # half of a sprite's in a step, within these bounds: neighbours teach nearly the same
 _SHARPEST = 100.0  # what multiplies odds from there on: the likeliest colour is all that is left
 
 
@@ -103,9 +104,14 @@ class PaletteHead(nn.Module):
 
     def mean(self, features: Tensor, t: Tensor) -> Tensor:
         """The colour to be expected by these odds at times t [B], late the likeliest: float32 [B, S, S, 4]."""
+        return self.expected(features, ((t - _CRISP_FROM) * 1e5).clamp(1.0, _SHARPEST)[:, None, None, None])
+
+    def expected(self, features: Tensor, sharpness: Tensor | float) -> Tensor:
+        """The colour to be expected where likely colours are made so many times as likely as they are, in logarithms:
+        float32 [B, S, S, 4].
+        """
         with _full_precision(features.device):
             known = self.known()
-            sharpness = ((t - _CRISP_FROM) * 1e5).clamp(1.0, _SHARPEST)[:, None, None, None]
             asked = F.pad(features.float(), (0, 1), value=1.0) * sharpness
             if torch.compiler.is_compiling():  # for other programs: not all of them know attention
                 return (asked @ known.T).softmax(-1) @ self.palette
@@ -165,3 +171,20 @@ def errors_and_means(head: PaletteHead, features: Tensor, true: Tensor) -> tuple
         asked = F.pad(features.float().flatten(0, -2), (0, 1), value=1.0)
         errors, means = _ErrorsAndMeans.apply(asked, head.known(), head.palette, true.flatten())
     return errors.view(true.shape), means.view(*true.shape, 4)
+
+
+def some_rows(size: int, offset: Tensor) -> Tensor:
+    """Rows of sprites of this side that are learnt from in a step, evenly apart: int64 [B, rows].
+
+    offset: [B, 1] in [0, 1), where between two of them the first one is.
+    """
+    least, most = _LEARNT_PIXELS
+    count = min(size, max(1, min(max(least, size**2 // 2), most) // size))
+    places = (torch.arange(count, device=offset.device) + offset) * (size / count)
+    return places.long().clamp(max=size - 1)
+
+
+def in_rows(values: Tensor, rows: Tensor) -> Tensor:
+    """Of [B, channels, S, S] these rows, int64 [B, rows]: [B, channels, rows, S]."""
+    index = rows[:, None, :, None].expand(-1, values.shape[1], -1, values.shape[3])
+    return values.gather(2, index)

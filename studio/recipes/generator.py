@@ -26,7 +26,7 @@ from torch.nn import functional as F
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Given, Preset, Recipe, Spec, TrainingBudget, evenly_spread
-from studio.recipes.colours import PaletteHead, errors_and_means, palette_for
+from studio.recipes.colours import PaletteHead, errors_and_means, in_rows, palette_for, some_rows
 from studio.recipes.flow import (
     CONSTANTS,
     LATEST,
@@ -83,7 +83,6 @@ _PLANNER = Planner(
 )
 _STRIDES = 5
 _PIXEL_FEATURES = 64  # divided by the side of a patch: channels of a pixel, of which the head makes odds
-_LEARNT_PIXELS = 512, 2048  # half of a sprite's in a step, within these bounds: neighbours teach nearly the same
 _VELOCITY_SHARE = 0.5  # of its error, beside the cross-entropy
 _FILLING_FROM = 0.8  # of the training: learnt from the beginning, it would make new sprites worse by a tenth
 
@@ -222,7 +221,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         label = torch.where(rng.rand() < config.label_drop, network.classes, batch.y)
         noise = rng.randn(*batch.x.shape[1:])
         filling = config.filling if batch.progress >= _FILLING_FROM else 0.0
-        rows = None if network.head is None else _some_rows(network.size, rng.rand(1))
+        rows = None if network.head is None else some_rows(network.size, rng.rand(1))
         error = _error(network, batch, noise, t, label, _some_kept(batch, filling, rng), rows)
         return error / (1 - filling / 2)  # of what is filled in half is kept, on average: the curve has no step there
 
@@ -238,7 +237,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
             normal = torch.special.ndtri(evenly_spread(seen, count)).float()  # on the CPU: MPS has no ndtri
             times = torch.sigmoid(normal + config.time_mean).to(batch.x.device)
             nothing = torch.zeros_like(batch.x[:, :1])  # is kept
-            rows = _some_rows(network.size, torch.full((count, 1), 0.5, device=times.device))
+            rows = some_rows(network.size, torch.full((count, 1), 0.5, device=times.device))
             total += float(_error(network, batch, noise, times, batch.y, nothing, rows)) * count
             seen += count
         return Evaluation({"loss": total / seen})
@@ -422,25 +421,8 @@ def _error(
         error = F.mse_loss(velocity.float(), batch.x - noise, reduction="none")
         return (error * (1 - keep)).mean()
     seen = network.features(x, t, label, batch.augment_labels, keep), batch.x, 1 - keep
-    features, sprites, counts = seen if rows is None else (_in_rows(values, rows) for values in seen)
+    features, sprites, counts = seen if rows is None else (in_rows(values, rows) for values in seen)
     pixels, colours = (values.permute(0, 2, 3, 1).contiguous() for values in (features, sprites))
     error, mean = errors_and_means(network.head, pixels, network.head.nearest(colours))
     velocity_error = ((mean - colours) / (1 - mix)).square().mean(3)  # the velocity leads from x to the guess in 1 - t
     return ((error + _VELOCITY_SHARE * velocity_error) * counts[:, 0]).mean()
-
-
-def _some_rows(size: int, offset: Tensor) -> Tensor:
-    """Rows of sprites of this side that are learnt from in a step, evenly apart: int64 [B, rows].
-
-    offset: [B, 1] in [0, 1), where between two of them the first one is.
-    """
-    least, most = _LEARNT_PIXELS
-    count = min(size, max(1, min(max(least, size**2 // 2), most) // size))
-    places = (torch.arange(count, device=offset.device) + offset) * (size / count)
-    return places.long().clamp(max=size - 1)
-
-
-def _in_rows(values: Tensor, rows: Tensor) -> Tensor:
-    """Of [B, channels, S, S] these rows, int64 [B, rows]: [B, channels, rows, S]."""
-    index = rows[:, None, :, None].expand(-1, values.shape[1], -1, values.shape[3])
-    return values.gather(2, index)

@@ -103,6 +103,7 @@ class Regression(Recipe[RegressionConfig, Regressor]):
     order = 3
     relative_cost = RELATIVE_COST
     small = RegressionConfig(width=16)
+    can = frozenset({"encode"})
     fixed_by_weights = FIXED_BY_WEIGHTS
 
     def select(self, sprites: Sprites, config: RegressionConfig) -> tuple[Sprites, list[str]]:
@@ -165,6 +166,10 @@ class Regression(Recipe[RegressionConfig, Regressor]):
 
         pairs = torch.stack([network.numbers(scores), targets])[:, :: math.ceil(len(scores) / _MOST_PAIRS) or 1].cpu()
         return Evaluation(figures(scores), baseline=figures(torch.zeros_like(scores)), pairs=pairs)
+
+    @staticmethod
+    def encode(network: Regressor, x: Tensor) -> Tensor:
+        return network.body.features(x)
 
 
 def accuracy_figures(predicted: Tensor, true: Tensor, names: Sequence[str]) -> dict[str, float]:

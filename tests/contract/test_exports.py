@@ -28,11 +28,11 @@ pytestmark = pytest.mark.usefixtures("made_once")
 
 
 _SLOW = {
-    "onnx": ("generator", "classifier", "regression", "vae"),
-    "pt2": ("generator", "classifier", "regression"),
+    "onnx": ("generator", "classifier", "regression", "autoencoder", "vae"),
+    "pt2": ("generator", "classifier", "regression", "autoencoder"),
     "c": ("generator",),
     "web": ("generator",),
-    "script": ("generator", "classifier", "regression", "vae"),
+    "script": ("generator", "classifier", "regression", "autoencoder", "vae"),
 }
 
 

@@ -19,7 +19,7 @@ README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 def test_its_plugins_are_found_and_come_after_ours() -> None:
-    assert list(catalog.recipes()) == ["generator", "classifier", "regression", "vae"]
+    assert list(catalog.recipes()) == ["generator", "classifier", "regression", "autoencoder", "vae"]
     assert list(catalog.model_exports()) == ["safetensors", "state_dict", "onnx", "pt2", "c", "script", "web", "npz"]
     assert list(sprite_exports()) == ["sheet", "indexed_sheet", "aseprite", "godot", "gif", "apng", "npy"]
     assert list(experiments())[-1] == "kernels"

@@ -41,7 +41,7 @@ def _config(recipe: Recipe, **changes: int | float | str) -> TrainingConfig:
 
 def test_it_introduces_itself(recipe: Recipe) -> None:
     assert recipe.name.isidentifier() and recipe.title and recipe.summary.endswith(".")
-    assert recipe.can <= set(get_args(Ability)) and (recipe.makes == "sprites" or not recipe.can)
+    assert recipe.can <= set(get_args(Ability)) and (recipe.makes == "sprites" or recipe.can <= {"encode"})
     titles = [preset.title for preset in recipe.presets(TrainingBudget())]
     assert len(set(titles)) == len(titles)
     for means in (TrainingBudget(), TrainingBudget(60, 100.0), TrainingBudget(100_000, 50_000.0)):
@@ -260,6 +260,19 @@ def test_it_draws_from_noise_that_it_is_given(recipe: Recipe) -> None:
     assert torch.equal(given, own)
     torch.testing.assert_close(traceable, own)
     torch.testing.assert_close(by_both, plain, rtol=1e-4, atol=1e-4)
+
+
+def test_its_codes_follow_from_the_sprite_alone(recipe: Recipe) -> None:
+    if "encode" not in recipe.can:
+        return
+    network, sprites = recipe.build(_config(recipe), Spec(8, ("a", "b"), ("price",))).eval(), _sprites(3)
+    with torch.no_grad():
+        codes, later = recipe.encode(network, sprites), recipe.encode(network, sprites[1:])
+        assert codes.ndim == 2 and len(codes) == 3 and codes.std() > 0
+        torch.testing.assert_close(later, codes[1:], rtol=1e-4, atol=1e-5)
+        if "decode" in recipe.can:
+            decoded = recipe.decode(network, codes)
+            assert decoded.shape == sprites.shape and torch.isfinite(decoded).all()
 
 
 def test_a_mixture_of_one_class_is_that_class(recipe: Recipe) -> None:

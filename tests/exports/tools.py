@@ -44,8 +44,11 @@ def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
 
 
 def with_generator_slow(names: Sequence[str]) -> list[Any]:
-    """Recipes by name as parameters; the generator, whose graph takes seconds to trace, where there is time."""
-    return [pytest.param(name, marks=[pytest.mark.slow] if name == "generator" else []) for name in names]
+    """Recipes by name as parameters; the generator, whose graph takes seconds to trace, where there is time, and with
+    it the autoencoder, whose operators are the generator's.
+    """
+    slow = ("generator", "autoencoder")
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in names]
 
 
 def small_exportable(recipe: str) -> ExportableModel:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch.nn import functional as F
 
-from studio.recipes.colours import PaletteHead, _ErrorsAndMeans, errors_and_means, palette_for
+from studio.recipes.colours import PaletteHead, _ErrorsAndMeans, errors_and_means, in_rows, palette_for, some_rows
 
 
 def _sprites(colours: NDArray[np.uint8], uses: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -120,3 +120,15 @@ def test_a_palette_of_any_number_of_colours(count: int) -> None:
     rgba = np.random.default_rng(1).integers(0, 256, (6, 8, 8, 4)).astype(np.uint8)
     palette = palette_for(rgba, count)
     assert palette.shape == (count, 4) and (palette >= -1).all() and (palette <= 1).all()
+
+
+def test_of_large_sprites_some_rows_stand_for_all() -> None:
+    """Each row is as likely as any other to be among them."""
+    offsets = torch.linspace(0, 1, 501)[:-1, None]
+    rows = some_rows(100, offsets)
+    assert rows.shape == (500, 20) and (rows.diff(dim=1) > 0).all()
+    assert torch.bincount(rows.flatten(), minlength=100).float().std() < 1
+    assert some_rows(32, offsets).shape == (500, 16)
+    assert torch.equal(some_rows(16, offsets[:1]), torch.arange(16)[None])
+    values = torch.randn(2, 3, 5, 4)
+    assert torch.equal(in_rows(values, torch.tensor([[0, 4], [1, 2]]))[1], values[1][:, [1, 2]])

@@ -133,18 +133,6 @@ def test_it_draws_colours_of_its_palette_alone() -> None:
     assert len(network.head.nearest(pixels).unique()) > 1
 
 
-def test_of_large_sprites_some_rows_stand_for_all() -> None:
-    """Each row is as likely as any other to be among them."""
-    offsets = torch.linspace(0, 1, 501)[:-1, None]
-    rows = generator._some_rows(100, offsets)
-    assert rows.shape == (500, 20) and (rows.diff(dim=1) > 0).all()
-    assert torch.bincount(rows.flatten(), minlength=100).float().std() < 1
-    assert generator._some_rows(32, offsets).shape == (500, 16)
-    assert torch.equal(generator._some_rows(16, offsets[:1]), torch.arange(16)[None])
-    values = torch.randn(2, 3, 5, 4)
-    assert torch.equal(generator._in_rows(values, torch.tensor([[0, 4], [1, 2]]))[1], values[1][:, [1, 2]])
-
-
 def test_a_run_from_before_there_were_palettes_has_none() -> None:
     older = {name: value for name, value in Generator.Config().to_json().items() if name != "colours"}
     assert Generator.Config.from_json(older).colours == 0

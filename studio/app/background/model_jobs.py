@@ -220,6 +220,22 @@ def predict(cache: ModelCache, source: SavedModel | Control, device: Device, rgb
     yield from predict(model, rgba)
 
 
+def make_map(cache: ModelCache, source: SavedModel, device: Device) -> Events:
+    """The sprites of a run on a plane, by the features of its model at a checkpoint."""
+    from studio.engine.mapping import make_map
+
+    model = yield from cache.load(source, device)
+    yield from make_map(model, source.path)
+
+
+def decode(cache: ModelCache, source: SavedModel, device: Device, codes: NDArray[np.float32]) -> Events:
+    """The sprites of codes float32 [N, D]."""
+    from studio.engine.mapping import decode
+
+    model = yield from cache.load(source, device)
+    yield from decode(model, codes)
+
+
 def verify(path: Path) -> Events:
     """Whether a file is as it was, and belongs to the run that it names."""
     from studio.engine.provenance import verify

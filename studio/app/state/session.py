@@ -19,6 +19,7 @@ from studio.app.state.palettes import PaletteTools
 from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sheets import SheetReader
+from studio.app.state.sprite_map import SpriteMap
 from studio.app.state.sprites import OpenSprites, SpriteDoctor
 from studio.app.state.training import CurrentTraining
 from studio.app.state.training_setup import TrainingSetup
@@ -59,6 +60,7 @@ class Session(QObject):
             self,
         )  # fmt: skip
         self.inference = Inference(self.job_queue, settings, self)
+        self.sprite_map = SpriteMap(self.job_queue, self)
         self.palettes = PaletteTools(self.job_queue, self)
         self.editing = SpriteEditing(self.job_queue, self)
         self.kept = KeptSprites(self)

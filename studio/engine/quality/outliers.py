@@ -48,7 +48,7 @@ def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> E
                 parts.append(features.of(sprites.rgba[start : start + _AT_ONCE]).astype(np.float32))
                 yield Progress(min(start + _AT_ONCE, len(sprites)), len(sprites), "sprites seen")
         near, distances = yield from nearest_of(np.concatenate(parts))
-        apart = distances.mean(1) / max(float(np.median(distances.mean(1))), 1e-9)
+        apart = how_far(distances)
         items += _outliers(sprites, apart)
         items += _wrong_classes(sprites, near, apart)
     yield Examined(sprites, tuple(items), len(sprites))
@@ -73,6 +73,12 @@ def nearest_of(
         far[part] = np.sqrt(np.take_along_axis(apart, near[part], 1).clip(min=0))
         yield Progress(min(start + step, len(places)), len(places), "sprites compared")
     return near, far
+
+
+def how_far(distances: NDArray[np.float32]) -> NDArray[np.float32]:
+    """How far each is from its nearest others, float32 [N, n], in units of what is usual: float32 [N]."""
+    mean = distances.mean(1)
+    return np.asarray(mean / max(float(np.median(mean)), 1e-9), np.float32)
 
 
 def _outliers(sprites: Sprites, apart: NDArray[np.float32]) -> list[Quarantined]:

@@ -19,23 +19,27 @@ from studio.engine.types import Device
 if TYPE_CHECKING:
     from studio.engine.runs.folder import RunRecord
     from studio.engine.runs.listing import RunSummary
-    from studio.recipes.base import Recipe
+    from studio.recipes.base import Ability, Recipe
 
 _LIVE = "live"
 _WORDS = {"best": "Best", "last": "Last"}
+_TIP, _TIP_OF_RUNS = "The model that trains now, or one of your runs.", "One of your runs."
 
 
 class ModelChoice(QWidget):
-    """changed: another model, or another checkpoint of it."""
+    """changed: another model, or another checkpoint of it.
+
+    offers_live: whether the model that trains can be chosen. first: runs of models that can do that come first.
+    """
 
     changed = Signal()
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, offers_live: bool = True, first: Ability | None = None) -> None:
         super().__init__()
-        self._session = session
+        self._session, self._offers_live, self._first = session, offers_live, first
         self._quick: tuple[str, ...] = ()  # checkpoints of the chosen run that have a distilled network
         self._wanted = ""  # the run or the live model; empty until the user chooses
-        self.models = factory.combo("Model", "The model that trains now, or one of your runs.")
+        self.models = factory.combo("Model", _TIP if offers_live else _TIP_OF_RUNS)
         self.checkpoints = QComboBox()
         factory.describe(self.checkpoints, "Checkpoint", "How far the training was; best is best on held-out sprites.")
         self._checkpoint_box = factory.panel(factory.labelled("Checkpoint", self.checkpoints))
@@ -90,7 +94,7 @@ class ModelChoice(QWidget):
         """List the models that there are. What the user wants stays chosen; a training that ends becomes its run."""
         training, before = self._session.training, self.models.currentData()
         stays = training.state == "stopping" and self._wanted == _LIVE  # until it is a run, so that none jumps in
-        live = training.record is not None and (training.is_live() or stays)
+        live = self._offers_live and training.record is not None and (training.is_live() or stays)
         if live and self._wanted in ("", str(training.path)):
             self._wanted = _LIVE
         elif not live and self._wanted == _LIVE and not training.is_busy():
@@ -99,9 +103,8 @@ class ModelChoice(QWidget):
         self.models.clear()
         if live:
             self.models.addItem(f"{training.title} (live)", _LIVE)
-        for run in self._session.runs.runs:
-            if self._has_model(run):
-                self.models.addItem(run.path.name, str(run.path))
+        for run in sorted(filter(self._has_model, self._session.runs.runs), key=self._comes_late):
+            self.models.addItem(run.path.name, str(run.path))
         self.models.setCurrentIndex(max(0, self.models.findData(self._wanted)))
         self.models.blockSignals(False)
         if self.models.currentData() != before:
@@ -112,6 +115,10 @@ class ModelChoice(QWidget):
     def _has_model(self, run: RunSummary) -> bool:
         recipes = self._session.catalog.recipes
         return bool(run.record and run.record.recipe in recipes and run.progress and run.progress.step)
+
+    def _comes_late(self, run: RunSummary) -> bool:
+        recipe = self._session.catalog.recipes.get(run.record.recipe) if run.record else None
+        return self._first is not None and (recipe is None or self._first not in recipe.can)
 
     @Slot()
     def _user_chose(self) -> None:

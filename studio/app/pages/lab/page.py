@@ -1,15 +1,16 @@
-"""The Lab page: what training really does, found out on one's own sprites and devices."""
+"""The Lab page: what training really does, found out on one's own sprites and devices, and the map of the sprites."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
-from PySide6.QtWidgets import QListWidget, QListWidgetItem, QProgressBar, QSplitter
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QProgressBar, QSplitter, QTabWidget
 
 from studio.app import dialogs
 from studio.app.pages.base import Page
 from studio.app.pages.lab.findings import Findings
+from studio.app.pages.lab.map_page import MapPage
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import wording
@@ -34,10 +35,14 @@ _ROLE = Qt.ItemDataRole.UserRole
 
 
 class LabPage(Page):
-    """Experiments to the left; to the right the chosen one: start it, watch it, read what it has found out."""
+    """Experiments to the left; to the right the chosen one: start it, watch it, read what it has found out. A tab away,
+    the map of the sprites.
+    """
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        self.map = MapPage(session)
+        self.tabs = QTabWidget()
         self.experiments = QListWidget()
         self.title, self.question, self.about = factory.title(""), factory.text(), factory.caption("")
         self.start = factory.button("Start", _START, "play", "primary")
@@ -62,6 +67,7 @@ class LabPage(Page):
     def keep(self) -> None:
         """Remember the splitter."""
         self.session.settings.keep_layout("lab", self._splitter.saveState())
+        self.map.keep()
 
     def experiment(self) -> Experiment | None:
         """The chosen one."""
@@ -93,7 +99,9 @@ class LabPage(Page):
         self._splitter.setStretchFactor(1, 1)
         self._splitter.setSizes([300, 900])
         self._splitter.restoreState(self.session.settings.layout("lab"))
-        self.setLayout(factory.column(self._splitter))
+        self.tabs.addTab(self._splitter, "Experiments")
+        self.tabs.addTab(self.map, "Map of the sprites")
+        self.setLayout(factory.column(self.tabs))
 
     def _connect(self) -> None:
         session, lab = self.session, self.session.lab

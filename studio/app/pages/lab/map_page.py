@@ -1,0 +1,338 @@
+"""The map of the sprites: like ones near to one another, the odd ones out, and the way between two of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QBoxLayout, QProgressBar, QSlider, QSplitter, QStackedWidget, QWidget
+
+from studio.app.background.model_jobs import SavedModel
+from studio.app.pages.generate.model_choice import ModelChoice
+from studio.app.state.session import Session
+from studio.app.state.sprite_map import SpriteMap
+from studio.app.widgets import factory
+from studio.app.widgets.editor.previews import Preview
+from studio.app.widgets.layout import Flow
+from studio.app.widgets.sprites.buttons import SpriteButtons
+from studio.app.widgets.sprites.map_view import MapView, group_colours
+from studio.core import wording
+from studio.core.events import Progress
+
+_SHOW = "Lay the sprites of this run out by what its model has learnt of them; like ones come to lie together."
+_CANCEL = "Stop making the map; the one before stays."
+_NOTHING = "There is no model yet. Train one on the Train page: an Autoencoder suits a map best."
+_EMPTY = (
+    "The map shows all sprites of a run at once: like ones lie together, odd ones apart.\n\n"
+    "Train an Autoencoder on the Train page, or choose any run above, then press Show."
+)
+_SELECT = "Click a sprite on the map to see what is most like it."
+_NEIGHBOURS = "The sprites most like it, by all that the model tells them apart by."
+_ODD = "The sprites that are farthest from those most like them, the farthest first. A click shows where they are."
+_WALK = "From A to B: what the model draws for the codes between them."
+_HOW_TO_WALK = "Click a sprite on the map for A, then another one with Shift held down for B."
+_NO_WALK = "A walk between two sprites takes an Autoencoder: it can draw what lies between."
+_CLASSES_SHOWN = 8  # as many as the theme has colours for
+_NEIGHBOURS_SHOWN, _ODD_SHOWN = 6, 12
+_SLIDER = 100
+_LARGE, _SMALL = 128, 80  # logical pixels
+_SIDE_WIDTH = 304
+
+
+class Walk(QWidget):
+    """The way from one sprite to another: both, and between them what is drawn for the place of the slider."""
+
+    def __init__(self, sprite_map: SpriteMap) -> None:
+        super().__init__()
+        self._map = sprite_map
+        self.ends: tuple[int, int] | None = None  # A and B
+        self.first = Preview("A", "The sprite that the walk starts from.", zoom=8, side=_SMALL)
+        self.drawn = Preview("Between A and B", _WALK, zoom=8, side=_SMALL)
+        self.last = Preview("B", "The sprite that the walk leads to.", zoom=8, side=_SMALL)
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setRange(0, _SLIDER)
+        factory.describe(self.slider, "Walk", _WALK)
+        self._hint = factory.caption(_HOW_TO_WALK)
+        self._way = factory.panel(
+            factory.column(factory.row(self.first, 1, self.drawn, 1, self.last), self.slider, spacing=4)
+        )
+        self.setLayout(factory.column(factory.heading("Walk"), self._hint, self._way, spacing=4))
+        self.slider.valueChanged.connect(self._ask)
+        sprite_map.decoded.connect(self.drawn.show_sprite)
+        self.clear()
+
+    def clear(self) -> None:
+        """There is no way yet."""
+        self.ends = None
+        self._way.hide()
+        self._hint.setText(_HOW_TO_WALK if self._can_walk() else _NO_WALK)
+
+    def go(self, first: int, last: int) -> None:
+        """Walk between these sprites of the map."""
+        shown = self._map.shown
+        if shown is None or not shown.decodes:
+            return
+        self.ends = (first, last)
+        self.first.show_sprite(shown.sprites.rgba[first])
+        self.last.show_sprite(shown.sprites.rgba[last])
+        self._way.show()
+        if self.slider.value() == _SLIDER // 2:
+            self._ask()
+        self.slider.setValue(_SLIDER // 2)
+
+    def _can_walk(self) -> bool:
+        return self._map.shown is None or self._map.shown.decodes
+
+    @Slot()
+    def _ask(self) -> None:
+        shown = self._map.shown
+        if shown is not None and self.ends is not None:
+            share = self.slider.value() / _SLIDER
+            first, last = shown.features[list(self.ends)]
+            self._map.decode((1 - share) * first + share * last)
+
+
+class MapPage(QWidget):
+    """Above: whose map. Left: the map and what its colours mean. Right: the chosen sprite, the odd ones, the walk."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session, self._map = session, session.sprite_map
+        self._selected = -1
+        self._neighbours: NDArray[np.int64] = np.zeros(0, np.int64)  # those on show
+        self.choice = ModelChoice(session, offers_live=False, first="decode")
+        self.show_map = factory.button("Show", _SHOW, "fit", "primary")
+        self.cancel = factory.button("Cancel", _CANCEL, "close")
+        self.progress = QProgressBar()
+        self.view = MapView()
+        self.fit = factory.tool("fit", "Show all", "Show the whole map (Home, or a double click).")
+        self.zoom_in = factory.tool("zoom-in", "Zoom in", "Make the map larger (+, or the wheel).")
+        self.zoom_out = factory.tool("zoom-out", "Zoom out", "Make the map smaller (-, or the wheel).")
+        self.large = Preview("Chosen sprite", "The sprite that is chosen on the map.", zoom=8, side=_LARGE)
+        self.name, self.about = factory.text(), factory.caption(_SELECT)
+        self.neighbours, self.odd = SpriteButtons("Most like it"), SpriteButtons("Odd ones out")
+        self.walk = Walk(self._map)
+        self._said = factory.caption("")
+        self._legend = Flow(factory.GRID, factory.GRID // 2)
+        self._stack, self._splitter = QStackedWidget(), QSplitter(Qt.Orientation.Horizontal)
+        self._like = factory.caption("Most like it")
+        self._lay_out()
+        self._connect()
+        self._refresh()
+
+    def keep(self) -> None:
+        """Remember the splitter."""
+        self._session.settings.keep_layout("map", self._splitter.saveState())
+
+    @Slot(int)
+    def select(self, index: int) -> None:
+        """Choose a sprite of the map: A of a walk, too."""
+        shown = self._map.shown
+        if shown is None:
+            return
+        self._selected = index
+        sprites, names = shown.sprites, shown.sprites.names
+        self.view.select(index)
+        self.large.show_sprite(sprites.rgba[index])
+        self.large.show()
+        self.name.setText(names[index])
+        far = f"{shown.apart[index]:.1f} times as far from those most like it as is usual."
+        self.about.setText(f"Class: {sprites.class_names[sprites.labels[index]]}. It is {far}")
+        self._neighbours = shown.neighbours[index, :_NEIGHBOURS_SHOWN]
+        near = [names[other] for other in self._neighbours]
+        self.neighbours.show_sprites(sprites.rgba[self._neighbours], near, near)
+        self._like.show()
+        self.walk.clear()
+        self._mark()
+
+    @Slot(int)
+    def end_walk(self, index: int) -> None:
+        """Walk from the chosen sprite to this one."""
+        shown = self._map.shown
+        if self._selected < 0:
+            self.select(index)
+        elif shown is not None and shown.decodes:
+            self.walk.go(self._selected, index)
+            self._mark()
+
+    def _lay_out(self) -> None:
+        self.progress.setTextVisible(False)
+        self.progress.setFixedHeight(factory.GRID)
+        factory.keep_space(self.progress)
+        buttons = factory.column(1, factory.row(self.show_map, self.cancel), spacing=0)
+        choices = self.choice.layout()
+        if isinstance(choices, QBoxLayout):
+            choices.setDirection(QBoxLayout.Direction.LeftToRight)
+        head = factory.row(self.choice, buttons, self._said, spacing=2 * factory.GRID)
+        head.setStretch(2, 1)
+        legend = factory.panel(self._legend)
+        tools = factory.row(legend, factory.column(factory.row(self.fit, self.zoom_out, self.zoom_in, spacing=4), 1))
+        tools.setStretch(0, 1)
+        left = factory.column(self.view, tools)
+        left.setStretch(0, 1)
+        side = factory.column(
+            self.large, self.name, self.about, self._like, self.neighbours, self.walk, factory.heading("Odd ones out"),
+            self.odd, 1,
+        )  # fmt: skip
+        side.setContentsMargins(factory.GRID, 0, factory.GRID, 0)
+        scroll = factory.scrolling(factory.panel(side))
+        scroll.setMinimumWidth(_SIDE_WIDTH)
+        self._splitter.addWidget(factory.panel(left))
+        self._splitter.addWidget(scroll)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setStretchFactor(0, 1)
+        self._splitter.setSizes([900, _SIDE_WIDTH])
+        self._splitter.restoreState(self._session.settings.layout("map"))
+        empty = factory.caption(_EMPTY)
+        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
+        self._stack.addWidget(self._splitter)
+        page = factory.column(head, self.progress, self._stack, margin=2 * factory.GRID)
+        page.setStretch(2, 1)
+        self.setLayout(page)
+        for widget in (self.large, self._like):
+            widget.hide()
+        self.odd.setToolTip(_ODD)
+        self.neighbours.setToolTip(_NEIGHBOURS)
+
+    def _connect(self) -> None:
+        session = self._session
+        self.choice.changed.connect(self._refresh)
+        session.catalog.devices_found.connect(self._refresh)
+        self._map.changed.connect(self._refresh)
+        self._map.progressed.connect(self._show_progress)
+        self._map.made.connect(self._show_map)
+        self.show_map.clicked.connect(self._make)
+        self.cancel.clicked.connect(self._map.cancel)
+        self.fit.clicked.connect(self.view.fit)
+        self.zoom_in.clicked.connect(self._zoom_in)
+        self.zoom_out.clicked.connect(self._zoom_out)
+        self.view.chosen.connect(self.select)
+        self.view.end_chosen.connect(self.end_walk)
+        self.neighbours.chosen.connect(self._choose_neighbour)
+        self.odd.chosen.connect(self._choose_odd)
+
+    @Slot()
+    def _refresh(self) -> None:
+        busy, source = self._map.is_busy(), self.choice.source()
+        problem = "" if source is not None else _NOTHING
+        if not problem and self.choice.device() is None:
+            problem = "Devices are still being looked for."
+        factory.enable(self.show_map, problem, _SHOW)
+        self.show_map.setVisible(not busy)
+        self.cancel.setVisible(busy)
+        self.progress.setVisible(busy)
+        if busy:
+            self.progress.setRange(0, 0)
+
+    @Slot()
+    def _make(self) -> None:
+        source, device = self.choice.source(), self.choice.device()
+        if isinstance(source, SavedModel) and device is not None:
+            self._map.make(source, device)
+
+    @Slot(object)
+    def _show_progress(self, progress: Progress) -> None:
+        self.progress.setRange(0, progress.total)
+        self.progress.setValue(progress.done)
+
+    @Slot()
+    def _show_map(self) -> None:
+        shown = self._map.shown
+        if shown is None:
+            return
+        sprites = shown.sprites
+        groups, names = colour_groups(sprites.class_names, sprites.labels)
+        self.view.set_map(sprites.rgba, sprites.names, shown.positions, shown.spacing, groups)
+        self.view.select(-1)
+        self._show_legend(names, has_others=bool((groups < 0).any()))
+        self._selected = -1
+        for widget in (self.large, self._like):
+            widget.hide()
+        self.name.setText("")
+        self.about.setText(_SELECT)
+        self.neighbours.show_sprites(sprites.rgba[:0], (), ())
+        odd = shown.odd[:_ODD_SHOWN]
+        tips = [f"{sprites.names[index]}: {shown.apart[index]:.1f} times as far as is usual." for index in odd]
+        self.odd.show_sprites(sprites.rgba[odd], [sprites.names[index] for index in odd], tips)
+        self.walk.clear()
+        some = f" of {wording.number(shown.total)}" if shown.total > len(sprites) else ""
+        how_many, share = wording.count(len(sprites), "sprite"), wording.percent(shown.explained)
+        self._said.setText(f"{how_many}{some}. The two axes show {share} of how they differ to the model.")
+        self._stack.setCurrentIndex(1)
+
+    def _show_legend(self, names: Sequence[str], *, has_others: bool) -> None:
+        while (item := self._legend.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        for number, name in enumerate([*names, *(["others"] if has_others else [])]):
+            self._legend.addWidget(_LegendEntry(number if number < len(names) else -1, name))
+
+    def _mark(self) -> None:
+        ends = self.walk.ends
+        self.view.mark({} if ends is None else {ends[0]: "A", ends[1]: "B"})
+
+    @Slot(int)
+    def _choose_neighbour(self, place: int) -> None:
+        self._visit(int(self._neighbours[place]))
+
+    @Slot(int)
+    def _choose_odd(self, place: int) -> None:
+        if self._map.shown is not None:
+            self._visit(int(self._map.shown.odd[place]))
+
+    def _visit(self, index: int) -> None:
+        self.select(index)
+        self.view.show_sprite(index)
+
+    @Slot()
+    def _zoom_in(self) -> None:
+        self.view.zoom(1.5)
+
+    @Slot()
+    def _zoom_out(self) -> None:
+        self.view.zoom(1 / 1.5)
+
+
+class _LegendEntry(QWidget):
+    """A colour and the name of what has it."""
+
+    def __init__(self, group: int, name: str) -> None:
+        super().__init__()
+        self._group = group
+        layout = factory.row(factory.text(name, "muted", wrap=False))
+        layout.setContentsMargins(2 * factory.GRID, 0, 0, 0)
+        self.setLayout(layout)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """The colour before the name."""
+        side, colour = factory.GRID + 2, group_colours()[self._group]
+        with QPainter(self) as painter:
+            painter.fillRect(0, (self.height() - side) // 2, side, side, QColor(colour))
+
+
+def colour_groups(class_names: Sequence[str], labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+    """The group of each sprite by its class, int64 [N], -1 for those of none, and the names of the groups.
+
+    Where there are more classes than colours, the folders around them are groups, the innermost that are few enough;
+    else the classes with the most sprites, and the others are in none.
+    """
+    parts = [tuple(name.split("/")) for name in class_names]
+    counts = np.bincount(labels, minlength=len(class_names))
+    for depth in range(max(map(len, parts)), 0, -1):
+        names = ["/".join(part[:depth]) for part in parts]
+        present = [name for name, count in zip(names, counts, strict=True) if count]
+        if len(set(present)) <= _CLASSES_SHOWN and (len(set(present)) > 1 or depth == max(map(len, parts))):
+            break
+    else:
+        names = list(class_names)
+    totals: Counter[str] = Counter()
+    for name, count in zip(names, counts.tolist(), strict=True):
+        totals[name] += count
+    shown = sorted(name for name, count in totals.most_common(_CLASSES_SHOWN) if count)
+    group_of = {name: group for group, name in enumerate(shown)}
+    return np.array([group_of.get(name, -1) for name in names])[labels], shown
