@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from studio.cli.arguments import find_device, import_with, read_sprites
+from studio.cli.arguments import find_device, find_run, import_with, read_sprites
 from studio.cli.flags import add_settings, given
 from studio.cli.messages import DONE
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import places
 from studio.core.errors import UsageError
+from studio.core.events import Events
 from studio.core.wording import duration
 from studio.data.options import ImportOptions, SpritesImported
+from studio.engine.runs.folder import RunDir
 from studio.lab.outcome import Table
 from studio.lab.results import ExperimentDone, Result, kept
+
+if TYPE_CHECKING:
+    from studio.lab.experiments.base import Experiment
 
 _SUFFIXES = (".html", ".htm")
 
@@ -30,8 +36,10 @@ def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     about = f"how long it takes, about, up to {MOST_S:g} (default: what the experiment needs)"
     parser.add_argument("--seconds", type=float, metavar="X", help=about)
     add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
-    listed = "\n".join(f"  {found.name:15}{found.question}" for found in experiments().values())
-    parser.epilog = f"experiments:\n{listed}"
+    known = experiments().values()
+    listed = {subject: [_line(one) for one in known if one.subject == subject] for subject in ("sprites", "run")}
+    inside = "inside a run (studio lab EXPERIMENT RUN, which takes no settings):"
+    parser.epilog = "\n".join(["experiments:", *listed["sprites"], "", inside, *listed["run"]])
 
 
 def lab(args: argparse.Namespace) -> int:
@@ -39,30 +47,64 @@ def lab(args: argparse.Namespace) -> int:
     reporter = reporter_for(args)
     if args.experiment is None:
         return _list(reporter)
-    from studio.engine import catalog
     from studio.lab.catalog import experiment
-    from studio.lab.experiments.base import MOST_S, Bench
+    from studio.lab.experiments.base import MOST_S
     from studio.lab.report import save_report
-    from studio.lab.running import run_experiment
 
-    chosen, recipe = experiment(args.experiment), catalog.recipe(args.recipe)
-    config = recipe.Config().replace(**given(args, recipe.Config))
+    chosen = experiment(args.experiment)
     seconds = chosen.seconds if args.seconds is None else args.seconds
     if not 1 <= seconds <= MOST_S:
         raise UsageError(f"--seconds must be from 1 to {MOST_S:g}.", f"'{chosen.title}' takes {chosen.seconds:g}.")
     if args.out is not None and args.out.suffix.lower() not in _SUFFIXES:
         raise UsageError(f"A report can't be saved as {args.out.suffix or args.out.name!r}.", "Let --out end in .html.")
-    found = _sprites(args, reporter)
-    device = find_device(args, probe=True)
-    reporter.say(f"{chosen.question} On {device.name}, about {duration(seconds)}.")
-    bench = Bench.of(recipe, config, found.sprites, device, seconds)
-    done = follow(run_experiment(chosen, bench), reporter, ExperimentDone)
+    events = (_inside if chosen.subject == "run" else _on_sprites)(chosen, seconds, args, reporter)
+    done = follow(events, reporter, ExperimentDone)
     _say(done.result, reporter)
     if args.out is not None:
         path = save_report(args.out, [done.result])
         reporter.record({"type": "FilesSaved", "paths": [path]})
         reporter.say(f"\nThe report is in {path}")
     return DONE
+
+
+def _line(experiment: Experiment) -> str:
+    return f"  {experiment.name:15}{experiment.question}"
+
+
+def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
+    """The experiment with the sprites that were named, or the demo's. Raises UsageError, BadInputError."""
+    from studio.engine import catalog
+    from studio.lab.experiments.base import Bench
+    from studio.lab.running import run_experiment
+
+    if args.checkpoint is not None:
+        raise UsageError(f"'{chosen.title}' is no look into a run: it has no checkpoint.", "Leave out --checkpoint.")
+    recipe = catalog.recipe(args.recipe)
+    config = recipe.Config().replace(**given(args, recipe.Config))
+    found = _sprites(args, reporter)
+    device = find_device(args, probe=True)
+    reporter.say(f"{chosen.question} On {device.name}, about {duration(seconds)}.")
+    return run_experiment(chosen, Bench.of(recipe, config, found.sprites, device, seconds))
+
+
+def _inside(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
+    """The experiment with the run that was named. Raises UsageError, RunError."""
+    from studio.engine import catalog
+    from studio.lab.running import look_inside
+
+    if len(args.paths) != 1:
+        raise UsageError(
+            f"'{chosen.title}' looks into one run.", f"studio lab {chosen.name} RUN; 'studio runs' lists all."
+        )
+    run = find_run(str(args.paths[0]))
+    recipe = catalog.recipe(RunDir(run).record().recipe)
+    if args.recipe or given(args, catalog.recipe(args.recipe).Config) or given(args, ImportOptions):
+        raise UsageError("A run has its own recipe, settings and sprites.", "Leave out the flags for others.")
+    if obstacle := chosen.misfit(recipe):
+        raise UsageError(f"'{chosen.title}' can't be done with {run.name}.", obstacle)
+    device = find_device(args, probe=True)
+    reporter.say(f"{chosen.question} {run.name}, on {device.name}.")
+    return look_inside(chosen, run, args.checkpoint or "best", device, seconds)
 
 
 def _sprites(args: argparse.Namespace, reporter: Reporter) -> SpritesImported:
@@ -89,19 +131,20 @@ def _list(reporter: Reporter) -> int:
 
     found = list(experiments().values())
     for item in found:
-        reporter.record({"type": "Experiment", "name": item.name, "question": item.question, "seconds": item.seconds})
-    rows = tuple((item.name, item.question, duration(item.seconds)) for item in found)
-    table = Table(("experiment", "question", ">takes"), rows)
+        told = {"name": item.name, "question": item.question, "seconds": item.seconds, "subject": item.subject}
+        reporter.record({"type": "Experiment", **told})
+    rows = tuple((item.name, item.subject, item.question, duration(item.seconds)) for item in found)
+    table = Table(("experiment", "with", "question", ">takes"), rows)
     reporter.table(table.columns, table.rows)
     results, problems = kept()
     if results or problems:
         reporter.say(f"\nFound out so far, kept in {places.lab()}:")
     for result in results:
-        reporter.record(
-            {"type": "Result", "experiment": result.experiment, "created": result.created, **vars(result.outcome)}
-        )
+        about = {"experiment": result.experiment, "created": result.created, "run": result.run}
+        reporter.record({"type": "Result", **about, **vars(result.outcome)})
         sentence = result.outcome.sentences[0] if result.outcome.sentences else ""
-        reporter.say(f"  {result.created[:10]}  {result.title}: {sentence}")
+        of_run = f", {result.looked_into()}" if result.run else ""
+        reporter.say(f"  {result.created[:10]}  {result.title}{of_run}: {sentence}")
     for problem in problems:
         reporter.say(f"  {problem}")
     return DONE

@@ -67,6 +67,8 @@ def _circumstances(result: Result) -> Iterable[tuple[str, str]]:
         "Sprites",
         f"{result.data_title}, {count(result.data_count, 'sprite')} of {result.size} x {result.size} pixels",
     )
+    if result.run:
+        yield "Run", result.looked_into()
     yield "Recipe", result.recipe
     yield "Device", f"{result.device_name} ({result.device})"
     yield "When", f"{result.created.replace('T', ' ')}, in {duration(result.took_s)}"
@@ -102,7 +104,8 @@ def _sprites(picture: Picture) -> str:
     """At a whole number of the page's pixels for each of its own."""
     title, width = html.escape(picture.title), picture.pixels().shape[1]
     shown = max(1, _SPRITES_WIDTH // width) * width
-    image = f'<img class="sprites" width="{shown}" alt="{title}" src="data:image/png;base64,{picture.png}">'
+    alt = html.escape(f"{picture.title}. {picture.about}".removesuffix(" "))
+    image = f'<img class="sprites" width="{shown}" alt="{alt}" src="data:image/png;base64,{picture.png}">'
     return f"<figure><figcaption>{title}</figcaption>{image}</figure>"
 
 

@@ -1,4 +1,4 @@
-"""The Lab page: what training really does, found out on one's own sprites and devices."""
+"""The Lab page: what training really does, found out on one's own sprites and devices, and inside one's runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QProgressBar, QSplitter
 
 from studio.app import dialogs
+from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.base import Page
 from studio.app.pages.lab.findings import Findings
+from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import wording
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from studio.lab.experiments.base import Experiment
 
 _START = "Find it out, with the sprites, the recipe, the settings and the device of the Train page."
+_LOOK = "Find it out, of the chosen run, on the device of the Train page; nothing in the run is changed."
+_INSIDE = "Inside a run"
 _CANCEL = "End the experiment; nothing of it is kept."
 _RESULT = "What was found out, the newest first."
 _COMPARE = "Lay the curves of another result over these."
@@ -40,6 +44,7 @@ class LabPage(Page):
         super().__init__(session)
         self.experiments = QListWidget()
         self.title, self.question, self.about = factory.title(""), factory.text(), factory.caption("")
+        self.run_choice = ModelChoice(session, only_runs=True)
         self.start = factory.button("Start", _START, "play", "primary")
         self.cancel = factory.button("Cancel", _CANCEL, "close")
         self.progress = QProgressBar()
@@ -58,6 +63,7 @@ class LabPage(Page):
         """Look for results again: the command line may have found something out."""
         self.cancel.setMinimumHeight(self.start.sizeHint().height())  # nothing moves when one takes the other's place
         self.session.lab.list_results()
+        self.run_choice.look_again()
 
     def keep(self) -> None:
         """Remember the splitter."""
@@ -84,7 +90,8 @@ class LabPage(Page):
         choices = factory.row(factory.labelled("Result", self.result), factory.labelled("Compare with", self.compared))
         for combo in (self.result, self.compared):
             combo.setMinimumContentsLength(_LEAST_LETTERS)  # they share the width that there is
-        head = factory.column(self.title, self.question, buttons, self.progress, choices)
+        self.run_choice.hide()
+        head = factory.column(self.title, self.question, self.run_choice, buttons, self.progress, choices)
         right = factory.column(head, self._scroll, margin=2 * factory.GRID)
         right.setStretch(1, 1)
         for part in (left, right):
@@ -101,6 +108,7 @@ class LabPage(Page):
         session.catalog.plots_ready.connect(self.findings.make_plots)
         session.setup.changed.connect(self._refresh)
         session.open_sprites.imported.connect(self._refresh)
+        self.run_choice.changed.connect(self._refresh)
         lab.changed.connect(self._refresh)
         lab.progressed.connect(self._show_progress)
         lab.outcome_changed.connect(self._show_outcome)
@@ -117,18 +125,35 @@ class LabPage(Page):
     @Slot()
     def _list_experiments(self) -> None:
         self.experiments.clear()
-        for experiment in self.session.catalog.experiments.values():
-            item = QListWidgetItem(f"{experiment.title}\n{experiment.question}")
-            item.setData(_ROLE, experiment.name)
-            item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
-            self.experiments.addItem(item)
+        known = self.session.catalog.experiments.values()
+        inside = [experiment for experiment in known if experiment.subject == "run"]
+        for experiment in known:
+            if experiment not in inside:
+                self._list(experiment)
+        if inside:
+            self.experiments.addItem(_heading(_INSIDE))
+        for experiment in inside:
+            self._list(experiment)
         self.experiments.setCurrentRow(0)
         self._choose()
+
+    def _list(self, experiment: Experiment) -> None:
+        item = QListWidgetItem(f"{experiment.title}\n{experiment.question}")
+        item.setData(_ROLE, experiment.name)
+        item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
+        self.experiments.addItem(item)
+
+    def _source(self) -> SavedModel | None:
+        """What the chosen experiment is to look into; None where that is no run, or there is none."""
+        source, experiment = self.run_choice.source(), self.experiment()
+        is_inside = experiment is not None and experiment.subject == "run"
+        return source if is_inside and isinstance(source, SavedModel) else None
 
     @Slot()
     def _choose(self) -> None:
         """Another experiment was chosen."""
         experiment = self.experiment()
+        self.run_choice.setVisible(experiment is not None and experiment.subject == "run")
         self.title.setText(experiment.title if experiment is not None else "")
         self.question.setText(experiment.question if experiment is not None else "The engine is still starting.")
         self._list_results()
@@ -142,8 +167,9 @@ class LabPage(Page):
         self.start.setVisible(not is_running)
         self.cancel.setVisible(is_running)
         self.progress.setVisible(is_running)
-        problem = lab.problem(experiment) if experiment is not None else "The engine is still starting."
-        factory.enable(self.start, problem, _START)
+        problem = lab.problem(experiment, self._source()) if experiment is not None else "The engine is still starting."
+        factory.enable(self.start, problem, _START if experiment is None or experiment.subject == "sprites" else _LOOK)
+        self.run_choice.setEnabled(not is_running)
         if not is_running:
             self.about.setText(problem or self._plan())
         self._show_chosen()
@@ -151,17 +177,23 @@ class LabPage(Page):
     def _plan(self) -> str:
         """What Start would do, in a line."""
         setup, sprites, experiment = self.session.setup, self.session.open_sprites.sprites, self.experiment()
-        recipe, device = setup.recipe, setup.device
-        if experiment is None or recipe is None or device is None or sprites is None:
+        recipe, device, source = setup.recipe, setup.device, self._source()
+        if experiment is None or recipe is None or device is None:
             return ""
-        what = f"{recipe.title}, {wording.count(len(sprites), 'sprite')}"
+        if source is not None:
+            record = self.run_choice.record()
+            what = f"{source.path.name}, a {record.recipe}" if record is not None else source.path.name
+        elif sprites is not None:
+            what = f"{recipe.title}, {wording.count(len(sprites), 'sprite')}"
+        else:
+            return ""
         return f"{what}, on {device.name}: about {wording.duration(experiment.seconds)}"
 
     @Slot()
     def _start(self) -> None:
         experiment = self.experiment()
         if experiment is not None:
-            self.session.lab.start(experiment)
+            self.session.lab.start(experiment, self._source())
             self._show_progress()
 
     @Slot()
@@ -249,5 +281,14 @@ class LabPage(Page):
 
 
 def _called(result: Result) -> str:
-    """'24 Nov 14:37, generator, demo sprites, AMD EPYC'"""
-    return f"{result.created[:10]} {result.created[11:16]}, {result.recipe}, {result.data_title}, {result.device_name}"
+    """'24 Nov 14:37, generator, demo sprites, AMD EPYC', or with a run in the place of recipe and sprites."""
+    what = result.looked_into() or f"{result.recipe}, {result.data_title}"
+    return f"{result.created[:10]} {result.created[11:16]}, {what}, {result.device_name}"
+
+
+def _heading(words: str) -> QListWidgetItem:
+    """A line of the list that names those below it."""
+    item = QListWidgetItem(words)
+    item.setFlags(Qt.ItemFlag.NoItemFlags)
+    item.setTextAlignment(Qt.AlignmentFlag.AlignBottom)
+    return item
