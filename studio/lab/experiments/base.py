@@ -78,10 +78,14 @@ class Bench:
         chosen = sprites.take(_some_of(heldout if len(heldout) else split.training))
         return cls(recipe, config, chosen, device, seconds, run.resolve(), checkpoint, bool(len(heldout)))
 
-    def model(self) -> TrainedModel:
-        """The model of the run, loaded on the device. Raises RunError, UsageError, DeviceError."""
+    def loaded_model(self) -> Generator[Event, None, TrainedModel]:
+        """The model of the run, on the device; yields what there is to say of it. Raises RunError, UsageError,
+        DeviceError.
+        """
         assert self.run is not None
-        return load_model(self.run, self.checkpoint, self.device)
+        model = load_model(self.run, self.checkpoint, self.device)
+        yield from model.notices
+        return model
 
     def sprites_in_words(self) -> str:
         """'held-out sprites', or what they are instead."""

@@ -69,7 +69,7 @@ class FeatureMaps(Experiment):
     plain = _CODE
 
     def run(self, bench: Bench) -> Events:
-        model = bench.model()
+        model = yield from bench.loaded_model()
         commonest = int(bench.sprites.class_counts().argmax())
         shown = bench.sprites.take([int(np.argmax(bench.sprites.labels == commonest))])
         (batch,) = DeviceSprites(shown, model.device).plain_batches(1, 1)
@@ -82,10 +82,7 @@ class FeatureMaps(Experiment):
                 "Choose a run whose network has convolutions.",
             )
         yield Progress(len(stages), len(stages), "stages seen")
-        pictures = [Picture.of("The sprite", shown.rgba[0], f"The sprite that was looked at: {shown.names[0]}.")]
-        if seen is not None:
-            title = f"What the network is shown: the sprite at time {_TIME:g}, half noise"
-            pictures.append(Picture.of(title, to_rgba(seen)[0].numpy(), "The sprite with the noise laid over it."))
+        pictures = [_shown(shown.rgba[0], seen, shown.names[0])]
         pictures += [_picture(name, maps) for name, maps in stages]
         named = shown.class_names[commonest].rpartition("/")[2]
         sentences = tuple(_sentences(stages, shown.names[0], named))
@@ -166,6 +163,18 @@ def _as_grey(maps: NDArray[np.float32]) -> Rgba:
     low, high = maps.min((1, 2), keepdims=True), maps.max((1, 2), keepdims=True)
     grey = 255 * (maps - low) / np.maximum(high - low, 1e-12)
     return np.stack([*[grey.astype(np.uint8)] * 3, np.full(maps.shape, 255, np.uint8)], -1)
+
+
+def _shown(sprite: Rgba, seen: Tensor | None, name: str) -> Picture:
+    """The sprite, uint8 [S, S, 4], and beside it what a generator is shown of it, if it is one."""
+    if seen is None:
+        return Picture.of("The sprite", sprite, f"The sprite that the network is shown: {name}.")
+    about = f"{name}, and beside it the same half way to noise."
+    return Picture.of(
+        f"The sprite, and what the network is shown of it at time {_TIME:g}: half noise, half sprite",
+        tile(np.stack([sprite, to_rgba(seen)[0].numpy()]), 2),
+        about,
+    )
 
 
 def _picture(name: str, maps: Tensor) -> Picture:

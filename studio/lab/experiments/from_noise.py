@@ -68,7 +68,7 @@ class FromNoise(Experiment):
         return "" if recipe.makes == "sprites" else f"A {recipe.title.lower()} draws no sprites: choose a generator."
 
     def run(self, bench: Bench) -> Events:
-        model = bench.model()
+        model = yield from bench.loaded_model()
         common = np.argsort(-bench.sprites.class_counts(), kind="stable")[:_SPRITES]
         labels = torch.from_numpy(np.resize(common, _SPRITES)).to(model.device)
         ways: list[_Way] = []
@@ -147,10 +147,14 @@ class _Way:
 
 def _plot(ways: list[_Way]) -> Plot:
     lines = tuple(
-        Line(way.title, tuple(map(float, range(1, len(way.states) + 1))), tuple(100 * v for v in way.unsettled()))
+        Line(
+            way.title,
+            tuple(float(step) for step in range(1, len(way.states) + 1)),
+            tuple(100 * (1 - share) for share in way.unsettled()),
+        )
         for way in ways
     )
-    title = "Pixels that are still on the other side of the silhouette than in the end"
+    title = "Pixels that are on the same side of the silhouette as in the end"
     return Plot(title, Axis("step"), Axis("% of the pixels"), lines)
 
 

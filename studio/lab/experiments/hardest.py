@@ -33,6 +33,7 @@ from studio.recipes.base import Batch
 _SHOWN = 16
 _COLUMNS = 8
 _LOOKS = 16  # at each sprite, where the loss depends on chance: always the same times and the same noise
+_NUMBERS = 3  # of a regression, in the table
 _CELLS = 6  # of the confusion matrix
 _LOOKED_INTO = 8  # of the hardest, for where the classifier looked
 _SHARE = 0.8  # of the time is for losses
@@ -83,7 +84,7 @@ class Hardest(Experiment):
     plain = _CODE
 
     def run(self, bench: Bench) -> Events:
-        model = bench.model()
+        model = yield from bench.loaded_model()
         with devices.faults(model.device):
             order, losses = yield from _losses(model, bench.sprites, _SHARE * bench.seconds)
             found = _Found(bench.sprites.take(order), losses)
@@ -132,9 +133,13 @@ class _Found:
         if isinstance(self.told, Classified):
             columns += ["taken for", ">probability"]
         elif isinstance(self.told, NumbersPredicted):
-            columns += [f">{name}" for name in self.told.names]
+            columns += [f">{name}" for name in self.told.names[:_NUMBERS]]
         for place in range(min(_SHOWN, len(self.sprites))):
-            row = [self.sprites.names[place], names[self.sprites.labels[place]], decimal(float(self.losses[place]))]
+            row = [
+                self.sprites.names[place].rpartition("/")[2],
+                names[self.sprites.labels[place]],
+                decimal(float(self.losses[place])),
+            ]
             rows.append((*row, *self._told_of(place)))
         return Table(tuple(columns), tuple(rows))
 
@@ -144,7 +149,7 @@ class _Found:
             return self.told.class_names[said], percent(float(self.told.probabilities[place, said]))
         if isinstance(self.told, NumbersPredicted):
             pairs = zip(self.told.numbers[place].tolist(), self.sprites.targets[place].tolist(), strict=True)
-            return [beside(*pair) for pair in pairs]
+            return [beside(*pair) for pair in pairs][:_NUMBERS]
         return ()
 
     def cells(self) -> list[tuple[tuple[int, int], int]]:
@@ -269,8 +274,8 @@ def _glowing(sprite: Rgba, falls: NDArray[np.float64]) -> Rgba:
 
 
 def _about_places(falls: NDArray[np.float64], size: int) -> str:
-    patch = _patch_of(size)
+    patch, points = _patch_of(size), 100 * float(np.median(falls))
     return (
-        f"Where it looked: hiding the {patch} x {patch} pixels that matter most lowers the probability of the class said "
-        f"by {100 * float(np.median(falls)):.0f} points of 100, in the median of these {count(len(falls), 'sprite')}."
+        f"Where it looked: hiding the {patch} x {patch} pixels that matter most lowers the probability of the class "
+        f"that was said by {points:.0f} points of 100, in the median of these {count(len(falls), 'sprite')}."
     )

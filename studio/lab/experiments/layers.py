@@ -21,16 +21,22 @@ _CODE = """\
 import torch
 from torch import nn
 
-device = "{device}"
-x = torch.rand({batch_size}, 4 * {size} * {size}, device=device)
-network = nn.Sequential(nn.Linear(4 * {size} * {size}, 64), nn.ReLU(), nn.Linear(64, 10)).to(device)
+device, inputs = "{device}", 4 * {size} * {size}
+x = torch.rand({batch_size}, inputs, device=device)
+network = nn.Sequential(nn.Linear(inputs, 64), nn.ReLU(), nn.Linear(64, 10)).to(device)
 for name, weight in network.named_parameters():
     print(f"{{name}}: {{tuple(weight.shape)}}, {{weight.dtype}}, on {{weight.device}}")
 
-given = dict[str, torch.Tensor]()  # what each layer is given, by hooks
+given = dict[str, torch.Tensor]()  # what each layer is given
+
+
+def keep(name):
+    return lambda layer, inputs: given.update({{name: inputs[0].detach()}})
+
+
 for name, layer in network.named_children():
     if isinstance(layer, nn.Linear):
-        layer.register_forward_pre_hook(lambda _, inputs, name=name: given.update({{name: inputs[0]}}))
+        layer.register_forward_pre_hook(keep(name))
 
 optimizer = torch.optim.AdamW(network.parameters(), lr=0.01)
 before = {{name: weight.detach().clone() for name, weight in network.named_parameters()}}
@@ -62,7 +68,7 @@ class Layers(Experiment):
 
     def run(self, bench: Bench) -> Events:
         assert bench.run is not None
-        model = bench.model()
+        model = yield from bench.loaded_model()
         curves = read_history(bench.run).layers
         weights = dict(model.network.named_parameters())
         tables = [_table_of(model.network)]
@@ -70,7 +76,7 @@ class Layers(Experiment):
         plots: tuple[Plot, ...] = ()
         if curves:
             plots = tuple(_plots(curves, model.step))
-            tables.append(_recorded(curves, model.step))
+            tables.insert(0, _recorded(curves, model.step))
             sentences += _about_learning(curves, model.step)
         else:
             sentences.append(_how_to_record(bench.config))
@@ -118,8 +124,8 @@ def _about_weights(weights: Mapping[str, Tensor], step: int) -> Iterator[str]:
     total = count(sum(weight.numel() for weight in weights.values()), "weight")
     room = memory(sum(weight.nbytes for weight in weights.values()))
     yield (
-        f"At step {number(step)} the network has {total} in {count(len(weights), 'tensor')}, in {' and '.join(kinds)}: "
-        f"{room}."
+        f"At step {number(step)} the averaged network has {total} in {count(len(weights), 'tensor')}, in "
+        f"{' and '.join(kinds)}: {room}."
     )
     sizes = {name: _rms([weight]).item() for name, weight in weights.items() if weight.ndim > 1}
     most, least = _ends(sizes)
@@ -158,7 +164,7 @@ def _plots(curves: Mapping[str, Mapping[str, Curve]], step: int) -> Iterator[Plo
             for name in _shown(_at(curves[figure], step)[1])
             if (line := _line(name, curves[figure][name], scale=100 if is_share else 1, positive=not is_share)).x
         )
-        if lines:
+        if any(value for line in lines for value in line.y):  # that no unit is dead is said in words
             marks = (Mark(float(step), "checkpoint"),)
             yield Plot(title, Axis("step"), Axis(unit, log=not is_share), lines, marks)
 

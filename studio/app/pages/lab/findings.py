@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _USE = "Change the settings on the Train page."
 _MOST_CODE_LINES = 24
-_STRIP_WIDTH = 512  # pixels, at most
+_STRIP_WIDTH, _STRIP_HEIGHT = 640, 256  # pixels, at most
 
 
 class Strip(QWidget):
@@ -31,7 +31,7 @@ class Strip(QWidget):
         super().__init__()
         self._pixels = picture.pixels()
         height, width = self._pixels.shape[:2]
-        zoom = max(1, _STRIP_WIDTH // width)
+        zoom = max(1, min(_STRIP_WIDTH // width, _STRIP_HEIGHT // height))
         self.setFixedSize(zoom * width, zoom * height)
         factory.describe(self, picture.title, picture.about or "A picture of what was found out.")
 

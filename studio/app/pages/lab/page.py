@@ -29,8 +29,8 @@ _COMPARE = "Lay the curves of another result over these."
 _REPORT = "Save what is shown as a page of HTML that needs nothing else."
 _NOTHING = "Nothing was found out yet."
 _ABOUT = (
-    "Experiments with training itself: each asks a question, measures for a minute and says what it has found. What is "
-    "being trained is paused meanwhile."
+    "Experiments with training itself, and looks into your runs: each asks a question, measures for a minute and says "
+    "what it has found. What is being trained is paused meanwhile."
 )
 _REPORT_KINDS = "Page of HTML (*.html)"
 _LEAST_LETTERS = 10
@@ -96,6 +96,7 @@ class LabPage(Page):
         right.setStretch(1, 1)
         for part in (left, right):
             self._splitter.addWidget(factory.panel(part))
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # a table may be wide
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setStretchFactor(1, 1)
         self._splitter.setSizes([300, 900])
@@ -181,8 +182,7 @@ class LabPage(Page):
         if experiment is None or recipe is None or device is None:
             return ""
         if source is not None:
-            record = self.run_choice.record()
-            what = f"{source.path.name}, a {record.recipe}" if record is not None else source.path.name
+            what = f"{source.path.name}, {self.run_choice.checkpoints.currentText().lower() or source.checkpoint}"
         elif sprites is not None:
             what = f"{recipe.title}, {wording.count(len(sprites), 'sprite')}"
         else:
@@ -290,5 +290,7 @@ def _heading(words: str) -> QListWidgetItem:
     """A line of the list that names those below it."""
     item = QListWidgetItem(words)
     item.setFlags(Qt.ItemFlag.NoItemFlags)
-    item.setTextAlignment(Qt.AlignmentFlag.AlignBottom)
+    font = item.font()
+    font.setBold(True)
+    item.setFont(font)
     return item
