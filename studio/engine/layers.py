@@ -25,7 +25,7 @@ from studio.engine.runs.metrics import LAYER_FIGURES, LayersSeen
 MOST_LAYERS = 40
 _EVERY_S = 10.0
 _LOOKS = 48  # in a training that would have fewer of them at that pace
-_SHARE = 0.005  # of the time, at most
+_SHARE = 0.008  # of the time, at most
 _NEXT_TO_NOTHING = 1e-12  # the length of weights that are 0
 _DEAD = 0.01  # of the usual spread of a layer's inputs: a unit that varies by less says nothing
 
@@ -66,7 +66,7 @@ class _Look:
 
 
 class LayerWatch:
-    """Looks at a step about every 10 s, more often in a short training, and for at most half a per cent of the time.
+    """Looks at a step about every 10 s, more often in a short training, and in all for less than 1 % of the time.
 
     Of each layer: the length of a step's update to that of the weights, the length of the gradient before clipping, and
     the share of dead units among those whose outputs it is given: they say the same for every sprite and every place of
@@ -83,19 +83,25 @@ class LayerWatch:
             if isinstance(module, _ConvNd | nn.Linear) and module.weight in places
         }  # fmt: skip
         self._look: _Look | None = None
-        self._seen_s: float | None = None  # when it last looked, and what that cost
-        self._cost_s = 0.0
+        self._start_s: float | None = None  # of the training, as far as this process has seen it
+        self._seen_s = -math.inf  # when it last looked
+        self._cost_s = 0.0  # of all looks; at one of them the machine may have been busy
         self.figures: list[Tensor] = []  # float32 [], of the layers in their order: all of one figure, then the next
 
     def begin(self, elapsed_s: float, planned_s: float) -> None:
-        """Look at the next step, if it is time: so many seconds into a training that is to take that many."""
+        """Look at the next step, if it is time: so many seconds into a training that is to take that many. The first
+        step is never looked at.
+        """
         self.figures = []
         if not self._layers:
             return
-        every_s = max(min(_EVERY_S, planned_s / _LOOKS), self._cost_s / _SHARE)
-        if self._seen_s is not None and elapsed_s - self._seen_s < every_s:
+        if self._start_s is None:  # all that is done for the first time takes longer: looks as well
+            self._start_s = elapsed_s
             return
-        self._cost_s, self._seen_s = 0.0, elapsed_s
+        is_due = elapsed_s - self._seen_s >= min(_EVERY_S, planned_s / _LOOKS)
+        if not is_due or self._cost_s > _SHARE * (elapsed_s - self._start_s):
+            return
+        self._seen_s = elapsed_s
         self._look = look = _Look({}, {}, [])
         for module in self._units:
             hook = module.register_forward_pre_hook(functools.partial(self._see_inputs, look))

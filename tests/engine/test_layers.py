@@ -32,7 +32,7 @@ def test_the_same_is_learnt_watched_or_not(train: Any, tmp_path: Path, sprites: 
     layers = read_history(tmp_path / "watched").layers
     assert layers.keys() == {"update", "gradient", "dead"}
     first = layers["update"]["enter"]
-    assert first.steps[0] == 1 and np.isfinite(first.values).all() and (first.values > 0).all()
+    assert first.steps[0] == 2 and np.isfinite(first.values).all() and (first.values > 0).all()
     assert all(0 <= share <= 1 for curve in layers["dead"].values() for share in curve.values)
     assert "enter" not in layers["dead"]  # it is given sprites, which no unit has made
 
@@ -52,7 +52,8 @@ class _Relus(nn.Module):
 
 
 def _look(network: nn.Module, watch: LayerWatch, optimizer: torch.optim.Optimizer, x: Tensor) -> LayersSeen:
-    watch.begin(0.0, 60.0)
+    watch.begin(0.0, 60.0)  # before the first step, which is passed over
+    watch.begin(1.0, 60.0)
     for part in x.chunk(2):  # as micro-batches come
         network(part).square().sum().backward()
     with watch.step():
@@ -75,8 +76,19 @@ def test_what_is_told_of_a_step_is_what_it_did() -> None:
         assert gradient == pytest.approx(weight.grad.norm().item(), rel=1e-3)
         assert dead == {"first": None, "second": 0.25}[name]
     assert not network.first._forward_pre_hooks and not network.second._forward_pre_hooks
-    watch.begin(1.0, 1e6)  # soon after the first look: not yet
+    watch.begin(2.0, 1e6)  # soon after the first look: not yet
     assert not network.second._forward_pre_hooks and not watch.figures and not watch.seen(2, np.zeros(0, np.float32))
+
+
+def test_looks_take_no_more_than_their_share() -> None:
+    network = _Relus()
+    watch = LayerWatch(network)
+    watch.begin(0.0, 60.0)
+    watch._cost_s = 1.0  # as if looks had taken a second
+    watch.begin(100.0, 1000.0)
+    assert not network.second._forward_pre_hooks
+    watch.begin(126.0, 1000.0)
+    assert network.second._forward_pre_hooks
 
 
 def test_a_step_that_fp16_skips_tells_nothing() -> None:
