@@ -1,4 +1,4 @@
-"""The command `lab`: experiments that show what training does on a device."""
+"""The command `lab`: experiments that show what training does on a device, and what is inside a run."""
 
 from __future__ import annotations
 

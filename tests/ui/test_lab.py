@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
@@ -212,6 +214,9 @@ def test_the_heading_of_the_looks_into_runs_is_no_experiment(page: LabPage) -> N
     names = [page.experiments.item(row).data(_ROLE) for row in range(page.experiments.count())]
     place = names.index(None)
     assert page.experiments.item(place).text() == "Inside a run" and not page.experiments.item(place).flags()
+    page.experiments.setCurrentRow(place - 1)
+    QTest.keyClick(page.experiments, Qt.Key.Key_Down)  # the keyboard passes over it
+    assert page.experiments.currentRow() == place + 1
     subjects = [page.session.catalog.experiments[name].subject for name in names if name]
     assert subjects == ["sprites"] * place + ["run"] * (len(names) - place - 1)
 

@@ -212,7 +212,7 @@ def _about_learning(curves: Mapping[str, Mapping[str, Curve]], step: int) -> Ite
         f"{100 * update[most]:.2g} % of the length of its weights, and {least} least, by {100 * update[least]:.2g} %."
     )
     if still := [name for name, moved in update.items() if not moved]:
-        yield f"{' and '.join(still)} did not move."
+        yield f"Not moved at all: {', '.join(still)}."
     most, least = _ends(gradient)
     yield f"The gradient was longest in {most}, {gradient[most]:.2g}, and shortest in {least}, {gradient[least]:.2g}."
     if dead:

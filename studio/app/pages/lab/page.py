@@ -130,15 +130,16 @@ class LabPage(Page):
         inside = [experiment for experiment in known if experiment.subject == "run"]
         for experiment in known:
             if experiment not in inside:
-                self._list(experiment)
+                self._add(experiment)
         if inside:
             self.experiments.addItem(_heading(_INSIDE))
         for experiment in inside:
-            self._list(experiment)
+            self._add(experiment)
         self.experiments.setCurrentRow(0)
         self._choose()
 
-    def _list(self, experiment: Experiment) -> None:
+    def _add(self, experiment: Experiment) -> None:
+        """List it after the others."""
         item = QListWidgetItem(f"{experiment.title}\n{experiment.question}")
         item.setData(_ROLE, experiment.name)
         item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
