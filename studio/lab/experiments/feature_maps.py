@@ -59,7 +59,7 @@ class FeatureMaps(Experiment):
     name = "feature-maps"
     title = "Feature maps"
     question = "What do the layers see in a sprite?"
-    order = 220
+    order = 92
     seconds = 3.0
     subject = "run"
     read_on = (
@@ -102,7 +102,7 @@ def _looked_at(model: TrainedModel, batch: Batch) -> tuple[Tensor | None, Looks]
 
     def keep(module: nn.Module, inputs: tuple[Tensor, ...], output: object) -> None:
         if isinstance(output, Tensor) and module not in found:
-            found[module] = output.detach().float()
+            found[module] = output.detach().float().clone()  # what comes next may change it in place
 
     network, shown = model.network, None
     hooks = [module.register_forward_hook(keep) for module in network.modules()]

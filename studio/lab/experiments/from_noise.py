@@ -58,7 +58,7 @@ class FromNoise(Experiment):
     name = "from-noise"
     title = "From noise to sprite"
     question = "How does noise become a sprite, and what does guidance change?"
-    order = 230
+    order = 94
     seconds = 6.0
     subject = "run"
     read_on = ("torch.randn", "https://docs.pytorch.org/docs/stable/generated/torch.randn.html")

@@ -74,7 +74,7 @@ class Hardest(Experiment):
     name = "hardest"
     title = "Hardest sprites"
     question = "Which sprites does the model get most wrong?"
-    order = 240
+    order = 96
     seconds = 60.0
     subject = "run"
     read_on = (

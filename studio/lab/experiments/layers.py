@@ -57,7 +57,7 @@ class Layers(Experiment):
     name = "layers"
     title = "Layers"
     question = "What is the network made of, and how did each of its layers learn?"
-    order = 210
+    order = 90
     seconds = 3.0
     subject = "run"
     read_on = (
