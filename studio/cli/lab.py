@@ -1,22 +1,27 @@
-"""The command `lab`: experiments that show what training does on a device."""
+"""The command `lab`: experiments that show what training does on a device, and what is inside a run."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from studio.cli.arguments import find_device, import_with, read_sprites
+from studio.cli.arguments import find_device, find_run, import_with, read_sprites
 from studio.cli.flags import add_settings, given
 from studio.cli.messages import DONE
 from studio.cli.report import check_report
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files, places
 from studio.core.errors import UsageError
+from studio.core.events import Events
 from studio.core.wording import count, duration
 from studio.data.options import ImportOptions, SpritesImported
+from studio.engine.runs.folder import RunDir
 from studio.lab.outcome import Table
 from studio.lab.results import ExperimentDone, Result, kept
+
+if TYPE_CHECKING:
+    from studio.lab.experiments.base import Experiment
 
 
 def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
@@ -31,8 +36,10 @@ def add_lab_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     about = f"how long it takes, about, up to {MOST_S:g} (default: what the experiment needs)"
     parser.add_argument("--seconds", type=float, metavar="X", help=about)
     add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
-    listed = "\n".join(f"  {found.name:15}{found.question}" for found in experiments().values())
-    parser.epilog = f"experiments:\n{listed}"
+    known = experiments().values()
+    listed = {subject: [_line(one) for one in known if one.subject == subject] for subject in ("sprites", "run")}
+    inside = "inside a run (studio lab EXPERIMENT RUN, which takes no settings):"
+    parser.epilog = "\n".join(["experiments:", *listed["sprites"], "", inside, *listed["run"]])
 
 
 def lab(args: argparse.Namespace) -> int:
@@ -43,21 +50,15 @@ def lab(args: argparse.Namespace) -> int:
         return _compare(args, reporter)
     if args.experiment is None:
         return _list(reporter)
-    from studio.engine import catalog
     from studio.lab.catalog import experiment
-    from studio.lab.experiments.base import MOST_S, Bench
-    from studio.lab.running import run_experiment
+    from studio.lab.experiments.base import MOST_S
 
-    chosen, recipe = experiment(args.experiment), catalog.recipe(args.recipe)
-    config = recipe.Config().replace(**given(args, recipe.Config))
+    chosen = experiment(args.experiment)
     seconds = chosen.seconds if args.seconds is None else args.seconds
     if not 1 <= seconds <= MOST_S:
         raise UsageError(f"--seconds must be from 1 to {MOST_S:g}.", f"'{chosen.title}' takes {chosen.seconds:g}.")
-    found = _sprites(args, reporter)
-    device = find_device(args, probe=True)
-    reporter.say(f"{chosen.question} On {device.name}, about {duration(seconds)}.")
-    bench = Bench.of(recipe, config, found.sprites, device, seconds)
-    done = follow(run_experiment(chosen, bench), reporter, ExperimentDone)
+    events = (_inside if chosen.subject == "run" else _on_sprites)(chosen, seconds, args, reporter)
+    done = follow(events, reporter, ExperimentDone)
     _say(done.result, reporter)
     _save(args, [done.result], reporter)
     return DONE
@@ -74,7 +75,8 @@ def _compare(args: argparse.Namespace, reporter: Reporter) -> int:
     for number, result in zip(args.compare, chosen, strict=True):
         reporter.record(_recorded(result))
         reporter.say(f"\n{number}  {result.title}: {result.question}")
-        reporter.say(f"{_when(result)}, {result.recipe}, {result.data_title}, {result.device_name}")
+        subject = result.looked_into() or result.data_title
+        reporter.say(f"{_when(result)}, {result.recipe}, {subject}, {result.device_name}")
         _say(result, reporter)
     _save(args, chosen, reporter)
     return DONE
@@ -89,6 +91,46 @@ def _save(args: argparse.Namespace, results: Sequence[Result], reporter: Reporte
         path = save_report(named, results)
         reporter.record({"type": "FilesSaved", "paths": [path]})
         reporter.say(f"\nThe report is in {path}")
+
+
+def _line(experiment: Experiment) -> str:
+    return f"  {experiment.name:15}{experiment.question}"
+
+
+def _on_sprites(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
+    """The experiment with the sprites that were named, or the demo's. Raises UsageError, BadInputError."""
+    from studio.engine import catalog
+    from studio.lab.experiments.base import Bench
+    from studio.lab.running import run_experiment
+
+    if args.checkpoint is not None:
+        raise UsageError(f"'{chosen.title}' is no look into a run: it has no checkpoint.", "Leave out --checkpoint.")
+    recipe = catalog.recipe(args.recipe)
+    config = recipe.Config().replace(**given(args, recipe.Config))
+    found = _sprites(args, reporter)
+    device = find_device(args, probe=True)
+    reporter.say(f"{chosen.question} On {device.name}, about {duration(seconds)}.")
+    return run_experiment(chosen, Bench.of(recipe, config, found.sprites, device, seconds))
+
+
+def _inside(chosen: Experiment, seconds: float, args: argparse.Namespace, reporter: Reporter) -> Events:
+    """The experiment with the run that was named. Raises UsageError, RunError."""
+    from studio.engine import catalog
+    from studio.lab.running import look_inside
+
+    if len(args.paths) != 1:
+        raise UsageError(
+            f"'{chosen.title}' looks into one run.", f"studio lab {chosen.name} RUN; 'studio runs' lists all."
+        )
+    run = find_run(str(args.paths[0]))
+    recipe = catalog.recipe(RunDir(run).record().recipe)
+    if args.recipe or given(args, catalog.recipe(args.recipe).Config) or given(args, ImportOptions):
+        raise UsageError("A run has its own recipe, settings and sprites.", "Leave out the flags for others.")
+    if obstacle := chosen.misfit(recipe):
+        raise UsageError(f"'{chosen.title}' can't be done with {run.name}.", obstacle)
+    device = find_device(args, probe=True)
+    reporter.say(f"{chosen.question} {run.name}, on {device.name}.")
+    return look_inside(chosen, run, args.checkpoint or "best", device, seconds)
 
 
 def _sprites(args: argparse.Namespace, reporter: Reporter) -> SpritesImported:
@@ -115,9 +157,10 @@ def _list(reporter: Reporter) -> int:
 
     found = list(experiments().values())
     for item in found:
-        reporter.record({"type": "Experiment", "name": item.name, "question": item.question, "seconds": item.seconds})
-    rows = tuple((item.name, item.question, duration(item.seconds)) for item in found)
-    table = Table(("experiment", "question", ">takes"), rows)
+        told = {"name": item.name, "question": item.question, "seconds": item.seconds, "subject": item.subject}
+        reporter.record({"type": "Experiment", **told})
+    rows = tuple((item.name, item.subject, item.question, duration(item.seconds)) for item in found)
+    table = Table(("experiment", "with", "question", ">takes"), rows)
     reporter.table(table.columns, table.rows)
     results, problems = kept()
     if results or problems:
@@ -125,7 +168,8 @@ def _list(reporter: Reporter) -> int:
     for number, result in enumerate(results, 1):
         reporter.record(_recorded(result))
         sentence = result.outcome.sentences[0] if result.outcome.sentences else ""
-        reporter.say(f"{number:>4}  {_when(result)}  {result.title}: {sentence}")
+        of_run = f", {result.looked_into()}" if result.run else ""
+        reporter.say(f"{number:>4}  {_when(result)}  {result.title}{of_run}: {sentence}")
     for problem in problems:
         reporter.say(f"      {problem}")
     if results:
@@ -134,7 +178,8 @@ def _list(reporter: Reporter) -> int:
 
 
 def _recorded(result: Result) -> dict[str, Any]:
-    return {"type": "Result", "experiment": result.experiment, "created": result.created, **vars(result.outcome)}
+    about = {"experiment": result.experiment, "created": result.created, "run": result.run}
+    return {"type": "Result", **about, **vars(result.outcome)}
 
 
 def _when(result: Result) -> str:

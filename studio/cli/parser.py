@@ -24,6 +24,7 @@ examples:
   studio film "my run" --out learning.gif      how its samples got better, as an animation
   studio map "my run" --out map.png            its sprites, like ones near to one another
   studio lab batch-size my-sprites             which batch size suits this device
+  studio lab hardest "my run"                  which sprites it gets most wrong
   studio palette my-sprites --snap warm.gpl    copies of the sprites in the colours of a palette
 
 'studio COMMAND --help' tells all about a command.
@@ -337,11 +338,13 @@ def _runs(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None
 
 
 def _lab(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    about = "try out what training does on this device: batch size, learning rate, threads and more"
-    parser = _command(commands, "lab", about, "lab", "[EXPERIMENT [PATH...]] ")
+    about = "try out what training does on this device: batch size, learning rate, threads and more; or look into a run"
+    parser = _command(commands, "lab", about, "lab", "[EXPERIMENT [PATH... | RUN]] ")
     about = "one of those below; without one, they are listed, and what was found out before"
     parser.add_argument("experiment", nargs="?", metavar="EXPERIMENT", help=about)
-    _add_sources(parser, f"{_SPRITES} (default: the demo sprites)", nargs="*")
+    _add_sources(parser, f"{_SPRITES} (default: the demo sprites); or the run to look into", nargs="*")
+    about = "of the run to look into: best, last or a step (default: best)"
+    parser.add_argument("--checkpoint", metavar="STEP", help=about)
     parser.add_argument("--recipe", default="", metavar="NAME", help="kind of model (default: the first)")
     _add_device(parser)
     parser.add_argument(

@@ -100,23 +100,26 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         losses: list[Tensor] = []  # of each step, float32 [] on the device
         grad_norms: list[Tensor] = []
         network.train()
+        training.watch.begin(tick_start_s, training.planned_s())
         for _ in range(steps):
             learning_rate = training.learning_rate()
             set_learning_rate(optimizers, learning_rate)
             loss = _accumulate_gradients(training, rng)  # []
             with devices.faults(training.device, full=StepTooLargeError):
                 scaler.unscale_gradients()
-                grad_norm = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)  # []
-                scaler.update(loss, grad_norm)
-                for optimizer in optimizers:
-                    optimizer.step()
-                    optimizer.zero_grad()
+                with training.watch.step():
+                    grad_norm = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)  # []
+                    scaler.update(loss, grad_norm)
+                    for optimizer in optimizers:
+                        optimizer.step()
+                        optimizer.zero_grad()
             training.step += 1
             training.ema.update(training.step * config.batch_size, config.batch_size)
             losses.append(loss)
             grad_norms.append(grad_norm)
 
-        statistics = torch.stack(losses + grad_norms).cpu().numpy().reshape(2, steps)  # the tick's one read-back
+        read = torch.stack([*losses, *grad_norms, *training.watch.figures]).cpu().numpy()  # the tick's one read-back
+        statistics = read[: 2 * steps].reshape(2, steps)
         tick_s = clock.now_s() - tick_start_s
         training.elapsed_s = clock.now_s()
         control.live.step = training.step
@@ -124,8 +127,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         steps_a_tick = max(1, min(2 * steps_a_tick, round(steps * TICK_S / max(tick_s, 1e-6))))
         _raise_unless_finite(first_step, statistics)
         chunk = _loss_chunk(training, first_step, statistics, learning_rate, speed.sprites_per_s())
-        yield from retry_until_writable(control, training.run.append, chunk)
-        yield chunk
+        yield from _recorded(training, control, chunk, read[2 * steps :])
         yield from tuned(threads, steps, tick_s)
         yield from maintenance.once_a_tick()
 
@@ -389,6 +391,14 @@ def _loss_chunk(
         first_step, losses, grad_norms, learning_rate, sprites_per_s, training.elapsed_s, max(0.0, left_s),
         training.epoch(), devices.memory_in_use(training.device),
     )  # fmt: skip
+
+
+def _recorded(training: Training, control: Control, chunk: LossChunk, layer_figures: NDArray[np.float32]) -> Events:
+    """Write what a tick has to say into metrics.jsonl, and yield it. layer_figures: as `LayerWatch.seen` takes them."""
+    yield from retry_until_writable(control, training.run.append, chunk)
+    for seen in training.watch.seen(chunk.first_step + 1, layer_figures):
+        yield from retry_until_writable(control, training.run.append, seen)
+    yield chunk
 
 
 def _raise_unless_finite(first_step: int, statistics: NDArray[np.float32]) -> None:

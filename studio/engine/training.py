@@ -16,6 +16,7 @@ from studio.data.colour.true_pixels import PixelStyle
 from studio.data.sprites import Sprites
 from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import DeviceSprites, TrainSet
+from studio.engine.layers import LayerWatch
 from studio.engine.model import TrainedModel
 from studio.engine.optim import EMA, LossScaler, learning_rate
 from studio.engine.recovery import Recovery, SideWork
@@ -58,12 +59,14 @@ class Training:
     measuring_step: int | None = None  # of the checkpoint whose sprites are being measured, which takes a while
     recovery: Recovery = field(default_factory=Recovery)
     notices: list[Event] = field(default_factory=list)  # to be said after this tick
+    watch: LayerWatch = field(init=False)
     side_work: SideWork = field(init=False)
     validated: Validated | None = None
     headline: Mapping[str, float] = field(default_factory=dict)  # as in RunProgress
     extended_min: float = 0.0  # as `minutes` in RunProgress; they are in `config`, too
 
     def __post_init__(self) -> None:
+        self.watch = LayerWatch(self.network, is_on=self.config.watch_layers)
         self.side_work = SideWork(self.device, self.notices)
 
     def model(self) -> TrainedModel:

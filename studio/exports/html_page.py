@@ -66,10 +66,10 @@ def plot_image(title: str, svg: bytes) -> str:
     return f'<img class="plot" alt="{html.escape(title)}" src="data:image/svg+xml;base64,{data}">'
 
 
-def pixel_picture(title: str, png: str, width_px: int, most_px: int) -> str:
-    """A PNG file, in base64, and its title, at a whole number of the page's pixels for each of its own, at most so many
-    wide.
+def pixel_picture(title: str, png: str, width_px: int, most_px: int, about: str = "") -> str:
+    """A PNG file, in base64, under its title, at a whole number of the page's pixels for each of its own, at most so
+    many wide. about: what is to be seen, for who can't see it.
     """
-    shown, name = max(1, most_px // width_px) * width_px, html.escape(title)
-    image = f'<img class="pixels" width="{shown}" alt="{name}" src="data:image/png;base64,{png}">'
-    return f"<figure><figcaption>{name}</figcaption>{image}</figure>"
+    shown, told = max(1, most_px // width_px) * width_px, html.escape(f"{title}. {about}" if about else title)
+    image = f'<img class="pixels" width="{shown}" alt="{told}" src="data:image/png;base64,{png}">'
+    return f"<figure><figcaption>{html.escape(title)}</figcaption>{image}</figure>"

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from PIL import Image
 
+from studio.core import records
 from studio.core.config import Value
 from studio.core.events import Event, Rgba
 
@@ -89,10 +90,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of pixel art; png: the file, in base64."""
+    """A picture of pixel art; png: the file, in base64. about: what is to be seen in it, in a sentence."""
 
     title: str
     png: str
+    about: str = ""
 
     def __post_init__(self) -> None:
         try:
@@ -101,11 +103,11 @@ class Picture:
             raise ValueError(f"the picture '{self.title}' is none: {error}") from error
 
     @classmethod
-    def of(cls, title: str, pixels: Rgba) -> Picture:
+    def of(cls, title: str, pixels: Rgba, about: str = "") -> Picture:
         """The picture of uint8 [H, W, 4]."""
         file = io.BytesIO()
         Image.fromarray(pixels).save(file, "PNG")
-        return cls(title, base64.b64encode(file.getvalue()).decode())
+        return cls(title, base64.b64encode(file.getvalue()).decode(), about)
 
     def pixels(self) -> Rgba:
         """uint8 [H, W, 4]."""
@@ -120,6 +122,7 @@ class Outcome(Event):
     """What an experiment has found out up to now; the last one is what it has to say.
 
     sentences: what was measured, with its numbers. suggests: settings of the recipe that follow from it, by name.
+    step: of the checkpoint that was looked into; None where the subject is no run.
     """
 
     plots: tuple[Plot, ...] = ()
@@ -127,3 +130,4 @@ class Outcome(Event):
     sentences: tuple[str, ...] = ()
     suggests: Mapping[str, Value] = field(default_factory=dict)
     pictures: tuple[Picture, ...] = ()
+    step: records.Count | None = None

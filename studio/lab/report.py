@@ -65,6 +65,8 @@ def _circumstances(result: Result) -> Iterable[tuple[str, str]]:
         "Sprites",
         f"{result.data_title}, {count(result.data_count, 'sprite')} of {result.size} x {result.size} pixels",
     )
+    if result.run:
+        yield "Run", result.looked_into()
     yield "Recipe", result.recipe
     yield "Device", f"{result.device_name} ({result.device})"
     yield "When", f"{result.created.replace('T', ' ')}, in {duration(result.took_s)}"
@@ -73,7 +75,8 @@ def _circumstances(result: Result) -> Iterable[tuple[str, str]]:
 
 
 def _sprites(picture: Picture) -> str:
-    return pixel_picture(picture.title, picture.png, picture.pixels().shape[1], _SPRITES_WIDTH)
+    width = picture.pixels().shape[1]
+    return pixel_picture(picture.title, picture.png, width, _SPRITES_WIDTH, picture.about)
 
 
 def draw_plot(plot: Plot) -> bytes:

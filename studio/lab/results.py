@@ -12,6 +12,7 @@ from typing import Any
 
 from studio.core import files, places, records
 from studio.core.events import Event
+from studio.core.wording import number
 from studio.lab.outcome import Outcome
 
 FORMAT = 1
@@ -22,6 +23,8 @@ class Result:
     """An experiment's last outcome and all that one must know to understand it later.
 
     code: plain PyTorch that does the same. read_on: title and address of a page on the subject. took_s: seconds.
+    run, checkpoint: what was looked into ('best', 'last' or a step, as it was asked for); empty where the subject were
+    sprites.
     """
 
     experiment: str
@@ -40,6 +43,8 @@ class Result:
     took_s: records.Seconds
     created: str
     versions: Mapping[str, str]
+    run: str = ""
+    checkpoint: str = ""
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -47,6 +52,14 @@ class Result:
         datetime.datetime.fromisoformat(self.created)
         if not self.read_on[1].startswith(("https://", "http://")) and self.read_on[1]:
             raise ValueError("the page to read on is not on the web")
+
+    def looked_into(self) -> str:
+        """'items generator, best (step 1,200)'; empty where the subject were sprites."""
+        if not self.run:
+            return ""
+        step = "" if self.outcome.step is None else f"step {number(self.outcome.step)}"
+        chosen = f"{self.checkpoint} ({step})" if self.checkpoint in ("best", "last") and step else step
+        return f"{self.run}, {chosen or self.checkpoint}"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import BinaryIO
 
 import psutil
@@ -22,6 +23,7 @@ from studio.core import children
 from studio.core.children import CONNECTION_ERRORS
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import Event, Events, JobFailed, Notice, Progress
+from studio.engine.types import Device
 from studio.lab.child import Done
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Outcome
@@ -37,9 +39,9 @@ def run_experiment(experiment: Experiment, bench: Bench) -> Events:
     """Run it, keep what was found out: yields Progress, Outcomes as they grow, and in the end one ExperimentDone.
 
     Closing this kills the experiment, its child processes too, and waits at most 100 ms for it. Raises UsageError where
-    the device can't do it, StudioError.
+    the device or the run can't do it, StudioError.
     """
-    if obstacle := experiment.obstacle(bench.device):
+    if obstacle := experiment.obstacle(bench.device) or experiment.misfit(bench.recipe):
         raise UsageError(f"'{experiment.title}' can't be done here.", obstacle)
     outcome, start_s = Outcome(), time.perf_counter()
     with closing(_Process(experiment, bench)) as process:
@@ -53,6 +55,15 @@ def run_experiment(experiment: Experiment, bench: Bench) -> Events:
         path = None
         yield Notice("warning", "The result could not be kept.", f"The system says: {error.strerror or error}.")
     yield ExperimentDone(result, path)
+
+
+def look_inside(experiment: Experiment, run: Path, checkpoint: str, device: Device, seconds: float) -> Events:
+    """Run one whose subject is a run on this run at a checkpoint ('best', 'last' or a step), as `run_experiment` does.
+
+    Raises UsageError, RunError, StudioError.
+    """
+    bench = yield from Bench.of_run(run, checkpoint, device, seconds)
+    yield from run_experiment(experiment, bench)
 
 
 class _Process:
@@ -150,5 +161,7 @@ def result_of(experiment: Experiment, bench: Bench, outcome: Outcome, took_s: fl
         device_name=bench.device.name,
         took_s=took_s,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        run="" if bench.run is None else bench.run.name,
+        checkpoint="" if bench.run is None else bench.checkpoint,
         versions={"studio": studio.__version__, "torch": torch.__version__, "python": platform.python_version()},
     )

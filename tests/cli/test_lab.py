@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from studio.core.generators import returned
+from studio.data.sprites import Sprites
+from studio.lab import running
 from tests.cli.tools import SMALL, Studio
+from tests.engine.tools import train_classifier
+from tests.lab.tools import Here
 
 SMALL_CLASSIFIER = ["--recipe", "classifier", "--batch-size", "4", *SMALL["classifier"]]
 
@@ -39,3 +46,25 @@ def test_wrong_usage_is_said_before_anything_is_read(studio: Studio) -> None:
 def test_help_names_every_experiment(studio: Studio) -> None:
     said = studio("lab", "--help", "--recipe", "classifier").out
     assert "Where do larger batches stop paying?" in said and "--label-smoothing" in said
+
+
+def test_a_run_is_looked_into(
+    studio: Studio, tmp_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_Process", Here)
+    run, report = tmp_path / "runs" / "trial", tmp_path / "report.html"
+    returned(train_classifier(run, sprites, steps=4))
+    words = [str(run), "--checkpoint", "4", "--device", "cpu", "--seconds", "1"]
+    done = studio("lab", "hardest", *words, "--out", str(report), "--json").objects()[-2]
+    assert (done["result"]["run"], done["result"]["checkpoint"]) == ("trial", "4")
+    assert "<td>trial, step 4</td>" in report.read_text()
+    assert "Hardest sprites, trial, step 4: Of 4 held-out sprites" in studio("lab").out
+    said = studio("lab", "from-noise", str(run), code=2).err
+    assert "'From noise to sprite' can't be done with trial." in said and "draws no sprites" in said
+    assert "its own recipe" in studio("lab", "layers", str(run), "--batch-size", "4", code=2).err
+
+
+def test_a_run_that_is_none_is_said_before_anything_is_read(studio: Studio, folder: Path) -> None:
+    assert "looks into one run" in studio("lab", "layers", code=2).err
+    assert "is not a run" in studio("lab", "layers", str(folder), code=2).err
+    assert "has no checkpoint" in studio("lab", "threads", str(folder), "--checkpoint", "last", code=2).err

@@ -8,23 +8,28 @@ import html
 import json
 import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 import torch
 
 from studio.core import records
+from studio.core.errors import UsageError
 from studio.core.events import Event, Progress
+from studio.core.generators import returned
 from studio.engine.types import Device
 from studio.lab.catalog import experiments
-from studio.lab.experiments.base import MOST_S, Experiment
+from studio.lab.experiments.base import MOST_S, Bench, Experiment
 from studio.lab.outcome import Outcome
 from studio.lab.report import page_of
-from studio.lab.running import result_of
-from tests.conftest import THREADS
-from tests.lab.tools import small_bench
+from studio.lab.running import result_of, run_experiment
+from tests.conftest import THREADS, make_sprites, with_numbers
+from tests.engine.tools import train_classifier, train_generator, train_regression
+from tests.lab.tools import bench_of, small_bench
 
-Run = Callable[[Experiment], list[Event]]
+Runs = Mapping[str, Path]  # small ones, by recipe
+Outcomes = Callable[[Experiment], list[tuple[Bench, list[Event]]]]
 
 SLOW = {"compile"}  # which takes a minute, however small the network is
 EXPERIMENTS = [
@@ -43,30 +48,75 @@ def test_it_introduces_itself(experiment: Experiment) -> None:
 
 
 @pytest.fixture(scope="module")
-def run() -> Run:
-    """The events of an experiment of a second, which is done once."""
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """One of a generator, one of a classifier and one of a regression, of a few steps, which watched their layers."""
+    folder, sprites = tmp_path_factory.mktemp("inside"), with_numbers(make_sprites(size=16))
+    made = {"generator": train_generator, "classifier": train_classifier, "regression": train_regression}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
+        for name, train in made.items():
+            returned(train(folder / name, sprites, watch_layers=True))
+    return {name: folder / name for name in made}
+
+
+def _benches(experiment: Experiment, runs: Runs) -> list[Bench]:
+    """What it is tried with: sprites, or each run that it can be done with."""
+    if experiment.subject == "sprites":
+        return [small_bench(seconds=1.0)]
+    benches = [bench_of(run) for run in runs.values()]
+    return [bench for bench in benches if not experiment.misfit(bench.recipe)]
+
+
+@pytest.fixture(scope="module")
+def outcomes(runs: Runs) -> Outcomes:
+    """The events of an experiment of a second with each of its benches, which is done once."""
 
     @functools.cache
-    def once(experiment: Experiment) -> list[Event]:
+    def once(experiment: Experiment) -> list[tuple[Bench, list[Event]]]:
         try:
-            return list(experiment.run(small_bench(seconds=1.0)))
+            return [(bench, list(experiment.run(bench))) for bench in _benches(experiment, runs)]
         finally:
             torch.set_num_threads(THREADS)
 
     return once
 
 
-def test_it_measures_and_says_so(experiment: Experiment, run: Run) -> None:
-    events = run(experiment)
-    assert any(isinstance(event, Progress) and event.done for event in events)
-    outcome, config = events[-1], small_bench().config
-    assert isinstance(outcome, Outcome)
-    assert outcome.sentences and all(re.search(r"[.!]$", sentence) for sentence in outcome.sentences)
-    assert any(re.search(r"\d", sentence) for sentence in outcome.sentences)
-    _check(outcome)
-    config.replace(**outcome.suggests)  # they are settings, within their bounds
-    assert pickle.loads(pickle.dumps(outcome)) == outcome  # as it comes from its process
-    assert records.parse(json.dumps(dataclasses.asdict(outcome)), Outcome) == outcome  # as it is kept
+def test_it_measures_and_says_so(experiment: Experiment, outcomes: Outcomes) -> None:
+    assert outcomes(experiment)
+    for bench, events in outcomes(experiment):
+        assert any(isinstance(event, Progress) and event.done for event in events)
+        outcome = events[-1]
+        assert isinstance(outcome, Outcome)
+        assert outcome.sentences and all(re.search(r"[.!]$", sentence) for sentence in outcome.sentences)
+        assert any(re.search(r"\d", sentence) for sentence in outcome.sentences)
+        _check(outcome)
+        bench.config.replace(**outcome.suggests)  # they are settings, within their bounds
+        assert (outcome.step is None) == (experiment.subject == "sprites")
+        assert pickle.loads(pickle.dumps(outcome)) == outcome  # as it comes from its process
+        assert records.parse(json.dumps(dataclasses.asdict(outcome)), Outcome) == outcome  # as it is kept
+
+
+def test_what_it_looks_into_stays_as_it_is(experiment: Experiment, runs: Runs, outcomes: Outcomes) -> None:
+    for bench in _benches(experiment, runs):
+        asked = pickle.loads(pickle.dumps((experiment, bench)))[1]  # as its process is asked
+        assert (asked.run, asked.checkpoint, len(asked.sprites)) == (bench.run, bench.checkpoint, len(bench.sprites))
+    before = {run: _contents(run) for run in runs.values()}
+    outcomes(experiment)
+    assert before == {run: _contents(run) for run in runs.values()}
+
+
+def _contents(folder: Path) -> dict[str, tuple[int, int]]:
+    """Size and time of each file."""
+    found = {path: path.stat() for path in folder.rglob("*") if path.is_file()}
+    return {str(path): (about.st_size, about.st_mtime_ns) for path, about in found.items()}
+
+
+def test_a_run_that_it_cannot_be_done_with_is_refused_in_a_sentence(experiment: Experiment, runs: Runs) -> None:
+    for bench in map(bench_of, runs.values()):
+        if (problem := experiment.misfit(bench.recipe)) and experiment.subject == "run":
+            assert problem.endswith(".")
+            with pytest.raises(UsageError, match=re.escape(problem)):
+                next(run_experiment(experiment, bench))
 
 
 def _check(outcome: Outcome) -> None:
@@ -76,11 +126,12 @@ def _check(outcome: Outcome) -> None:
         assert plot.title and plot.x.title and plot.y.title and plot.lines and all(mark.words for mark in plot.marks)
         assert all(line.x and list(line.x) == sorted(line.x) for line in plot.lines)
     assert all(table.rows for table in outcome.tables)
-    assert all(picture.title and picture.pixels().size for picture in outcome.pictures)
+    assert all(picture.title and picture.about.endswith(".") for picture in outcome.pictures)
+    assert all(picture.pixels().size for picture in outcome.pictures)
 
 
-def test_its_plain_code_runs(experiment: Experiment, capsys: pytest.CaptureFixture[str]) -> None:
-    code = experiment.code(small_bench())
+def test_its_plain_code_runs(experiment: Experiment, runs: Runs, capsys: pytest.CaptureFixture[str]) -> None:
+    code = experiment.code(_benches(experiment, runs)[0])
     assert "import torch\n" in code and "studio" not in code and max(map(len, code.splitlines())) <= 100
     try:
         exec(compile(code, f"{experiment.name}.py", "exec"), {"__name__": "__main__"})
@@ -95,11 +146,13 @@ def test_other_devices_are_offered_or_refused_in_a_sentence(experiment: Experime
         assert not obstacle or obstacle.endswith(".")
 
 
-def test_its_report_needs_nothing_else(experiment: Experiment, run: Run) -> None:
-    outcome = run(experiment)[-1]
-    assert isinstance(outcome, Outcome)
-    page = page_of([result_of(experiment, small_bench(), outcome, 1.0)])
-    assert page.count("<img ") == len(outcome.plots) + len(outcome.pictures)
-    sources = re.findall(r'(?:src|href)="([^"]*)"', page)
-    assert all(source.startswith("data:") or source == experiment.read_on[1] for source in sources)
-    assert all(html.escape(sentence) in page for sentence in outcome.sentences)
+def test_its_report_needs_nothing_else(experiment: Experiment, outcomes: Outcomes) -> None:
+    for bench, (*_, outcome) in outcomes(experiment):
+        assert isinstance(outcome, Outcome)
+        result = result_of(experiment, bench, outcome, 1.0)
+        page = page_of([result])
+        assert page.count("<img ") == len(outcome.plots) + len(outcome.pictures)
+        sources = re.findall(r'(?:src|href)="([^"]*)"', page)
+        assert all(source.startswith("data:") or source == experiment.read_on[1] for source in sources)
+        assert all(html.escape(sentence) in page for sentence in outcome.sentences)
+        assert result.looked_into() in page

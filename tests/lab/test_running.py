@@ -15,11 +15,10 @@ from studio.core.errors import StudioError, TrainingError, UsageError
 from studio.core.events import Event, JobFailed, Notice, Progress
 from studio.engine.types import Device
 from studio.lab import child, running
-from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Outcome
 from studio.lab.results import ExperimentDone, keep, kept
 from studio.lab.running import result_of, run_experiment
-from tests.lab.tools import small_bench
+from tests.lab.tools import Here, small_bench
 from tests.lab.toys import Broken, Dying, Refusing, Stuck, Toy
 
 
@@ -46,16 +45,6 @@ def test_a_result_that_cannot_be_kept_is_not_lost(tmp_path: Path, monkeypatch: p
     *_, notice, done = run_experiment(Toy(), small_bench())
     assert isinstance(notice, Notice) and notice.level == "warning" and "could not be kept" in notice.title
     assert isinstance(done, ExperimentDone) and done.path is None and done.result.outcome.sentences
-
-
-class Here:
-    """An experiment in this process."""
-
-    def __init__(self, experiment: Experiment, bench: Bench) -> None:
-        self.events = lambda: experiment.run(bench)
-
-    def close(self) -> None:
-        """Nothing is left behind."""
 
 
 def _until_stuck(events: Iterator[Event]) -> int:

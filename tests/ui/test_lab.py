@@ -8,21 +8,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
 from studio.app.background import jobs
 from studio.app.pages.lab.findings import Strip
-from studio.app.pages.lab.page import LabPage
+from studio.app.pages.lab.page import _ROLE, LabPage
 from studio.app.state.session import Session
 from studio.app.window import Window
 from studio.core.config import Value
 from studio.core.events import Events, Progress
+from studio.engine.runs.folder import RunProgress, RunRecord
+from studio.engine.runs.listing import RunSummary
+from studio.lab import running
 from studio.lab.experiments.base import Experiment
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot, Table
 from studio.lab.results import Result
 from studio.lab.running import result_of
-from tests.lab.tools import small_bench
+from tests.lab.tools import Here, small_bench
 from tests.lab.toys import Toy
 from tests.ui.conftest import LONG_MS, click, start_endless, tiny
 
@@ -44,7 +49,8 @@ def page(qtbot: QtBot, opened: Window) -> LabPage:
 
 def choose(page: LabPage, name: str) -> Experiment:
     """Choose the experiment of that name, as a click does."""
-    page.experiments.setCurrentRow(list(page.session.catalog.experiments).index(name))
+    (row,) = [row for row in range(page.experiments.count()) if page.experiments.item(row).data(_ROLE) == name]
+    page.experiments.setCurrentRow(row)
     experiment = page.experiment()
     assert experiment is not None and experiment.name == name
     return experiment
@@ -56,6 +62,13 @@ def result(page: LabPage, sentence: str, created: str = "2026-01-01T12:00:00+00:
     outcome = Outcome((PLOT,), (table,), (sentence,), suggests)
     made = result_of(page.session.catalog.experiments["threads"], small_bench(), outcome, 3.0)
     return dataclasses.replace(made, created=created)
+
+
+def _record(recipe: str) -> RunRecord:
+    """Of a run that is listed, and never read."""
+    return RunRecord(
+        "trial", recipe, {}, 8, ("a", "b"), "discs", 24, "", "cpu", "CPU", "fp32", 1, "2026-01-01", {}, "group"
+    )
 
 
 def show(page: LabPage, *results: Result) -> None:
@@ -163,6 +176,51 @@ def test_two_results_are_compared(page: LabPage) -> None:
     assert not page.report.isEnabled() and page.result.count() == 0
 
 
+def test_a_run_is_looked_into_without_any_sprites(
+    qtbot: QtBot, own_run: Path, window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_Process", Here)
+    window.show_page("lab")
+    page, session = window.lab, window.session
+    qtbot.waitUntil(lambda: page.run_choice.checkpoints.count() > 0, timeout=LONG_MS)
+    assert not page.run_choice.isVisible()  # the first experiment is one with sprites
+    choose(page, "layers")
+    assert page.run_choice.isVisible() and page.run_choice.models.currentText() == own_run.name
+    page.run_choice.checkpoints.setCurrentIndex(page.run_choice.checkpoints.findData("last"))
+    assert page.about.text().startswith(f"{own_run.name}, last, on ")
+    with qtbot.waitSignal(session.lab.done, timeout=LONG_MS):
+        click(page.start)
+    qtbot.waitUntil(page.start.isVisible, timeout=LONG_MS)
+    (found,) = session.lab.results
+    assert found.looked_into() == f"{own_run.name}, last (step 40)"
+    assert found.looked_into() in page.result.currentText()
+    assert page.findings.sentences.text().splitlines() == list(found.outcome.sentences)
+
+
+def test_what_a_run_cannot_show_is_said_before_start(
+    qtbot: QtBot, page: LabPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(page, "from-noise")
+    assert page.about.text() == "Train a model first: there is no run to look into yet." and not page.start.isEnabled()
+    made = RunSummary(Path("trial"), _record("classifier"), RunProgress("finished", 8, 1.0, {}), "finished")
+    page.session.runs.runs = (made,)
+    page.session.runs.listed.emit()
+    assert "draws no sprites" in page.about.text() and not page.start.isEnabled()
+    choose(page, "hardest")
+    assert page.start.isEnabled() and "nothing in the run is changed" in page.start.toolTip()
+
+
+def test_the_heading_of_the_looks_into_runs_is_no_experiment(page: LabPage) -> None:
+    names = [page.experiments.item(row).data(_ROLE) for row in range(page.experiments.count())]
+    place = names.index(None)
+    assert page.experiments.item(place).text() == "Inside a run" and not page.experiments.item(place).flags()
+    page.experiments.setCurrentRow(place - 1)
+    QTest.keyClick(page.experiments, Qt.Key.Key_Down)  # the keyboard passes over it
+    assert page.experiments.currentRow() == place + 1
+    subjects = [page.session.catalog.experiments[name].subject for name in names if name]
+    assert subjects == ["sprites"] * place + ["run"] * (len(names) - place - 1)
+
+
 def test_without_sprites_it_says_what_is_missing(window: Window) -> None:
     window.show_page("lab")
     assert not window.lab.start.isEnabled()
@@ -170,11 +228,12 @@ def test_without_sprites_it_says_what_is_missing(window: Window) -> None:
 
 
 def test_sprites_that_an_experiment_drew_are_shown(page: LabPage) -> None:
-    strip = Picture.of("no zero_grad", np.full((8, 32, 4), (200, 90, 30, 255), np.uint8))
+    pixels = np.full((8, 32, 4), (200, 90, 30, 255), np.uint8)
+    strip = Picture.of("no zero_grad", pixels, "New sprites of the same noise.")
     found = result(page, "It is broken.")
     show(page, dataclasses.replace(found, outcome=dataclasses.replace(found.outcome, pictures=(strip,))))
     (shown,) = page.findings.findChildren(Strip)
-    assert shown.accessibleName() == "no zero_grad"
+    assert shown.accessibleName() == "no zero_grad" and shown.toolTip() == "New sprites of the same noise."
     image = shown.grab().toImage()
     assert image.pixelColor(image.rect().center()).getRgb() == (200, 90, 30, 255)
     ratio = shown.devicePixelRatioF()

@@ -15,8 +15,8 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
 from studio.app.pages.generate.colour_panel import ColourPanel
-from studio.app.pages.generate.model_choice import ModelChoice
 from studio.app.pages.generate.page import GeneratePage
+from studio.app.pages.model_choice import ModelChoice
 from studio.app.pages.sprites.page import SpritesPage
 from studio.app.pages.sprites.palette_view import PaletteView
 from studio.app.state.session import Session

@@ -97,6 +97,13 @@ def experiment(chosen: Experiment, recipe: Recipe, config: TrainingConfig, sprit
     yield from run_experiment(chosen, Bench.of(recipe, config, sprites, device, chosen.seconds))
 
 
+def look_inside(chosen: Experiment, run: Path, checkpoint: str, device: Device) -> Events:
+    """Find out, in a process of its own, what an experiment asks of a run."""
+    from studio.lab.running import look_inside
+
+    yield from look_inside(chosen, run, checkpoint, device, chosen.seconds)
+
+
 def list_results() -> Events:
     """What experiments have found out before."""
     results, problems = kept()

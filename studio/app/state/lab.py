@@ -1,4 +1,4 @@
-"""The experiments of the Lab page: one at a time, on the open sprites, and what was found out before."""
+"""The experiments of the Lab page: one at a time, on the open sprites or a run, and what was found out before."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background import job_events, jobs
 from studio.app.background.job_queue import JobQueue
+from studio.app.background.model_jobs import SavedModel
 from studio.app.background.worker import Job, JobEnded
 from studio.app.state.engine import EngineCatalog
+from studio.app.state.runs import RunList
 from studio.app.state.training import CurrentTraining
 from studio.app.state.training_setup import TrainingSetup
 from studio.core.config import Value, settings_of
-from studio.core.events import Event, Progress
+from studio.core.events import Event, Events, Progress
 from studio.lab.outcome import Outcome
 from studio.lab.results import ExperimentDone, Result
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Lab(QObject):
-    """Runs experiments with what a training would take: sprites, recipe, settings and device.
+    """Runs experiments with what a training would take: sprites, recipe, settings and device; or on a run.
 
     A training is paused for an experiment and goes on after it.
 
@@ -40,9 +42,10 @@ class Lab(QObject):
 
     def __init__(
         self, job_queue: JobQueue, catalog: EngineCatalog, setup: TrainingSetup, training: CurrentTraining,
-        parent: QObject | None = None,
+        runs: RunList, parent: QObject | None = None,
     ) -> None:  # fmt: skip
         super().__init__(parent)
+        self._runs = runs
         self._job_queue, self._catalog, self._setup, self._training = job_queue, catalog, setup, training
         self._job: Job | None = None
         self._training_goes_on = False  # once the experiment has ended
@@ -52,28 +55,45 @@ class Lab(QObject):
         self.results: list[Result] = []  # the newest first
         training.state_changed.connect(self._make_room)
 
-    def problem(self, experiment: Experiment) -> str:
-        """Why this experiment can't be started, in a sentence; empty when it can."""
+    def problem(self, experiment: Experiment, source: SavedModel | None = None) -> str:
+        """Why this experiment can't be started, in a sentence; empty when it can. source: what it is to look into."""
         if self.running is not None:
             return f"'{self.running.title}' is under way."
-        if problem := self._setup.problem():
-            return problem
         device = self._setup.device
-        return experiment.obstacle(device) if device is not None else ""
+        if problem := self._setup.problem() if experiment.subject == "sprites" else self._lacks(experiment, source):
+            return problem
+        return experiment.obstacle(device) if device is not None else "Devices are still being looked for."
 
-    def start(self, experiment: Experiment) -> None:
-        """Run it, unless there is a `problem`."""
-        chosen = self._setup.chosen()
-        if chosen is None or self.problem(experiment):
+    def start(self, experiment: Experiment, source: SavedModel | None = None) -> None:
+        """Run it, unless there is a `problem`. source: the run and the checkpoint that it is to look into."""
+        if self.problem(experiment, source):
             return
+        events = self._on_sprites(experiment) if source is None else self._inside(experiment, source)
         if self._training.state in ("starting", "training"):
             self._training_goes_on = True
             self._training.pause()
-        sprites, recipe, config, device = chosen
         self.running, self.progress, self.outcome = experiment, None, Outcome()
-        events = jobs.experiment(experiment, recipe, config, sprites, device)
         self._job = self._job_queue.start("engine", f"Experiment: {experiment.title}", events, self._receive)
         self.changed.emit()
+
+    def _lacks(self, experiment: Experiment, source: SavedModel | None) -> str:
+        """What is missing, or doesn't fit, of the run that is to be looked into."""
+        if source is None:
+            return "Train a model first: there is no run to look into yet."
+        run = next((run for run in self._runs.runs if run.path == source.path), None)
+        recipe = self._catalog.recipes.get(run.record.recipe) if run is not None and run.record is not None else None
+        return "The run can't be read." if recipe is None else experiment.misfit(recipe)
+
+    def _on_sprites(self, experiment: Experiment) -> Events:
+        chosen = self._setup.chosen()
+        assert chosen is not None, "there is no problem"
+        sprites, recipe, config, device = chosen
+        return jobs.experiment(experiment, recipe, config, sprites, device)
+
+    def _inside(self, experiment: Experiment, source: SavedModel) -> Events:
+        device = self._setup.device
+        assert device is not None, "there is no problem"
+        return jobs.look_inside(experiment, source.path, source.checkpoint, device)
 
     def cancel(self) -> None:
         """End the running experiment; nothing of it is kept."""

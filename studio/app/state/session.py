@@ -54,7 +54,7 @@ class Session(QObject):
         self.training = CurrentTraining(self.job_queue, self)
         self.runs = RunList(self.job_queue, self)
         self.setup = TrainingSetup(settings, self.open_sprites, self.catalog, self.training, self.runs, self)
-        self.lab = Lab(self.job_queue, self.catalog, self.setup, self.training, self)
+        self.lab = Lab(self.job_queue, self.catalog, self.setup, self.training, self.runs, self)
         self.feature_training = FeatureTraining(
             self.job_queue, self.open_sprites, self.doctor, self.catalog, self.setup, self.training, self.lab,
             self,

@@ -34,7 +34,7 @@ from PIL.PngImagePlugin import PngInfo
 from studio.core import file_systems, files, pictures, records
 from studio.core.errors import DamagedError, RunError, UnwritableError
 from studio.core.events import LossChunk, QualityMeasured, SamplesReady, Validated
-from studio.engine.runs.metrics import line_of
+from studio.engine.runs.metrics import LayersSeen, line_of
 
 FORMAT = 1
 SAMPLE_COLUMNS = 8
@@ -198,7 +198,7 @@ class RunDir:
         with self.writing():
             self._write_json(PROGRESS, msgspec.to_builtins(progress))
 
-    def append(self, event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> None:
+    def append(self, event: LossChunk | Validated | QualityMeasured | LayersSeen | Mapping[str, Any]) -> None:
         """Add a line to metrics.jsonl. Raises UnwritableError."""
         with self.writing():
             files.append_line(self.path / METRICS, json.dumps(line_of(event), separators=(",", ":")))

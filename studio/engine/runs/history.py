@@ -30,7 +30,16 @@ from studio.engine.runs.folder import (
     reading,
     spread,
 )
-from studio.engine.runs.metrics import Measured, Resumed, Saved, Tick, Validation, parse_line
+from studio.engine.runs.metrics import (
+    LAYER_FIGURES,
+    LayersSeen,
+    Measured,
+    Resumed,
+    Saved,
+    Tick,
+    Validation,
+    parse_line,
+)
 
 _Matrix = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true class and predicted class
 
@@ -49,11 +58,15 @@ class Curve:
 
 @dataclass
 class History:
-    """The curves of a run. 'loss' and 'grad_norm' have a value a step; the others one a tick."""
+    """The curves of a run. 'loss' and 'grad_norm' have a value a step; the others one a tick.
+
+    layers: by the figures of LAYER_FIGURES, the curves of each layer; empty unless the layers were watched.
+    """
 
     series: dict[str, Curve] = field(default_factory=dict)
     validation: dict[str, Curve] = field(default_factory=dict)
     quality: dict[str, Curve] = field(default_factory=dict)
+    layers: dict[str, dict[str, Curve]] = field(default_factory=dict)
     confusion: NDArray[np.int64] | None = None
     checkpoints: list[int] = field(default_factory=list)
     rollbacks: list[SteppedBack] = field(default_factory=list)
@@ -231,6 +244,7 @@ class _Lines:
         self._ticks = _Ticks()
         self._validations: list[tuple[int, Mapping[str, float]]] = []
         self._qualities: list[tuple[int, Mapping[str, float]]] = []
+        self._layers: list[LayersSeen] = []
         self._checkpoints: list[int] = []
         self._rollbacks: list[SteppedBack] = []
 
@@ -245,6 +259,8 @@ class _Lines:
             self._validations.append((line.step, line.metrics))
         elif isinstance(line, Measured):
             self._qualities.append((line.step, asdict(line.quality)))
+        elif isinstance(line, LayersSeen):
+            self._layers.append(line)
         elif isinstance(line, Saved):
             self._checkpoints.append(line.checkpoint)
         elif isinstance(line, SteppedBack):
@@ -253,6 +269,7 @@ class _Lines:
     def history(self, confusion: _Matrix | None) -> History:
         """All of it as curves, and the confusion matrix if it is of one of the validations."""
         history = History(self._ticks.series(), _figures(self._validations), _figures(self._qualities))
+        history.layers = _layer_curves(self._layers)
         history.checkpoints, history.rollbacks = list(self._checkpoints), list(self._rollbacks)
         if confusion is not None and any(step == confusion[0] for step, _ in self._validations):
             history.confusion = confusion[1]
@@ -263,6 +280,7 @@ class _Lines:
         self._ticks.cut(step)
         self._validations = [entry for entry in self._validations if entry[0] <= step]
         self._qualities = [entry for entry in self._qualities if entry[0] <= step]
+        self._layers = [seen for seen in self._layers if seen.step <= step]
         self._checkpoints = [saved for saved in self._checkpoints if saved <= step]
         self._rollbacks = [rollback for rollback in self._rollbacks if rollback.step <= step]
 
@@ -335,3 +353,13 @@ def _figures(entries: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, Cu
         steps = np.array([step for step, _ in having], dtype=np.int64)
         curves[name] = Curve(steps, np.array([value for _, value in having], dtype=np.float64))
     return curves
+
+
+def _layer_curves(seen: Sequence[LayersSeen]) -> dict[str, dict[str, Curve]]:
+    """The curves of the layers, by figure; those of layers that the last look has."""
+    found: dict[str, dict[str, Curve]] = {}
+    for place, figure in enumerate(LAYER_FIGURES if seen else ()):
+        told = [(look.step, {name: row[place] for name, row in look.layers.items()}) for look in seen]
+        known = [(step, {name: value for name, value in row.items() if value is not None}) for step, row in told]
+        found[figure] = _figures(known)
+    return found

@@ -44,6 +44,21 @@ class Measured:
     quality: Quality
 
 
+LAYER_FIGURES = ("update", "gradient", "dead")  # as LayersSeen has them of each layer
+
+
+@dataclass(frozen=True)
+class LayersSeen:
+    """What the step before `step` did to each layer of the network (see engine/layers.py), by the layer's name.
+
+    The length of the update to that of the weights, the length of the gradient, and the share of dead units among those
+    that the layer is given; None where it is given none.
+    """
+
+    step: records.Count
+    layers: dict[str, tuple[float, float, float | None]]
+
+
 @dataclass(frozen=True)
 class Saved:
     """A checkpoint was written."""
@@ -58,11 +73,11 @@ class Resumed:
     resumed: records.Count
 
 
-Line = Tick | Validation | Measured | Saved | Resumed | SteppedBack
+Line = Tick | Validation | Measured | LayersSeen | Saved | Resumed | SteppedBack
 
 _TOLD_BY: dict[str, type[Line]] = {
     "resumed": Resumed, "loss": Tick, "metrics": Validation, "quality": Measured, "checkpoint": Saved,
-    "failed_step": SteppedBack,
+    "failed_step": SteppedBack, "layers": LayersSeen,
 }  # fmt: skip
 
 
@@ -76,7 +91,7 @@ def parse_line(text: bytes) -> Line | None:
         return None
 
 
-def line_of(event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) -> dict[str, Any]:
+def line_of(event: LossChunk | Validated | QualityMeasured | LayersSeen | Mapping[str, Any]) -> dict[str, Any]:
     """What is written of an event: numbers as short as float32 allows."""
     if isinstance(event, LossChunk):
         return {
@@ -92,4 +107,6 @@ def line_of(event: LossChunk | Validated | QualityMeasured | Mapping[str, Any]) 
         return {"step": event.step, "metrics": dict(event.metrics)}
     if isinstance(event, QualityMeasured):
         return {"step": event.step, "quality": asdict(event.quality)}
+    if isinstance(event, LayersSeen):
+        return {"step": event.step, "layers": dict(event.layers)}
     return dict(event)

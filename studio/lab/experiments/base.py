@@ -7,9 +7,10 @@ A new experiment is one new file in this folder (or in a package that names its 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -18,9 +19,15 @@ from torch import Tensor
 
 from studio.core.config import TrainingConfig, Value
 from studio.core.curves import smooth
-from studio.core.events import Events, Progress
+from studio.core.events import Event, Events, Progress
 from studio.data.sprites import Sprites
-from studio.engine import devices
+from studio.data.store import packed
+from studio.engine import catalog, devices
+from studio.engine.loading import load_model
+from studio.engine.model import TrainedModel
+from studio.engine.pace import with_progress
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.split import split_of
 from studio.engine.steps import TrainingSteps
 from studio.engine.types import Device
 from studio.lab.outcome import Axis, Line, Plot
@@ -32,21 +39,57 @@ _MOST_SPRITES = 4096  # an experiment learns little in its time from more
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """What to experiment with. seconds: how long, about; what an experiment needs at least may take longer."""
+    """What to experiment with. seconds: how long, about; what an experiment needs at least may take longer.
+
+    run, checkpoint: the folder of a run to look into, and where: 'best', 'last' or a step. Its sprites are then those
+    that it held out or, if it did not (`is_heldout`), those that it learnt from.
+    """
 
     recipe: Recipe
     config: TrainingConfig
     sprites: Sprites
     device: Device
     seconds: float
+    run: Path | None = None
+    checkpoint: str = "best"
+    is_heldout: bool = False
 
     @classmethod
     def of(cls, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: Device, seconds: float) -> Bench:
         """With sprites that the recipe can learn from; of very many, some from all over. Raises TrainingError."""
         chosen, _ = recipe.select(sprites, config)
         if len(chosen) > _MOST_SPRITES:
-            chosen = chosen.take(np.linspace(0, len(chosen) - 1, _MOST_SPRITES).astype(np.int64))
+            chosen = chosen.take(_some_of(np.arange(len(chosen))))
         return cls(recipe, config, chosen, device, seconds)
+
+    @classmethod
+    def of_run(cls, run: Path, checkpoint: str, device: Device, seconds: float) -> Generator[Event, None, Bench]:
+        """What a run says of itself; nothing in its folder is changed. Yields Progress while its sprites are checked.
+
+        Raises RunError, BadInputError, UsageError.
+        """
+        folder = RunDir(run)
+        record = folder.record()
+        recipe = catalog.recipe(record.recipe)
+        config = recipe.Config.from_json(record.config)
+        sprites, _ = yield from with_progress(packed.loading(folder.data), record.data_count, "sprites checked")
+        split = split_of(record, config, sprites)
+        heldout = np.union1d(split.validation, split.report)
+        chosen = sprites.take(_some_of(heldout if len(heldout) else split.training))
+        return cls(recipe, config, chosen, device, seconds, run.resolve(), checkpoint, bool(len(heldout)))
+
+    def loaded_model(self) -> Generator[Event, None, TrainedModel]:
+        """The model of the run, on the device; yields what there is to say of it. Raises RunError, UsageError,
+        DeviceError.
+        """
+        assert self.run is not None
+        model = load_model(self.run, self.checkpoint, self.device)
+        yield from model.notices
+        return model
+
+    def sprites_in_words(self) -> str:
+        """'held-out sprites', or what they are instead."""
+        return "held-out sprites" if self.is_heldout else "sprites learnt from, as none were held out"
 
     @property
     def target(self) -> torch.device:
@@ -62,6 +105,12 @@ class Bench:
         return TrainingSteps(self.recipe, self.config.replace(**changes), self.sprites, self.target, precision)
 
 
+def _some_of(indices: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Of very many, some from all over."""
+    places = np.linspace(0, len(indices) - 1, min(len(indices), _MOST_SPRITES)).astype(np.int64)
+    return indices[places]
+
+
 class Experiment(ABC):
     """A kind of experiment; one instance does for all, so it holds no state."""
 
@@ -70,12 +119,18 @@ class Experiment(ABC):
     question: ClassVar[str] = ""  # that it answers, in one sentence
     order: ClassVar[int] = 100
     seconds: ClassVar[float] = 60.0  # that it takes, unless it is given others
+    # What it is done with: sprites, which it trains networks on, or a run, into which it looks and changes nothing.
+    subject: ClassVar[Literal["sprites", "run"]] = "sprites"
     # Of PyTorch's own, on the same subject: the title of a page and where it is.
     read_on: ClassVar[tuple[str, str]] = ("", "")
     plain: ClassVar[str] = ""  # what `code` gives, with {device}, {batch_size} and {size} to be filled in
 
     def obstacle(self, device: Device) -> str:
         """Why it can't be done on this device, in a sentence; empty where it can."""
+        return ""
+
+    def misfit(self, recipe: Recipe) -> str:
+        """Why it can't be done with this kind of model, in a sentence; empty where it can."""
         return ""
 
     @abstractmethod

@@ -37,6 +37,7 @@ _LOOKED_AT = 128  # sprites a look; at most; a generator is shown few of them ag
 _SHARE = 0.85  # of the time is for training and looks on the way; the rest for the last one
 _SMOOTHED = 1 / 10  # of all steps
 _DRAWN, _DRAWING = 8, GenerateSettings(seed=7)
+_OF_THE_SAME_NOISE = "New sprites, drawn of the same noise as all others here."
 _SAME = 0.03  # losses that differ by less are called the same
 _SOUND, _RATE, _UNZEROED, _FEW_SPRITES = "nothing wrong", f"learning rate x {_TIMES}", "no zero_grad", f"{_FEW} sprites"
 _UNAVERAGED = "weights not averaged"
@@ -225,7 +226,7 @@ def _pictures(runs: Iterable[_Run], network: nn.Module | None = None) -> Iterato
         with devices.autocast(training.device.type, training.precision):
             of = training.ema.network if network is None else network
             *_, drawn = training.recipe.draw(of, labels, _DRAWING.guidance, _DRAWING.steps, _DRAWING.seed)
-        yield Picture.of(run.title, tile(to_rgba(drawn.nan_to_num()).numpy(), _DRAWN))
+        yield Picture.of(run.title, tile(to_rgba(drawn.nan_to_num()).numpy(), _DRAWN), _OF_THE_SAME_NOISE)
 
 
 def _plots(runs: list[_Run]) -> tuple[Plot, ...]:

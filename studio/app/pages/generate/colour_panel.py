@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from studio.app import dialogs
 from studio.app.background.job_events import PaletteLoaded, StyleRead
 from studio.app.background.model_jobs import SavedModel
-from studio.app.pages.generate.model_choice import ModelChoice
+from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.swatches import Swatches

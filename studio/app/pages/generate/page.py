@@ -17,11 +17,11 @@ from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import EditRequest, SavedModel
 from studio.app.pages.base import Page
 from studio.app.pages.generate.editing import COUNT, EditorPanel, picture_in
-from studio.app.pages.generate.model_choice import ModelChoice
 from studio.app.pages.generate.neighbours import Neighbours
 from studio.app.pages.generate.predict import PredictPanel
 from studio.app.pages.generate.request import RequestPanel
 from studio.app.pages.generate.results import Results
+from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import wording

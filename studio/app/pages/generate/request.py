@@ -9,8 +9,8 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QSlider, QSpinBox, QWidget
 
 from studio.app.pages.generate.colour_panel import ColourPanel
-from studio.app.pages.generate.model_choice import ModelChoice
 from studio.app.pages.generate.quick import QuickDrawing
+from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _USE = "Change the settings on the Train page."
 _MOST_CODE_LINES = 24
-_STRIP_WIDTH = 512  # pixels, at most
+_STRIP_WIDTH, _STRIP_HEIGHT = 640, 256  # pixels, at most
 
 
 class Strip(QWidget):
@@ -31,9 +31,9 @@ class Strip(QWidget):
         super().__init__()
         self._pixels = picture.pixels()
         height, width = self._pixels.shape[:2]
-        zoom = max(1, _STRIP_WIDTH // width)
+        zoom = max(1, min(_STRIP_WIDTH // width, _STRIP_HEIGHT // height))
         self.setFixedSize(zoom * width, zoom * height)
-        factory.describe(self, picture.title, "New sprites, drawn of the same noise as all others here.")
+        factory.describe(self, picture.title, picture.about or "A picture of what was found out.")
 
     def paintEvent(self, event: QPaintEvent) -> None:
         draw_sprite(QPainter(self), self.rect(), self._pixels)
@@ -54,7 +54,7 @@ class Findings(QWidget):
         self._can_plot = False
         self._shown: tuple[Outcome, Outcome | None, str] = (Outcome(), None, "")  # with another, and its name
         self._plot_place = factory.column(spacing=2 * factory.GRID)
-        self._tables = factory.column()
+        self._parts = factory.column()
         self._plain = Disclosure("The same in plain PyTorch", self.code)
         self._lay_out()
         self.use.clicked.connect(self.use_wanted)
@@ -103,7 +103,7 @@ class Findings(QWidget):
         self.read_on.setOpenExternalLinks(True)
         use = factory.row(self.use, 1)
         parts = factory.column(
-            self.sentences, use, self._plot_place, self._tables, self._plain, self.read_on, 1, spacing=2 * factory.GRID
+            self.sentences, use, self._plot_place, self._parts, self._plain, self.read_on, 1, spacing=2 * factory.GRID
         )
         self.setLayout(parts)
         self.clear("")
@@ -115,14 +115,14 @@ class Findings(QWidget):
         for part in (self.use, self._plain, self.read_on):
             part.hide()
         self._draw()
-        while (item := self._tables.takeAt(0)) is not None:
+        while (item := self._parts.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
-        for table in outcome.tables:
-            self._tables.addWidget(_grid(table))
         for picture in outcome.pictures:
             strip = factory.column(factory.text(picture.title, "muted"), Strip(picture), spacing=factory.GRID // 2)
-            self._tables.addWidget(factory.panel(strip))
+            self._parts.addWidget(factory.panel(strip))
+        for table in outcome.tables:
+            self._parts.addWidget(_grid(table))
 
     def _draw(self) -> None:
         outcome, compared, name = self._shown

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QBoxLayout, QProgressBar, QSlider, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QProgressBar, QSlider, QSplitter, QStackedWidget, QWidget
 
 from studio.app.background.model_jobs import SavedModel
-from studio.app.pages.generate.model_choice import ModelChoice
+from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.state.sprite_map import SpriteMap
 from studio.app.widgets import factory
@@ -104,7 +104,7 @@ class MapPage(QWidget):
         self._session, self._map = session, session.sprite_map
         self._selected = -1
         self._neighbours: NDArray[np.int64] = np.zeros(0, np.int64)  # those on show
-        self.choice = ModelChoice(session, offers_live=False, first="decode")
+        self.choice = ModelChoice(session, only_runs=True, first="decode")
         self.show_map = factory.button("Show", _SHOW, "fit", "primary")
         self.cancel = factory.button("Cancel", _CANCEL, "close")
         self.progress = QProgressBar()
@@ -164,9 +164,6 @@ class MapPage(QWidget):
         self.progress.setFixedHeight(factory.GRID)
         factory.keep_space(self.progress)
         buttons = factory.column(1, factory.row(self.show_map, self.cancel), spacing=0)
-        choices = self.choice.layout()
-        if isinstance(choices, QBoxLayout):
-            choices.setDirection(QBoxLayout.Direction.LeftToRight)
         head = factory.row(self.choice, buttons, self._said, spacing=2 * factory.GRID)
         head.setStretch(2, 1)
         legend = factory.panel(self._legend)

@@ -1,4 +1,4 @@
-"""The Lab page: what training really does, found out on one's own sprites and devices, and the map of the sprites."""
+"""The Lab page: what training really does, found out on one's own sprites, devices and runs; the map of the sprites."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt, Slot
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QProgressBar, QSplitter, QTabWidget
 
 from studio.app import dialogs
+from studio.app.background.model_jobs import SavedModel
 from studio.app.pages.base import Page
 from studio.app.pages.lab.findings import Findings
 from studio.app.pages.lab.map_page import MapPage
+from studio.app.pages.model_choice import ModelChoice
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.core import wording
@@ -20,14 +22,16 @@ if TYPE_CHECKING:
     from studio.lab.experiments.base import Experiment
 
 _START = "Find it out, with the sprites, the recipe, the settings and the device of the Train page."
+_LOOK = "Find it out, of the chosen run, on the device of the Train page; nothing in the run is changed."
+_INSIDE = "Inside a run"
 _CANCEL = "End the experiment; nothing of it is kept."
 _RESULT = "What was found out, the newest first."
 _COMPARE = "Lay the curves of another result over these."
 _REPORT = "Save what is shown as a page of HTML that needs nothing else."
 _NOTHING = "Nothing was found out yet."
 _ABOUT = (
-    "Experiments with training itself: each asks a question, measures for a minute and says what it has found. What is "
-    "being trained is paused meanwhile."
+    "Experiments with training itself, and looks into your runs: each asks a question, measures for a minute and says "
+    "what it has found. What is being trained is paused meanwhile."
 )
 _REPORT_KINDS = "Page of HTML (*.html)"
 _LEAST_LETTERS = 10
@@ -45,6 +49,7 @@ class LabPage(Page):
         self.tabs = QTabWidget()
         self.experiments = QListWidget()
         self.title, self.question, self.about = factory.title(""), factory.text(), factory.caption("")
+        self.run_choice = ModelChoice(session, only_runs=True)
         self.start = factory.button("Start", _START, "play", "primary")
         self.cancel = factory.button("Cancel", _CANCEL, "close")
         self.progress = QProgressBar()
@@ -63,6 +68,7 @@ class LabPage(Page):
         """Look for results again: the command line may have found something out."""
         self.cancel.setMinimumHeight(self.start.sizeHint().height())  # nothing moves when one takes the other's place
         self.session.lab.list_results()
+        self.run_choice.look_again()
 
     def keep(self) -> None:
         """Remember the splitter."""
@@ -90,11 +96,13 @@ class LabPage(Page):
         choices = factory.row(factory.labelled("Result", self.result), factory.labelled("Compare with", self.compared))
         for combo in (self.result, self.compared):
             combo.setMinimumContentsLength(_LEAST_LETTERS)  # they share the width that there is
-        head = factory.column(self.title, self.question, buttons, self.progress, choices)
+        self.run_choice.hide()
+        head = factory.column(self.title, self.question, self.run_choice, buttons, self.progress, choices)
         right = factory.column(head, self._scroll, margin=2 * factory.GRID)
         right.setStretch(1, 1)
         for part in (left, right):
             self._splitter.addWidget(factory.panel(part))
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)  # a table may be wide
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setStretchFactor(1, 1)
         self._splitter.setSizes([300, 900])
@@ -109,6 +117,7 @@ class LabPage(Page):
         session.catalog.plots_ready.connect(self.findings.make_plots)
         session.setup.changed.connect(self._refresh)
         session.open_sprites.imported.connect(self._refresh)
+        self.run_choice.changed.connect(self._refresh)
         lab.changed.connect(self._refresh)
         lab.progressed.connect(self._show_progress)
         lab.outcome_changed.connect(self._show_outcome)
@@ -125,18 +134,36 @@ class LabPage(Page):
     @Slot()
     def _list_experiments(self) -> None:
         self.experiments.clear()
-        for experiment in self.session.catalog.experiments.values():
-            item = QListWidgetItem(f"{experiment.title}\n{experiment.question}")
-            item.setData(_ROLE, experiment.name)
-            item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
-            self.experiments.addItem(item)
+        known = self.session.catalog.experiments.values()
+        inside = [experiment for experiment in known if experiment.subject == "run"]
+        for experiment in known:
+            if experiment not in inside:
+                self._add(experiment)
+        if inside:
+            self.experiments.addItem(_heading(_INSIDE))
+        for experiment in inside:
+            self._add(experiment)
         self.experiments.setCurrentRow(0)
         self._choose()
+
+    def _add(self, experiment: Experiment) -> None:
+        """List it after the others."""
+        item = QListWidgetItem(f"{experiment.title}\n{experiment.question}")
+        item.setData(_ROLE, experiment.name)
+        item.setSizeHint(QSize(0, 4 * factory.GRID + 2 * self.fontMetrics().height()))
+        self.experiments.addItem(item)
+
+    def _source(self) -> SavedModel | None:
+        """What the chosen experiment is to look into; None where that is no run, or there is none."""
+        source, experiment = self.run_choice.source(), self.experiment()
+        is_inside = experiment is not None and experiment.subject == "run"
+        return source if is_inside and isinstance(source, SavedModel) else None
 
     @Slot()
     def _choose(self) -> None:
         """Another experiment was chosen."""
         experiment = self.experiment()
+        self.run_choice.setVisible(experiment is not None and experiment.subject == "run")
         self.title.setText(experiment.title if experiment is not None else "")
         self.question.setText(experiment.question if experiment is not None else "The engine is still starting.")
         self._list_results()
@@ -150,8 +177,9 @@ class LabPage(Page):
         self.start.setVisible(not is_running)
         self.cancel.setVisible(is_running)
         self.progress.setVisible(is_running)
-        problem = lab.problem(experiment) if experiment is not None else "The engine is still starting."
-        factory.enable(self.start, problem, _START)
+        problem = lab.problem(experiment, self._source()) if experiment is not None else "The engine is still starting."
+        factory.enable(self.start, problem, _START if experiment is None or experiment.subject == "sprites" else _LOOK)
+        self.run_choice.setEnabled(not is_running)
         if not is_running:
             self.about.setText(problem or self._plan())
         self._show_chosen()
@@ -159,17 +187,22 @@ class LabPage(Page):
     def _plan(self) -> str:
         """What Start would do, in a line."""
         setup, sprites, experiment = self.session.setup, self.session.open_sprites.sprites, self.experiment()
-        recipe, device = setup.recipe, setup.device
-        if experiment is None or recipe is None or device is None or sprites is None:
+        recipe, device, source = setup.recipe, setup.device, self._source()
+        if experiment is None or recipe is None or device is None:
             return ""
-        what = f"{recipe.title}, {wording.count(len(sprites), 'sprite')}"
+        if source is not None:
+            what = f"{source.path.name}, {self.run_choice.checkpoints.currentText().lower() or source.checkpoint}"
+        elif sprites is not None:
+            what = f"{recipe.title}, {wording.count(len(sprites), 'sprite')}"
+        else:
+            return ""
         return f"{what}, on {device.name}: about {wording.duration(experiment.seconds)}"
 
     @Slot()
     def _start(self) -> None:
         experiment = self.experiment()
         if experiment is not None:
-            self.session.lab.start(experiment)
+            self.session.lab.start(experiment, self._source())
             self._show_progress()
 
     @Slot()
@@ -257,5 +290,16 @@ class LabPage(Page):
 
 
 def _called(result: Result) -> str:
-    """'24 Nov 14:37, generator, demo sprites, AMD EPYC'"""
-    return f"{result.created[:10]} {result.created[11:16]}, {result.recipe}, {result.data_title}, {result.device_name}"
+    """'24 Nov 14:37, generator, demo sprites, AMD EPYC', or with a run in the place of recipe and sprites."""
+    what = result.looked_into() or f"{result.recipe}, {result.data_title}"
+    return f"{result.created[:10]} {result.created[11:16]}, {what}, {result.device_name}"
+
+
+def _heading(words: str) -> QListWidgetItem:
+    """A line of the list that names those below it."""
+    item = QListWidgetItem(words)
+    item.setFlags(Qt.ItemFlag.NoItemFlags)
+    font = item.font()
+    font.setBold(True)
+    item.setFont(font)
+    return item

@@ -22,12 +22,14 @@ from studio.lab.outcome import Axis, Line, Plot
 
 _HEIGHT, _LEAST_WIDTH = 240, 260  # logical pixels
 _MOST_DECADES = 3  # with names between the powers of ten
+_MOST_BELOW_EACH_OTHER, _LEGEND_COLUMNS = 5, 3  # more names would hide the curves
+_ROOM_FOR_NAMES = 0.35  # of the curves' height
 _DOT = 6
 _MARGIN = 0.04
 
 
 class _PlaceAxis(ValueAxis):
-    """An axis that names the places of few points instead of round numbers."""
+    """An axis that names the places of few points instead of round numbers, and of many decades the powers of ten."""
 
     def __init__(self, side: str) -> None:
         super().__init__(side)
@@ -58,7 +60,7 @@ class XYPlot(QWidget):
         self._plot = Plot("", Axis(""), Axis(""), ())
         self._compared: tuple[Line, ...] = ()
         self._bottom = _PlaceAxis("bottom")
-        self.widget = bare_plot({"bottom": self._bottom, "left": ValueAxis("left")})
+        self.widget = bare_plot({"bottom": self._bottom, "left": _PlaceAxis("left")})
         self._item: Any = self.widget.getPlotItem()
         self._legend: Any = self._item.addLegend(offset=(12, 8), verSpacing=-4)  # where curves that rise leave room
         self.title = factory.text("", "heading", wrap=False)
@@ -106,6 +108,7 @@ class XYPlot(QWidget):
             )  # fmt: skip
             self._item.addItem(item, ignoreBounds=True)
             self._legend.addItem(item, line.name)
+        self._legend.setColumnCount(1 if len(lines) <= _MOST_BELOW_EACH_OTHER else _LEGEND_COLUMNS)
         self._legend.setVisible(len(lines) > 1)
         ground = QColor(colours.surface)
         ground.setAlphaF(0.8)
@@ -131,6 +134,8 @@ class XYPlot(QWidget):
             return
         low = float(y.min()) if self._plot.y.log else 0.0
         (left, right), (low, high) = _wide(float(x.min()), float(x.max())), _wide(low, float(y.max()))
+        if len(lines) > _MOST_BELOW_EACH_OTHER:
+            high += _ROOM_FOR_NAMES * (high - low)
         self._item.getViewBox().setRange(xRange=(left, right), yRange=(low, high), padding=_MARGIN)
 
 

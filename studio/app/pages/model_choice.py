@@ -23,27 +23,30 @@ if TYPE_CHECKING:
 
 _LIVE = "live"
 _WORDS = {"best": "Best", "last": "Last"}
-_TIP, _TIP_OF_RUNS = "The model that trains now, or one of your runs.", "One of your runs."
 
 
 class ModelChoice(QWidget):
-    """changed: another model, or another checkpoint of it.
+    """A model and its checkpoint; with `only_runs`, side by side and without the model that trains.
 
-    offers_live: whether the model that trains can be chosen. first: runs of models that can do that come first.
+    changed: another model, or another checkpoint of it. first: runs of models that can do that come first.
     """
 
     changed = Signal()
 
-    def __init__(self, session: Session, *, offers_live: bool = True, first: Ability | None = None) -> None:
+    def __init__(self, session: Session, *, only_runs: bool = False, first: Ability | None = None) -> None:
         super().__init__()
-        self._session, self._offers_live, self._first = session, offers_live, first
+        self._session, self._only_runs, self._first = session, only_runs, first
         self._quick: tuple[str, ...] = ()  # checkpoints of the chosen run that have a distilled network
         self._wanted = ""  # the run or the live model; empty until the user chooses
-        self.models = factory.combo("Model", _TIP if offers_live else _TIP_OF_RUNS)
+        what = (
+            ("Run", "One of your runs.") if only_runs else ("Model", "The model that trains now, or one of your runs.")
+        )
+        self.models = factory.combo(*what)
         self.checkpoints = QComboBox()
         factory.describe(self.checkpoints, "Checkpoint", "How far the training was; best is best on held-out sprites.")
         self._checkpoint_box = factory.panel(factory.labelled("Checkpoint", self.checkpoints))
-        self.setLayout(factory.column(factory.labelled("Model", self.models), self._checkpoint_box))
+        model = factory.labelled(what[0], self.models)
+        self.setLayout((factory.row if only_runs else factory.column)(model, self._checkpoint_box))
         self.models.activated.connect(self._user_chose)
         self.models.currentIndexChanged.connect(self._model_chosen)
         self.checkpoints.currentIndexChanged.connect(self._checkpoint_chosen)
@@ -84,6 +87,12 @@ class ModelChoice(QWidget):
         source = self.source()
         return isinstance(source, SavedModel) and source.checkpoint in self._quick
 
+    def look_again(self) -> None:
+        """The chosen run may have other checkpoints by now."""
+        chosen = self.models.currentData()
+        if chosen and chosen != _LIVE:
+            self._session.inference.list_checkpoints(Path(chosen))
+
     def choose(self, path: Path) -> None:
         """Choose a run."""
         self._wanted = str(path)
@@ -94,7 +103,7 @@ class ModelChoice(QWidget):
         """List the models that there are. What the user wants stays chosen; a training that ends becomes its run."""
         training, before = self._session.training, self.models.currentData()
         stays = training.state == "stopping" and self._wanted == _LIVE  # until it is a run, so that none jumps in
-        live = self._offers_live and training.record is not None and (training.is_live() or stays)
+        live = not self._only_runs and training.record is not None and (training.is_live() or stays)
         if live and self._wanted in ("", str(training.path)):
             self._wanted = _LIVE
         elif not live and self._wanted == _LIVE and not training.is_busy():
@@ -130,8 +139,7 @@ class ModelChoice(QWidget):
         self.checkpoints.clear()
         self._quick = ()
         self._checkpoint_box.setVisible(bool(chosen) and chosen != _LIVE)
-        if chosen and chosen != _LIVE:
-            self._session.inference.list_checkpoints(Path(chosen))
+        self.look_again()
         self.changed.emit()
 
     @Slot(object)

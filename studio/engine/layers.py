@@ -1,0 +1,187 @@
+"""Watching the layers of a network as it learns: what one training step now and then does to each of them.
+
+A step is looked at as it is: forward hooks that are there for that step alone read what the layers are given, and
+nothing that is learnt depends on whether anybody looks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn.modules.conv import _ConvNd
+from torch.utils.hooks import RemovableHandle
+
+from studio.engine.runs.metrics import LAYER_FIGURES, LayersSeen
+
+MOST_LAYERS = 40
+_EVERY_S = 10.0
+_LOOKS = 48  # in a training that would have fewer of them at that pace
+_SHARE = 0.008  # of the time, at most
+_NEXT_TO_NOTHING = 1e-12  # the length of weights that are 0
+_DEAD = 0.01  # of the usual spread of a layer's inputs: a unit that varies by less says nothing
+
+Layers = dict[str, list[Tensor]]
+
+
+def layers_of(network: nn.Module) -> Layers:
+    """The weights with more than one dimension by the module that they belong to, in the network's order.
+
+    Where that makes more than MOST_LAYERS, modules deep down are taken together: 'down.0.conv1' becomes 'down.0'.
+    """
+    weights = {name: weight for name, weight in network.named_parameters() if weight.ndim > 1 and weight.requires_grad}
+    deepest = max((name.count(".") for name in weights), default=1)
+    for depth in range(max(1, deepest), 0, -1):
+        groups = Layers()
+        for name, weight in weights.items():
+            groups.setdefault(_cut(name.rpartition(".")[0] or name, depth), []).append(weight)
+        if len(groups) <= MOST_LAYERS:
+            break
+    return groups
+
+
+def _cut(name: str, depth: int) -> str:
+    """('down.0.conv1', 2) -> 'down.0'"""
+    return ".".join(name.split(".")[:depth])
+
+
+@dataclass(eq=False)
+class _Look:
+    """One step, while it is looked at.
+
+    lowest, highest: by module, what each unit has given it: float32 [units]. All of it is on the device.
+    """
+
+    lowest: dict[nn.Module, Tensor]
+    highest: dict[nn.Module, Tensor]
+    hooks: list[RemovableHandle]
+
+
+class LayerWatch:
+    """Looks at a step about every 10 s, more often in a short training, and in all for less than 1 % of the time.
+
+    Of each layer: the length of a step's update to that of the weights, the length of the gradient before clipping, and
+    the share of dead units among those whose outputs it is given: they say the same for every sprite and every place of
+    the batch. A dead unit shows at the next layer: before ReLU cuts it off, its output still varies. All of it stays on
+    the device until the tick reads it.
+    """
+
+    def __init__(self, network: nn.Module, *, is_on: bool = True) -> None:
+        self._layers = layers_of(network) if is_on else {}
+        self._weights = [weight for group in self._layers.values() for weight in group]
+        places = {weight: name for name, group in self._layers.items() for weight in group}
+        self._units: dict[nn.Module, str] = {  # the layer of each
+            module: places[module.weight] for module in network.modules()
+            if isinstance(module, _ConvNd | nn.Linear) and module.weight in places
+        }  # fmt: skip
+        self._look: _Look | None = None
+        self._start_s: float | None = None  # of the training, as far as this process has seen it
+        self._seen_s = -math.inf  # when it last looked
+        self._cost_s = 0.0  # of all looks; at one of them the machine may have been busy
+        self.figures: list[Tensor] = []  # float32 [], of the layers in their order: all of one figure, then the next
+
+    def begin(self, elapsed_s: float, planned_s: float) -> None:
+        """Look at the next step, if it is time: so many seconds into a training that is to take that many. The first
+        step is never looked at.
+        """
+        self.figures = []
+        if not self._layers:
+            return
+        if self._start_s is None:  # all that is done for the first time takes longer: looks as well
+            self._start_s = elapsed_s
+            return
+        is_due = elapsed_s - self._seen_s >= min(_EVERY_S, planned_s / _LOOKS)
+        if not is_due or self._cost_s > _SHARE * (elapsed_s - self._start_s):
+            return
+        self._seen_s = elapsed_s
+        self._look = look = _Look({}, {}, [])
+        for module in self._units:
+            hook = module.register_forward_pre_hook(functools.partial(self._see_inputs, look))
+            look.hooks.append(hook)
+
+    @contextlib.contextmanager
+    def step(self) -> Iterator[None]:
+        """Around what moves the weights, from gradients that are not yet clipped."""
+        look = self._look
+        if look is None:
+            yield
+            return
+        self._look = None
+        with self._timed(), torch.no_grad():
+            for hook in look.hooks:
+                hook.remove()
+            gradients = [_norm([_gradient(weight) for weight in group]) for group in self._layers.values()]
+            before = [weight.detach().clone() for weight in self._weights]
+        yield
+        with self._timed(), torch.no_grad():
+            changes = iter(torch._foreach_sub([weight.detach() for weight in self._weights], before))
+            ratios = [  # to the weights after the step: some begin at 0
+                _norm([next(changes) for _ in group]) / _norm(group).clamp(min=_NEXT_TO_NOTHING)
+                for group in self._layers.values()
+            ]
+            self.figures = [*ratios, *gradients, *self._dead(look)]
+
+    def seen(self, step: int, figures: NDArray[np.float32]) -> list[LayersSeen]:
+        """What the look before this step has found, of the `figures` read from the device; nothing where there was
+        none, nor where a number is infinite: fp16 skips such a step.
+        """
+        if not figures.size:
+            return []
+        rows = np.reshape(figures, (len(LAYER_FIGURES), -1)).T.tolist()
+        if not all(math.isfinite(update) and math.isfinite(gradient) for update, gradient, _ in rows):
+            return []
+        return [LayersSeen(step, {name: _as_told(row) for name, row in zip(self._layers, rows, strict=True)})]
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Seconds in which the step could have gone on; on a card, those in which it is asked to look."""
+        start_s = time.perf_counter()
+        yield
+        self._cost_s += time.perf_counter() - start_s
+
+    def _see_inputs(self, look: _Look, module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        """Note between which values each unit is; what a micro-batch or another pass gave before counts, too."""
+        if not inputs[0].requires_grad:
+            return  # data: no unit has made them
+        with self._timed(), torch.no_grad():
+            values = inputs[0].detach().float()
+            axis = values.ndim - 1 if isinstance(module, nn.Linear) else 1
+            others = [dim for dim in range(values.ndim) if dim != axis]
+            lowest, highest = (values.amin(others), values.amax(others)) if others else (values, values)
+            known = module in look.lowest
+            look.lowest[module] = torch.minimum(look.lowest[module], lowest) if known else lowest
+            look.highest[module] = torch.maximum(look.highest[module], highest) if known else highest
+
+    def _dead(self, look: _Look) -> Iterator[Tensor]:
+        """The share of dead units among those that each layer is given; not a number where it is given none."""
+        shares = {name: list[Tensor]() for name in self._layers}
+        for module, lowest in look.lowest.items():
+            spread = look.highest[module] - lowest
+            shares[self._units[module]].append((spread <= _DEAD * spread.median()).float())
+        nothing = torch.full((), math.nan, device=self._weights[0].device)
+        for found in shares.values():
+            yield torch.cat(found).mean() if found else nothing
+
+
+def _gradient(weight: Tensor) -> Tensor:
+    """As it is after a backward pass; 0 where that did not come by."""
+    return torch.zeros_like(weight) if weight.grad is None else weight.grad
+
+
+def _norm(tensors: Sequence[Tensor]) -> Tensor:
+    """The length of all of these as one vector: float32 []."""
+    length: Tensor = torch.linalg.vector_norm(torch.stack(torch._foreach_norm([*map(Tensor.detach, tensors)])).float())
+    return length
+
+
+def _as_told(row: Sequence[float]) -> tuple[float, float, float | None]:
+    update, gradient, dead = (float(f"{value:.4g}") for value in row)
+    return update, gradient, None if math.isnan(dead) else dead

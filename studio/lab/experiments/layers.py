@@ -1,0 +1,236 @@
+"""Layers: the weights of a network as the tutorials print them, and how its layers learnt, if the run recorded it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from studio.core.config import TrainingConfig, settings_of
+from studio.core.events import Events, Progress
+from studio.core.wording import count, decimal, memory, number, percent
+from studio.engine.runs.history import Curve, read_history
+from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
+
+_MOST_ROWS = 60  # of a table; of a longer network, what belongs to a module is in one row
+_LINES = 6  # in a plot
+_DASH = "\u2013"
+_CODE = """\
+import torch
+from torch import nn
+
+device, inputs = "{device}", 4 * {size} * {size}
+x = torch.rand({batch_size}, inputs, device=device)
+network = nn.Sequential(nn.Linear(inputs, 64), nn.ReLU(), nn.Linear(64, 10)).to(device)
+for name, weight in network.named_parameters():
+    print(f"{{name}}: {{tuple(weight.shape)}}, {{weight.dtype}}, on {{weight.device}}")
+
+given = dict[str, torch.Tensor]()  # what each layer is given
+
+
+def keep(name):
+    return lambda layer, inputs: given.update({{name: inputs[0].detach()}})
+
+
+for name, layer in network.named_children():
+    if isinstance(layer, nn.Linear):
+        layer.register_forward_pre_hook(keep(name))
+
+optimizer = torch.optim.AdamW(network.parameters(), lr=0.01)
+before = {{name: weight.detach().clone() for name, weight in network.named_parameters()}}
+network(x).square().mean().backward()
+optimizer.step()
+for name, weight in network.named_parameters():
+    ratio = (weight - before[name]).norm() / weight.norm()
+    print(f"{{name}}: update to weight {{ratio:.3f}}, gradient {{weight.grad.norm():.3g}}")
+for name, values in given.items():
+    dead = (values.amax(0) - values.amin(0) == 0).float().mean()
+    print(f"layer {{name}}: {{100 * dead:.0f}} % of what it is given never varies")
+"""
+
+
+class Layers(Experiment):
+    """Lists what a network is made of, and shows what `watch_layers` recorded of its training."""
+
+    name = "layers"
+    title = "Layers"
+    question = "What is the network made of, and how did each of its layers learn?"
+    order = 90
+    seconds = 3.0
+    subject = "run"
+    read_on = (
+        "Build the neural network: model parameters",
+        "https://docs.pytorch.org/tutorials/beginner/basics/buildmodel_tutorial.html#model-parameters",
+    )
+    plain = _CODE
+
+    def run(self, bench: Bench) -> Events:
+        assert bench.run is not None
+        model = yield from bench.loaded_model()
+        curves = read_history(bench.run).layers
+        weights = dict(model.network.named_parameters())
+        tables = [_table_of(model.network)]
+        sentences = [*_about_weights(weights, model.step)]
+        plots: tuple[Plot, ...] = ()
+        if curves:
+            plots = tuple(_plots(curves, model.step))
+            tables.insert(0, _recorded(curves, model.step))
+            sentences += _about_learning(curves, model.step)
+        else:
+            sentences.append(_how_to_record(bench.config))
+        yield Progress(1, 1, "networks and their records read")
+        yield Outcome(plots, tuple(tables), tuple(sentences), step=model.step)
+
+
+def _table_of(network: nn.Module) -> Table:
+    """A row for each parameter; of a long network, for each module with parameters of its own."""
+    weights = dict(network.named_parameters())
+    rows = {name: [weight] for name, weight in weights.items()}
+    if len(rows) > _MOST_ROWS:
+        rows = {}
+        for name, weight in weights.items():
+            rows.setdefault(name.rpartition(".")[0] or name, []).append(weight)
+    sizes = dict(zip(rows, torch.stack([_rms(group) for group in rows.values()]).tolist(), strict=True))
+    return Table(
+        ("layer", "shape", "type", "device", ">weights", ">rms"),
+        tuple(
+            (
+                name,
+                "; ".join(" x ".join(map(str, weight.shape)) or "1" for weight in group),
+                _type_of(group[0]),
+                str(group[0].device),
+                number(sum(weight.numel() for weight in group)),
+                decimal(sizes[name]),
+            )
+            for name, group in rows.items()
+        ),
+    )
+
+
+def _rms(weights: Sequence[Tensor]) -> Tensor:
+    """The root of the mean square of all of these: float32 []."""
+    return torch.cat([weight.float().flatten() for weight in weights]).square().mean().sqrt()
+
+
+def _type_of(weight: Tensor) -> str:
+    """'float32'"""
+    return str(weight.dtype).removeprefix("torch.")
+
+
+def _about_weights(weights: Mapping[str, Tensor], step: int) -> Iterator[str]:
+    kinds = sorted({f"{_type_of(weight)} on {weight.device}" for weight in weights.values()})
+    total = count(sum(weight.numel() for weight in weights.values()), "weight")
+    room = memory(sum(weight.nbytes for weight in weights.values()))
+    yield (
+        f"At step {number(step)} the averaged network has {total} in {count(len(weights), 'tensor')}, in "
+        f"{' and '.join(kinds)}: {room}."
+    )
+    sizes = {name: _rms([weight]).item() for name, weight in weights.items() if weight.ndim > 1}
+    most, least = _ends(sizes)
+    if most != least:
+        yield (
+            f"Its weights are largest in {most}, {decimal(sizes[most])} in the root of their mean square, and smallest "
+            f"in {least}, {decimal(sizes[least])}."
+        )
+
+
+def _ends(values: Mapping[str, float]) -> tuple[str, str]:
+    """The layers with the most and with the least, of those with any."""
+    some = {name: value for name, value in values.items() if value} or values
+    return max(some, key=some.__getitem__), min(some, key=some.__getitem__)
+
+
+def _at(curves: Mapping[str, Curve], step: int) -> tuple[int, dict[str, float]]:
+    """The last look up to this step, or the first one: its step, and what it found of each layer."""
+    known = sorted({int(place) for curve in curves.values() for place in curve.steps})
+    chosen = max((place for place in known if place <= step), default=known[0] if known else step)
+    found = {name: curve.values[curve.steps == chosen] for name, curve in curves.items()}
+    return chosen, {name: float(values[0]) for name, values in found.items() if len(values)}
+
+
+def _plots(curves: Mapping[str, Mapping[str, Curve]], step: int) -> Iterator[Plot]:
+    """A plot for each figure: of many layers those with the most and the least of it, and some between."""
+    titles = {
+        "update": ("Length of an update to that of the weights", "ratio"),
+        "gradient": ("Length of the gradient", "length"),
+        "dead": ("Dead units among those that a layer is given", "%"),
+    }
+    for figure, (title, unit) in titles.items():
+        is_share = figure == "dead"
+        lines = tuple(
+            line
+            for name in _shown(_at(curves[figure], step)[1])
+            if (line := _line(name, curves[figure][name], scale=100 if is_share else 1, positive=not is_share)).x
+        )
+        if any(value for line in lines for value in line.y):  # that no unit is dead is said in words
+            marks = (Mark(float(step), "checkpoint"),)
+            yield Plot(title, Axis("step"), Axis(unit, log=not is_share), lines, marks)
+
+
+def _shown(values: Mapping[str, float]) -> list[str]:
+    """Of many layers, in the network's order, those with the most and the least, and some from all over."""
+    names = list(values)
+    if len(names) <= _LINES:
+        return names
+    ends = _ends(values)
+    others = [name for name in names if name not in ends]
+    between = [others[round(place * (len(others) - 1) / (_LINES - 3))] for place in range(_LINES - 2)]
+    return [name for name in names if name in {*ends, *between}]
+
+
+def _line(name: str, curve: Curve, *, scale: float, positive: bool) -> Line:
+    pairs = zip(curve.steps.tolist(), curve.values.tolist(), strict=True)
+    points = [(float(step), scale * value) for step, value in pairs if value > 0 or not positive]
+    return Line(name, tuple(step for step, _ in points), tuple(value for _, value in points), dots=len(points) < 2)
+
+
+def _recorded(curves: Mapping[str, Mapping[str, Curve]], step: int) -> Table:
+    """What was found of all layers at the look that belongs to the checkpoint."""
+    looked, update = _at(curves["update"], step)
+    gradient, dead = (_at(curves[figure], step)[1] for figure in ("gradient", "dead"))
+    rows = tuple(
+        (
+            name,
+            f"{100 * update[name]:.3g} %",
+            f"{gradient[name]:.3g}" if name in gradient else _DASH,
+            percent(dead[name]) if name in dead else _DASH,
+        )
+        for name in update
+    )
+    return Table((f"layer, at step {number(looked)}", ">update to weight", ">gradient", ">dead units"), rows)
+
+
+def _about_learning(curves: Mapping[str, Mapping[str, Curve]], step: int) -> Iterator[str]:
+    looks = len({int(place) for curve in curves["update"].values() for place in curve.steps})
+    looked, update = _at(curves["update"], step)
+    gradient, dead = (_at(curves[figure], step)[1] for figure in ("gradient", "dead"))
+    most, least = _ends(update)
+    yield (
+        f"The layers were looked at {count(looks, 'time')}. At step {number(looked)} the update moved {most} most, by "
+        f"{100 * update[most]:.2g} % of the length of its weights, and {least} least, by {100 * update[least]:.2g} %."
+    )
+    if still := [name for name, moved in update.items() if not moved]:
+        yield f"Not moved at all: {', '.join(still)}."
+    most, least = _ends(gradient)
+    yield f"The gradient was longest in {most}, {gradient[most]:.2g}, and shortest in {least}, {gradient[least]:.2g}."
+    if dead:
+        worst, alive = max(dead, key=dead.__getitem__), sum(not share for share in dead.values())
+        yield (
+            f"Most dead units are before {worst}: {percent(dead[worst])} of what it is given says the same for every "
+            f"sprite. {number(alive)} of {count(len(dead), 'layer')} are given none."
+            if dead[worst]
+            else f"No unit is dead in any of {count(len(dead), 'layer')}: all say something else of other sprites."
+        )
+    if len(update) > _LINES:
+        yield f"Each plot shows {_LINES} of {len(update)} layers: the most, the least, and some from between."
+
+
+def _how_to_record(config: TrainingConfig) -> str:
+    label = next(item.label for item in settings_of(type(config)) if item.name == "watch_layers")
+    return (
+        f"How the layers learnt was not recorded. Switch '{label}' on, among the advanced settings of the Train page "
+        "(--watch-layers on the command line), for a plot of each layer's updates, gradients and dead units: it costs "
+        "less than 1 % of the time."
+    )

@@ -1,0 +1,178 @@
+"""Looking into runs: what is shown of a model is what it does, told by another way to the same numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from studio.core import records
+from studio.core.errors import UsageError
+from studio.core.events import SpritesGenerated
+from studio.core.generators import returned
+from studio.engine.batches import on_device, to_input
+from studio.engine.generate import generate
+from studio.engine.loading import load_model
+from studio.engine.runs.history import Curve
+from studio.engine.types import GenerateSettings
+from studio.lab.experiments import feature_maps, from_noise, hardest, layers
+from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.outcome import Outcome
+from studio.lab.results import Result
+from studio.lab.running import result_of
+from tests.conftest import make_sprites, with_numbers
+from tests.engine.tools import CPU, of_kind, train_classifier, train_generator, train_regression
+from tests.lab.tools import bench_of, small_bench
+from tests.lab.toys import Toy
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generator and classifiers of a few steps."""
+    made, sprites = tmp_path_factory.mktemp("inside"), make_sprites(size=16)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
+        returned(train_generator(made / "generator", sprites, watch_layers=True))
+        returned(train_classifier(made / "classifier", sprites, steps=3))
+        returned(train_classifier(made / "perceptron", sprites, steps=3, network="perceptron"))
+        returned(train_classifier(made / "all learnt", sprites, steps=3, holdout=0.0))
+    return made
+
+
+def _outcome(experiment: Experiment, bench: Bench) -> Outcome:
+    *_, outcome = experiment.run(bench)
+    assert isinstance(outcome, Outcome)
+    return outcome
+
+
+def test_the_parameters_are_listed_as_the_tutorials_print_them(folder: Path) -> None:
+    outcome = _outcome(layers.Layers(), bench_of(folder / "perceptron"))
+    network = load_model(folder / "perceptron", "best", CPU).network
+    (table,) = outcome.tables
+    assert table.rows[0][:5] == ("hidden.0.weight", "128 x 256", "float32", "cpu", "32,768")
+    assert [row[0] for row in table.rows] == [name for name, _ in network.named_parameters()]
+    sizes = [f"{weight.square().mean().sqrt().item():.3g}" for weight in network.parameters()]
+    assert [f"{float(row[5]):.3g}" for row in table.rows] == sizes
+    assert not outcome.plots and "'Watch the layers'" in outcome.sentences[-1]
+    recorded = _outcome(layers.Layers(), bench_of(folder / "generator"))
+    assert len(recorded.plots) >= 2 and recorded.tables[0].rows[0][0] == "time.1"
+    weights = sum(int(row[4].replace(",", "")) for row in recorded.tables[1].rows)
+    assert weights == sum(w.numel() for w in load_model(folder / "generator", "best", CPU).network.parameters())
+
+
+def test_the_look_that_belongs_to_a_checkpoint_is_the_last_before_it() -> None:
+    steps = np.array([1, 5, 9])
+    curves = {"a": Curve(steps, np.array([1.0, 2.0, 3.0])), "b": Curve(steps[1:], np.array([4.0, 0.0]))}
+    assert layers._at(curves, 8) == (5, {"a": 2.0, "b": 4.0})
+    assert layers._at(curves, 0) == (1, {"a": 1.0})
+    assert layers._ends({"a": 3.0, "b": 0.0, "c": 1.0}) == ("a", "c")
+    many = {str(place): float(place) for place in range(20)}
+    assert layers._shown(many)[0] == "0" and layers._shown(many)[-1] == "19" and len(layers._shown(many)) == 6
+
+
+def test_each_sprite_has_the_loss_that_it_has_in_a_batch(folder: Path) -> None:
+    bench = bench_of(folder / "classifier")
+    assert bench.is_heldout and len(bench.sprites) == 4
+    model = load_model(folder / "classifier", "best", CPU)
+    order, losses = returned(hardest._losses(model, bench.sprites, 60.0))
+    with torch.no_grad():
+        logits = model.network(to_input(on_device(bench.sprites.rgba, model.device)))
+    known = F.cross_entropy(logits, torch.from_numpy(bench.sprites.labels), reduction="none").numpy()
+    assert np.allclose(losses, known[order], rtol=1e-4) and (np.diff(losses) <= 0).all()
+    outcome = _outcome(hardest.Hardest(), bench)
+    pairs = list(zip(bench.sprites.labels.tolist(), logits.argmax(1).tolist(), strict=True))
+    wrong = [pair for pair in pairs if pair[0] != pair[1]]
+    assert any(f"{len(wrong)} of 4 are taken for another class" in sentence for sentence in outcome.sentences)
+    assert outcome.pictures[1].title.startswith("Where it looked")
+    assert len(outcome.pictures) == 2 + len({*wrong})
+
+
+def test_sprites_learnt_from_stand_in_where_none_are_held_out(folder: Path) -> None:
+    bench = bench_of(folder / "all learnt")
+    assert not bench.is_heldout and len(bench.sprites) == 24
+    assert "24 sprites learnt from, as none were held out" in _outcome(hardest.Hardest(), bench).sentences[0]
+
+
+class _OnePixel(nn.Module):
+    """Says the second class the more, the more there is at one place of the sprite."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        seen = 4 * x[:, 3, 5, 9]
+        return torch.stack([-seen, seen], 1)
+
+
+def test_it_glows_where_the_classifier_looked(folder: Path) -> None:
+    model = dataclasses.replace(load_model(folder / "classifier", "best", CPU), network=_OnePixel())
+    falls, most = hardest._falls(model, torch.ones(4, 16, 16), said=1)
+    assert falls[5, 9] == falls.max() > 0 and most == pytest.approx(1.0, abs=1e-2)
+    assert not falls[:3].any() and not falls[:, :7].any() and not falls[8:].any() and not falls[:, 12:].any()
+    glowing = hardest._glowing(np.zeros((16, 16, 4), np.uint8), falls)
+    assert glowing[5, 9].tolist() == [255, 96, 0, 255] and glowing[0, 0].tolist() == [24, 24, 24, 255]
+
+
+def test_what_comes_out_of_the_noise_is_what_the_model_draws(folder: Path) -> None:
+    model = load_model(folder / "generator", "best", CPU)
+    outcome = _outcome(from_noise.FromNoise(), bench_of(folder / "generator"))
+    settings = GenerateSettings(count=4, seed=7, true_pixels=False)
+    (drawn,) = of_kind(list(generate(model, settings)), SpritesGenerated)
+    guided = outcome.pictures[1].pixels().reshape(4, 16, -1, 16, 4).swapaxes(1, 2)
+    assert np.array_equal(guided[:, -1], drawn.sprites)  # both classes in turn, as there are as many of each
+    assert "asked 10 times for a sprite with guidance off, 15 times" in outcome.sentences[0]
+
+
+def test_a_silhouette_is_settled_when_it_stays_near_the_last() -> None:
+    way = from_noise._Way(1.0)
+    for alpha in (-1.0, 1.0, -1.0, 1.0, 1.0):  # it is there, gone and back
+        way.add(torch.full((1, 4, 4, 4), alpha))
+    assert way.settled_at() == 4 and way.unsettled() == [1, 0, 1, 0, 0]
+
+
+def test_the_stages_are_blocks_in_the_order_of_their_work(folder: Path) -> None:
+    outcome = _outcome(feature_maps.FeatureMaps(), bench_of(folder / "classifier"))
+    names = ["enter", *(f"blocks.{place}" for place in range(5))]
+    assert [row[0] for row in outcome.tables[0].rows] == names
+    assert [picture.title.partition(":")[0] for picture in outcome.pictures[1:]] == names
+    drawn = _outcome(feature_maps.FeatureMaps(), bench_of(folder / "generator"))
+    stages = [row[0] for row in drawn.tables[0].rows]
+    assert len(stages) == 12 and (stages[0], stages[-1]) == ("enter", "leave")
+    with pytest.raises(UsageError, match="no feature maps"):
+        _outcome(feature_maps.FeatureMaps(), bench_of(folder / "perceptron"))
+
+
+def test_the_strongest_channels_come_first_each_in_all_greys() -> None:
+    maps = torch.zeros(10, 4, 4)
+    for channel in range(10):
+        maps[channel, 0, 0] = channel
+    strongest = feature_maps._strongest(maps)
+    assert strongest[:, 0, 0].tolist() == [9, 8, 7, 6, 5, 4, 3, 2]
+    grey = feature_maps._as_grey(strongest)
+    assert grey[:, 0, 0, 0].tolist() == [255] * 8 and not grey[:, 1:, :, :3].any() and (grey[..., 3] == 255).all()
+
+
+def test_a_checkpoint_can_be_chosen_and_is_told(folder: Path) -> None:
+    bench = bench_of(folder / "generator", "last")
+    result = result_of(layers.Layers(), bench, _outcome(layers.Layers(), bench), 1.0)
+    assert (result.run, result.checkpoint, result.looked_into()) == ("generator", "last", "generator, last (step 8)")
+    with pytest.raises(UsageError, match="no checkpoint at step 999"):
+        _outcome(layers.Layers(), bench_of(folder / "generator", "999"))
+
+
+def test_results_from_before_there_were_runs_can_be_read() -> None:
+    result = result_of(Toy(), small_bench(), Outcome(sentences=("Sound.",)), 1.0)
+    values = dataclasses.asdict(result)
+    del values["run"], values["checkpoint"], values["outcome"]["step"]
+    read = records.parse(json.dumps(values), Result)
+    assert read == result and not read.looked_into()
+
+
+def test_numbers_are_shown_beside_the_true_ones(tmp_path: Path) -> None:
+    returned(train_regression(tmp_path / "run", with_numbers(make_sprites()), steps=2))
+    outcome = _outcome(hardest.Hardest(), bench_of(tmp_path / "run"))
+    assert outcome.tables[0].columns == ("sprite", "class", ">loss", ">visible", ">red")
+    assert all(", true " in row[3] for row in outcome.tables[0].rows)
