@@ -32,7 +32,7 @@ from studio.recipes.base import Batch
 
 _SHOWN = 16
 _COLUMNS = 8
-_LOOKS = 16  # at each sprite, where the loss depends on chance: always the same times and the same noise
+_LOOKS = 16  # at each sprite, where the loss depends on noise: always the same times and the same noise
 _NUMBERS = 3  # of a regression, in the table
 _CELLS = 6  # of the confusion matrix
 _LOOKED_INTO = 8  # of the hardest, for where the classifier looked
@@ -87,7 +87,7 @@ class Hardest(Experiment):
         model = yield from bench.loaded_model()
         with devices.faults(model.device):
             order, losses = yield from _losses(model, bench.sprites, _SHARE * bench.seconds)
-            found = _Found(bench.sprites.take(order), losses)
+            found = _Found(bench.sprites.take(order), losses, _depends_on_noise(model))
             if model.recipe.makes != "sprites":
                 *_, told = predict(model, found.sprites.rgba)
                 found.told = told if isinstance(told, Classified | NumbersPredicted) else None
@@ -105,10 +105,14 @@ class Hardest(Experiment):
 
 @dataclass(eq=False)
 class _Found:
-    """Sprites from the hardest on, with their losses, float64 [N], and what the model says of them, if it says any."""
+    """Sprites from the hardest on, with their losses, float64 [N], and what the model says of them, if it says any.
+
+    is_noisy: see `_depends_on_noise`.
+    """
 
     sprites: Sprites
     losses: NDArray[np.float64]
+    is_noisy: bool
     told: Classified | NumbersPredicted | None = None
 
     def said(self) -> NDArray[np.int64]:
@@ -179,7 +183,7 @@ class _Found:
         )
         if seen < len(bench.sprites):
             yield f"There was time for {number(seen)} of {number(len(bench.sprites))}, chosen from all over."
-        if self.told is None:
+        if self.is_noisy:
             yield (
                 f"Each was looked at {_LOOKS} times, at times evenly spread over those of the training, with the same "
                 "times and the same noise for all."
@@ -201,7 +205,7 @@ def _losses(
 
     A loss is the recipe's own in an evaluation of that sprite alone.
     """
-    data, looks = DeviceSprites(sprites, model.device), _LOOKS if model.recipe.makes == "sprites" else 1
+    data, looks = DeviceSprites(sprites, model.device), _LOOKS if _depends_on_noise(model) else 1
     places = np.random.default_rng(0).permutation(len(sprites))
     losses, start_s = list[float](), time.perf_counter()
     for place in places.tolist():
@@ -215,6 +219,11 @@ def _losses(
     values = np.array(losses)
     order = np.argsort(-values, kind="stable")
     return places[: len(values)][order], values[order]
+
+
+def _depends_on_noise(model: TrainedModel) -> bool:
+    """Whether the loss of a sprite is another one at other times and with other noise."""
+    return "flow" in model.recipe.can
 
 
 def _repeated(data: DeviceSprites, place: int, times: int) -> Batch:
