@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
-from PySide6.QtCore import QThread
+from PySide6.QtCore import Qt, QThread
 from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
@@ -28,6 +28,7 @@ from studio.data.editing import NamedSprite, rectangle
 
 HERE = Path(__file__).resolve().parent
 LONGEST_WAIT_S = 120.0
+WALK = "ghosts.png#ghosts_000", "slimes.png#slimes_001"
 
 
 def wait(condition: Callable[[], object], seconds: float = LONGEST_WAIT_S) -> None:
@@ -112,6 +113,33 @@ def train_and_draw(studio: Studio, app: QApplication, minutes: float) -> None:
     take(studio, app, "runs", "light")
 
 
+def try_out(studio: Studio, app: QApplication, minutes: float) -> None:
+    """An experiment, and the map of the sprites by what an autoencoder has learnt of them."""
+    session, lab = studio.session, studio.window.lab
+    studio.window.show_page("lab")
+    names = [lab.experiments.item(row).data(Qt.ItemDataRole.UserRole) for row in range(lab.experiments.count())]
+    lab.experiments.setCurrentRow(names.index("break-it"))
+    lab.start.click()
+    wait(lambda: session.lab.running is not None)
+    wait(lambda: session.lab.running is None, 400.0)
+    take(studio, app, "lab", "dark")
+    recipe, device = session.catalog.recipes["autoencoder"], session.catalog.device(session.catalog.fastest)
+    assert session.open_sprites.sprites is not None and device is not None
+    session.training.start(session.open_sprites.sprites, recipe, recipe.Config(minutes=minutes), device)
+    wait(session.training.is_busy)
+    wait(lambda: not session.training.is_busy(), 120 * minutes + 60)
+    lab.tabs.setCurrentWidget(lab.map)
+    wait(lambda: lab.map.choice.recipe() is recipe)
+    lab.map.show_map.click()
+    wait(lambda: session.sprite_map.shown is not None)
+    shown = session.sprite_map.shown
+    assert shown is not None
+    first, last = (shown.sprites.names.index(name) for name in WALK)
+    lab.map.select(first)
+    lab.map.end_walk(last)
+    take(studio, app, "map", "light")
+
+
 def fill_in(studio: Studio) -> None:
     """The upper part of a sprite of the data is drawn anew."""
     session, page = studio.session, studio.window.generate
@@ -142,6 +170,7 @@ def main() -> None:
         look_over(studio, app)
         if not chosen.without_training:
             train_and_draw(studio, app, chosen.minutes)
+            try_out(studio, app, chosen.minutes)
         studio.session.close()
 
 

@@ -151,9 +151,9 @@ def predictor_class(network: str) -> type[Predictor]:
 
 def predictor_arguments(config: PredictorConfig, spec: Spec) -> dict[str, Value]:
     """The arguments of `predictor_class` but for the number of outputs."""
-    if config.network == "studio":
+    if config.network == OWN:
         return {"width": config.width, "dropout": config.dropout}
-    if config.network == "perceptron":
+    if config.network == TUTORIAL:
         return {"size": spec.size, "dropout": config.dropout}
     return {"network": config.network, "dropout": config.dropout}
 
