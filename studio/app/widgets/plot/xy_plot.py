@@ -22,7 +22,7 @@ from studio.lab.outcome import Axis, Line, Plot
 
 _HEIGHT, _LEAST_WIDTH = 240, 260  # logical pixels
 _MOST_DECADES = 3  # with names between the powers of ten
-_MOST_BELOW_EACH_OTHER, _LEGEND_COLUMNS = 5, 3  # more names would hide the curves
+_MOST_BELOW_EACH_OTHER, _LEGEND_COLUMNS = 3, 3  # more names would hide the curves
 _ROOM_FOR_NAMES = 0.35  # of the curves' height
 _DOT = 6
 _MARGIN = 0.04
