@@ -52,8 +52,9 @@ def _batch(count: int, size: int = 16) -> Batch:
     return Batch(x, torch.arange(count) % 2, torch.zeros(count, 3), targets)
 
 
-@_of_each_recipe
-@_of_each_network
+@pytest.mark.parametrize(
+    ("name", "network"), [("regression", _LIGHT[1]), *(("classifier", network) for network in NETWORKS)]
+)
 def test_a_sprite_does_not_depend_on_the_others_in_its_batch(name: str, network: str) -> None:
     _, _, made = _made(name, network)
     x = _batch(4).x
@@ -78,8 +79,7 @@ def test_micro_batches_learn_what_the_batch_learns(network: str) -> None:
     assert float(gradients[0].abs().max()) > 0
 
 
-@_of_each_recipe
-@pytest.mark.parametrize("network", _LIGHT)
+@pytest.mark.parametrize(("name", "network"), [("regression", _LIGHT[0]), ("classifier", _LIGHT[1])])
 def test_a_resumed_training_is_exact(name: str, network: str, tmp_path: Path) -> None:
     train = {"classifier": train_classifier, "regression": train_regression}[name]
     whole = list(train(tmp_path / "whole", _sprites(), network=network))

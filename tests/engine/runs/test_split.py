@@ -163,3 +163,13 @@ def _animations(folder: Path, count: int, frames: int) -> Sprites:
             pictures.append(Image.fromarray(frame))
         pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=100, disposal=2)
     return returned(grouped(imported(folder).sprites, None))
+
+
+def test_a_test_set_judges_even_where_nothing_else_is_held_out(run_path: Path) -> None:
+    sprites = make_sprites(30)
+    marked = dataclasses.replace(sprites, is_test=np.arange(60) % 3 == 0)
+    started = of_kind(list(train_classifier(run_path, marked, steps=1, holdout=0.0)), RunStarted)[0]
+    assert (started.train_count, started.heldout_count) == (40, 20)
+    notice, found = evaluate(load_model(run_path, "last", CPU), run_path, EvaluateSettings())
+    assert isinstance(notice, Notice) and "Hold a share of the others out" in notice.hint
+    assert isinstance(found, Validated) and found.confusion is not None and found.confusion.sum() == 20
