@@ -23,6 +23,7 @@ from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
 from studio.recipes.colours import PaletteHead, errors_and_means, in_rows, palette_for, some_rows
+from studio.recipes.flow import normal_rows
 from studio.recipes.layers import ResidualBlock, group_norm, whole_groups
 from studio.recipes.planning import Planner
 
@@ -197,12 +198,12 @@ class Autoencoder(Recipe[AutoencoderConfig, CodeNetwork]):
     def draw(
         network: CodeNetwork, labels: Tensor, guidance: float, steps: int, seed: int, first: int = 0
     ) -> Iterator[Tensor]:
-        noise = _normal(len(labels), network.code, seed, first).to(labels.device)
+        noise = normal_rows(len(labels), (network.code,), seed, first).to(labels.device)
         yield from _draw_from(network, noise, labels)
 
     @staticmethod
     def noise(network: CodeNetwork, count: int, seed: int, first: int = 0) -> Tensor:
-        return _normal(count, network.code, seed, first)
+        return normal_rows(count, (network.code,), seed, first)
 
     @staticmethod
     def draw_from(
@@ -238,10 +239,3 @@ def _divergence(mean: Tensor, deviation: Tensor, prior_mean: Tensor, prior_devia
     """
     apart = (mean - prior_mean).square() + (2 * deviation).exp()
     return (prior_deviation - deviation + apart / (2 * (2 * prior_deviation).exp()) - 0.5).sum(1)
-
-
-def _normal(count: int, size: int, seed: int, first: int) -> Tensor:
-    """Normal numbers [count, size], on the CPU: each row follows from the seed and its place alone."""
-    rng = torch.Generator()
-    places = range(first, first + count)
-    return torch.stack([torch.randn(size, generator=rng.manual_seed(seed + 1_000_003 * place)) for place in places])

@@ -27,13 +27,18 @@ CONSTANTS = MappingProxyType(
 
 
 def draw_noise(count: int, size: int, seed: int, first: int = 0) -> Tensor:
-    """Standard normal noise [count, 4, size, size], on the CPU so that a seed means the same on every device.
+    """The noise of sprites, float32 [count, 4, size, size]: see `normal_rows`."""
+    return normal_rows(count, (4, size, size), seed, first)
 
-    Each sprite's noise follows from the seed and its place, `first` for the first one, however many are drawn.
+
+def normal_rows(count: int, shape: tuple[int, ...], seed: int, first: int = 0) -> Tensor:
+    """Standard normal numbers float32 [count, *shape], on the CPU so that a seed means the same on every device.
+
+    Each row follows from the seed and its place, `first` for the first one, however many are drawn.
     """
     rng = torch.Generator()
     seeds = (seed + _PLACES_APART * place for place in range(first, first + count))
-    return torch.stack([torch.randn(4, size, size, generator=rng.manual_seed(own)) for own in seeds])
+    return torch.stack([torch.randn(*shape, generator=rng.manual_seed(own)) for own in seeds])
 
 
 def moments(steps: int, start: float = 0.0) -> list[float]:

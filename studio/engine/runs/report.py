@@ -50,6 +50,7 @@ class _Run:
     """What there is to tell of a run."""
 
     name: str
+    record: RunRecord
     summary: RunSummary
     history: History
     samples: tuple[SamplesReady, ...]
@@ -71,7 +72,9 @@ def report(runs: Mapping[str, Path], target: Path) -> Events:
                 raise RunError(f"{name} can't be read.", summary.problem)
             yield Notice("warning", f"{name} is left out: it can't be read.", summary.problem)
         else:
-            found.append(_Run(name, summary, read_history(path), read_samples(path, summary.record.size)))
+            found.append(
+                _Run(name, summary.record, summary, read_history(path), read_samples(path, summary.record.size))
+            )
         yield Progress(done, len(runs), "runs read")
     if not found:
         raise RunError("None of these runs can be read.", "'studio runs' says what is wrong with each.")
@@ -99,7 +102,7 @@ def _page_of(runs: Sequence[_Run]) -> str:
     title = runs[0].name if len(runs) == 1 else f"{count(len(runs), 'run')} compared"
     parts = [f"<h1>{html.escape(title)}</h1>", *_last_samples(runs), *_plots(runs)]
     parts += ["<h2>Figures</h2>", _side_by_side(runs, [dict(_facts(run)) for run in runs])]
-    settings = [{name.replace("_", " "): str(value) for name, value in _record(run).config.items()} for run in runs]
+    settings = [{name.replace("_", " "): str(value) for name, value in run.record.config.items()} for run in runs]
     if len(runs) > 1:
         differing = [name for name in _names(settings) if len({each.get(name) for each in settings}) > 1]
         only = [{name: each.get(name, "") for name in differing} for each in settings]
@@ -150,7 +153,7 @@ def _plots(runs: Sequence[_Run]) -> Iterator[str]:
 
 def _facts(run: _Run) -> Iterator[tuple[str, str]]:
     """The run in figures."""
-    record, progress = _record(run), run.summary.progress
+    record, progress = run.record, run.summary.progress
     yield "State", run.summary.standing
     if progress is not None:
         yield "Steps", number(progress.step)
@@ -171,7 +174,7 @@ def _facts(run: _Run) -> Iterator[tuple[str, str]]:
 
 def _mistakes(run: _Run) -> Iterator[str]:
     """Which classes are taken for which, the commonest first."""
-    confusion, names = run.history.confusion, _record(run).class_names
+    confusion, names = run.history.confusion, run.record.class_names
     if confusion is None or len(confusion) != len(names):
         return
     wrong = confusion * (1 - np.eye(len(confusion), dtype=np.int64))
@@ -186,7 +189,7 @@ def _mistakes(run: _Run) -> Iterator[str]:
 
 
 def _provenance(run: _Run) -> Iterator[tuple[str, str]]:
-    record = _record(run)
+    record = run.record
     source = source_in(RunDir(run.summary.path), run.summary.progress.step if run.summary.progress else 0)
     yield "Learnt from", f"{record.data_title}, {count(record.data_count, 'sprite')}"
     yield "Licence", source.licence or "not entered"
@@ -206,11 +209,6 @@ def _side_by_side(runs: Sequence[_Run], columns: Sequence[Mapping[str, str]]) ->
 
 def _names(columns: Iterable[Mapping[str, str]]) -> list[str]:
     return list(dict.fromkeys(name for column in columns for name in column))
-
-
-def _record(run: _Run) -> RunRecord:
-    assert run.summary.record is not None  # else it was left out
-    return run.summary.record
 
 
 _STYLE = f"""\

@@ -150,6 +150,13 @@ class Experiment(ABC):
         return {}
 
 
+def evenly(count: int, most: int) -> list[int]:
+    """At most so many of the places 0 to count - 1: the first, the last, and those evenly between."""
+    if count <= most:
+        return list(range(count))
+    return [round(place * (count - 1) / (most - 1)) for place in range(most)]
+
+
 def kept_bytes(work: Callable[[], object]) -> int:
     """Bytes of what forward passes in `work` keep for their backward passes; memory that is kept twice counts once."""
     kept: dict[int, int] = {}

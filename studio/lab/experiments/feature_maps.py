@@ -17,7 +17,7 @@ from studio.core.wording import count, number
 from studio.engine import devices
 from studio.engine.batches import DeviceSprites, to_rgba
 from studio.engine.model import TrainedModel
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Bench, Experiment, evenly
 from studio.lab.outcome import Outcome, Picture, Table
 from studio.recipes.base import Batch
 
@@ -75,7 +75,8 @@ class FeatureMaps(Experiment):
         (batch,) = DeviceSprites(shown, model.device).plain_batches(1, 1)
         with devices.faults(model.device):
             seen, look = _looked_at(model, batch)
-            stages = _evenly(list(_stages(model.network, look)))
+            stages = list(_stages(model.network, look))
+            stages = [stages[place] for place in evenly(len(stages), _STAGES)]
         if not stages:
             raise UsageError(
                 "This network makes no feature maps: none of its layers keeps the places of pixels.",
@@ -143,13 +144,6 @@ def _stages(network: nn.Module, look: Looks) -> Iterator[tuple[str, Tensor]]:
 def _makes_maps(module: nn.Module, look: Looks) -> bool:
     convolves = any(isinstance(part, _ConvNd) for part in module.modules())
     return convolves and module in look and look[module].ndim == 4 and min(look[module].shape[2:]) > 1
-
-
-def _evenly(stages: list[tuple[str, Tensor]]) -> list[tuple[str, Tensor]]:
-    """So many stages at most: the first, the last, and those evenly between."""
-    if len(stages) <= _STAGES:
-        return stages
-    return [stages[round(place * (len(stages) - 1) / (_STAGES - 1))] for place in range(_STAGES)]
 
 
 def _strongest(maps: Tensor) -> NDArray[np.float32]:

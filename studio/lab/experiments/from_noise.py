@@ -17,7 +17,7 @@ from studio.engine import devices
 from studio.engine.batches import to_rgba
 from studio.engine.generate import in_precision
 from studio.engine.types import GenerateSettings
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Bench, Experiment, evenly
 from studio.lab.outcome import Axis, Line, Outcome, Picture, Plot
 from studio.recipes.base import Recipe
 
@@ -136,8 +136,8 @@ class _Way:
     def picture(self, names: list[str]) -> Picture:
         """A row for each sprite, a column for each of some steps."""
         total = len(self.states)
-        columns = min(total, _MOST_SHOWN)
-        places = [round(place * (total - 1) / max(1, columns - 1)) for place in range(columns)]
+        places = evenly(total, _MOST_SHOWN)
+        columns = len(places)
         shown = np.stack([self.states[place] for place in places], 1)  # [N, columns, S, S, 4]
         steps = "every step" if columns == total else f"{columns} of {total} steps"
         about = f"A row for each sprite ({', '.join(names)}), from the first step to the last."

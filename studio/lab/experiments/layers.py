@@ -11,7 +11,7 @@ from studio.core.config import TrainingConfig, settings_of
 from studio.core.events import Events, Progress
 from studio.core.wording import count, decimal, memory, number, percent
 from studio.engine.runs.history import Curve, read_history
-from studio.lab.experiments.base import Bench, Experiment
+from studio.lab.experiments.base import Bench, Experiment, evenly
 from studio.lab.outcome import Axis, Line, Mark, Outcome, Plot, Table
 
 _MOST_ROWS = 60  # of a table; of a longer network, what belongs to a module is in one row
@@ -176,7 +176,7 @@ def _shown(values: Mapping[str, float]) -> list[str]:
         return names
     ends = _ends(values)
     others = [name for name in names if name not in ends]
-    between = [others[round(place * (len(others) - 1) / (_LINES - 3))] for place in range(_LINES - 2)]
+    between = [others[place] for place in evenly(len(others), _LINES - 2)]
     return [name for name in names if name in {*ends, *between}]
 
 
