@@ -68,6 +68,13 @@ def _own_torch() -> Iterator[None]:
         _pin_torch()
 
 
+@pytest.fixture(autouse=True)
+def _sampled_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sprites that a training shows on its way take two looks of the network: few tests look at them."""
+    if train := sys.modules.get("studio.engine.train"):  # to import it here would import torch for every test
+        monkeypatch.setattr(train, "SAMPLE_STEPS", 2)
+
+
 def _pin_torch() -> None:
     import torch
 

@@ -66,7 +66,7 @@ def _output(model: TrainedModel, sprites: Sprites) -> np.ndarray:
 
 def test_it_learns_eight_sprites_by_heart(recipe: Recipe, run_path: Path) -> None:
     sprites = with_numbers(make_sprites(per_class=4))
-    config = _config(recipe, steps=100, learning_rate=3e-3, sample_every_s=1e3)
+    config = _config(recipe, steps=70, learning_rate=3e-3, sample_every_s=1e3)
     events = list(train_new(run_path, sprites, recipe, config, CPU, Control()))
     losses = np.concatenate([chunk.losses for chunk in of_kind(events, LossChunk)])
     assert losses[-20:].mean() < (0.3 if recipe.makes == "sprites" else 0.6) * losses[:5].mean()

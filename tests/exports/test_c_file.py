@@ -21,7 +21,7 @@ from studio.engine.exporting import export
 from studio.exports.c.comparing import CConfig
 from studio.exports.c_file import CFile
 from tests.exports.c.tools import COMPILERS, STRICT, STYLE, needs_compiler
-from tests.exports.tools import small_exportable, small_model, with_generator_slow
+from tests.exports.tools import small_exportable, small_model, with_most_slow
 
 RECIPES = ("generator", "classifier", "regression")
 FORM = CFile()
@@ -43,7 +43,7 @@ def run(words: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("recipe", with_generator_slow(RECIPES))
+@pytest.mark.parametrize("recipe", with_most_slow(RECIPES))
 def test_int8_is_smaller_and_says_by_how_much_it_differs(recipe: str, tmp_path: Path) -> None:
     exact, rounded = exported(recipe, tmp_path / "exact.c"), exported(recipe, tmp_path / "rounded.c", "int8")
     assert exact.difference < 1e-5 and 1e-4 < rounded.difference < 0.05
@@ -51,7 +51,7 @@ def test_int8_is_smaller_and_says_by_how_much_it_differs(recipe: str, tmp_path: 
     assert sizes[1] < 0.4 * sizes[0]
 
 
-@pytest.mark.parametrize("recipe", with_generator_slow(RECIPES))
+@pytest.mark.parametrize("recipe", with_most_slow(RECIPES))
 def test_the_snippet_runs_in_a_folder_of_its_own(recipe: str, tmp_path: Path) -> None:
     done = exported(recipe, tmp_path / f"my {recipe}.c")
     (tmp_path / "main.c").write_text(done.snippets["C"])

@@ -22,7 +22,7 @@ from studio.engine.exporting import as_exportable
 from studio.exports.base import PROBE, ExportableModel
 from studio.exports.onnx import Onnx, OnnxConfig
 from tests.exports import unity
-from tests.exports.tools import CLASS_NAMES, small_exportable, small_model, with_generator_slow
+from tests.exports.tools import CLASS_NAMES, small_exportable, small_model, with_most_slow
 
 pytestmark = pytest.mark.usefixtures("made_once")
 
@@ -85,7 +85,7 @@ def test_a_classifier_and_a_regression_look_at_pixels(tmp_path: Path) -> None:
         np.testing.assert_allclose(found, live.numpy(), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", with_generator_slow(RECIPES))
+@pytest.mark.parametrize("name", with_most_slow(RECIPES))
 def test_a_game_engine_has_all_its_operators(name: str, tmp_path: Path) -> None:
     model = small_exportable(name)
     configs = [SAMPLER, STEP] if "flow" in model.can else [SAMPLER]

@@ -43,11 +43,11 @@ def small_model(recipe: Recipe, size: int = 8) -> TrainedModel:
     return TrainedModel(recipe, config, spec, network, torch.device("cpu"), "fp32", 123, "2026 trial", style)
 
 
-def with_generator_slow(names: Sequence[str]) -> list[Any]:
-    """Recipes by name as parameters; the generator, whose graph takes seconds to trace, where there is time, and with
-    it the autoencoder, whose operators are the generator's.
+def with_most_slow(names: Sequence[str]) -> list[Any]:
+    """Recipes by name as parameters; where there is time, the generator, whose graph takes seconds to trace, and those
+    whose operators another recipe has: the autoencoder the generator's, regression the classifier's.
     """
-    slow = ("generator", "autoencoder")
+    slow = ("generator", "autoencoder", "regression")
     return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in names]
 
 

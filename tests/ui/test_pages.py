@@ -112,7 +112,7 @@ def test_quality_has_its_tabs_beside_the_loss(opened: Window) -> None:
     assert monitor.plot is not None
     monitor.plot.append_series("Speed", [10], [300.0])
     quality = Quality(kid=0.25, kid_error=0.01, kid_real=0.0, copies=0.1, copies_real=0.06)
-    opened.session.training.event_received.emit(QualityMeasured(12, quality))
+    opened.session.training.event_received.emit(QualityMeasured(6, quality))
     bar = monitor.plot.findChild(QTabBar)
     assert bar is not None
     assert [bar.tabText(i) for i in range(bar.count())] == ["Loss", "Quality (KID)", "Copies", "Speed"]
@@ -139,7 +139,7 @@ def test_training_from_start_to_new_sprites_on_disk(
     assert opened.page() is opened.train
     train_to_the_end(qtbot, opened)
     assert opened.train.monitor.filmstrip.steps()[0] == 0
-    assert opened.train.monitor.filmstrip.steps()[-1] == 12
+    assert opened.train.monitor.filmstrip.steps()[-1] == 6
     gif, films = sprite_exports()["gif"], (opened.train.monitor.filmstrip, opened.runs.comparison.filmstrip)
     for name, strip in zip(("train", "runs"), films, strict=True):
         target = tmp_path / name

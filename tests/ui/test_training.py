@@ -66,7 +66,7 @@ def test_a_run_from_start_to_end(qtbot: QtBot, ready: Session) -> None:
     assert listener.failures == []
     assert {RunStarted, RunDescribed, LossChunk, SamplesReady, Validated, RunFinished} <= listener.kinds()
     assert listener.threads == {threading.get_ident()}
-    assert sum(len(event.losses) for event in of_kind(listener.events, LossChunk)) == 12
+    assert sum(len(event.losses) for event in of_kind(listener.events, LossChunk)) == 6
     assert ready.training.path is not None
     assert summarise(ready.training.path).standing == "finished"
 

@@ -63,7 +63,7 @@ def same_pixels(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
     return float((one == other).all(-1).mean())
 
 
-@pytest.mark.parametrize(("guidance", "steps"), [(1.0, 1), (1.0, 10), (1.5, 10), (2.0, 3), (0.0, 2), (1.5, 37)])
+@pytest.mark.parametrize(("guidance", "steps"), [(1.0, 1), (1.0, 5), (1.5, 10), (2.0, 3), (0.0, 2), (1.5, 17)])
 def test_what_is_drawn_is_what_the_studio_draws(
     model: TrainedModel, drawing: Drawing, guidance: float, steps: int
 ) -> None:
