@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -105,25 +105,28 @@ def ready(qtbot: QtBot, session: Session) -> Session:
     return session
 
 
-class _Strays(QObject):
-    """Notes widgets that are shown as windows though nobody meant them to be: those that got no parent in time."""
+@pytest.fixture
+def _strays(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Widgets that are shown as windows though nobody meant them to be: those that got no parent in time."""
+    found: list[str] = []
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
+    def noting(show: Callable[..., None]) -> Callable[..., None]:
+        def shown(widget: QWidget, *visible: bool) -> None:
+            show(widget, *visible)
+            is_plain = widget.windowType() == Qt.WindowType.Window  # no dialog, menu or tool tip
+            if is_plain and widget.isVisible() and not isinstance(widget, Window):
+                found.append(repr(widget))
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if isinstance(watched, QWidget) and event.type() == QEvent.Type.Show and not isinstance(watched, Window):
-            is_plain = watched.windowType() == Qt.WindowType.Window  # no dialog, menu or tool tip
-            self.found += [repr(watched)] if is_plain else []
-        return False
+        return shown
+
+    for name in ("show", "setVisible"):  # an event filter would see all, and cost a tenth of the tests' time
+        monkeypatch.setattr(QWidget, name, noting(getattr(QWidget, name)))
+    return found
 
 
 @pytest.fixture
-def window(qtbot: QtBot, qapp: QApplication, session: Session) -> Iterator[Window]:
+def window(qtbot: QtBot, qapp: QApplication, session: Session, _strays: list[str]) -> Iterator[Window]:
     """The window, shown, its engine on the way. It shows no other ones by accident."""
-    strays = _Strays()
-    qapp.installEventFilter(strays)
     made = Window(session, theme.apply(qapp, "light"))
     qtbot.addWidget(made, before_close_func=_let_go)
     made.painted.connect(session.open)
@@ -136,8 +139,7 @@ def window(qtbot: QtBot, qapp: QApplication, session: Session) -> Iterator[Windo
     if session.training.is_busy():
         session.training.stop()
         wait_idle(qtbot, session)
-    qapp.removeEventFilter(strays)
-    assert not strays.found
+    assert not _strays
 
 
 @pytest.fixture
