@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from studio.cli.arguments import find_device, find_run, import_with, load_model, say_left_out
 from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated, Validated
-from studio.core.metrics import LOSS, title_of, written
-from studio.core.wording import count, percent
+from studio.core.metrics import BETTER, FIGURES, LOSS, title_of, written
+from studio.core.wording import count
 from studio.data.options import ImportOptions
-
-if TYPE_CHECKING:
-    from studio.engine.quality.evaluate import Figure
-
-_BETTER = {"low": "lower is better", "high": "higher is better", "as real": "best as the real ones"}
 
 
 def add_evaluate_flags(parser: argparse.ArgumentParser) -> None:
@@ -51,15 +44,13 @@ def evaluate(args: argparse.Namespace) -> int:
 
 
 def _say_evaluated(found: Evaluated, reporter: Reporter) -> None:
-    from studio.engine.quality.evaluate import FIGURES
-
     reporter.say(
         f"{count(found.count, 'sprite')} of {found.title}, beside {count(found.heldout_count, 'sprite')} held out and "
         f"{count(found.training_count, 'sprite')} learnt from.\n"
     )
     sets = [found.figures[name] for name in ("new", "real", "cheat")]
     rows = [
-        (figure.title, *(_value(figure, values) for values in sets), _BETTER[figure.better])
+        (figure.title, *(figure.write(values) for values in sets), BETTER[figure.better])
         for figure in FIGURES
         if figure.name in sets[0]
     ]
@@ -82,13 +73,3 @@ def _say_validated(found: Validated, reporter: Reporter) -> None:
     reporter.say(
         "\nR²: 1 is right throughout, 0 no better than always saying the mean. Errors are in each number's own unit."
     )
-
-
-def _value(figure: Figure, values: Mapping[str, float]) -> str:
-    value = values.get(figure.name)
-    if value is None:  # what only a model has
-        return ""
-    if figure.unit == "%":
-        return percent(value)
-    error = values.get(f"{figure.name}_error")
-    return f"{value:.3g}" if error is None else f"{value:.3f} ± {error:.3f}"

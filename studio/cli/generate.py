@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from studio.cli.arguments import find_device, find_run, import_with, load_model, say_left_out
 from studio.cli.edit import about_sources, add_edit_flags, draw, edit_settings, silhouette_of
+from studio.cli.event_log import export_log
 from studio.cli.flags import add_settings, given
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files
@@ -26,6 +27,7 @@ from studio.data.colour.recolouring import ColourChoice, recoloured
 from studio.data.colour.snapping import BAYER, NO_DITHER
 from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
+from studio.engine.runs.event_log import FORMAT as TENSORBOARD
 from studio.engine.runs.folder import RunDir
 from studio.engine.types import GenerateSettings
 from studio.exports.cards import provenance
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from studio.exports.base import ModelExport
 
 _MOST_ROWS = 200
+_LOG_HELP = "Not the model but how it came about: curves, samples and settings, in a folder for TensorBoard."
 
 
 def add_generate_flags(parser: argparse.ArgumentParser) -> None:
@@ -205,16 +208,21 @@ def add_export_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
             "formats have settings of their own: studio export --format safetensors --help lists all formats"
         )
         return
+    if named.format == TENSORBOARD:
+        return  # it has no settings
     from studio.engine import catalog
 
     form = _format(named.format, named.out)
     add_settings(parser, form.Config, f"settings of {form.name}")
-    formats = "\n".join(f"  {other.name:12}{other.help}" for other in catalog.model_exports().values())
+    helps = {other.name: other.help for other in catalog.model_exports().values()} | {TENSORBOARD: _LOG_HELP}
+    formats = "\n".join(f"  {name:12}{about}" for name, about in helps.items())
     parser.epilog = f"formats (each has its own settings: --format NAME --help):\n{formats}"
 
 
 def export(args: argparse.Namespace) -> int:
-    """Write a model in another format, and check it."""
+    """Write a model in another format, and check it; or the history of a run for TensorBoard."""
+    if args.format == TENSORBOARD:
+        return export_log(args)
     from studio.engine import devices
 
     reporter = reporter_for(args)

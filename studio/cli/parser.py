@@ -19,6 +19,7 @@ examples:
   studio distil "my run"                       then 'studio generate --quick' draws three times as fast
   studio evaluate "my run"                     how good its sprites are, beside real ones
   studio export "my run" --out model.safetensors
+  studio export "my run" --format tensorboard --out logs
   studio verify model.safetensors --run "my run"
   studio plot "my run" other-run --out loss.png
   studio film "my run" --out learning.gif      how its samples got better, as an animation
@@ -238,7 +239,13 @@ def _evaluate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
 
 
 def _export(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    parser = _command(commands, "export", "write a trained model for other programs, and check it", "generate", "RUN ")
+    parser = _command(
+        commands,
+        "export",
+        "write a trained model for other programs, and check it; or a run's history for TensorBoard",
+        "generate",
+        "RUN ",
+    )
     _add_run(parser, checkpoint=True)
     parser.add_argument("--format", metavar="NAME", help="kind of file (default: what --out ends in)")
     parser.add_argument("--out", type=Path, metavar="PATH", help="file or folder (default: the run's exports folder)")

@@ -262,7 +262,7 @@ class Verified(Event):
 
 @dataclass(frozen=True)
 class Evaluated(Event):
-    """The quality of sprites: figures by name (see `engine.quality.evaluate.FIGURES`) of several sets of sprites.
+    """The quality of sprites: figures by name (see `core.metrics.FIGURES`) of several sets of sprites.
 
     'new': the sprites to judge. For comparison: 'real', real sprites against other real ones, the best there is;
     'cheat', the training sprites themselves.

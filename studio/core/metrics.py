@@ -71,6 +71,56 @@ def written(key: str, value: float) -> str:
     return decimal(value) if known is None else known.write(value)
 
 
+Better = Literal["low", "high", "as real"]
+BETTER: Mapping[Better, str] = {
+    "low": "lower is better",
+    "high": "higher is better",
+    "as real": "best as the real ones",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of an evaluation of sprites. `unit`: '' for a plain number, '%' for a share."""
+
+    name: str
+    title: str
+    better: Better
+    unit: Literal["", "%"] = ""
+
+    def write(self, figures: Mapping[str, float]) -> str:
+        """What it is among these, with its standard error where they hold that; empty where they don't hold it."""
+        value = figures.get(self.name)
+        if value is None:  # what only a model has
+            return ""
+        if self.unit == "%":
+            return percent(value)
+        error = figures.get(f"{self.name}_error")
+        return f"{value:.3g}" if error is None else f"{value:.3f} ± {error:.3f}"
+
+
+FIGURES = (
+    Figure("kid_heldout", "KID, held out", "low"),
+    Figure("fd_heldout", "Fréchet, held out", "low"),
+    Figure("kid_training", "KID, training", "low"),
+    Figure("fd_training", "Fréchet, training", "low"),
+    Figure("precision", "Precision", "high", "%"),
+    Figure("recall", "Recall", "high", "%"),
+    Figure("coverage", "Coverage", "high", "%"),
+    Figure("kid_fixed", "KID, fixed features", "low"),
+    Figure("fd_fixed", "Fréchet, fixed features", "low"),
+    Figure("likelihood", "Likelihood divergence", "low"),
+    Figure("surprisal", "Patch surprisal", "low"),
+    Figure("class_agreement", "Right class", "as real", "%"),
+    Figure("copies", "Copies", "low", "%"),
+    Figure("nearer", "Nearer than held out", "as real", "%"),
+    Figure("loss_gap", "Loss, held out above learnt", "low", "%"),
+    Figure("half_transparent", "Half-transparent", "as real", "%"),
+    Figure("colours", "Colours a sprite", "as real"),
+    Figure("off_palette", "Off palette", "as real", "%"),
+)  # of a generator's sprites, as `studio evaluate` tells them
+
+
 @dataclass(frozen=True)
 class Quality:
     """How good new sprites of a generator are, beside real ones. On disk by the names of these fields.

@@ -29,7 +29,7 @@ from studio.engine.pace import sparse_progress, with_progress
 from studio.engine.parents import Parent
 from studio.engine.quality.evaluate import heldout_batch_size
 from studio.engine.recovery import Recovery
-from studio.engine.runs import checkpoints
+from studio.engine.runs import checkpoints, evaluation
 from studio.engine.runs.creating import new_run, sweep_starts
 from studio.engine.runs.folder import RunDir, RunRecord, reading, writing
 from studio.engine.runs.split import BY_GROUP, split_of
@@ -111,6 +111,7 @@ def resumed_training(path: Path, device: Device, more_min: float = 0.0) -> Gener
             training.notices.append(Notice("info", "Batches are taken whole again: this is another device."))
         if more_min and before.step:
             training.notices.append(_about_schedule(training))
+        evaluation.forget_after(run, training.step)
         run.mark_resume(training.step, device.id)
         training.write_state("training")
     return training

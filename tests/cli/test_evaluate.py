@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from PIL import Image
 
 from studio.cli.messages import WRONG_USAGE
 from studio.engine.quality import features
+from studio.engine.runs.evaluation import read_evaluations
 from tests.cli.tools import Studio
 from tests.conftest import make_sprites
 from tests.engine.tools import kept_run
@@ -26,7 +28,7 @@ def _few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 5)
 
 
-def test_a_generator_is_judged_beside_real_sprites_and_a_cheat(run: Path, studio: Studio) -> None:
+def test_a_generator_is_judged_beside_real_sprites_and_a_cheat(run: Path, tmp_path: Path, studio: Studio) -> None:
     words = ["evaluate", run, "--count", "20", "--steps", "1"]
     out = studio(*words).out
     assert out.startswith("20 sprites of trial, step 1, beside 24 sprites held out and 96 sprites learnt from.")
@@ -35,11 +37,17 @@ def test_a_generator_is_judged_beside_real_sprites_and_a_cheat(run: Path, studio
     found = studio(*words, "--json").objects()[-1]
     assert found["type"] == "Evaluated" and set(found["figures"]) == {"new", "real", "cheat"}
     assert found["figures"]["cheat"]["off_palette"] == 0
+    (kept,) = json.loads((run / "evaluation.json").read_text())
+    assert kept["figures"] == found["figures"]["new"] and kept["settings"]["count"] == kept["count"] == 20
+    studio("report", run, "--out", tmp_path / "run.html")
+    assert f'<td class="left">{found["figures"]["new"]["fd_heldout"]:.3g}</td>' in (tmp_path / "run.html").read_text()
 
 
 def test_other_sprites_are_judged_by_the_runs_data(run: Path, folder: Path, tmp_path: Path, studio: Studio) -> None:
+    kept = read_evaluations(run)
     out = studio("evaluate", run, folder).out
     assert out.startswith("24 sprites of discs,") and "Right class" not in out
+    assert read_evaluations(run) == kept  # they say nothing of the model
     copy = shutil.copytree(folder, tmp_path / "copy")
     shutil.copy(copy / "class0" / "sprite 001.png", copy / "twin.png")
     out = studio("evaluate", run, copy).out

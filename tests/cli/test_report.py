@@ -63,7 +63,7 @@ def test_a_run_is_told_in_one_page(generator_run: Path, tmp_path: Path, studio: 
     state = json.loads((generator_run / "state.json").read_text())
     assert page.headings[0] == generator_run.name
     assert page.row("Steps") == [f"{state['step']:,}"] and page.row("State") == ["finished"]
-    assert page.row("seed") == [str(record["config"]["seed"])]
+    assert page.row("Seed") == [str(record["config"]["seed"])]
     assert page.row("Sprites (fingerprint)") == [record["data_fingerprint"]]
     assert any(source.startswith("data:image/svg+xml") for source in page.sources)  # its loss
     size = record["size"]
@@ -81,9 +81,10 @@ def test_runs_are_compared(generator_run: Path, tmp_path: Path, studio: Studio) 
     assert "broken is left out" in said.err + said.out
     page = _read(tmp_path / "3 runs.html")
     assert page.headings[0] == "2 runs compared" and len(page.row("State")) == 2
-    differing = page.rows[next(place for place, row in enumerate(page.rows) if row and row[0] == "batch size")]
-    assert int(differing[2]) == int(differing[1]) + 7
-    assert [row[0] for row in page.rows if row].count("width") == 2  # the same in both: told of each alone
+    differing = page.rows[next(place for place, row in enumerate(page.rows) if row and row[0] == "Batch size")]
+    assert [int(text.removesuffix(" sprites")) for text in differing[1:]] == [4, 11]
+    assert [row[0] for row in page.rows if row].count("Width") == 2  # the same in both: told of each alone
+    assert "Samples at the same step" in page.headings and "Nearest to step 4" in (tmp_path / "3 runs.html").read_text()
     assert "classes" not in (tmp_path / "3 runs.html").read_text().partition("<h2>")[0]
 
 
@@ -98,7 +99,7 @@ def test_a_classifiers_mistakes_are_told(tmp_path: Path, generator_run: Path, st
         file.write(json.dumps({"step": step, "metrics": {"loss": 0.5, "accuracy": 0.75}}) + "\n")
     studio("report", run, "--out", tmp_path / "run.html")
     page = _read(tmp_path / "run.html")
-    assert page.row(names[0]) == [names[1], "3 of 8"] and page.row("Held-out accuracy") == ["75 %"]
+    assert page.row(names[0]) == [names[1], "3 of 8"] and page.row("Held-out accuracy") == ["75 %", "higher is better"]
 
 
 def test_what_can_not_be_reported_is_said(generator_run: Path, tmp_path: Path, studio: Studio) -> None:

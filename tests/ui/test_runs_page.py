@@ -182,9 +182,13 @@ def test_a_report_of_the_chosen_runs_is_saved(
     assert not actions.report.isEnabled() and "Choose" in actions.report.toolTip()
     actions.set_runs([summarise(run_path)])
     with qtbot.waitSignal(session.runs.saved, timeout=LONG_MS) as saved:
-        actions.report.click()
+        actions.report.menu().actions()[0].trigger()
     assert saved.args[0].paths == (tmp_path / "report.html",)
     assert run_path.name in (tmp_path / "report.html").read_text()
+    monkeypatch.setattr(dialogs, "for_folder", lambda *_: tmp_path / "logs")
+    with qtbot.waitSignal(session.runs.saved, timeout=LONG_MS) as saved:
+        actions.report.menu().actions()[1].trigger()
+    assert saved.args[0].paths == (tmp_path / "logs" / run_path.name,)
 
 
 def test_another_run_begins_with_the_settings_of_one_or_from_its_model(

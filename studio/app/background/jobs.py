@@ -127,6 +127,20 @@ def save_run_report(paths: Sequence[Path], target: Path) -> Events:
         yield FilesSaved((event.path,)) if isinstance(event, ReportSaved) else event
 
 
+def save_event_logs(paths: Sequence[Path], folder: Path) -> Events:
+    """The history of runs for TensorBoard, a folder for each."""
+    from studio.engine.runs.event_log import EventLogSaved, save_event_log
+
+    logs = []
+    for path in paths:
+        for event in save_event_log(path, folder):
+            if isinstance(event, EventLogSaved):
+                logs.append(event.path)
+            else:
+                yield event
+    yield FilesSaved(tuple(logs))
+
+
 def find_outliers(sprites: Sprites, config: TrainingConfig, device: Device) -> Events:
     """Learn what trainings of these sprites are measured by, and which of them are odd."""
     from studio.engine.quality.outliers import find_outliers

@@ -55,6 +55,10 @@ class RunList(QObject):
         """Write a page of HTML about these runs."""
         self._job_queue.start("files", "Writing the report", jobs.save_run_report(paths, target), self._receive)
 
+    def save_event_logs(self, paths: Sequence[Path], folder: Path) -> None:
+        """Write the history of these runs for TensorBoard."""
+        self._job_queue.start("files", "Writing for TensorBoard", jobs.save_event_logs(paths, folder), self._receive)
+
     def trash_run(self, path: Path) -> None:
         """Move a run to the system's trash."""
         self._job_queue.start("files", f"Moving {path.name} to the trash", jobs.trash_run(path), self._receive)

@@ -12,7 +12,6 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -34,6 +33,7 @@ from studio.engine.quality.copies import Nearest, look_for_copies
 from studio.engine.quality.features import LearntFeatures, features_of, fixed_features
 from studio.engine.quality.scores import frechet_distance, kid, likelihood_divergence, overlap, share_below
 from studio.engine.quality.surprisal import PatchSurprisal
+from studio.engine.runs.evaluation import Evaluation, keep
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.split import FEWEST_REPORTED, Indices, shuffled_by_group, split_of
 from studio.engine.types import GenerateSettings
@@ -67,38 +67,6 @@ class EvaluateSettings(Config):
     true_pixels: bool = setting(True, "Judge the sprites with few colours and crisp edges; off, as drawn.")
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One line of the evaluation. `unit`: '' for a plain number, '%' for a share."""
-
-    name: str
-    title: str
-    better: Literal["low", "high", "as real"]
-    unit: Literal["", "%"] = ""
-
-
-FIGURES = (
-    Figure("kid_heldout", "KID, held out", "low"),
-    Figure("fd_heldout", "Fréchet, held out", "low"),
-    Figure("kid_training", "KID, training", "low"),
-    Figure("fd_training", "Fréchet, training", "low"),
-    Figure("precision", "Precision", "high", "%"),
-    Figure("recall", "Recall", "high", "%"),
-    Figure("coverage", "Coverage", "high", "%"),
-    Figure("kid_fixed", "KID, fixed features", "low"),
-    Figure("fd_fixed", "Fréchet, fixed features", "low"),
-    Figure("likelihood", "Likelihood divergence", "low"),
-    Figure("surprisal", "Patch surprisal", "low"),
-    Figure("class_agreement", "Right class", "as real", "%"),
-    Figure("copies", "Copies", "low", "%"),
-    Figure("nearer", "Nearer than held out", "as real", "%"),
-    Figure("loss_gap", "Loss, held out above learnt", "low", "%"),
-    Figure("half_transparent", "Half-transparent", "as real", "%"),
-    Figure("colours", "Colours a sprite", "as real"),
-    Figure("off_palette", "Off palette", "as real", "%"),
-)  # fmt: skip
-
-
 @dataclass(frozen=True, eq=False)
 class RealSprites:
     """What new sprites are judged by.
@@ -116,7 +84,8 @@ class RealSprites:
 def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Events:
     """Judge a generator of this run: yields Progress, then Evaluated; of what draws nothing, one Validated.
 
-    Raises UsageError when too few sprites were held out, RunError when the run's data are gone, and DeviceError.
+    The figures are kept with the run; a Notice says where they can't be. Raises UsageError when too few sprites were
+    held out, RunError when the run's data are gone, and DeviceError.
     """
     real = yield from _data(run, model)
     if model.recipe.makes != "sprites":
@@ -125,6 +94,7 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         with devices.faults(model.device):
             heldout = DeviceSprites(real.heldout, model.device)
             figures = heldout_figures(model, heldout, heldout_batch_size(heldout, model.recipe))
+        yield from keep(run, Evaluation.of_heldout(figures, len(real.heldout), len(real.training)))
         yield figures
         return
     _check_counts(real)
@@ -135,7 +105,9 @@ def evaluate(model: TrainedModel, run: Path, settings: EvaluateSettings) -> Even
         new = yield from draw(model, labels, settings)
         judged = yield from judge(title, new, labels, real, features)
         of_new = {**judged.figures["new"], "loss_gap": loss_gap(model, real.training, real.heldout)}
-        yield replace(judged, figures={**judged.figures, "new": of_new})
+    found = replace(judged, figures={**judged.figures, "new": of_new})
+    yield from keep(run, Evaluation.of_new(found, model.step, settings.to_json()))
+    yield found
 
 
 def loss_gap(model: TrainedModel, training: Sprites, heldout: Sprites) -> float:

@@ -4,6 +4,7 @@
     state.json          how far it is: replaced at every checkpoint and at the end
     metrics.jsonl       one line a tick and one an evaluation; only ever appended to
     confusion.json      which classes were taken for which at the newest checkpoint; of what tells classes apart
+    evaluation.json     what 'studio evaluate' found of checkpoints; see evaluation.py
     data.safetensors    the sprites as they were when training began
     samples/00000400.png   live samples of the fixed seed; of very many some, evenly spread over the run
     checkpoints/        see checkpoints.py

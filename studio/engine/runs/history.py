@@ -20,6 +20,7 @@ from studio.core import pictures, records
 from studio.core.curves import SMOOTHING_STEPS
 from studio.core.events import Event, Events, SamplesReady, SteppedBack
 from studio.core.metrics import ACCURACY, LOSS, R2
+from studio.engine.runs.evaluation import Evaluation, read_evaluations
 from studio.engine.runs.folder import (
     CAPTIONS,
     CONFUSION,
@@ -106,13 +107,22 @@ def compared_curves(history: History) -> dict[str, Curve]:
     return {title: curve for title, curve in found.items() if curve is not None}
 
 
+def seconds_at(history: History, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The seconds of training after so many steps, float64 [n]; 0 where no time was noted."""
+    elapsed = history.series.get("elapsed_s")
+    if elapsed is None:
+        return np.zeros(len(steps))
+    return np.asarray(np.interp(steps, np.append(0, elapsed.steps), np.append(0.0, elapsed.values)))
+
+
 @dataclass(frozen=True, eq=False)
 class HistoryRead(Event):
-    """The curves of one run, and its live samples, the oldest first."""
+    """The curves of one run, its live samples, the oldest first, and what its checkpoints were evaluated to."""
 
     path: Path
     history: History
     samples: tuple[SamplesReady, ...]
+    evaluations: tuple[Evaluation, ...] = ()
 
 
 def read_run(path: Path) -> Events:
@@ -152,7 +162,7 @@ class RunReader:
         _, curves, samples = known
         for oldest in list(self._known)[:-_MOST_KNOWN]:
             del self._known[oldest]
-        yield HistoryRead(path, curves.read(), samples.read())
+        yield HistoryRead(path, curves.read(), samples.read(), read_evaluations(path))
 
 
 class _SampleReader:

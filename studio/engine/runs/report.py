@@ -15,10 +15,20 @@ from PIL import Image
 from studio.core import files, pictures
 from studio.core.curves import MOST_LINES
 from studio.core.errors import RunError
-from studio.core.events import Event, Events, Notice, Progress, Rgba, SamplesReady
-from studio.core.metrics import title_of, written
-from studio.core.wording import count, duration, number, percent
-from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir, RunRecord, spread
+from studio.core.events import Event, Events, Notice, Progress, Rgba
+from studio.core.wording import count, number
+from studio.engine.runs.comparison import (
+    NOTHING_DIFFERS,
+    ComparedRun,
+    Row,
+    about_marks,
+    differing,
+    figures,
+    settings_in_words,
+    shared_places,
+    side_by_side,
+)
+from studio.engine.runs.folder import SAMPLE_COLUMNS, RunDir, spread
 from studio.engine.runs.history import (
     FIGURES,
     HELDOUT_LOSS,
@@ -26,16 +36,17 @@ from studio.engine.runs.history import (
     ComparedFigure,
     Curve,
     History,
-    read_history,
-    read_samples,
+    HistoryRead,
+    read_run,
 )
-from studio.engine.runs.listing import RunSummary, data_of, summarise
+from studio.engine.runs.listing import data_of, summarise
 from studio.engine.runs.source import source_in
 from studio.exports.html_page import MEDIA_STYLE, figures_table, html_page, named_rows, pixel_picture, plot_image
 from studio.exports.plot import PlotLine, draw_lines, svg_of
 
 _PAGE_PX, _FRAME_PX = 832, 400  # widths of the page's text, and of one of two pictures beside each other
 _FRAMES = 6  # of the filmstrip
+_BESIDE = 3  # steps at which runs are shown beside each other
 _MISTAKES = 8  # of a classifier, at most
 _NOTHING = Curve(np.zeros(0, np.int64), np.zeros(0))
 
@@ -43,17 +54,6 @@ _NOTHING = Curve(np.zeros(0, np.int64), np.zeros(0))
 @dataclass(frozen=True)
 class ReportSaved(Event):
     path: Path
-
-
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """What there is to tell of a run."""
-
-    name: str
-    record: RunRecord
-    summary: RunSummary
-    history: History
-    samples: tuple[SamplesReady, ...]
 
 
 def report(runs: Mapping[str, Path], target: Path) -> Events:
@@ -64,7 +64,7 @@ def report(runs: Mapping[str, Path], target: Path) -> Events:
     """
     if len(runs) > MOST_LINES:
         raise RunError(f"{count(len(runs), 'run')} are too many: colours tell {MOST_LINES} apart.", "Name fewer.")
-    found: list[_Run] = []
+    found: list[ComparedRun] = []
     for done, (name, path) in enumerate(runs.items(), 1):
         summary = summarise(path)
         if summary.record is None:
@@ -72,9 +72,9 @@ def report(runs: Mapping[str, Path], target: Path) -> Events:
                 raise RunError(f"{name} can't be read.", summary.problem)
             yield Notice("warning", f"{name} is left out: it can't be read.", summary.problem)
         else:
-            found.append(
-                _Run(name, summary.record, summary, read_history(path), read_samples(path, summary.record.size))
-            )
+            (read,) = read_run(path)
+            assert isinstance(read, HistoryRead)
+            found.append(ComparedRun(name, summary.record, summary, read))
         yield Progress(done, len(runs), "runs read")
     if not found:
         raise RunError("None of these runs can be read.", "'studio runs' says what is wrong with each.")
@@ -98,35 +98,55 @@ def _arrays(curve: Curve | None) -> tuple[np.ndarray, np.ndarray]:
     return found.steps.astype(np.float64), found.values
 
 
-def _page_of(runs: Sequence[_Run]) -> str:
+def _page_of(runs: Sequence[ComparedRun]) -> str:
     title = runs[0].name if len(runs) == 1 else f"{count(len(runs), 'run')} compared"
-    parts = [f"<h1>{html.escape(title)}</h1>", *_last_samples(runs), *_plots(runs)]
-    parts += ["<h2>Figures</h2>", _side_by_side(runs, [dict(_facts(run)) for run in runs])]
-    settings = [{name.replace("_", " "): str(value) for name, value in run.record.config.items()} for run in runs]
+    parts = [f"<h1>{html.escape(title)}</h1>", *_last_samples(runs), *_samples_beside(runs), *_plots(runs)]
+    parts += ["<h2>Runs</h2>", _table(runs, side_by_side([dict(_facts(run)) for run in runs]))]
+    parts += ["<h2>Figures</h2>", *_figures(runs)]
     if len(runs) > 1:
-        differing = [name for name in _names(settings) if len({each.get(name) for each in settings}) > 1]
-        only = [{name: each.get(name, "") for name in differing} for each in settings]
-        parts += ["<h2>Settings that differ</h2>", _side_by_side(runs, only) if differing else "<p>None.</p>"]
-    for run, own in zip(runs, settings, strict=True):
+        rows = differing([run.record for run in runs])
+        parts += ["<h2>What differs</h2>", _table(runs, rows) if rows else f"<p>{NOTHING_DIFFERS}</p>"]
+    for run in runs:
         heading = f"<h2>{html.escape(run.name)}</h2>" if len(runs) > 1 else ""
-        parts += [heading, *_film(run), *_mistakes(run), "<h2>Settings</h2>", named_rows(own.items())]
+        parts += [heading, *_film(run), *_mistakes(run)]
+        parts += ["<h2>Settings</h2>", named_rows(settings_in_words(run.record).items())]
         parts += ["<h2>Where it comes from</h2>", named_rows(_provenance(run))]
     return html_page(f"{title} - Sprite Training Studio", "\n".join(parts), _STYLE, width_rem=52)
 
 
-def _last_samples(runs: Sequence[_Run]) -> Iterator[str]:
+def _last_samples(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """What each draws of the same noise, or what it says of sprites."""
     for run in runs:
-        if run.samples:
-            last = run.samples[-1]
+        if run.read.samples:
+            last = run.read.samples[-1]
             yield _picture(f"{run.name}, step {number(last.step)}", last.sprites, _PAGE_PX)
 
 
-def _film(run: _Run) -> Iterator[str]:
+def _samples_beside(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    """What all have drawn by the same step, at a few steps."""
+    drawing = [run for run in runs if _learns_to_draw(run)]
+    if len(drawing) < 2:
+        return
+    end = shared_places([run.film for run in drawing], "step")[-1]
+    fewest = min((run.read.samples for run in drawing), key=len)
+    shared = spread([sample.step for sample in fewest if sample.step <= end], _BESIDE + 1)
+    yield "<h2>Samples at the same step</h2>"
+    for step in shared[1:] or shared:
+        nearest = [(run, run.film.samples[run.film.nearest(step, "step")]) for run in drawing]
+        frames = (_picture(f"{run.name}, step {number(one.step)}", one.sprites, _FRAME_PX) for run, one in nearest)
+        yield f'<h3>Nearest to step {number(step)}</h3><div class="film">{"".join(frames)}</div>'
+
+
+def _learns_to_draw(run: ComparedRun) -> bool:
+    """Whether its samples change: what draws nothing shows the same held-out sprites throughout."""
+    samples = run.read.samples
+    return len(samples) > 1 and not np.array_equal(samples[0].sprites, samples[-1].sprites)
+
+
+def _film(run: ComparedRun) -> Iterator[str]:
     """Some live samples on the way."""
-    steps = {sample.step: sample for sample in run.samples}
-    # What draws nothing shows the same held-out sprites throughout.
-    if len(steps) > 1 and not np.array_equal(run.samples[0].sprites, run.samples[-1].sprites):
+    if _learns_to_draw(run):
+        steps = {sample.step: sample for sample in run.read.samples}
         frames = (
             _picture(f"step {number(step)}", steps[step].sprites, _FRAME_PX) for step in spread([*steps], _FRAMES)
         )
@@ -140,10 +160,10 @@ def _picture(title: str, sprites: Rgba, most_px: int) -> str:
     return pixel_picture(title, base64.b64encode(data.getvalue()).decode(), pixels.shape[1], most_px)
 
 
-def _plots(runs: Sequence[_Run]) -> Iterator[str]:
+def _plots(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """A plot of each curve that any has, of all runs over one another; the held-out loss is in that of the loss."""
     for figure in FIGURES:
-        lines = [line for run in runs if (line := plot_line(figure, run.history, run.name)) is not None]
+        lines = [line for run in runs if (line := plot_line(figure, run.read.history, run.name)) is not None]
         if lines and figure is not HELDOUT_LOSS:
             title = figure.title if len(runs) == 1 or len(lines) > 1 else f"{figure.title}: {lines[0].label}"
             dots = figure.kind != "series"
@@ -151,30 +171,18 @@ def _plots(runs: Sequence[_Run]) -> Iterator[str]:
             yield plot_image(title, svg_of(drawn, title))
 
 
-def _facts(run: _Run) -> Iterator[tuple[str, str]]:
-    """The run in figures."""
-    record, progress = run.record, run.summary.progress
+def _facts(run: ComparedRun) -> Iterator[tuple[str, str]]:
+    record = run.record
     yield "State", run.summary.standing
-    if progress is not None:
-        yield "Steps", number(progress.step)
-        yield "Time", duration(progress.elapsed_s)
     yield "Recipe", record.recipe
     yield "Weights", number(record.parameters)
     yield "Device", f"{record.device_name}, {record.precision}"
     yield "Sprites", f"{data_of(record)}, {record.size} x {record.size} pixels"
-    for name, curve in run.history.validation.items():
-        yield f"Held-out {title_of(name)}", written(name, float(curve.values[-1]))
-    quality = run.history.quality
-    if quality:
-        last = {name: float(curve.values[-1]) for name, curve in quality.items()}
-        step = number(int(quality["kid"].steps[-1]))
-        yield f"KID at step {step}", f"{last['kid']:.3f} ± {last['kid_error']:.3f}; real sprites {last['kid_real']:.3f}"
-        yield f"Copies at step {step}", f"{percent(last['copies'])}; among real sprites {percent(last['copies_real'])}"
 
 
-def _mistakes(run: _Run) -> Iterator[str]:
+def _mistakes(run: ComparedRun) -> Iterator[str]:
     """Which classes are taken for which, the commonest first."""
-    confusion, names = run.history.confusion, run.record.class_names
+    confusion, names = run.read.history.confusion, run.record.class_names
     if confusion is None or len(confusion) != len(names):
         return
     wrong = confusion * (1 - np.eye(len(confusion), dtype=np.int64))
@@ -188,7 +196,7 @@ def _mistakes(run: _Run) -> Iterator[str]:
         yield figures_table(("class", "taken for", ">held-out sprites"), rows)
 
 
-def _provenance(run: _Run) -> Iterator[tuple[str, str]]:
+def _provenance(run: ComparedRun) -> Iterator[tuple[str, str]]:
     record = run.record
     source = source_in(RunDir(run.summary.path), run.summary.progress.step if run.summary.progress else 0)
     yield "Learnt from", f"{record.data_title}, {count(record.data_count, 'sprite')}"
@@ -201,18 +209,22 @@ def _provenance(run: _Run) -> Iterator[tuple[str, str]]:
     yield "SHA-256 of run.json", source.run_sha256
 
 
-def _side_by_side(runs: Sequence[_Run], columns: Sequence[Mapping[str, str]]) -> str:
-    """A table with a row for each name and a column for each run."""
-    rows = [(name, *(column.get(name, "") for column in columns)) for name in _names(columns)]
-    return figures_table(("", *(run.name for run in runs)), rows)
+def _figures(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    rows = figures(runs)
+    names = [run.name for run in runs]
+    yield figures_table(("", *names, ""), [(row.title, *row.marked(), row.better) for row in rows])
+    if len(runs) > 1:
+        yield f"<p>{html.escape(about_marks(runs))}</p>"
 
 
-def _names(columns: Iterable[Mapping[str, str]]) -> list[str]:
-    return list(dict.fromkeys(name for column in columns for name in column))
+def _table(runs: Sequence[ComparedRun], rows: Iterable[Row]) -> str:
+    return figures_table(("", *(run.name for run in runs)), [(row.title, *row.texts) for row in rows])
 
 
 _STYLE = f"""\
 {MEDIA_STYLE}td {{ overflow-wrap: anywhere; }}
+.figures td:first-child, .figures td:last-child {{ overflow-wrap: normal; }}
+h3 {{ font-size: 1rem; margin-bottom: 0; }}
 .film {{ display: flex; flex-wrap: wrap; gap: 0 1rem; }}
 figcaption {{ opacity: .75; }}
 """

@@ -9,13 +9,13 @@ import torch
 
 from studio.core.errors import UsageError
 from studio.core.events import Evaluated
+from studio.core.metrics import FIGURES
 from studio.engine.batches import DeviceSprites
 from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.quality import features
 from studio.engine.quality.evaluate import (
     FEWEST_LOOKS,
-    FIGURES,
     EvaluateSettings,
     evaluate,
     evaluate_sprites,

@@ -29,7 +29,7 @@ _TIPS = {
     "anew": "Begin another run with this one's settings, or from its model, with the sprites that are open.",
     "use": "Use this run's model on the Generate page.",
     "export": "Write this run's best model for use in other programs. (Ctrl+E)",
-    "report": "Save the curves, samples, figures and settings of the chosen runs as a page of HTML.",
+    "report": "Save the curves, samples, figures and settings of the chosen runs: as a page, or for TensorBoard.",
     "folder": "Show the run's folder: its settings, curves, samples and checkpoints.",
     "trash": "Move the run to the system's trash, from where it can be taken back.",
 }
@@ -55,7 +55,8 @@ class RunActions(QWidget):
         self._ways = QMenu(self.anew)
         self.use = factory.button("Use", _TIPS["use"], "generate")
         self.export = factory.button("Export…", _TIPS["export"], "export")
-        self.report = factory.button("Save report…", _TIPS["report"], "save")
+        self.report = factory.button("Save report", _TIPS["report"], "save")
+        self._reports = QMenu(self.report)
         self.folder = factory.button("Open folder", _TIPS["folder"], "folder")
         self.trash = factory.button("Move to trash", _TIPS["trash"], "trash")
         row = Flow(factory.GRID, factory.GRID)
@@ -73,7 +74,9 @@ class RunActions(QWidget):
         self.anew.setMenu(self._ways)
         self.use.clicked.connect(self._use)
         self.export.clicked.connect(self.export_model)
-        self.report.clicked.connect(self._save_report)
+        self._reports.addAction("As a page of HTML…").triggered.connect(self._save_report)
+        self._reports.addAction("For TensorBoard…").triggered.connect(self._save_event_logs)
+        self.report.setMenu(self._reports)
         self.folder.clicked.connect(self._open_folder)
         self.trash.clicked.connect(self._trash)
         session.training.state_changed.connect(self._refresh)
@@ -185,6 +188,12 @@ class RunActions(QWidget):
         target = dialogs.for_new_file(self, self._session.settings, "Save the report", f"{name}.html", _REPORT_KINDS)
         if target is not None:
             self._session.runs.save_report(paths, target)
+
+    @Slot()
+    def _save_event_logs(self) -> None:
+        folder = dialogs.for_folder(self, self._session.settings, "Save for TensorBoard in")
+        if folder is not None:
+            self._session.runs.save_event_logs([run.path for run in self._runs if run.record is not None], folder)
 
     @Slot()
     def _open_folder(self) -> None:

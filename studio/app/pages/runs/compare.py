@@ -1,4 +1,4 @@
-"""Curves of the chosen runs over one another, and the samples of one."""
+"""The chosen runs: their curves over one another with the samples of one; of several, also what tells them apart."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabBar, QWidget
 
+from studio.app.pages.runs.rows_table import RowsTable
+from studio.app.pages.runs.samples_beside import SamplesBeside
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import Filmstrip
+from studio.core.curves import MOST_LINES
+from studio.engine.runs.comparison import NOTHING_DIFFERS, ComparedRun, about_marks, differing, figures
 from studio.engine.runs.history import HistoryRead, compared_curves
 
 if TYPE_CHECKING:
     from studio.app.widgets.plot.curves_plot import CurvesPlot
     from studio.engine.runs.listing import RunSummary
 
-_MOST = 8
+_SECTIONS = ("Curves", "Settings", "Samples", "Figures")
 _CALM_MS = 150  # while the arrow keys run through the table, nothing is read
 
 
 class Comparison(QWidget):
-    """save_wanted: the user wants the plot as a file."""
+    """Of several runs each section has its tab; one has curves and samples alone.
+
+    save_wanted: the user wants the plot as a file.
+    """
 
     save_wanted = Signal()
 
@@ -39,20 +46,36 @@ class Comparison(QWidget):
         self.plot: CurvesPlot | None = None
         self.filmstrip = Filmstrip()
         self.filmstrip.view.set_placeholder("Choose a run to see its samples.")
+        self.sections = _tabs()
+        self._left_out = factory.text("", "muted", wrap=False)
+        self.settings = RowsTable("Settings that differ", "What differs between the chosen runs.")
+        self.samples = SamplesBeside()
+        self.figures = RowsTable("Figures", "How far the chosen runs are, and how good.")
+        self._head = factory.panel(factory.row(self.sections, 1, self._left_out))
+        self._stack = QStackedWidget()
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self._plot_place = factory.column()
+        self._calm = QTimer(self)
+        self._calm.setSingleShot(True)
+        self._calm.setInterval(_CALM_MS)
+        self._lay_out()
+        self._calm.timeout.connect(self._ask)
+        self.sections.currentChanged.connect(self._compare)
+        session.runs.read.connect(self._take)
+        session.catalog.plots_ready.connect(self._make_plot)
+
+    def _lay_out(self) -> None:
         self.splitter.addWidget(factory.panel(self._plot_place))
         self.splitter.addWidget(self.filmstrip)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setSizes([600, 400])
-        self.splitter.restoreState(session.settings.layout("comparison"))
-        self.setLayout(factory.column(self.splitter))
-        self._calm = QTimer(self)
-        self._calm.setSingleShot(True)
-        self._calm.setInterval(_CALM_MS)
-        self._calm.timeout.connect(self._ask)
-        session.runs.read.connect(self._take)
-        session.catalog.plots_ready.connect(self._make_plot)
+        self.splitter.restoreState(self._session.settings.layout("comparison"))
+        for section in (self.splitter, self.settings, self.samples, self.figures):
+            self._stack.addWidget(section)
+        layout = factory.column(self._head, self._stack)
+        layout.setStretch(1, 1)
+        self.setLayout(layout)
+        self._head.hide()
 
     def keep(self) -> None:
         """Remember the splitter."""
@@ -60,9 +83,10 @@ class Comparison(QWidget):
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
         """Show these runs, the first one's samples too; those that have changed are read anew."""
-        if list(runs[:_MOST]) != self._runs:
-            self._runs = list(runs[:_MOST])
+        if list(runs[:MOST_LINES]) != self._runs:
+            self._runs = list(runs[:MOST_LINES])
             self._calm.start()
+        self._left_out.setText(f"The first {MOST_LINES} of {len(runs)}" if len(runs) > MOST_LINES else "")
 
     @Slot()
     def _ask(self) -> None:
@@ -103,6 +127,7 @@ class Comparison(QWidget):
         """Seen: now there must be a plot, and something in it."""
         super().showEvent(event)
         self._make_plot()
+        self._asked.clear()  # the command line may have evaluated one
         self._calm.start()
 
     def _draw(self) -> None:
@@ -119,3 +144,47 @@ class Comparison(QWidget):
             self.filmstrip.clear()
         if first is not None:
             self.filmstrip.show_film(first.samples)
+        self._compare()
+
+    @Slot()
+    def _compare(self) -> None:
+        """Show the section of several runs that is wanted; only what is seen is worked out."""
+        self._head.setVisible(len(self._runs) > 1)
+        section = self.sections.currentIndex() if len(self._runs) > 1 else 0
+        self._stack.setCurrentIndex(section)
+        if section == _SECTIONS.index("Settings"):
+            self._show_settings()
+        elif section:
+            self._show_read(_SECTIONS[section])
+
+    def _show_settings(self) -> None:
+        rows = differing([run.record for run in self._runs if run.record is not None])
+        if rows:
+            self.settings.show_rows([run.path.name for run in self._runs], rows)
+        else:
+            self.settings.say(NOTHING_DIFFERS)
+
+    def _show_read(self, section: str) -> None:
+        """Samples or figures of those runs that have been read."""
+        known = [
+            ComparedRun(run.path.name, run.record, run, self._read[run.path])
+            for run in self._runs
+            if run.record is not None and run.path in self._read
+        ]
+        missing = ", ".join(f"'{run.path.name}'" for run in self._runs if run.path not in self._read)
+        note = f"Not read yet: {missing}." if missing else ""
+        if section == "Samples":
+            self.samples.show_runs(known, note)
+        else:
+            marks = about_marks(known) if len(known) > 1 else ""
+            self.figures.show_rows([run.name for run in known], figures(known), f"{marks} {note}".strip())
+
+
+def _tabs() -> QTabBar:
+    bar = QTabBar()
+    bar.setDrawBase(False)
+    bar.setExpanding(False)
+    factory.describe(bar, "Comparison", "What of the chosen runs is set beside each other.")
+    for name in _SECTIONS:
+        bar.addTab(name)
+    return bar

@@ -1,0 +1,118 @@
+"""A table with a line for each thing that is compared and a column for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStackedWidget, QTableView, QWidget
+
+from studio.app.widgets import factory
+
+if TYPE_CHECKING:
+    from studio.engine.runs.comparison import Row
+
+_WIDEST = 280  # logical pixels of a column: longer texts are shortened, and whole in the tool tip
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_Index = QModelIndex | QPersistentModelIndex
+
+
+class RowsTable(QWidget):
+    """The titles of the lines stay in sight where there are more runs than fit beside each other."""
+
+    def __init__(self, name: str, tip: str) -> None:
+        super().__init__()
+        self.view = QTableView()
+        self.note = factory.caption("")
+        self._model = _Model(self)
+        self._stack = QStackedWidget()
+        self._nothing = factory.caption("")
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._set_up_view()
+        factory.describe(self.view, name, tip)
+        self._stack.addWidget(self.view)
+        self._stack.addWidget(self._nothing)
+        self.setLayout(factory.column(self._stack, self.note))
+
+    def show_rows(self, runs: Sequence[str], rows: Sequence[Row], note: str = "") -> None:
+        """Show these lines of the runs with these names, and a note under them."""
+        self._model.show_rows(runs, rows)
+        self._stack.setCurrentIndex(0)
+        self._say(note)
+
+    def say(self, words: str) -> None:
+        """Show no table but these words."""
+        self._model.show_rows((), ())
+        self._nothing.setText(words)
+        self._stack.setCurrentIndex(1)
+        self._say("")
+
+    def _say(self, note: str) -> None:
+        self.note.setText(note)
+        self.note.setVisible(bool(note))
+
+    def _set_up_view(self) -> None:
+        self.view.setModel(self._model)
+        self.view.setShowGrid(False)
+        self.view.setTabKeyNavigation(False)
+        self.view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.view.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.view.setCornerButtonEnabled(False)
+        across, down = self.view.horizontalHeader(), self.view.verticalHeader()
+        across.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        across.setMaximumSectionSize(_WIDEST)
+        down.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        down.setMinimumSectionSize(0)
+        down.setDefaultSectionSize(self.fontMetrics().height() + factory.GRID)
+        for header in (across, down):
+            header.setDefaultAlignment(_LEFT)
+            header.setHighlightSections(False)
+            header.setSectionsClickable(False)
+
+
+class _Model(QAbstractTableModel):
+    """The first column says which value is better, if that is to be said of any."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._runs: Sequence[str] = ()
+        self._rows: Sequence[Row] = ()
+        self._before = 0  # columns before those of the runs
+
+    def show_rows(self, runs: Sequence[str], rows: Sequence[Row]) -> None:
+        """Show these. Where only the values are others, what the user looks at stays in its place."""
+        titles = [row.title for row in rows]
+        is_same = (list(self._runs), [row.title for row in self._rows]) == (list(runs), titles)
+        if not is_same:
+            self.beginResetModel()
+        self._runs, self._rows = runs, rows
+        self._before = int(any(row.better for row in rows))
+        if not is_same:
+            self.endResetModel()
+        elif rows:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, self.columnCount() - 1))
+
+    def rowCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self._rows)
+
+    def columnCount(self, parent: _Index = QModelIndex()) -> int:  # noqa: B008
+        return 0 if parent.isValid() else len(self._runs) + self._before
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return None
+        if orientation == Qt.Orientation.Vertical:
+            return self._rows[section].title
+        return self._runs[section - self._before] if section >= self._before else ""
+
+    def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row, place = self._rows[index.row()], index.column() - self._before
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return row.marked()[place] if place >= 0 else row.better
+        if role == Qt.ItemDataRole.FontRole and place in row.best:
+            bold = QFont()
+            bold.setBold(True)
+            return bold
+        return None

@@ -1,0 +1,143 @@
+"""Live samples of several runs, each as it was at the same step or after the same time."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QSignalBlocker, Qt, Slot
+from PySide6.QtWidgets import QSlider, QWidget
+
+from studio.app.widgets import factory
+from studio.app.widgets.sprites.filmstrip import SpriteSheetView
+from studio.core.wording import duration, number
+from studio.engine.runs.comparison import shared_places
+
+if TYPE_CHECKING:
+    from studio.engine.runs.comparison import By, ComparedRun
+
+_NAME_WIDTH = 18 * factory.GRID
+_WAYS: dict[str, By] = {"At the same step": "step", "After the same time": "time"}
+
+
+class SamplesBeside(QWidget):
+    """A line of samples for each run; the slider goes as far as all of them have come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.way = factory.combo(
+            "Compared by", "Compare the runs at the same step, or after the same time of training."
+        )
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.place = factory.text("–", "muted", wrap=False)
+        self.note = factory.caption("")
+        self.lines: list[_Line] = []
+        self._runs: Sequence[ComparedRun] = ()
+        self._places: list[float] = []
+        self._note = ""  # what else is to be said under them
+        self._is_last = True  # the last place is on show, and stays so when there are later ones
+        self._lines_place = factory.column(spacing=4)
+        self.way.addItems(list(_WAYS))
+        factory.describe(self.slider, "Place of the samples", "Drag to see what each had learnt earlier.")
+        self.place.setMinimumWidth(self.fontMetrics().horizontalAdvance("Step 00,000,000"))
+        below = factory.row(self.way, self.place, self.slider)
+        below.setStretch(2, 1)
+        layout = factory.column(factory.scrolling(factory.panel(self._lines_place)), self.note, below, spacing=4)
+        layout.setStretch(0, 1)
+        self.setLayout(layout)
+        self.way.currentTextChanged.connect(self._change_way)
+        self.slider.valueChanged.connect(self._move)
+
+    def show_runs(self, runs: Sequence[ComparedRun], note: str = "") -> None:
+        """Show these runs, or newer samples of the same ones: the place on show stays. note: what else to say."""
+        same = [run.summary.path for run in runs] == [run.summary.path for run in self._runs]
+        shown = self._shown() if same and not self._is_last else None
+        self._runs = runs
+        self._note = note
+        self._fit(shown)
+
+    def _by(self) -> By:
+        return _WAYS[self.way.currentText()]
+
+    def _shown(self) -> float | None:
+        """The place on show."""
+        return self._places[self.slider.value()] if self._places else None
+
+    @Slot()
+    def _change_way(self) -> None:
+        self._fit(None)
+
+    @Slot(int)
+    def _move(self, value: int) -> None:
+        self._is_last = value == len(self._places) - 1
+        self._draw()
+
+    def _fit(self, shown: float | None) -> None:
+        """Take the slider as far as all runs have come, at `shown` or at the end."""
+        self._places = shared_places([run.film for run in self._runs], self._by())
+        last = max(0, len(self._places) - 1)
+        at = last if shown is None else min(last, max(0, bisect_right(self._places, shown) - 1))
+        self._is_last = at == last
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, last)
+            self.slider.setValue(at)
+        self.slider.setEnabled(last > 0)
+        self._draw()
+        self._say()
+
+    def _draw(self) -> None:
+        place = self._shown()
+        self.place.setText("–" if place is None else self._in_words(place))
+        while len(self.lines) < len(self._runs):
+            self.lines.append(_Line())
+            self._lines_place.addWidget(self.lines[-1])
+        for line, run in zip(self.lines, self._runs, strict=False):
+            line.show_run(run, place, self._by())
+        for index, line in enumerate(self.lines):
+            line.setVisible(index < len(self._runs))
+
+    def _in_words(self, place: float) -> str:
+        return f"Step {number(int(place))}" if self._by() == "step" else duration(place)
+
+    def _say(self) -> None:
+        """Which run ends the way of all."""
+        ends = [(run.film.places(self._by())[-1], run.name) for run in self._runs if run.film.samples]
+        end, name = min(ends, default=(0.0, ""))
+        limit = ""
+        if any(other > end for other, _ in ends):
+            words = self._in_words(end)
+            limit = f"Up to {words[:1].lower()}{words[1:]}, where the samples of '{name}' end."
+        self.note.setText(f"{limit} {self._note}".strip())
+        self.note.setVisible(bool(self.note.text()))
+
+
+class _Line(QWidget):
+    """A run's name, where its samples are from, and the samples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name, self.where = factory.RunningLabel(), factory.RunningLabel("muted")
+        self.view = SpriteSheetView()
+        self.view.set_placeholder("This run has no live samples.")
+        about = factory.panel(factory.column(1, self.name, self.where, 1, spacing=0))
+        about.setFixedWidth(_NAME_WIDTH)
+        line = factory.row(about, self.view)
+        line.setStretch(1, 1)
+        self.setLayout(line)
+
+    def show_run(self, run: ComparedRun, place: float | None, by: By) -> None:
+        """Show what this run has drawn nearest to that place; None: none of the runs has samples."""
+        self.name.say(run.name)
+        self.view.setAccessibleName(f"Samples of {run.name}")
+        film = run.film
+        if place is None or not film.samples:
+            self.where.say("")
+            self.view.set_sprites(np.zeros((0, 1, 1, 4), np.uint8))
+            return
+        index = film.nearest(place, by)
+        sample = film.samples[index]
+        self.where.say(f"Step {number(sample.step)}, {duration(float(film.seconds[index]))}")
+        self.view.setMinimumHeight(sample.sprites.shape[1] + self.fontMetrics().height() + factory.GRID)
+        self.view.set_sprites(sample.sprites, sample.captions)

@@ -1,0 +1,100 @@
+"""Files that TensorBoard opens: records of numbers, pictures and texts. Its own package, an extra, writes them.
+
+A log is a folder with such a file in it; TensorBoard shows all that are in one folder over one another. No torch here.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from studio.core.config import Value
+from studio.core.errors import ExportError
+from studio.core.events import Rgba
+
+_VERSION = "brain.Event:2"
+_A_REPORT = 2000  # numbers
+
+
+def check_installed() -> None:
+    """Raises ExportError where TensorBoard's package is missing."""
+    if find_spec("tensorboard") is None:
+        raise ExportError("TensorBoard's files can't be written yet.", "Install tensorboard: pip install tensorboard.")
+
+
+class EventFile:
+    """One file, written from the first record to the last. Times are in seconds since 1970, UTC.
+
+    Raises OSError where the disk says no.
+    """
+
+    def __init__(self, folder: Path, begun_s: float) -> None:
+        """folder: where it gets the name that TensorBoard looks for."""
+        from tensorboard.compat.proto.event_pb2 import Event
+        from tensorboard.summary.writer.record_writer import RecordWriter
+
+        self._event = Event
+        self._records = RecordWriter((folder / f"events.out.tfevents.{int(begun_s):010d}.studio").open("wb"))
+        self._write(wall_time=begun_s, file_version=_VERSION)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._records.close()
+
+    def add_curve(
+        self, tag: str, steps: NDArray[np.int64], values: NDArray[np.float64], times_s: NDArray[np.float64]
+    ) -> Iterator[int]:
+        """A number for each step; yields now and then how many were written since the last time."""
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        for first in range(0, len(steps), _A_REPORT):
+            part = slice(first, first + _A_REPORT)
+            rows = zip(steps[part].tolist(), values[part].tolist(), times_s[part].tolist(), strict=True)
+            for step, value, time_s in rows:
+                summary = Summary(value=[Summary.Value(tag=tag, simple_value=value)])
+                self._write(step=step, wall_time=time_s, summary=summary)
+            yield len(steps[part])
+
+    def add_picture(self, tag: str, step: int, pixels: Rgba, time_s: float) -> None:
+        """A picture, uint8 [H, W, 4]."""
+        from tensorboard.compat.proto.summary_pb2 import Summary
+
+        height, width, channels = pixels.shape
+        data = io.BytesIO()
+        Image.fromarray(pixels).save(data, "PNG")
+        image = Summary.Image(height=height, width=width, colorspace=channels, encoded_image_string=data.getvalue())
+        self._write(step=step, wall_time=time_s, summary=Summary(value=[Summary.Value(tag=tag, image=image)]))
+
+    def add_text(self, tag: str, markdown: str, time_s: float) -> None:
+        """A text, of the beginning."""
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.compat.proto.tensor_pb2 import TensorProto
+        from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
+        from tensorboard.plugins.text import metadata
+
+        shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
+        tensor = TensorProto(dtype="DT_STRING", string_val=[markdown.encode("utf-8", "replace")], tensor_shape=shape)
+        about = metadata.create_summary_metadata(display_name="", description="")
+        value = Summary.Value(tag=f"{tag}/text_summary", metadata=about, tensor=tensor)
+        self._write(wall_time=time_s, summary=Summary(value=[value]))
+
+    def add_settings(self, settings: Mapping[str, Value], name: str, time_s: float) -> None:
+        """Settings, by which TensorBoard's HParams page sorts runs. name: tells the run from others."""
+        from tensorboard.plugins.hparams.summary_v2 import hparams_pb
+
+        self._write(wall_time=time_s, summary=hparams_pb(dict(settings), trial_id=name, start_time_secs=time_s))
+
+    def _write(self, **fields: Any) -> None:
+        self._records.write(self._event(**fields).SerializeToString())
