@@ -14,6 +14,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
 
 from studio.app import theme
+from studio.app.background.job_events import UndoOffered
 from studio.app.widgets import factory
 from studio.core.events import Halted, JobFailed, Notice
 
@@ -30,11 +31,14 @@ class NoticeCard(QFrame):
     acted = Signal()
     closed = Signal()
 
-    def __init__(self, level: Level, title: str, hint: str, details: str = "", button: str = "") -> None:
+    def __init__(
+        self, level: Level, title: str, hint: str, details: str = "", button: str = "", *, passes: bool = True
+    ) -> None:
+        """passes: it goes by itself after a while, unless it is an error."""
         super().__init__()
         self.level = level
         self.words = (title, hint)
-        self.passes = level in _SHOWN_MS and not button
+        self.passes = level in _SHOWN_MS and passes
         self._details = details
         theme.set_role(self, "card")
         self.setAccessibleName(f"{title} {hint}")
@@ -97,10 +101,11 @@ class NoticeCard(QFrame):
 class NoticeBar(QWidget):
     """The newest messages, one above the other; when there are too many the oldest goes, one that passes first.
 
-    end_wanted: a job that has halted is to end, whatever is lost.
+    end_wanted: a job that has halted is to end, whatever is lost. undo_wanted: what was done last is to be taken back.
     """
 
     end_wanted = Signal()
+    undo_wanted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -125,6 +130,9 @@ class NoticeBar(QWidget):
         if isinstance(notice, Halted):
             card = self.add(notice.level, notice.title, notice.hint, button="End without saving")
             card.acted.connect(self.end_wanted)
+        elif isinstance(notice, UndoOffered):
+            card = self.add(notice.level, notice.title, notice.hint, button="Undo", passes=True)
+            card.acted.connect(self.undo_wanted)
         else:
             self.add(notice.level, notice.title, notice.hint)
 
@@ -134,10 +142,22 @@ class NoticeBar(QWidget):
         for card in [card for card in self._cards if card.words == (notice.title, notice.hint)]:
             self._remove(card)
 
-    def add(self, level: Level, title: str, hint: str = "", details: str = "", button: str = "") -> NoticeCard:
-        """Show a message, with a button that sends the card's `acted`; the same message is not shown twice."""
+    def add(
+        self,
+        level: Level,
+        title: str,
+        hint: str = "",
+        details: str = "",
+        button: str = "",
+        *,
+        passes: bool | None = None,
+    ) -> NoticeCard:
+        """Show a message, with a button that sends the card's `acted`; the same message is not shown twice.
+
+        passes: it goes by itself after a while; by default one with a button does not.
+        """
         self.withdraw(Notice(level, title, hint))
-        card = NoticeCard(level, title, hint, details, button)
+        card = NoticeCard(level, title, hint, details, button, passes=not button if passes is None else passes)
         card.closed.connect(self._close_sender)
         self._cards.append(card)
         self._box.addWidget(card)

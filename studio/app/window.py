@@ -87,6 +87,8 @@ class Window(QMainWindow):
         session.noticed.connect(self.notices.show_notice)
         session.training.halt_withdrawn.connect(self.notices.withdraw)
         self.notices.end_wanted.connect(session.training.give_up)
+        session.runs.withdrawn.connect(self.notices.withdraw)
+        self.notices.undo_wanted.connect(session.runs.undo)
         session.run_offered.connect(self._offer_run)
         session.training.state_changed.connect(self._withdraw_offer)
         self.close_guard.ready.connect(self._close_now)

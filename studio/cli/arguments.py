@@ -13,7 +13,8 @@ from studio.core import places
 from studio.core.errors import UsageError
 from studio.core.wording import number
 from studio.data.options import ImportOptions, SpritesImported
-from studio.engine.runs.listing import by_name, known_runs
+from studio.engine.runs.listing import by_name, known_runs, run_folders
+from studio.engine.runs.notes import read_notes
 from studio.engine.types import Device
 
 if TYPE_CHECKING:
@@ -21,13 +22,19 @@ if TYPE_CHECKING:
 
 
 def find_run(name: str) -> Path:
-    """The folder of a run, given by path or by name. Raises UsageError."""
+    """The folder of a run, given by path, by its folder's name or by the name that it was given. Raises UsageError."""
     typed = Path(name)
     if typed.name == "run.json":
         typed = typed.parent
     for path in (typed, places.runs() / name, *(known for known in known_runs() if known.name == name)):
         if (path / "run.json").is_file():
             return path
+    named = [path for path in run_folders(known_runs()) if name and read_notes(path).name == name]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        folders = ", ".join(str(path) for path in named)
+        raise UsageError(f"{len(named)} runs are called {name!r}.", f"Give one by its folder: {folders}.")
     if typed.exists():
         raise UsageError(f"{name} is not a run.", "A run is a folder with a run.json in it; 'studio runs' lists all.")
     raise UsageError(f"There is no run {name!r}.", "'studio runs' lists all; a run can also be given by its folder.")

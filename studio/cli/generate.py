@@ -28,7 +28,7 @@ from studio.data.colour.snapping import BAYER, NO_DITHER
 from studio.data.options import ImportOptions
 from studio.data.palettes.files import load_palette
 from studio.engine.runs.event_log import FORMAT as TENSORBOARD
-from studio.engine.runs.folder import RunDir
+from studio.engine.runs.folder import EXPORTS, RunDir
 from studio.engine.types import GenerateSettings
 from studio.exports.cards import provenance
 from studio.exports.png import save_files
@@ -231,7 +231,7 @@ def export(args: argparse.Namespace) -> int:
     config = form.Config(**given(args, form.Config))
     target = args.out
     if target is None:
-        target = path / "exports" / f"{files.safe_name(RunDir(path).record().name)}{form.suffix}"
+        target = path / EXPORTS / f"{files.safe_name(RunDir(path).record().name)}{form.suffix}"
     # A probe finds out the fastest precision. Exports are fp32 whatever that is: marked as probed, the CPU gets none.
     cpu = dataclasses.replace(devices.find("cpu"), probed=True)
     export_model(load_model(path, args, cpu, reporter), form.name, target, reporter, config)

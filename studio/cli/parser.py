@@ -24,6 +24,8 @@ examples:
   studio plot "my run" other-run --out loss.png
   studio film "my run" --out learning.gif      how its samples got better, as an animation
   studio map "my run" --out map.png            its sprites, like ones near to one another
+  studio note "my run" --name dragons --star   what it is called in every list; also --note, --tag
+  studio free                                  what of the runs can go, and how much that frees
   studio lab batch-size my-sprites             which batch size suits this device
   studio lab hardest "my run"                  which sprites it gets most wrong
   studio palette my-sprites --snap warm.gpl    copies of the sprites in the colours of a palette
@@ -51,7 +53,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
         _demo, _devices, _inspect, _train, _resume, _generate, _distil, _predict, _evaluate, _export, _verify,
-        _plot, _report, _film, _map, _palette, _runs, _lab,
+        _plot, _report, _film, _map, _palette, _runs, _note, _free, _lab,
     ):  # fmt: skip
         add(commands, words)
     args, unknown = parser.parse_known_args(words)
@@ -341,7 +343,36 @@ def _palette(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
 
 
 def _runs(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    _command(commands, "runs", "list every run", "runs")
+    parser = _command(commands, "runs", "list every run", "runs")
+    about = "only those with this tag; given more than once, with all of them"
+    parser.add_argument("--tag", action="append", default=[], metavar="TAG", help=about)
+    parser.add_argument("--starred", action="store_true", help="only those with a star")
+    parser.add_argument("--disk", action="store_true", help="also what each takes on the disk, and all together")
+
+
+def _note(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "give a run a name, a note, a star or tags, or show those that it has"
+    parser = _command(commands, "note", about, "tidying", "RUN ")
+    _add_run(parser)
+    about = "what it is called from now on, in lists and for commands; '' for the name of its folder, which stays"
+    parser.add_argument("--name", metavar="NAME", help=about)
+    parser.add_argument("--note", metavar="TEXT", help="what is to be remembered of it; '' removes the note")
+    parser.add_argument("--tag", default="", metavar="A,B", help="add these tags, of one word each")
+    parser.add_argument("--untag", default="", metavar="A,B", help="take these tags away")
+    parser.add_argument("--star", action=argparse.BooleanOptionalAction, help="give it a star, or take it away")
+
+
+def _free(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    from studio.engine.runs.disk_use import KINDS
+
+    about = "list what of runs can go without harm, and what that frees; --yes removes it"
+    parser = _command(commands, "free", about, "tidying", "[RUN...] ")
+    about = "folders of runs, or their names as 'studio runs' lists them (default: all runs)"
+    parser.add_argument("run_names", nargs="*", metavar="RUN", help=about)
+    names = [", ".join(kind.name for kind in KINDS if kind.is_usual == usual) for usual in (True, False)]
+    parser.add_argument("--also", default="", metavar="A,B", help=f"let these kinds go, too: {names[1]}")
+    parser.add_argument("--keep", default="", metavar="A,B", help=f"let these kinds stay: {names[0]}")
+    parser.add_argument("--yes", action="store_true", help="remove it; what is gone does not come back")
 
 
 def _lab(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.metrics import title_of, written
 from studio.core.wording import count, duration, memory, number, rate
+from studio.engine.runs.disk_use import disk_use, together
 from studio.engine.runs.listing import RunsListed, RunSummary, data_of, known_runs, list_runs
 from studio.engine.types import Device, DeviceMeasured, DevicesFound
 
@@ -19,13 +20,26 @@ def runs(args: argparse.Namespace) -> int:
     reporter = reporter_for(args)
     listed = list(list_runs(extra=known_runs()))[-1]
     assert isinstance(listed, RunsListed)
-    for run in listed.runs:
-        reporter.record({"type": "RunSummary", **vars(run)})
+    chosen = [run for run in listed.runs if _is_wanted(run, args)]
+    uses = {run.path: disk_use(run.path) for run in chosen} if args.disk else {}
+    for run in chosen:
+        size = {"size_bytes": uses[run.path].size_bytes} if args.disk else {}
+        reporter.record({"type": "RunSummary", **vars(run), **size})
     if not listed.runs:
         reporter.say("There are no runs yet. 'studio train FOLDER' makes one.")
         return 0
-    columns = ("name", "recipe", "data", "device", ">steps", ">held out", ">time", "state")
-    reporter.table(columns, [_run_row(run) for run in listed.runs])
+    if not chosen:
+        reporter.say(f"None of {count(len(listed.runs), 'run')} is like that.")
+        return 0
+    more: dict[str, list[str]] = {}
+    if any(run.notes.tags for run in chosen):
+        more["tags"] = [", ".join(run.notes.tags) for run in chosen]
+    if args.disk:
+        more[">on disk"] = [memory(uses[run.path].size_bytes) for run in chosen]
+    columns = ("name", "recipe", "data", "device", ">steps", ">held out", ">time", "state", *more)
+    reporter.table(columns, [(*_run_row(run), *rest) for run, *rest in zip(chosen, *more.values(), strict=True)])
+    if args.disk:
+        reporter.say(f"{count(len(chosen), 'run')}: {memory(together(uses.values()))}. 'studio free' says what can go.")
     return 0
 
 
@@ -86,13 +100,19 @@ def _measure_row(item: DeviceMeasured, top: float) -> tuple[str, ...]:
     return (item.device_id, item.precision, rate(item.sprites_per_s), bar, transfer, compute)
 
 
+def _is_wanted(run: RunSummary, args: argparse.Namespace) -> bool:
+    tags = {tag.casefold() for tag in run.notes.tags}
+    return {tag.casefold() for tag in args.tag} <= tags and (run.notes.starred or not args.starred)
+
+
 def _run_row(run: RunSummary) -> tuple[str, ...]:
     record, progress = run.record, run.progress
+    name = f"★ {run.title}" if run.notes.starred else run.title
     if record is None or progress is None:
-        return (run.path.name, "", "", "", "", "", "", f"{run.standing}: {run.problem}")
+        return (name, "", "", "", "", "", "", f"{run.standing}: {run.problem}")
     heldout = ", ".join(f"{title_of(name)} {written(name, value)}" for name, value in progress.headline.items())
     state = f"{run.standing}: {progress.message}" if progress.message else run.standing
     return (
-        record.name, record.recipe, data_of(record), record.device, number(progress.step), heldout,
+        name, record.recipe, data_of(record), record.device, number(progress.step), heldout,
         duration(progress.elapsed_s), state,
     )  # fmt: skip

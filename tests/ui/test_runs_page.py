@@ -17,7 +17,7 @@ from studio.app import dialogs, theme
 from studio.app.background import jobs
 from studio.app.pages.runs.actions import RunActions
 from studio.app.pages.runs.page import RunsPage
-from studio.app.pages.runs.table import RunTable
+from studio.app.pages.runs.table import Column, RunTable
 from studio.app.state.session import Session
 from studio.app.widgets.plot.time_plot import TimePlot
 from studio.core.events import Events, Notice, SamplesReady
@@ -86,8 +86,9 @@ def choose(qtbot: QtBot, page: RunsPage, *names: str) -> TimePlot:
     with qtbot.waitSignals([page.session.runs.read] * len(names), timeout=LONG_MS):
         page.table.clearSelection()
         for row in range(page.table.model().rowCount()):
-            if page.table.model().index(row, 0).data() in names:
-                page.table.selectionModel().setCurrentIndex(page.table.model().index(row, 0), flag.Select | flag.Rows)
+            index = page.table.model().index(row, Column.NAME)
+            if index.data() in names:
+                page.table.selectionModel().setCurrentIndex(index, flag.Select | flag.Rows)
     plot = page.comparison.findChild(TimePlot)
     assert isinstance(plot, TimePlot)
     plot.refresh()
@@ -99,7 +100,7 @@ def chosen(page: RunsPage) -> list[str]:
 
 
 def current(page: RunsPage) -> str:
-    return str(page.table.currentIndex().siblingAtColumn(0).data())
+    return str(page.table.currentIndex().siblingAtColumn(Column.NAME).data())
 
 
 def look_closer(page: RunsPage, plot: TimePlot) -> tuple[object, int]:
@@ -126,7 +127,7 @@ def test_what_another_run_does_changes_nothing(
     assert not page.comparison._calm.isActive() and asked == read  # nothing is read, now or later
     assert seen(page, plot) == before
     assert chosen(page) == ["old", "older"] and current(page) == "older"
-    assert page.table.model().index(len(newer), 4).data() == "11"
+    assert page.table.model().index(len(newer), Column.STEPS).data() == "11"
 
 
 def test_a_run_that_trains_grows_under_the_view(qtbot: QtBot, page: RunsPage, asked: list[str]) -> None:
@@ -165,11 +166,12 @@ def test_fault_34_a_damaged_run_is_in_the_table_with_its_field(qapp: QApplicatio
     table = RunTable()
     table.show_runs([OLD, RunSummary(Path("bad"), None, None, "damaged", problem)], {})
     row = [table.index(1, column) for column in range(table.columnCount())]
-    assert [row[0].data(), row[7].data()] == ["bad", "Damaged"] and table.index(0, 0).data() == "old"
-    assert all(index.data(Qt.ItemDataRole.ToolTipRole) == problem for index in row)
+    assert [row[Column.NAME].data(), row[Column.STATE].data()] == ["bad", "Damaged"]
+    assert table.index(0, Column.NAME).data() == "old"
+    assert all(index.data(Qt.ItemDataRole.ToolTipRole) == problem for index in row[Column.NAME :])
     strange = RunSummary(Path("strange"), replace(OLD.record, created="0001-01-01"), OLD.progress, "stopped")  # type: ignore[type-var]
     table.show_runs([strange], {})
-    assert "1" in table.index(0, 8).data()
+    assert "1" in table.index(0, Column.BEGUN).data()
 
 
 def test_a_report_of_the_chosen_runs_is_saved(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
-import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,12 +12,9 @@ import pytest
 from PySide6.QtCore import QByteArray, QThread
 from pytestqt.qtbot import QtBot
 
-from studio.app.background import jobs
-from studio.app.background.job_events import RunTrashed
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
-from studio.core.errors import StudioError
-from studio.core.events import Event, Notice
+from studio.core.events import Notice
 from studio.engine.runs.folder import RunDir
 from tests.ui.conftest import LONG_MS, open_sprites, sprites_of, start_endless, wait_idle
 
@@ -92,62 +87,6 @@ def test_choices_that_follow_at_once_are_all_taken_and_all_taken_back(
     assert taken() == {} and len(opened.opened.future) == 2
     opened.redo()
     assert taken() == {"size": 16}
-
-
-def _replace_trash(monkeypatch: pytest.MonkeyPatch, move: Callable[[str], bool]) -> None:
-    """Let QFile.moveToTrash do `move`. The method itself can't be replaced: it is static, too."""
-
-    class File:
-        def __init__(self, path: str) -> None:
-            self.moveToTrash = functools.partial(move, path)
-
-    monkeypatch.setattr("PySide6.QtCore.QFile", File)
-
-
-def test_runs_are_listed_and_move_to_the_trash(
-    qtbot: QtBot, ready: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _replace_trash(monkeypatch, lambda path: bool(shutil.move(path, tmp_path / "trash")))
-    path = start_endless(qtbot, ready).path
-    assert path is not None
-    with qtbot.waitSignal(ready.failed, timeout=LONG_MS) as told:
-        ready.runs.trash_run(path)
-    assert "being trained" in told.args[0].title
-    ready.training.stop()
-    wait_idle(qtbot, ready)
-    qtbot.waitUntil(lambda: [run.standing for run in ready.runs.runs] == ["stopped"], timeout=LONG_MS)
-    with qtbot.waitSignal(ready.runs.trashed, timeout=LONG_MS):
-        ready.runs.trash_run(path)
-    qtbot.waitUntil(lambda: not ready.runs.runs, timeout=LONG_MS)
-    assert (tmp_path / "trash" / "run.json").exists()
-
-
-def _trash(path: Path) -> list[Event]:
-    """Move something that looks like a run to the trash."""
-    path.mkdir()
-    (path / "run.json").write_text("{}")
-    return list(jobs.trash_run(path))
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the trash of other systems is the user's own")
-def test_the_trash_is_the_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "data").mkdir()
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    assert _trash(tmp_path / "a run, % and 剣") == [RunTrashed(tmp_path / "a run, % and 剣")]
-    assert (tmp_path / "data/Trash/files/a run, % and 剣/run.json").is_file()
-    assert not (tmp_path / "a run, % and 剣").exists()
-
-
-def test_where_there_is_no_trash_a_run_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _replace_trash(monkeypatch, lambda path: False)
-    with pytest.raises(StudioError, match="can't be moved to the trash") as caught:
-        _trash(tmp_path / "run")
-    assert "Nothing was removed" in caught.value.hint and (tmp_path / "run/run.json").is_file()
-
-
-def test_a_run_whose_folder_has_vanished_is_not_blamed_on_the_trash(tmp_path: Path) -> None:
-    with pytest.raises(StudioError, match="no longer there"):
-        list(jobs.trash_run(tmp_path / "run"))
 
 
 def test_an_interrupted_run_is_offered_once(qtbot: QtBot, ready: Session) -> None:

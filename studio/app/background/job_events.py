@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from studio.core.events import Event, Rgba, SpritesGenerated
+from studio.core.events import Event, Notice, Rgba, SpritesGenerated
 from studio.data.sprites import Sprites
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from studio.data.sheet_preview import Sheet
     from studio.data.source_files import Quarantined
     from studio.engine.runs.folder import RunRecord
+    from studio.engine.runs.notes import RunNotes
     from studio.exports.base import ModelExport
     from studio.lab.experiments.base import Experiment
     from studio.lab.results import Result
@@ -127,10 +128,38 @@ class FilesSaved(Event):
 
 
 @dataclass(frozen=True)
-class RunTrashed(Event):
-    """The run is in the trash."""
+class Trashed:
+    """A run in the system's trash: where it was, and where it is; None where the system does not tell."""
 
     path: Path
+    place: Path | None
+
+
+@dataclass(frozen=True)
+class RunsTrashed(Event):
+    """These runs are in the trash."""
+
+    runs: tuple[Trashed, ...]
+
+
+@dataclass(frozen=True)
+class RunsRestored(Event):
+    """These runs are where they were before they were moved to the trash."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class UndoOffered(Notice):
+    """Something was done that can be taken back."""
+
+
+@dataclass(frozen=True)
+class NotesChanged(Event):
+    """What is said of a run."""
+
+    path: Path
+    notes: RunNotes
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,10 @@ from studio.app.background.job_events import (
     PlotsReady,
     ResultsListed,
     RunDescribed,
-    RunTrashed,
 )
 from studio.core import files, places
 from studio.core.config import TrainingConfig
-from studio.core.errors import RunError, StudioError
+from studio.core.errors import RunError
 from studio.core.events import Event, Events, Notice, RunStarted
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
@@ -184,27 +183,6 @@ def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:
             yield from reader.read_run(path)
         except RunError as error:
             yield Notice("warning", error.title, error.hint)
-
-
-def trash_run(path: Path) -> Events:
-    """Move a run to the trash, unless some window trains it. The user can take it back from there.
-
-    Where there is no trash (drives of a network, some containers) the run stays as it is. Raises StudioError.
-    """
-    from PySide6.QtCore import QFile
-
-    from studio.engine.runs.folder import RunDir
-
-    if not path.is_dir():
-        raise StudioError(
-            f"The folder of '{path.name}' is no longer there.", "It was moved or removed, or its drive is gone."
-        )
-    if RunDir(path).is_busy():
-        raise StudioError(f"'{path.name}' is being trained.", "Stop it first.")
-    if not QFile(str(path)).moveToTrash():  # what the system says of it ('Bad file descriptor') helps nobody
-        title = f"'{path.name}' can't be moved to the trash: there is none for that drive, or it can't be written."
-        raise StudioError(title, f"Nothing was removed. To be rid of it, delete the folder {path} yourself.")
-    yield RunTrashed(path)
 
 
 def _with_record(events: Iterator[Event]) -> Events:

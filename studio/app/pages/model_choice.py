@@ -113,7 +113,7 @@ class ModelChoice(QWidget):
         if live:
             self.models.addItem(f"{training.title} (live)", _LIVE)
         for run in sorted(filter(self._has_model, self._session.runs.runs), key=self._comes_late):
-            self.models.addItem(run.path.name, str(run.path))
+            self.models.addItem(run.title, str(run.path))
         self.models.setCurrentIndex(max(0, self.models.findData(self._wanted)))
         self.models.blockSignals(False)
         if self.models.currentData() != before:

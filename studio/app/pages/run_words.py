@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.app.state.training import CurrentTraining
@@ -60,11 +61,11 @@ def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
     }
 
 
-def parent(source: ParentSource) -> str:
-    """What a training starts from."""
+def parent(source: ParentSource, titles: Mapping[Path, str]) -> str:
+    """What a training starts from. titles: what runs are called."""
     if source is None:
         return "Nothing"
-    return "The starter" if source == STARTER else source.name
+    return "The starter" if source == STARTER else titles.get(source, source.name)
 
 
 def parent_summary(source: ParentSource, sprites: int, *, has_starter: bool) -> str:

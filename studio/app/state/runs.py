@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+import dataclasses
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background import job_events, jobs
+from studio.app.background import job_events, jobs, run_jobs
 from studio.app.background.job_queue import JobQueue
 from studio.app.background.worker import Job, JobEnded
-from studio.core.events import Event
+from studio.core.errors import StudioError
+from studio.core.events import Event, Notice
+from studio.core.wording import count
 from studio.engine.runs.history import HistoryRead, RunReader
 from studio.engine.runs.listing import RunsListed
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
 
+_log = logging.getLogger(__name__)
+
 
 class RunList(QObject):
-    """Lists runs, reads their curves and samples, and moves them to the trash.
+    """Lists runs, reads their curves and samples, notes what is said of them, moves them to the trash and back.
 
-    listed: `runs` is new. read: (HistoryRead). trashed: (Path). saved: (FilesSaved).
+    listed: `runs` is new. read: (HistoryRead). saved: (FilesSaved). restored: (a tuple of Path) runs that are back from
+    the trash; `listed` follows. noticed and withdrawn: (UndoOffered) there is something to undo, and no longer.
     """
 
     listed = Signal()
     read = Signal(object)
-    trashed = Signal(object)
     saved = Signal(object)
+    restored = Signal(object)
+    noticed = Signal(object)
+    withdrawn = Signal(object)
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -37,6 +46,8 @@ class RunList(QObject):
         self._again = False
         self._reader = RunReader()  # used in the files' thread alone
         self.runs: tuple[RunSummary, ...] = ()
+        self._trashed: list[tuple[job_events.Trashed, ...]] = []  # what can be undone, the newest last
+        self._offer: job_events.UndoOffered | None = None
 
     def list_runs(self) -> None:
         """Look at the runs' folders again."""
@@ -59,9 +70,48 @@ class RunList(QObject):
         """Write the history of these runs for TensorBoard."""
         self._job_queue.start("files", "Writing for TensorBoard", jobs.save_event_logs(paths, folder), self._receive)
 
-    def trash_run(self, path: Path) -> None:
-        """Move a run to the system's trash."""
-        self._job_queue.start("files", f"Moving {path.name} to the trash", jobs.trash_run(path), self._receive)
+    def title_of(self, path: Path) -> str:
+        """What a run is called."""
+        return next((run.title for run in self.runs if run.path == path), path.name)
+
+    def change_notes(
+        self,
+        path: Path,
+        *,
+        name: str | None = None,
+        note: str | None = None,
+        starred: bool | None = None,
+        tags: Sequence[str] | None = None,
+    ) -> None:
+        """Say this of a run, before whatever else is done with files; what is None stays."""
+        events = run_jobs.change_notes(path, name, note, starred, tags)
+        job = self._job_queue.start("files", f"Noting it of {path.name}", events, self._receive, cancellable=False)
+        self._job_queue.prioritize(job)
+
+    def change_notes_now(self, path: Path, *, note: str | None, tags: Sequence[str] | None) -> None:
+        """Say this of a run before the window closes, which ends all jobs."""
+        try:
+            for event in run_jobs.change_notes(path, None, note, None, tags):
+                self._receive(event)
+        except StudioError as error:  # nobody is there any more to be told
+            _log.warning("%s", error)
+
+    def trash_runs(self, paths: Sequence[Path]) -> None:
+        """Move runs to the system's trash."""
+        title = f"Moving {count(len(paths), 'run')} to the trash"
+        self._job_queue.start("files", title, run_jobs.trash_runs(paths), self._receive, cancellable=False)
+
+    def can_undo(self) -> bool:
+        """Whether there are runs to be taken back from the trash."""
+        return bool(self._trashed)
+
+    @Slot()
+    def undo(self) -> None:
+        """Take the runs back that were moved to the trash last."""
+        if self._trashed:
+            self._withdraw()
+            events = run_jobs.restore_runs(self._trashed.pop())
+            self._job_queue.start("files", "Taking back from the trash", events, self._receive, cancellable=False)
 
     def usable(self, recipe: str) -> list[RunSummary]:
         """The runs of a recipe that have learnt something, the newest first."""
@@ -90,6 +140,37 @@ class RunList(QObject):
             self.read.emit(event)
         elif isinstance(event, job_events.FilesSaved):
             self.saved.emit(event)
-        elif isinstance(event, job_events.RunTrashed):
-            self.trashed.emit(event.path)
+        elif isinstance(event, job_events.NotesChanged):
+            self._take_notes(event)
+        elif isinstance(event, job_events.RunsTrashed):
+            self._offer_undo(event.runs)
             self.list_runs()
+        elif isinstance(event, job_events.RunsRestored):
+            self.restored.emit(event.paths)
+            self.list_runs()
+
+    def _take_notes(self, changed: job_events.NotesChanged) -> None:
+        """The list says so at once; nothing else in it is new."""
+        self.runs = tuple(
+            dataclasses.replace(run, notes=changed.notes) if run.path == changed.path else run for run in self.runs
+        )
+        self.listed.emit()
+
+    def _offer_undo(self, trashed: tuple[job_events.Trashed, ...]) -> None:
+        self._withdraw()
+        is_one = len(trashed) == 1
+        what = f"'{self.title_of(trashed[0].path)}' is" if is_one else f"{count(len(trashed), 'run')} are"
+        again = "it" if is_one else "them"
+        if any(run.place is None for run in trashed):
+            self.noticed.emit(Notice("info", f"{what} in the trash.", f"The system's trash gives {again} back."))
+            return
+        self._trashed.append(trashed)
+        hint = f"Undo or Ctrl+Z takes {again} back; later, the system's trash does."
+        self._offer = job_events.UndoOffered("info", f"{what} in the trash.", hint)
+        self.noticed.emit(self._offer)
+
+    def _withdraw(self) -> None:
+        """An offer to undo is good for the newest alone."""
+        if self._offer is not None:
+            self.withdrawn.emit(self._offer)
+            self._offer = None

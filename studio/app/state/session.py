@@ -16,6 +16,7 @@ from studio.app.state.inference import Inference
 from studio.app.state.kept import KeptSprites
 from studio.app.state.lab import Lab
 from studio.app.state.palettes import PaletteTools
+from studio.app.state.run_space import RunSpace
 from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
 from studio.app.state.sheets import SheetReader
@@ -53,6 +54,7 @@ class Session(QObject):
         self.catalog = EngineCatalog(self.job_queue, self)
         self.training = CurrentTraining(self.job_queue, self)
         self.runs = RunList(self.job_queue, self)
+        self.run_space = RunSpace(self.job_queue, self.runs, self)
         self.setup = TrainingSetup(settings, self.open_sprites, self.catalog, self.training, self.runs, self)
         self.lab = Lab(self.job_queue, self.catalog, self.setup, self.training, self.runs, self)
         self.feature_training = FeatureTraining(
@@ -72,6 +74,7 @@ class Session(QObject):
         self.inference.saved.connect(self.notify_saved)
         self.lab.saved.connect(self.notify_saved)
         self.runs.saved.connect(self.notify_saved)
+        self.runs.noticed.connect(self.noticed)
         self.palettes.saved.connect(self.notify_saved)
         self.open_sprites.imported.connect(self._keep_recent)
         self.open_sprites.imported.connect(self._go_on_with_demo)
@@ -119,7 +122,7 @@ class Session(QObject):
         if self.training.is_busy():
             same = self.training.path == path
             title = "This run is being trained already." if same else "Another run is being trained: stop it first."
-            hint = "" if same else f"'{path.name}' is kept: resume it on the Runs page."
+            hint = "" if same else f"'{self.runs.title_of(path)}' is kept: resume it on the Runs page."
             self.notify(title, hint)
             return
         run = next((run for run in self.runs.runs if run.path == path), None)
@@ -171,4 +174,4 @@ class Session(QObject):
             return
         self._offered = True
         if not self.training.is_busy():
-            self.run_offered.emit(run.path, f"'{run.path.name}' stopped at step {run.progress.step:,}.")
+            self.run_offered.emit(run.path, f"'{run.title}' stopped at step {run.progress.step:,}.")

@@ -115,6 +115,14 @@ def remove_set_aside(folder: Path) -> None:
         files.remove(path)
 
 
+def leftovers(folder: Path) -> list[Path]:
+    """What is of no use where no training is going on: damaged checkpoints that were set aside, and half-written ones.
+
+    Raises OSError.
+    """
+    return sorted(path for path in folder.iterdir() if path.name.startswith(_ASIDE) or files.is_temporary(path))
+
+
 def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:
     """Add a distilled network to the checkpoint of this step. Raises RunError when that has gone, and OSError."""
     for path, info in find(folder):
@@ -138,16 +146,28 @@ def load_part(path: Path, info: CheckpointInfo, part: str) -> Tensors:
     """One part of a checkpoint, on the CPU. Raises DamagedError when its bytes are not those that were written, and
     OSError when they can't be read.
     """
+    content = _content(path, info, part)
+    try:
+        return parse_tensors(content)
+    except SafetensorError as error:
+        raise DamagedError(f"Checkpoint {path.name} is damaged.", str(error)) from error
+
+
+def check(path: Path, info: CheckpointInfo) -> None:
+    """Read a checkpoint from end to end. Raises DamagedError, OSError."""
+    for part in {*PARTS, *info.sha256}:
+        _content(path, info, part)
+
+
+def _content(path: Path, info: CheckpointInfo, part: str) -> bytes:
+    """The bytes of a part, which are those that were written. Raises DamagedError, OSError."""
     try:
         content = (path / f"{part}.safetensors").read_bytes()  # read whole: a mapped file can't be replaced on Windows
     except _WRONG_KIND as error:
         raise DamagedError(f"Checkpoint {path.name} is incomplete.", f"{part}.safetensors is missing.") from error
     if hashlib.sha256(content).hexdigest() != info.sha256.get(part):
         raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors is not what was written.")
-    try:
-        return parse_tensors(content)
-    except SafetensorError as error:
-        raise DamagedError(f"Checkpoint {path.name} is damaged.", str(error)) from error
+    return content
 
 
 def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
@@ -166,21 +186,29 @@ def check_finite(tensors: Tensors, name: str) -> None:
 
 
 def rotate(folder: Path, headline: Metric, *, measuring_step: int | None = None) -> None:
-    """Remove what is no longer needed: the last two, the best and the numbers 1, 2, 4, 8, ... are kept. Raises OSError.
+    """Remove what is no longer needed. Raises OSError.
 
-    So are the best of the measured ones, which a later measurement may show to be the best of all, the one of the
-    lowest distance, without which that could not be told, and the one that is being measured.
+    Kept are those of `essential`, the last two, the numbers 1, 2, 4, 8, ... and the one that is being measured.
     """
     found = find(folder)
-    keep = {path for path, _ in found[-2:]}
-    best = best_of(found, headline)
+    keep = essential(found, headline) | {path for path, _ in found[-2:]}
     keep |= {path for path, info in found if info.number & (info.number - 1) == 0}
-    steps = {measuring_step}
-    if measured := _measured(found):
-        steps |= {advice.best_step(measured), advice.lowest_step(measured)}
     for path, info in found:
-        if path not in keep and path != best and info.step not in steps:
+        if path not in keep and info.step != measuring_step:
             files.remove(path)
+
+
+def essential(found: Found, headline: Metric) -> set[Path]:
+    """The checkpoints that a run can't do without: the newest and the best.
+
+    So are, of the measured ones, the best, which a later measurement may show to be the best of all, and those without
+    which that could not be told: the one of the lowest distance and the newest.
+    """
+    steps = {found[-1][1].step} if found else set()
+    if measured := _measured(found):
+        steps |= {advice.best_step(measured), advice.lowest_step(measured), measured[-1].step}
+    best = best_of(found, headline)
+    return {path for path, info in found if info.step in steps or path == best}
 
 
 def best_of(found: Found, headline: Metric) -> Path | None:

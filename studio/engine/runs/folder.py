@@ -6,6 +6,7 @@
     confusion.json      which classes were taken for which at the newest checkpoint; of what tells classes apart
     evaluation.json     what 'studio evaluate' found of checkpoints; see evaluation.py
     data.safetensors    the sprites as they were when training began
+    notes.json          what people say of it, in notes.py: a name, a note, a star, tags
     samples/00000400.png   live samples of the fixed seed; of very many some, evenly spread over the run
     checkpoints/        see checkpoints.py
     exports/
@@ -43,6 +44,8 @@ MOST_SAMPLES = 512  # pictures of live samples that a run keeps
 METRICS = "metrics.jsonl"
 CONFUSION = "confusion.json"
 STYLE = "style.json"
+NOTES = "notes.json"
+EXPORTS = "exports"
 CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
 
 RunState = Literal["training", "finished", "stopped", "failed"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from studio.core import file_systems, files, places, records, wording
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, reading
+from studio.engine.runs.notes import RunNotes, called, read_notes
 
 _MOST_REMEMBERED = 1000
 
@@ -21,13 +22,19 @@ Standing = Literal["training", "interrupted", "finished", "stopped", "failed", "
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One row of the list of runs. `problem` says why a damaged run can't be read."""
+    """One row of the list of runs. `problem` says why a damaged run can't be read; `notes` is what people say of it."""
 
     path: Path
     record: RunRecord | None
     progress: RunProgress | None
     standing: Standing
     problem: str = ""
+    notes: RunNotes = field(default_factory=RunNotes)
+
+    @property
+    def title(self) -> str:
+        """What it is called: the name that it was given, or that of its folder."""
+        return self.notes.name or self.path.name
 
 
 @dataclass(frozen=True)
@@ -36,12 +43,10 @@ class RunsListed(Event):
 
 
 def by_name(paths: Iterable[Path]) -> dict[str, Path]:
-    """Runs, each once, by what they are called: the folder's name, with that of the folder around it where two share
-    it.
-    """
-    found = list({path.resolve(): path for path in paths})
-    short = [path.name for path in found]
-    return {path.name if short.count(path.name) == 1 else f"{path.parent.name}/{path.name}": path for path in found}
+    """Runs, each once, by what they are called; where two share it, by their folder and the one around it."""
+    found = {path: called(path) for path in {path.resolve(): path for path in paths}}
+    short = list(found.values())
+    return {name if short.count(name) == 1 else f"{path.parent.name}/{path.name}": path for path, name in found.items()}
 
 
 def data_of(record: RunRecord) -> str:
@@ -55,15 +60,19 @@ def list_runs(extra: Iterable[Path] = ()) -> Events:
 
     Raises RunError when the studio's folder can't be read.
     """
+    runs = [summarise(path) for path in run_folders(extra)]
+    runs.sort(key=lambda run: run.record.created if run.record else "", reverse=True)
+    yield RunsListed(tuple(runs))
+
+
+def run_folders(extra: Iterable[Path] = ()) -> list[Path]:
+    """The runs in the studio's folder and at the `extra` paths, each once. Raises RunError."""
     try:
         with reading(places.runs()):
             inside = list(places.runs().iterdir())
     except FileNotFoundError:
         inside = []
-    paths = {path.resolve(): path for path in [*extra, *inside] if _may_be_run(path)}
-    runs = [summarise(path) for path in paths.values()]
-    runs.sort(key=lambda run: run.record.created if run.record else "", reverse=True)
-    yield RunsListed(tuple(runs))
+    return list({path.resolve(): path for path in [*extra, *inside] if _may_be_run(path)}.values())
 
 
 def _may_be_run(path: Path) -> bool:
@@ -79,17 +88,17 @@ def _may_be_run(path: Path) -> bool:
 
 def summarise(path: Path) -> RunSummary:
     """What the list of runs says of one; a damaged run is listed as such."""
-    run = RunDir(path)
+    run, notes = RunDir(path), read_notes(path)
     try:
         record, progress = run.record(), run.progress()
     except RunError as error:
-        return RunSummary(path, None, None, "damaged", str(error))
+        return RunSummary(path, None, None, "damaged", str(error), notes)
     standing: Standing = progress.state
     if run.is_busy():
         standing = "training"
     elif progress.state == "training":
         standing = "interrupted"
-    return RunSummary(path, record, progress, standing)
+    return RunSummary(path, record, progress, standing, notes=notes)
 
 
 def known_runs() -> list[Path]:

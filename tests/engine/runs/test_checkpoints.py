@@ -116,6 +116,14 @@ def test_the_best_measured_one_is_kept_while_newer_ones_are_taken_to_be_better(t
     assert best_of(find(tmp_path), LOSS) == path_of(tmp_path, 300)
 
 
+def test_the_newest_measurement_is_kept_so_that_the_best_stays_the_best(tmp_path: Path) -> None:
+    for number in range(1, 12):
+        measured = {5: {"kid": 0.05}, 6: {"kid": 0.5}}.get(number)
+        _save(tmp_path, 100 * number, number, **(FIGURES | measured if measured else {}))
+        rotate(tmp_path, LOSS)
+    assert best_of(find(tmp_path), LOSS) == path_of(tmp_path, 500)  # not the last, which was never measured
+
+
 def test_the_one_being_measured_is_kept(tmp_path: Path) -> None:
     for number in range(1, 8):
         _save(tmp_path, 100 * number, number)

@@ -191,7 +191,8 @@ class LabPage(Page):
         if experiment is None or recipe is None or device is None:
             return ""
         if source is not None:
-            what = f"{source.path.name}, {self.run_choice.checkpoints.currentText().lower() or source.checkpoint}"
+            title = self.session.runs.title_of(source.path)
+            what = f"{title}, {self.run_choice.checkpoints.currentText().lower() or source.checkpoint}"
         elif sprites is not None:
             what = f"{recipe.title}, {wording.count(len(sprites), 'sprite')}"
         else:

@@ -31,7 +31,7 @@ _TIPS = {
     "export": "Write this run's best model for use in other programs. (Ctrl+E)",
     "report": "Save the curves, samples, figures and settings of the chosen runs: as a page, or for TensorBoard.",
     "folder": "Show the run's folder: its settings, curves, samples and checkpoints.",
-    "trash": "Move the run to the system's trash, from where it can be taken back.",
+    "trash": "Move the chosen runs to the system's trash; Undo takes them back. (Delete)",
 }
 _REPORT_KINDS = "Page of HTML (*.html)"
 _COMPLETE = "This run has used up its time: 'Train longer' goes on with it."
@@ -95,9 +95,9 @@ class RunActions(QWidget):
         device = self._session.setup.device
         if self._why_no_export() or device is None:
             return False
-        path, record = self._runs[0].path, self._runs[0].record
-        recipe = record.recipe if record is not None else ""
-        ExportDialog(self._session, SavedModel(path, "best"), path.name, recipe, device, self).open()
+        run = self._runs[0]
+        recipe = run.record.recipe if run.record is not None else ""
+        ExportDialog(self._session, SavedModel(run.path, "best"), run.title, recipe, device, self).open()
         return True
 
     @Slot()
@@ -184,7 +184,7 @@ class RunActions(QWidget):
     @Slot()
     def _save_report(self) -> None:
         paths = [run.path for run in self._runs]
-        name = paths[0].name if len(paths) == 1 else count(len(paths), "run")
+        name = self._runs[0].title if len(paths) == 1 else count(len(paths), "run")
         target = dialogs.for_new_file(self, self._session.settings, "Save the report", f"{name}.html", _REPORT_KINDS)
         if target is not None:
             self._session.runs.save_report(paths, target)
@@ -201,5 +201,4 @@ class RunActions(QWidget):
 
     @Slot()
     def _trash(self) -> None:
-        for run in self._runs:
-            self._session.runs.trash_run(run.path)
+        self._session.runs.trash_runs([run.path for run in self._runs])

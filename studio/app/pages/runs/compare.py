@@ -135,7 +135,8 @@ class Comparison(QWidget):
         known = [self._read[run.path] for run in self._runs if run.path in self._read]
         before, self._drawn = self._drawn, [read.path for read in known]
         if self.plot is not None:
-            curves = [(read.path.name, compared_curves(read.history)) for read in known]
+            titles = {run.path: run.title for run in self._runs}
+            curves = [(titles[read.path], compared_curves(read.history)) for read in known]
             self.plot.set_curves(curves, keep_view=self._drawn == before)
         first = known[0] if known and known[0].path == self._runs[0].path else None
         path = first.path if first is not None else None
@@ -160,18 +161,18 @@ class Comparison(QWidget):
     def _show_settings(self) -> None:
         rows = differing([run.record for run in self._runs if run.record is not None])
         if rows:
-            self.settings.show_rows([run.path.name for run in self._runs], rows)
+            self.settings.show_rows([run.title for run in self._runs], rows)
         else:
             self.settings.say(NOTHING_DIFFERS)
 
     def _show_read(self, section: str) -> None:
         """Samples or figures of those runs that have been read."""
         known = [
-            ComparedRun(run.path.name, run.record, run, self._read[run.path])
+            ComparedRun(run.title, run.record, run, self._read[run.path])
             for run in self._runs
             if run.record is not None and run.path in self._read
         ]
-        missing = ", ".join(f"'{run.path.name}'" for run in self._runs if run.path not in self._read)
+        missing = ", ".join(f"'{run.title}'" for run in self._runs if run.path not in self._read)
         note = f"Not read yet: {missing}." if missing else ""
         if section == "Samples":
             self.samples.show_runs(known, note)

@@ -6,17 +6,22 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QSortFilterProxyModel, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QSplitter, QStackedWidget, QTableView
 
 from studio.app.pages.base import Page
 from studio.app.pages.runs.actions import RunActions
 from studio.app.pages.runs.compare import Comparison
-from studio.app.pages.runs.table import SORT_ROLE, RunTable
+from studio.app.pages.runs.free_dialog import FreeSpaceDialog
+from studio.app.pages.runs.notes import RunNotesRow
+from studio.app.pages.runs.table import Column, NameDelegate, RunFilter, RunTable
 from studio.app.state.session import Session
 from studio.app.widgets import factory
+from studio.core.wording import count, memory
 
 if TYPE_CHECKING:
+    from studio.engine.runs.disk_use import SpaceFreed
     from studio.engine.runs.listing import RunSummary
 
 _EMPTY = "Nothing has been trained yet. Every run that you start on the Train page is kept here."
@@ -30,11 +35,16 @@ class RunsPage(Page):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.filter = QLineEdit()
+        self.starred = factory.tool("star", "Starred", "Show only runs with a star.")
+        self.free = factory.button("Free space…", "See what of the runs can go, and what that frees.")
         self.table = QTableView()
         self.actions_row = RunActions(session)
+        self.notes = RunNotesRow(session)
         self.comparison = Comparison(session)
+        self._use = factory.text("", "muted", wrap=False)
         self._rows = RunTable(self)
-        self._sorted = QSortFilterProxyModel(self)
+        self._sorted = RunFilter(self._rows, self)
+        self._restored: set[Path] = set()  # runs that are to be chosen when they are listed again
         self._splitter = QSplitter(Qt.Orientation.Vertical)
         self._stack = QStackedWidget()
         self._set_up_table()
@@ -45,9 +55,11 @@ class RunsPage(Page):
     def arrive(self) -> None:
         """Look at the runs' folders again: the command line may have trained."""
         self.session.runs.list_runs()
+        self.session.run_space.measure_again()
 
     def keep(self) -> None:
-        """Remember the splitters."""
+        """Remember the splitters, and what was typed last."""
+        self.notes.keep_now()
         self.session.settings.keep_layout("runs", self._splitter.saveState())
         self.comparison.keep()
 
@@ -62,13 +74,12 @@ class RunsPage(Page):
         return self.actions_row.export_model()
 
     def _set_up_table(self) -> None:
-        self._sorted.setSourceModel(self._rows)
-        self._sorted.setSortRole(SORT_ROLE)
-        self._sorted.setFilterKeyColumn(-1)
-        self._sorted.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         self.table.setModel(self._sorted)
         self.table.setSortingEnabled(True)
-        self.table.sortByColumn(8, Qt.SortOrder.DescendingOrder)
+        self.table.sortByColumn(Column.BEGUN, Qt.SortOrder.DescendingOrder)
+        self.table.setItemDelegateForColumn(Column.NAME, NameDelegate(self.table))
+        trigger = QAbstractItemView.EditTrigger
+        self.table.setEditTriggers(trigger.DoubleClicked | trigger.EditKeyPressed)
         self.table.setShowGrid(False)
         self.table.verticalHeader().hide()
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -84,15 +95,17 @@ class RunsPage(Page):
         self.filter.setPlaceholderText("Filter")
         self.filter.setClearButtonEnabled(True)
         self.filter.setMaximumWidth(200)
-        factory.describe(self.filter, "Filter", "Show only runs with this word in any column.")
+        about = "Show only runs with these words in a column or in their note; 'tag:boss' finds a tag."
+        factory.describe(self.filter, "Filter", about)
+        self.starred.setCheckable(True)
 
     def _lay_out(self) -> None:
         margin = 3 * factory.GRID
-        head = factory.row(factory.title("Runs"), 1, self.filter)
-        self._splitter.addWidget(factory.panel(factory.column(self.table, self.actions_row)))
+        head = factory.row(factory.title("Runs"), self._use, 1, self.free, self.starred, self.filter)
+        self._splitter.addWidget(factory.panel(factory.column(self.table, self.notes, self.actions_row)))
         self._splitter.addWidget(self.comparison)
         self._splitter.setChildrenCollapsible(False)
-        self._splitter.setSizes([320, 360])
+        self._splitter.setSizes([380, 300])
         self._splitter.restoreState(self.session.settings.layout("runs"))
         empty = factory.caption(_EMPTY)
         empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -103,25 +116,49 @@ class RunsPage(Page):
         self.setLayout(box)
 
     def _connect(self) -> None:
-        self.filter.textChanged.connect(self._sorted.setFilterFixedString)
+        self.filter.textChanged.connect(self._filter)
+        self.starred.toggled.connect(self._filter)
+        self.free.clicked.connect(self._free_space)
+        self.table.clicked.connect(self._clicked)
+        self._rows.renamed.connect(self._rename)
+        star = QShortcut(QKeySequence("Ctrl+D"), self)
+        star.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        star.activated.connect(self._star_selected)
+        trash = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.table)
+        trash.setContext(Qt.ShortcutContext.WidgetShortcut)
+        trash.activated.connect(self.actions_row.trash.click)
         self.table.selectionModel().selectionChanged.connect(self._show_selected)
         self.actions_row.train_wanted.connect(self._go_to_training)
         self.actions_row.use_wanted.connect(self.model_wanted)
         self.comparison.save_wanted.connect(self._save_plot)
         self.comparison.filmstrip.save_wanted.connect(self._save_film)
         self.session.runs.listed.connect(self._show_runs)
-        self.session.runs.trashed.connect(self._say_trashed)
+        self.session.runs.restored.connect(self._choose_restored)
+        self.session.run_space.measured.connect(self._show_use)
+        self.session.run_space.freed.connect(self._say_freed)
         self.session.catalog.ready.connect(self._show_runs)
 
     @Slot()
     def _show_runs(self) -> None:
         chosen, current = {run.path for run in self.selected()}, self._path_at(self.table.currentIndex())
+        row = min((index.row() for index in self.table.selectionModel().selectedRows()), default=0)
+        if back := self._restored & {run.path for run in self.session.runs.runs}:
+            chosen, self._restored = back, set()
+            self.table.clearSelection()
         self._rows.show_runs(self.session.runs.runs, self.session.catalog.recipes)
+        self.table.setColumnHidden(Column.TAGS, not any(run.notes.tags for run in self.session.runs.runs))
         self._stack.setCurrentIndex(1 if self.session.runs.runs else 0)
         self._choose(chosen, current)
-        if not chosen and self._sorted.rowCount():
-            self.table.selectRow(0)
+        self._choose_any(row)
         self._show_selected()
+        if self.isVisible():
+            self.session.run_space.measure()
+        self._show_use()
+
+    def _choose_any(self, row: int) -> None:
+        """Where no run is chosen, choose the one in this row, as another has gone from there, or the last one."""
+        if not self.selected() and self._sorted.rowCount():
+            self.table.selectRow(min(row, self._sorted.rowCount() - 1))
 
     def _choose(self, chosen: Collection[Path], current: Path | None) -> None:
         """Choose these runs where they are now, all at once, and give the keyboard its row back."""
@@ -142,15 +179,75 @@ class RunsPage(Page):
     def _show_selected(self) -> None:
         chosen = self.selected()
         self.actions_row.set_runs(chosen)
+        self.notes.show_runs(chosen)
         self.comparison.show_runs([run for run in chosen if run.record is not None])
 
     @Slot()
     def _go_to_training(self) -> None:
         self.page_wanted.emit("train")
 
+    @Slot()
+    def _filter(self) -> None:
+        self._sorted.look_for(self.filter.text(), starred=self.starred.isChecked())
+        self._choose_any(0)
+        self._show_selected()  # rows that go do not say that they are no longer chosen
+
+    @Slot(QModelIndex)
+    def _clicked(self, index: QModelIndex) -> None:
+        if index.column() == Column.STAR:
+            run = self._rows.at(self._sorted.mapToSource(index).row())
+            self.session.runs.change_notes(run.path, starred=not run.notes.starred)
+
+    @Slot()
+    def _star_selected(self) -> None:
+        """Give all chosen runs a star, or take it from all where all have one."""
+        chosen = self.selected()
+        starred = not all(run.notes.starred for run in chosen)
+        for run in chosen:
+            if run.notes.starred != starred:
+                self.session.runs.change_notes(run.path, starred=starred)
+
+    @Slot(object, str)
+    def _rename(self, path: Path, name: str) -> None:
+        self.session.runs.change_notes(path, name=name)
+
     @Slot(object)
-    def _say_trashed(self, path: Path) -> None:
-        self.session.notify(f"'{path.name}' is in the trash.", "The system's trash gives it back if you miss it.")
+    def _choose_restored(self, paths: Collection[Path]) -> None:
+        self._restored = set(paths)
+
+    @Slot()
+    def _show_use(self) -> None:
+        """What the runs take, as far as it was measured."""
+        space, runs = self.session.run_space, self.session.runs.runs
+        self._rows.show_uses(space.uses)
+        known = any(run.path in space.uses for run in runs)
+        self._use.setText(f"{count(len(runs), 'run')}, {memory(space.total_bytes())} on disk" if known else "")
+
+    @Slot()
+    def _free_space(self) -> None:
+        FreeSpaceDialog(self.session, self.selected(), self).open()
+
+    @Slot(object)
+    def _say_freed(self, freed: SpaceFreed) -> None:
+        self.session.notify(f"{memory(freed.size_bytes)} freed.")
+
+    def event(self, event: QEvent) -> bool:
+        """Ctrl+Z is this page's where there is a run to be taken back; else the window's, for the open sprites."""
+        if event.type() == QEvent.Type.ShortcutOverride and self._is_undo(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Take a run back from the trash."""
+        if self._is_undo(event):
+            self.session.runs.undo()
+        else:
+            super().keyPressEvent(event)
+
+    def _is_undo(self, event: QEvent) -> bool:
+        is_keys = isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Undo)
+        return is_keys and self.session.runs.can_undo()
 
     @Slot()
     def _save_plot(self) -> None:

@@ -4,33 +4,65 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, QSortFilterProxyModel, Qt, Signal
+from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from studio.app import theme
 from studio.app.pages import run_words
 from studio.core import wording
 from studio.engine.runs.listing import data_of
+from studio.engine.runs.notes import LONGEST_NAME
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QObject
 
+    from studio.engine.runs.disk_use import DiskUse
     from studio.engine.runs.listing import RunSummary
     from studio.recipes.base import Recipe
 
-HEADERS = ("Name", "Recipe", "Sprites", "Device", "Steps", "Held out", "Time", "State", "Begun")
+
+class Column(IntEnum):
+    """The columns, from left to right."""
+
+    STAR = 0
+    NAME = 1
+    TAGS = 2
+    RECIPE = 3
+    SPRITES = 4
+    DEVICE = 5
+    STEPS = 6
+    HELD_OUT = 7
+    TIME = 8
+    STATE = 9
+    BEGUN = 10
+    DISK = 11
+
+
+HEADERS = (
+    "", "Name", "Tags", "Recipe", "Sprites", "Device", "Steps", "Held out", "Time", "State", "Begun", "On disk",
+)  # fmt: skip
 SORT_ROLE = Qt.ItemDataRole.UserRole
-_NUMBERS = (4, 5, 6)
+_NUMBERS = (Column.STEPS, Column.HELD_OUT, Column.TIME, Column.DISK)
+_STAR_TIP = "Give this run a star, or take it away. (Ctrl+D)"
+_EDITOR_PX = 240
 _Index = QModelIndex | QPersistentModelIndex
 
 
 class RunTable(QAbstractTableModel):
-    """One run a row; `SORT_ROLE` gives what a column sorts by."""
+    """One run a row; `SORT_ROLE` gives what a column sorts by. renamed: (Path, str) the user calls a run that."""
+
+    renamed = Signal(object, str)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._runs: Sequence[RunSummary] = ()
         self._titles: Mapping[str, str] = {}
+        self._uses: Mapping[Path, DiskUse] = {}
+        self._stars = {True: theme.icon("starred", "accent"), False: theme.icon("star", "muted")}
 
     def show_runs(self, runs: Sequence[RunSummary], recipes: Mapping[str, Recipe]) -> None:
         """Show these runs. Where they are the ones that are here, their rows stay: only what they say is new."""
@@ -45,6 +77,13 @@ class RunTable(QAbstractTableModel):
             self.endResetModel()
         elif runs:
             self.dataChanged.emit(self.index(0, 0), self.index(len(runs) - 1, len(HEADERS) - 1))
+
+    def show_uses(self, uses: Mapping[Path, DiskUse]) -> None:
+        """Show what the runs take on the disk, as far as that is known."""
+        is_new = uses != self._uses
+        self._uses = dict(uses)
+        if is_new and self._runs:
+            self.dataChanged.emit(self.index(0, Column.DISK), self.index(len(self._runs) - 1, Column.DISK))
 
     def at(self, row: int) -> RunSummary:
         """The run in that row."""
@@ -64,26 +103,53 @@ class RunTable(QAbstractTableModel):
             return None
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(section)
+        if role == Qt.ItemDataRole.AccessibleTextRole and section == Column.STAR:
+            return "Star"
         return HEADERS[section] if role == Qt.ItemDataRole.DisplayRole else None
 
+    def flags(self, index: _Index) -> Qt.ItemFlag:
+        """A name can be edited."""
+        found = super().flags(index)
+        return found | Qt.ItemFlag.ItemIsEditable if index.column() == Column.NAME else found
+
     def data(self, index: _Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """Text, tool tip, alignment, or what to sort by."""
+        """Text, star, tool tip, alignment, or what to sort by."""
         run, column = self._runs[index.row()], index.column()
-        if role == Qt.ItemDataRole.DisplayRole:
+        if role == Qt.ItemDataRole.DisplayRole or (role == Qt.ItemDataRole.EditRole and column == Column.NAME):
             return self._words(run)[column]
         if role == Qt.ItemDataRole.ToolTipRole:
-            return run.problem or (run.progress.message if run.progress else "") or str(run.path)
+            return _STAR_TIP if column == Column.STAR else _tip(run)
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _alignment(column)
+        if column == Column.STAR and role == Qt.ItemDataRole.DecorationRole:
+            return self._stars[run.notes.starred]
+        if column == Column.STAR and role == Qt.ItemDataRole.AccessibleTextRole:
+            return "Has a star" if run.notes.starred else "Has no star"
         return self._sortable(run)[column] if role == SORT_ROLE else None
 
+    def setData(self, index: _Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        """The user has given a run another name; it is shown when it is written."""
+        run = self._runs[index.row()]
+        if role != Qt.ItemDataRole.EditRole or index.column() != Column.NAME or value == run.title:
+            return False
+        self.renamed.emit(run.path, value)
+        return True
+
+    def words_of(self, row: int) -> str:
+        """All that a run is found by: what its row says, its note and where it is."""
+        run = self._runs[row]
+        return " ".join((*self._words(run), run.notes.note, str(run.path)))
+
     def _words(self, run: RunSummary) -> tuple[str, ...]:
-        state = run_words.STANDINGS[run.standing]
+        state, tags = run_words.STANDINGS[run.standing], ", ".join(run.notes.tags)
+        use = wording.memory(self._uses[run.path].size_bytes) if run.path in self._uses else ""
         if run.record is None or run.progress is None:
-            return (run.path.name, "", "", "", "", "", "", state, "")
+            return ("", run.title, tags, "", "", "", "", "", "", state, "", use)
         record, progress = run.record, run.progress
         return (
-            run.path.name,
+            "",
+            run.title,
+            tags,
             self._titles.get(record.recipe, record.recipe),
             data_of(record),
             record.device_name,
@@ -92,15 +158,75 @@ class RunTable(QAbstractTableModel):
             wording.duration(progress.elapsed_s) if progress.elapsed_s else "–",
             state,
             _day(record.created),
+            use,
         )
 
     def _sortable(self, run: RunSummary) -> tuple[Any, ...]:
-        words = self._words(run)
-        if run.record is None or run.progress is None:
-            return (*words[:4], -1, -1.0, -1.0, *words[7:])
+        found: list[Any] = [*self._words(run)]
+        found[Column.STAR] = not run.notes.starred
+        found[Column.NAME] = run.title.casefold()
         progress = run.progress
-        figure = next(iter(progress.headline.values()), -1.0)
-        return (*words[:4], progress.step, figure, progress.elapsed_s, words[7], run.record.created)
+        found[Column.STEPS] = -1 if progress is None else progress.step
+        found[Column.HELD_OUT] = -1.0 if progress is None else next(iter(progress.headline.values()), -1.0)
+        found[Column.TIME] = -1.0 if progress is None else progress.elapsed_s
+        found[Column.DISK] = self._uses[run.path].size_bytes if run.path in self._uses else -1
+        found[Column.BEGUN] = "" if run.record is None else run.record.created
+        return tuple(found)
+
+
+class RunFilter(QSortFilterProxyModel):
+    """The runs that are looked for: each word is somewhere in what a run says; 'tag:boss' is a tag of it."""
+
+    def __init__(self, rows: RunTable, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._rows = rows
+        self._words: list[str] = []
+        self._starred = False
+        self.setSourceModel(rows)
+        self.setSortRole(SORT_ROLE)
+
+    def look_for(self, text: str, *, starred: bool) -> None:
+        """Show only these runs; starred: only those with a star."""
+        self._words, self._starred = text.casefold().split(), starred
+        self.invalidate()
+
+    def filterAcceptsRow(self, row: int, parent: _Index) -> bool:
+        """Whether the run in that row is looked for."""
+        notes = self._rows.at(row).notes
+        if self._starred and not notes.starred:
+            return False
+        said, tags = self._rows.words_of(row).casefold(), [tag.casefold() for tag in notes.tags]
+        for word in self._words:
+            head, _, tag = word.partition(":")
+            found = any(each.startswith(tag) for each in tags) if head == "tag" else word in said
+            if not found:
+                return False
+        return True
+
+
+class NameDelegate(QStyledItemDelegate):
+    """Edits a name: what is typed stays when the list is read anew meanwhile."""
+
+    def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: _Index) -> QWidget:
+        """A field for the name."""
+        editor = QLineEdit(parent)
+        editor.setMaxLength(LONGEST_NAME)
+        editor.setAccessibleName("Name")
+        return editor
+
+    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: _Index) -> None:
+        """Room for a name, also where those that there are have been short."""
+        super().updateEditorGeometry(editor, option, index)
+        editor.resize(max(editor.width(), _EDITOR_PX), editor.height())
+
+    def setEditorData(self, editor: QWidget, index: _Index) -> None:
+        """Show the name, unless the user has changed it."""
+        if not (isinstance(editor, QLineEdit) and editor.isModified()):
+            super().setEditorData(editor, index)
+
+
+def _tip(run: RunSummary) -> str:
+    return run.problem or (run.progress.message if run.progress else "") or run.notes.note or str(run.path)
 
 
 def _alignment(column: int) -> Qt.AlignmentFlag:

@@ -104,11 +104,13 @@ class SetupPanel(QWidget):
     def _show_parents(self, chosen: ParentSource, offered: list[ParentSource]) -> None:
         """What the recipe can start from. A box that lists the same is left alone: it may be open."""
         sources = offered if chosen in offered else [*offered, chosen]  # it has gone while it is trained from
-        blocked = QSignalBlocker(self.parents)
-        if sources != [self.parents.itemData(place) for place in range(self.parents.count())]:
-            self.parents.clear()
-            for source in sources:
-                self.parents.addItem(run_words.parent(source), source)
+        titles = {run.path: run.title for run in self._session.runs.runs}
+        items = [(run_words.parent(source, titles), source) for source in sources]
+        blocked, box = QSignalBlocker(self.parents), self.parents
+        if items != [(box.itemText(place), box.itemData(place)) for place in range(box.count())]:
+            box.clear()
+            for words, source in items:
+                box.addItem(words, source)
         self.parents.setCurrentIndex(sources.index(chosen))
         blocked.unblock()
         sprites = self._session.open_sprites.sprites

@@ -1,0 +1,142 @@
+"""Freeing space: what can go of the runs, by kind and with its bytes, before anything goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QCheckBox, QDialog, QLabel, QPlainTextEdit, QProgressBar, QWidget
+
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.core import wording
+from studio.engine.runs.disk_use import KINDS, Removable, SpaceFound
+
+if TYPE_CHECKING:
+    from studio.engine.runs.listing import RunSummary
+
+_FREE = "Remove what is ticked; it does not come back."
+_LOWEST, _HIGHEST, _LIST_PX = 400, 640, 96  # logical pixels: heights of the dialog, least height of the list
+_MOST_OF_A_RUN = 20  # that are named
+
+
+class FreeSpaceDialog(QDialog):
+    """Looks as soon as it is made, and again when other runs are meant. Nothing goes before the button is pressed."""
+
+    def __init__(self, session: Session, chosen: Sequence[RunSummary], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Free space")
+        self.setMinimumWidth(600)
+        self._session, self._space = session, session.run_space
+        self._chosen = [run.path for run in chosen]
+        self._items: tuple[Removable, ...] = ()
+        self.runs = factory.combo("Runs", "Of which runs things are to go.")
+        self.runs.addItem("All runs")
+        if chosen:
+            self.runs.addItem(f"'{chosen[0].title}'" if len(chosen) == 1 else f"The {len(chosen)} chosen runs")
+        self.boxes: dict[str, QCheckBox] = {}
+        self._sizes: dict[str, QLabel] = {}
+        self._parts: dict[str, QWidget] = {}
+        self._busy = QProgressBar()
+        self._note = factory.caption("")
+        self._list = QPlainTextEdit()
+        self.free = factory.button("Free space", _FREE, "trash", "danger")
+        self.cancel = factory.button("Close", "Close; nothing more is removed.")
+        self._lay_out()
+        self.resize(self.minimumWidth(), max(_LOWEST, min(_HIGHEST, parent.window().height())))
+        self.runs.currentIndexChanged.connect(self._look)
+        self.free.clicked.connect(self._free)
+        self.cancel.clicked.connect(self.reject)
+        self._space.found.connect(self._show_found)
+        self._space.freed.connect(self._leave)
+        self._space.ended.connect(self._refresh)
+        self._look()
+
+    def _lay_out(self) -> None:
+        self._busy.setRange(0, 0)
+        self._busy.setTextVisible(False)
+        factory.keep_space(self._busy)
+        kinds = factory.column(spacing=2 * factory.GRID)
+        for kind in KINDS:
+            box, size, about = QCheckBox(kind.title), factory.text("", wrap=False), factory.caption(kind.loses)
+            factory.describe(box, kind.title, kind.loses)
+            box.setChecked(kind.is_usual)
+            box.toggled.connect(self._refresh)
+            about.setContentsMargins(3 * factory.GRID, 0, 0, 0)
+            part = factory.panel(factory.column(factory.row(box, 1, size), about, spacing=2))
+            kinds.addWidget(part)
+            self.boxes[kind.name], self._sizes[kind.name], self._parts[kind.name] = box, size, part
+        self._list.setReadOnly(True)
+        self._list.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self._list.setMinimumHeight(_LIST_PX)
+        factory.describe(self._list, "What goes", "What goes of each run.")
+        head = factory.row(factory.title("Free space"), 1, self.runs)
+        content = factory.column(kinds, factory.heading("What goes"), self._list, margin=2)
+        content.setStretch(2, 1)
+        foot = factory.row(self._note, self.cancel, self.free)
+        foot.setStretch(0, 1)
+        scroll = factory.scrolling(factory.panel(content))
+        self.setLayout(factory.column(head, self._busy, scroll, foot, margin=3 * factory.GRID))
+
+    def wanted(self) -> list[Removable]:
+        """What is to go."""
+        return [item for item in self._items if self.boxes[item.kind].isChecked()]
+
+    @Slot()
+    def _look(self) -> None:
+        self._items = ()
+        is_all = self.runs.currentIndex() == 0
+        paths = [run.path for run in self._session.runs.runs] if is_all else self._chosen
+        self._space.find(paths, with_cache=is_all)
+        self._refresh()
+
+    @Slot(object)
+    def _show_found(self, found: SpaceFound) -> None:
+        self._items = found.items
+        names = ", ".join(f"'{self._session.runs.title_of(path)}'" for path in found.busy)
+        self._note.setText(f"{names}: being trained, so left alone." if names else "")
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        self._busy.setVisible(self._space.is_busy())
+        for kind in KINDS:
+            own = [item for item in self._items if item.kind == kind.name]
+            self._parts[kind.name].setVisible(bool(own))
+            self._sizes[kind.name].setText(wording.memory(_bytes_of(own)))
+        wanted = self.wanted()
+        why_not = "" if wanted else "There is nothing to remove."
+        factory.enable(self.free, "One moment: it is at work." if self._space.is_busy() else why_not, _FREE)
+        factory.relabel(self.free, f"Free {wording.memory(_bytes_of(wanted))}" if wanted else "Free space")
+        nothing = "" if self._space.is_busy() or self._items else "There is nothing that could go."
+        self._list.setPlainText("\n".join(self._lines(wanted)) or nothing)
+
+    @Slot()
+    def _free(self) -> None:
+        self._space.free(self.wanted())
+        self._refresh()
+
+    @Slot()
+    def _leave(self) -> None:
+        """The window says how much was freed."""
+        self.accept()
+
+    def _lines(self, wanted: Sequence[Removable]) -> Iterator[str]:
+        """Each run that something goes of, and under it what."""
+        by_run: dict[Path | None, list[Removable]] = {}
+        for item in wanted:
+            by_run.setdefault(item.run, []).append(item)
+        for run, items in by_run.items():
+            name = self._session.runs.title_of(run) if run is not None else "The studio's own"
+            yield f"{name}: {wording.memory(_bytes_of(items))}"
+            for item in items[:_MOST_OF_A_RUN]:
+                yield f"    {item.path.name}  {wording.memory(item.size_bytes)}"
+            if len(items) > _MOST_OF_A_RUN:
+                yield f"    and {len(items) - _MOST_OF_A_RUN:,} more"
+
+
+def _bytes_of(items: Iterable[Removable]) -> int:
+    return sum(item.size_bytes for item in items)

@@ -1,0 +1,114 @@
+"""What is said of the chosen run: its tags and its note, in one line that grows with the note."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QFocusEvent
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QSizePolicy, QWidget
+
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+from studio.engine.runs.notes import LONGEST_NOTE, split_tags
+
+if TYPE_CHECKING:
+    from studio.engine.runs.listing import RunSummary
+
+_TIPS = {
+    "tags": "Words by which you find the run again, such as boss or too-wide; 'tag:boss' in the filter finds them.",
+    "note": "What you want to remember of this run; it is kept in the run's folder.",
+}
+_ONE_RUN = "Choose one run in the table."
+_TAGS_PX = 220
+_MOST_LINES = 3  # then it scrolls
+_AROUND_PX = 12  # of the lines: margin, padding and border, so that one line is as high as the field of tags
+
+
+class NoteField(QPlainTextEdit):
+    """A plain text as high as its lines, up to a few. left: the keyboard went elsewhere."""
+
+    left = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTabChangesFocus(True)
+        self.document().setDocumentMargin(1)
+        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self._fit()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        """Say so."""
+        super().focusOutEvent(event)
+        self.left.emit()
+
+    @Slot()
+    def _fit(self) -> None:
+        lines, policy = int(self.document().size().height()), Qt.ScrollBarPolicy
+        scrolls = lines > _MOST_LINES
+        self.setVerticalScrollBarPolicy(policy.ScrollBarAsNeeded if scrolls else policy.ScrollBarAlwaysOff)
+        self.setFixedHeight(min(_MOST_LINES, max(1, lines)) * self.fontMetrics().lineSpacing() + _AROUND_PX)
+
+
+class RunNotesRow(QWidget):
+    """Kept when a field is left, when another run is chosen, and when the window closes."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._runs = session.runs
+        self._shown: RunSummary | None = None
+        self.tags = QLineEdit()
+        self.note = NoteField()
+        self.tags.setPlaceholderText("Tags")
+        self.tags.setFixedWidth(_TAGS_PX)
+        self.note.setPlaceholderText("Note")
+        factory.describe(self.tags, "Tags", _TIPS["tags"])
+        factory.describe(self.note, "Note", _TIPS["note"])
+        row = factory.row(self.tags, self.note)
+        for field in (self.tags, self.note):
+            row.setAlignment(field, Qt.AlignmentFlag.AlignTop)
+        self.setLayout(row)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.tags.editingFinished.connect(self.keep)
+        self.note.left.connect(self.keep)
+        self.show_runs(())
+
+    def show_runs(self, runs: Sequence[RunSummary]) -> None:
+        """The runs that are chosen now. What is being typed of the same run stays."""
+        run = runs[0] if len(runs) == 1 else None
+        before = self._shown
+        same = run is not None and before is not None and run.path == before.path
+        if not same:
+            self.keep()
+        tags, note = self._typed() if same else (None, None)
+        self._shown = run
+        for field, tip in ((self.tags, _TIPS["tags"]), (self.note, _TIPS["note"])):
+            factory.enable(field, "" if run is not None else _ONE_RUN, tip)
+        if tags is None:
+            self.tags.setText("" if run is None else ", ".join(run.notes.tags))
+        if note is None:
+            text = "" if run is None else run.notes.note
+            if text != self.note.toPlainText():
+                self.note.setPlainText(text)
+
+    @Slot()
+    def keep(self) -> None:
+        """Write down what was typed."""
+        tags, note = self._typed()
+        if self._shown is not None and (tags is not None or note is not None):
+            self._runs.change_notes(self._shown.path, note=note, tags=tags)
+
+    def keep_now(self) -> None:
+        """Write down what was typed before this returns: the window is about to close."""
+        tags, note = self._typed()
+        if self._shown is not None and (tags is not None or note is not None):
+            self._runs.change_notes_now(self._shown.path, note=note, tags=tags)
+
+    def _typed(self) -> tuple[tuple[str, ...] | None, str | None]:
+        """The tags and the note as they are in the fields; None where they are those of the run."""
+        if self._shown is None:
+            return None, None
+        tags, note = split_tags(self.tags.text()), self.note.toPlainText().strip()[:LONGEST_NOTE]
+        notes = self._shown.notes
+        return None if tags == notes.tags else tags, None if note == notes.note else note

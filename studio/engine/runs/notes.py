@@ -1,0 +1,120 @@
+"""What people say of a run: a name, a note, a star, tags. No torch here.
+
+They are a file of their own in the run's folder, which training neither reads nor writes: it may be replaced while the
+run is being trained, without the run's lock. Each change reads the file first, so that the window and the command line
+undo nothing of each other; of two changes at the very same moment, the later one holds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from studio.core import files, records
+from studio.core.errors import DamagedError, RunError, UsageError
+from studio.engine.runs.folder import NOTES, RunDir, reading
+
+LONGEST_NAME, LONGEST_NOTE, LONGEST_TAG = 80, 10_000, 32  # letters
+MOST_TAGS = 16
+
+Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_TAG)]
+Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=MOST_TAGS)]
+
+
+@dataclass(frozen=True)
+class RunNotes:
+    """notes.json. `name` is what the run is called; empty: as its folder. A tag is one word."""
+
+    name: Annotated[str, msgspec.Meta(max_length=LONGEST_NAME)] = ""
+    note: Annotated[str, msgspec.Meta(max_length=LONGEST_NOTE)] = ""
+    starred: bool = False
+    tags: Tags = ()
+
+
+def read_notes(run: Path) -> RunNotes:
+    """What is said of a run: nothing where that is missing, damaged or can't be read, which must not hide the run."""
+    try:
+        return _read(run)
+    except RunError:
+        return RunNotes()
+
+
+def change_notes(
+    run: Path,
+    *,
+    name: str | None = None,
+    note: str | None = None,
+    starred: bool | None = None,
+    tags: Iterable[str] | None = None,
+) -> RunNotes:
+    """Say this of a run, and leave what is None as it is; returns all that is said of it now.
+
+    A damaged file is not written over: it may hold a note. Raises UsageError for what is too long, RunError.
+    """
+    before = _read(run)
+    notes = RunNotes(
+        before.name if name is None else _one_line(name),
+        before.note if note is None else note.strip(),
+        before.starred if starred is None else starred,
+        before.tags if tags is None else split_tags(" ".join(tags)),
+    )
+    if notes.name == run.resolve().name:
+        notes = dataclasses.replace(notes, name="")
+    _check(notes)
+    if notes != before:
+        with RunDir(run).writing():
+            text = json.dumps(dataclasses.asdict(notes), indent=2, ensure_ascii=False)
+            files.write_atomic(run / NOTES, text.encode("utf-8", "replace"))
+    return notes
+
+
+def split_tags(text: str) -> tuple[str, ...]:
+    """'boss, dark #wip Boss' -> ('boss', 'dark', 'wip'): words, each once, as it was spelt first."""
+    found: dict[str, str] = {}
+    for word in re.split(r"[#,;\s]+", text):
+        if word:
+            found.setdefault(word.casefold(), word)
+    return tuple(found.values())
+
+
+def called(run: Path) -> str:
+    """What a run is called: its name, or else that of its folder."""
+    return read_notes(run).name or run.resolve().name
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _check(notes: RunNotes) -> None:
+    """Raise UsageError where something is longer than is kept."""
+    longest_tag = max(map(len, notes.tags), default=0)
+    for what, length, most in (
+        ("A name", len(notes.name), LONGEST_NAME),
+        ("A note", len(notes.note), LONGEST_NOTE),
+        ("A tag", longest_tag, LONGEST_TAG),
+    ):
+        if length > most:
+            raise UsageError(f"{what} has at most {most:,} letters, not {length:,}.")
+    if len(notes.tags) > MOST_TAGS:
+        raise UsageError(f"A run has at most {MOST_TAGS} tags, not {len(notes.tags)}.")
+
+
+def _read(run: Path) -> RunNotes:
+    """notes.json; empty where there is none. Raises DamagedError, and RunError when it can't be read."""
+    try:
+        with reading(run / NOTES):
+            text = (run / NOTES).read_bytes()
+        return records.parse(text, RunNotes)
+    except FileNotFoundError:
+        return RunNotes()
+    except ValueError as error:
+        title = f"{NOTES} of {run.name} is damaged: {error}."
+        raise DamagedError(title, "Mend it, or remove it and say anew what it said.") from None

@@ -1,0 +1,80 @@
+"""What people say of a run: kept beside it, in nobody's way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from studio.core.errors import DamagedError, UnwritableError, UsageError
+from studio.engine.runs.folder import RunDir
+from studio.engine.runs.listing import by_name, summarise
+from studio.engine.runs.notes import RunNotes, change_notes, read_notes, split_tags
+
+
+def test_what_is_said_stays_and_the_rest_as_it_is(tmp_path: Path) -> None:
+    assert read_notes(tmp_path) == RunNotes() and not list(tmp_path.iterdir())
+    change_notes(tmp_path, name="  My \n bosses ", tags=["Boss", "dark, boss"])
+    change_notes(tmp_path, note=" Width 64 was\ntoo slow. 剣\n", starred=True)
+    assert read_notes(tmp_path) == RunNotes("My bosses", "Width 64 was\ntoo slow. 剣", True, ("Boss", "dark"))
+    change_notes(tmp_path, name=tmp_path.name, tags=[])
+    assert read_notes(tmp_path) == RunNotes("", "Width 64 was\ntoo slow. 剣", True)
+    assert summarise(tmp_path).title == tmp_path.name and summarise(tmp_path).notes.starred
+
+
+def test_it_is_written_while_the_run_is_being_trained(tmp_path: Path) -> None:
+    training = RunDir(tmp_path)
+    training.acquire()
+    try:
+        change_notes(tmp_path, starred=True)
+    finally:
+        training.release()
+    assert read_notes(tmp_path).starred
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"name": 7}', '{"tags": [""]}', '{"note": null}'])
+def test_fault_34_a_damaged_note_hides_nothing_and_is_not_written_over(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.json"
+    path.write_text(text)
+    assert read_notes(tmp_path) == RunNotes()
+    with pytest.raises(DamagedError, match=r"notes\.json"):
+        change_notes(tmp_path, starred=True)
+    assert path.read_text() == text
+
+
+def test_a_newer_file_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
+    (tmp_path / "notes.json").write_text(json.dumps({"name": "bosses", "mood": "blue"}))
+    assert read_notes(tmp_path) == RunNotes("bosses")
+
+
+def test_what_is_too_long_is_refused(tmp_path: Path) -> None:
+    for wrong in ({"name": "x" * 81}, {"note": "x" * 10_001}, {"tags": ["x" * 33]}, {"tags": map(str, range(17))}):
+        with pytest.raises(UsageError, match="at most"):
+            change_notes(tmp_path, **wrong)
+    assert not list(tmp_path.iterdir())
+    change_notes(tmp_path, name="x" * 80, note="x" * 10_000, tags=map(str, range(16)))
+    assert read_notes(tmp_path).name == "x" * 80
+
+
+def test_a_run_that_has_gone_is_not_begun_anew(tmp_path: Path) -> None:
+    with pytest.raises(UnwritableError):
+        change_notes(tmp_path / "gone", starred=True)
+    assert not (tmp_path / "gone").exists()
+
+
+def test_tags_are_words_each_once() -> None:
+    assert split_tags("boss, dark #wip Boss;DARK") == ("boss", "dark", "wip")
+    assert split_tags(" ,# ") == ()
+
+
+def test_runs_that_are_called_the_same_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    runs = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
+    for run in runs:
+        run.mkdir()
+    for run in runs[:2]:
+        change_notes(run, name="bosses")
+    change_notes(runs[2], name="dragons")
+    assert by_name([*runs, runs[0]]) == {
+        f"{tmp_path.name}/a": runs[0], f"{tmp_path.name}/b": runs[1], "dragons": runs[2],
+    }  # fmt: skip
