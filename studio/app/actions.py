@@ -56,6 +56,9 @@ class Menus(QObject):
         self.start = self._action("Start", "Ctrl+R", "play")
         self.pause = self._action("Pause\tSpace", "", "pause")
         self.stop = self._action("Stop", "Ctrl+.", "stop")
+        self.notifies = self._action("Notify me when a run ends")
+        self.notifies.setCheckable(True)
+        self.notifies.setChecked(session.settings.notifies())
         self.help = self._action("First steps and shortcuts", "F1")
         self.runs_folder = self._action("Open the runs' folder")
         self.logs_folder = self._action("Open the folder of logs")
@@ -71,6 +74,7 @@ class Menus(QObject):
         self.redo.triggered.connect(session.open_sprites.redo)
         self.stop.triggered.connect(session.training.stop)
         self.tells_source.toggled.connect(self._tell_source)
+        self.notifies.toggled.connect(self._notify)
         session.open_sprites.imported.connect(self.refresh)
         session.training.state_changed.connect(self.refresh)
         self.refresh()
@@ -98,7 +102,10 @@ class Menus(QObject):
         file.addSeparator()
         file.addAction(self.quit)
         self._bar.addMenu("&Edit").addActions([self.undo, self.redo])
-        self._bar.addMenu("&Training").addActions([self.start, self.pause, self.stop])
+        training = self._bar.addMenu("&Training")
+        training.addActions([self.start, self.pause, self.stop])
+        training.addSeparator()
+        training.addAction(self.notifies)
         view = self._bar.addMenu("&View")
         for number, name in enumerate(PAGES, 1):
             action = self._action(name.capitalize(), f"Ctrl+{number}", name)
@@ -126,6 +133,10 @@ class Menus(QObject):
     @Slot(bool)
     def _tell_source(self, tells: bool) -> None:
         self._session.settings.tell_source(tells)
+
+    @Slot(bool)
+    def _notify(self, notifies: bool) -> None:
+        self._session.settings.notify(notifies)
 
     @Slot()
     def _fill_recent(self) -> None:

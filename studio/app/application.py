@@ -17,6 +17,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
+from studio.app.desktop import RunAnnouncer, Wakefulness, system_notifier
 from studio.app.notifications import UncaughtErrors
 from studio.app.state.session import Session
 from studio.app.state.settings import Settings
@@ -48,6 +49,8 @@ class Studio(QObject):
         self._interrupt = Interrupt(self)
         self.session = Session(settings, self)
         self.window = Window(self.session, theme.apply(app, settings.scheme()))
+        self._notifier, self._wakefulness = system_notifier(self), Wakefulness(self.session.training, self)
+        self.announcer = RunAnnouncer(self.session.training, settings, self.window, self._notifier)
         self.session.catalog.ready.connect(self._collector.begin)
         self.session.job_queue.failed.connect(self._collector.begin)  # perhaps there will be no engine
         self.session.open_sprites.progressed.connect(self._collector.spare_the_old)
@@ -65,6 +68,8 @@ class Studio(QObject):
         self._interrupt.uninstall()
         self._errors.uninstall()
         self._collector.end()
+        self._notifier.close()
+        self._wakefulness.end()
         if not self.session.close():
             os._exit(code)  # a thread hangs in its device: what is saved is saved, and ending it would abort
         return code

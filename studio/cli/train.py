@@ -17,6 +17,7 @@ from studio.core import files, places
 from studio.core.config import TrainingConfig, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
+from studio.core.wake_lock import WakeLock
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
@@ -78,9 +79,10 @@ def resume(args: argparse.Namespace) -> int:
     path = find_run(args.run_name)
     minutes = next(item for item in settings_of(TrainingConfig) if item.name == "minutes")
     more_min = 0.0 if args.more_minutes is None else float(minutes.check(args.more_minutes))
-    if RunDir(path).progress().state == "finished" and not more_min:
-        title = f"{path.name} has trained for as long as it was to: nothing is left to do."
-        reporter.show(Notice("info", title, "--more-minutes 10 trains it longer."))
+    progress = RunDir(path).progress()
+    if progress.state == "finished" and not more_min:
+        title = f"{path.name} is finished: nothing is left to do."
+        reporter.show(Notice("info", title, f"{progress.message} --more-minutes 10 trains it longer.".strip()))
         _say_what_next(path, reporter)
         return DONE
     control = Control()
@@ -100,12 +102,12 @@ def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> i
 
 
 def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter) -> tuple[RunFinished, bool]:
-    """Train until the budget is used up or Ctrl+C; the second value says that it was Ctrl+C.
+    """Train until the run ends or Ctrl+C, the machine kept awake; the second value says that it was Ctrl+C.
 
     The run is remembered whatever happens. Raises KeyboardInterrupt for a second Ctrl+C.
     """
     try:
-        with stopping(control) as interruption:
+        with WakeLock(f"'{path.name}' is being trained."), stopping(control) as interruption:
             end = follow(events, reporter, RunFinished)
     except KeyboardInterrupt:
         if (path / "run.json").is_file():

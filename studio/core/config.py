@@ -191,6 +191,13 @@ class TrainingConfig(Config):
         high=1_000_000,
         absent=0,
     )
+    stop_early: bool = setting(
+        False,
+        "End once the advice has been 'good enough' or 'starting to copy' for a while, but not in the first tenth of "
+        "the time or the steps. A model that ends before its learning rate falls may be a little worse.",
+        absent=False,
+        label="Stop when good enough or copying",
+    )
     batch_size: int = setting(64, "Sprites per training step.", unit="sprites", low=1, high=65_536)
     learning_rate: float = setting(1e-3, "Size of the optimizer's steps at its peak.", low=1e-7, high=1.0)
     optimizer: str = setting(

@@ -169,7 +169,9 @@ class CheckpointSaved(Event):
 
 @dataclass(frozen=True)
 class RunFinished(Event):
-    """Training has ended and its work is on disk. 'finished': the budget is used up; 'stopped': on request."""
+    """Training has ended and its work is on disk. 'finished': the budget is used up, or it was good enough or copying
+    and its settings have it stop then; 'stopped': on request.
+    """
 
     reason: Literal["finished", "stopped"]
     step: int

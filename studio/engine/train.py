@@ -19,6 +19,7 @@ from studio.core import wording
 from studio.core.config import TrainingConfig
 from studio.core.errors import NotFiniteError, StepTooLargeError, UnwritableError
 from studio.core.events import (
+    Advised,
     CheckpointSaved,
     Classified,
     Event,
@@ -42,7 +43,7 @@ from studio.engine.parents import Parent
 from studio.engine.quality.evaluate import heldout_figures
 from studio.engine.quality.meter import QualityMeter
 from studio.engine.recovery import Recovery
-from studio.engine.runs.advice import Adviser
+from studio.engine.runs.advice import Adviser, about_early_end
 from studio.engine.runs.folder import MOST_ROLLBACKS
 from studio.engine.runs.history import read_history
 from studio.engine.starting import new_training, resumed_training
@@ -56,6 +57,7 @@ SAMPLE_COUNT = 16
 SAMPLE_STEPS = 10
 SAMPLE_SEED = 7
 LONGEST_UNVALIDATED_S = 60.0
+EARLIEST_END_SHARE = 0.1  # of the budget: no advice ends a training before
 BEST_APART_SHARE = 0.05  # of the run's time, at least, between checkpoints that are saved only as the best so far
 
 
@@ -75,7 +77,8 @@ def train_resumed(path: Path, device: Device, control: Control, more_min: float 
 
 
 def train(training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> Events:
-    """Train until the budget is used up or `control.stop`; the work is on disk when RunFinished comes.
+    """Train until the budget is used up, `control.stop` or, where the settings say so, the advice is to stop; the work
+    is on disk when RunFinished comes.
 
     A tick is a number of steps that take about TICK_S. Inside it nothing is read back from the device: losses and
     gradient norms stay there, and from the first step on whose loss or gradient is not finite, steps leave the weights
@@ -94,7 +97,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     if training.step == 0:
         yield from maintenance.sample()
 
-    while not control.stop and training.used_up() < 1:
+    while not control.stop and training.used_up() < 1 and maintenance.early_end() is None:
         tick_start_s, first_step = clock.now_s(), training.step
         steps = min(steps_a_tick, budget_steps - first_step) if budget_steps else steps_a_tick
         losses: list[Tensor] = []  # of each step, float32 [] on the device
@@ -131,11 +134,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         yield from tuned(threads, steps, tick_s)
         yield from maintenance.once_a_tick()
 
-    yield from maintenance.at_the_end()
-    reason: Literal["stopped", "finished"] = "stopped" if training.used_up() < 1 else "finished"
-    training.elapsed_s = clock.now_s()
-    yield from retry_until_writable(control, training.write_state, reason)
-    yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
+    yield from _finish(training, control, clock, maintenance)
 
 
 def _accumulate_gradients(training: Training, rng: torch.Generator) -> Tensor:
@@ -189,6 +188,16 @@ class _Maintenance:
         """What is due after a tick."""
         yield from self._adviser.follow(self._what_is_due())
 
+    def early_end(self) -> Advised | None:
+        """The advice on which the training is to end before its budget is used up, if it is to.
+
+        Minutes that were asked for since ('Train longer') are trained whole.
+        """
+        training = self._training
+        if not training.config.stop_early or training.extended_min:
+            return None
+        return self._adviser.to_end if EARLIEST_END_SHARE <= training.used_up() < 1 else None
+
     def sample(self) -> Events:
         """Live samples now."""
         yield from self._sampling.timed(live_samples(self._training, self._control))
@@ -240,6 +249,19 @@ class _Maintenance:
         if int(self._training.epoch()) > self._validated_epoch and self._validating.affordable():
             return True
         return self._validating.idle_s() > LONGEST_UNVALIDATED_S
+
+
+def _finish(training: Training, control: Control, clock: Stopwatch, maintenance: _Maintenance) -> Events:
+    """Save the work and record how the training has ended: yields RunFinished last."""
+    early_end = maintenance.early_end()
+    yield from maintenance.at_the_end()
+    if early_end is not None:
+        yield about_early_end(early_end, training.step)
+    reason: Literal["stopped", "finished"] = "finished" if early_end or training.used_up() >= 1 else "stopped"
+    training.elapsed_s = clock.now_s()
+    why = f"Ended early. {early_end.why}" if early_end else ""
+    yield from retry_until_writable(control, training.write_state, reason, why)
+    yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
 
 
 def validate(training: Training, control: Control) -> Events:

@@ -96,6 +96,17 @@ def test_more_minutes_go_on_with_a_finished_run(run_path: Path, folder: Path, st
     assert chunks[0]["first_step"] == 2 and said[-1]["type"] == "RunFinished" and said[-1]["reason"] == "finished"
 
 
+def test_a_training_that_is_good_enough_ends_if_it_is_to_and_says_why(
+    folder: Path, run_path: Path, studio: Studio
+) -> None:
+    """All held-out sprites are soon named right."""
+    words = ["train", folder, "--out", run_path, "--recipe", "classifier", *TINY, *SMALL["classifier"]]
+    out, err = studio(*words, "--steps", "1000", "--stop-early")
+    assert "Done: " in out and "Done: 1,000" not in out and "good enough. No more held-out sprites have been" in err
+    assert "Ended early. No more held-out" in studio("resume", run_path).err
+    assert "finished: Ended early. No more" in studio("runs").out
+
+
 def test_resume_goes_on_where_it_stopped(run_path: Path, studio: Studio) -> None:
     list(train_generator(run_path, make_sprites(), Control(stop=True), steps=4))
     assert listing.summarise(run_path).standing == "stopped"

@@ -49,6 +49,14 @@ class Settings:
         """Remember whether they are to say it."""
         self.keep_text("tells_source", "yes" if tells else "no")
 
+    def notifies(self) -> bool:
+        """Whether the system is to notify of a run's end while another program is in front."""
+        return self.text("notifies", "yes") == "yes"
+
+    def notify(self, notifies: bool) -> None:
+        """Remember whether it is to do that."""
+        self.keep_text("notifies", "yes" if notifies else "no")
+
     def scheme(self) -> Scheme:
         """Light, dark, or as the system has it."""
         kept = self.text("scheme")

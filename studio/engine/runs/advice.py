@@ -1,6 +1,7 @@
 """Advice on when to stop: whether a training still improves, is good enough, or starts to copy its sprites.
 
-No torch here: a run that is read back gets the same advice.
+A training may end on it: then twice as much must have been measured, so that nothing ends by chance. No torch here: a
+run that is read back gets the same advice.
 """
 
 from __future__ import annotations
@@ -9,21 +10,33 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from studio.core.events import Advised, Event, Events, QualityMeasured, Validated
+from studio.core.events import Advised, Event, Events, Notice, QualityMeasured, Validated
 from studio.core.metrics import LOSS, METRICS, Metric, Quality
-from studio.core.wording import number, percent
+from studio.core.wording import VERDICTS, number, percent
 from studio.engine.runs.history import History
 
 COUNT = 128  # sprites that are drawn for a measurement
 COPY_MARGIN = 0.02  # of the new sprites: so many more copies than real sprites have are too many, chance apart
 _UNLIKE_ANY_KID = 1.0  # above it sprites are unlike any real one: noise of 24 grey levels gives a half, the most is 8
-_FEWEST = 3  # measurements before a word is said
-_PATIENCE = 4  # measurements that bring no gain, before it is said that none comes
-_LONG = 1.5  # and, as figures on held-out sprites are found more often: until that many times the steps of the best
-
 _RISEN = 1.1  # times the lowest loss on held-out sprites: from there on, sprites are learnt by heart
 Curve = Sequence[tuple[int, float]]  # steps, and values of a figure on held-out sprites
 _ADVISING = [metric for metric in METRICS.values() if metric.rising]
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """How much must have been measured. Of figures on held-out sprites, which are found more often, `patience` alone
+    would be soon had: they must also have brought no gain until so many times (`long`) the steps of the best.
+    """
+
+    fewest: int  # measurements
+    in_a_row: int  # of them, the last ones, that say the same
+    patience: int  # measurements that bring no gain
+    long: float
+
+
+_TO_SAY = _Evidence(fewest=3, in_a_row=2, patience=4, long=1.5)
+_TO_END = _Evidence(fewest=6, in_a_row=4, patience=8, long=2.0)
 
 
 @dataclass(frozen=True)
@@ -50,13 +63,17 @@ class Measurement:
 
 
 class Adviser:
-    """Gives advice on a training while it goes on."""
+    """Gives advice on a training while it goes on.
+
+    to_end: the advice on which the training may end; None while there is none that is sure enough.
+    """
 
     def __init__(self, past: History) -> None:
         """past: what was measured before the run was resumed."""
         self._measured, self._last = measurements(past), advice_on(past)
         self._curves = {metric: metric_curve(past, metric) for metric in _ADVISING}
         self._losses = metric_curve(past, LOSS)
+        self.to_end = self._advice_to_end()
 
     def follow(self, events: Events) -> Events:
         """Forward `events`; yields an Advised after each measurement that changes the advice."""
@@ -77,7 +94,13 @@ class Adviser:
                     curve.append((event.step, event.metrics[metric.name]))
         else:
             return None
+        self.to_end = self._advice_to_end()
         return _by_what_is_known(self._measured, self._curves, self._losses)
+
+    def _advice_to_end(self) -> Advised | None:
+        """No loss ends a training: a generator's rises before it copies, and other recipes have better figures."""
+        found = _by_what_is_known(self._measured, self._curves, [], _TO_END)
+        return None if found is None or found.verdict == "improving" else found
 
 
 def advice_on(history: History) -> Advised | None:
@@ -98,20 +121,21 @@ def measurements(history: History) -> list[Measurement]:
     ]
 
 
-def advice(measured: Sequence[Measurement]) -> Advised | None:
+def advice(measured: Sequence[Measurement], evidence: _Evidence = _TO_SAY) -> Advised | None:
     """The advice that follows from all measurements so far; None when they are too few."""
-    if len(measured) < _FEWEST:
+    if len(measured) < evidence.fewest:
         return None
-    last, before, best = measured[-1], measured[:-_PATIENCE], best_step(measured)
-    if last.copies_much and measured[-2].copies_much:
+    last, before, best = measured[-1], measured[: -evidence.patience], best_step(measured)
+    newest = measured[-evidence.in_a_row :]
+    if all(one.copies_much for one in newest):
         share, own = percent(last.quality.copies), percent(last.quality.copies_real)
         why = f"{share} of the new sprites are copies of yours; by chance {own} would be."
         return Advised(last.step, "copying", why, best)
-    if last.looks_real and measured[-2].looks_real:
+    if all(one.looks_real for one in newest):
         return Advised(last.step, "good enough", "New sprites are as near to yours as yours are to each other.", best)
     if before:
         lowest = min(before, key=_distance)
-        if min(map(_distance, measured[-_PATIENCE:])) > lowest.quality.kid - lowest.quality.kid_error / 2:
+        if min(map(_distance, measured[-evidence.patience :])) > lowest.quality.kid - lowest.quality.kid_error / 2:
             why = f"New sprites have come no nearer to yours since step {number(lowest.step)}."
             return Advised(last.step, "good enough", why, best)
     return Advised(last.step, "improving", "New sprites still come nearer to yours.", best)
@@ -123,13 +147,13 @@ def metric_curve(history: History, metric: Metric) -> list[tuple[int, float]]:
     return [] if curve is None else list(zip(curve.steps.tolist(), curve.values.tolist(), strict=True))
 
 
-def advice_by_metric(metric: Metric, curve: Curve) -> Advised | None:
+def advice_by_metric(metric: Metric, curve: Curve, evidence: _Evidence = _TO_SAY) -> Advised | None:
     """The advice by a figure on held-out sprites of which more is better; None when there are too few values."""
-    if len(curve) < _FEWEST:
+    if len(curve) < evidence.fewest:
         return None
     step, _ = curve[-1]
     best, value = max(curve, key=lambda pair: pair[1])  # the first of equals
-    if sum(later > best for later, _ in curve) >= _PATIENCE and step >= _LONG * best:
+    if sum(later > best for later, _ in curve) >= evidence.patience and step >= evidence.long * best:
         return Advised(step, "good enough", metric.risen.format(value=metric.write(value), step=number(best)), best)
     return Advised(step, "improving", metric.rising, best)
 
@@ -139,25 +163,34 @@ def advice_by_loss(curve: Curve) -> Advised | None:
 
     It rises as sprites are learnt by heart, before copies are drawn. None when there are too few values.
     """
-    if len(curve) < _FEWEST:
+    if len(curve) < _TO_SAY.fewest:
         return None
     step, _ = curve[-1]
     best, lowest = min(curve, key=lambda pair: pair[1])
-    if all(later > best and loss > _RISEN * lowest for later, loss in curve[-2:]):
+    if all(later > best and loss > _RISEN * lowest for later, loss in curve[-_TO_SAY.in_a_row :]):
         why = f"The loss on held-out sprites was lowest at step {number(best)}: yours are being learnt by heart."
         return Advised(step, "copying", why, best)
-    if sum(later > best for later, _ in curve) >= _PATIENCE and step >= _LONG * best:
+    if sum(later > best for later, _ in curve) >= _TO_SAY.patience and step >= _TO_SAY.long * best:
         why = f"The loss on held-out sprites has been no lower since step {number(best)}."
         return Advised(step, "good enough", why, best)
     return Advised(step, "improving", "The loss on held-out sprites still falls.", best)
 
 
-def _by_what_is_known(measured: Sequence[Measurement], curves: Mapping[Metric, Curve], losses: Curve) -> Advised | None:
+def _by_what_is_known(
+    measured: Sequence[Measurement], curves: Mapping[Metric, Curve], losses: Curve, evidence: _Evidence = _TO_SAY
+) -> Advised | None:
     """By new sprites where they were measured often enough, else by what recipes tell of held-out ones, else by the
     loss on them.
     """
-    by_metrics = (advice_by_metric(metric, curve) for metric, curve in curves.items())
-    return advice(measured) or next(filter(None, by_metrics), None) or advice_by_loss(losses)
+    by_metrics = (advice_by_metric(metric, curve, evidence) for metric, curve in curves.items())
+    return advice(measured, evidence) or next(filter(None, by_metrics), None) or advice_by_loss(losses)
+
+
+def about_early_end(advised: Advised, step: int) -> Notice:
+    """What to say of a training that has ended on this advice, after so many steps."""
+    title = f"Training ended early, at step {number(step)}: {VERDICTS[advised.verdict].lower()}."
+    best = f"The best so far is the model of step {number(advised.best_step)}."
+    return Notice("info", title, f"{advised.why} {best} To go on, train it longer.")
 
 
 def best_step(measured: Sequence[Measurement]) -> int:

@@ -108,7 +108,7 @@ class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setback
     step: records.Count
     elapsed_s: records.Seconds
     headline: Mapping[str, float]
-    message: str = ""  # why it failed
+    message: str = ""  # why it failed, or ended early
     nan_rollbacks: Rollbacks = 0  # without those that were forgiven
     micro_batches: records.Positive = 1  # that make a batch, where it does not fit the device at once
     device_name: str = ""  # where it was trained last

@@ -63,6 +63,41 @@ def test_nothing_is_said_of_two_measurements_or_none() -> None:
     assert measurements(History()) == [] and advice_on(History()) is None
 
 
+@pytest.mark.parametrize(
+    ("kids", "copies", "ends_at", "verdict"),
+    [
+        ([0.5 - 0.05 * number for number in range(10)], [], None, ""),
+        ([0.3, 0.2, 0.1, *[0.005] * 3], [], None, ""),  # as near as real sprites, but that thrice only
+        ([0.3, 0.2, 0.1, *[0.005] * 4], [], 700, "good enough"),
+        ([0.3, 0.2, *[0.005] * 3, 0.1, *[0.005] * 3], [], None, ""),  # chance has come between
+        ([0.3, *[0.2] * 8], [], None, ""),
+        ([0.3, 0.2, *[0.2] * 8], [], 1000, "good enough"),
+        ([0.2] * 6, [0.0, *[0.4] * 5], 600, "copying"),  # not before there are six
+        ([0.2] * 6, [0.0, 0.4, 0.4, 0.0, 0.4, 0.4], None, ""),
+    ],
+)
+def test_a_training_ends_only_on_advice_that_has_stood(
+    kids: list[float], copies: list[float], ends_at: int | None, verdict: str
+) -> None:
+    adviser, ended = Adviser(History()), list[tuple[int, str]]()
+    for event in measured(kids, copies):
+        list(adviser.follow(one for one in [event]))
+        if adviser.to_end is not None:
+            ended.append((event.step, adviser.to_end.verdict))
+    assert ended[:1] == ([] if ends_at is None else [(ends_at, verdict)])
+
+
+def test_a_resumed_training_ends_on_what_was_measured_before_and_none_ends_by_its_loss(tmp_path: Path) -> None:
+    for event in measured([0.3, 0.2, *[0.2] * 8]):
+        RunDir(tmp_path).append(event)
+    found = Adviser(read_history(tmp_path)).to_end
+    assert found is not None and (found.step, found.verdict) == (1000, "good enough")
+    adviser = Adviser(History())
+    rising = [Validated(100 * number, {"loss": 0.1 * number}) for number in range(1, 30)]
+    assert of_kind(list(adviser.follow(event for event in rising)), Advised)[-1].verdict == "copying"
+    assert adviser.to_end is None
+
+
 def test_real_sprites_that_are_like_each_other_are_no_nearer_than_they_are() -> None:
     """Figures of 819 sprites of figures with little difference, of which 1 in 10 was held out."""
     nearing = [0.047, -0.02, -0.066, -0.088, -0.111, -0.12, -0.13]

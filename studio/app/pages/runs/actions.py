@@ -34,7 +34,7 @@ _TIPS = {
     "trash": "Move the chosen runs to the system's trash; Undo takes them back. (Delete)",
 }
 _REPORT_KINDS = "Page of HTML (*.html)"
-_COMPLETE = "This run has used up its time: 'Train longer' goes on with it."
+_COMPLETE = "This run is finished: 'Train longer' goes on with it."
 _LONGER_MIN = (2, 5, 10, 30, 60, 120)
 
 

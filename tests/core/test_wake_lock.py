@@ -1,0 +1,90 @@
+"""Sleep is held off by a command that runs for as long: here a stand-in, which says what it was asked and waits."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from studio.core import wake_lock
+from studio.core.wake_lock import WakeLock
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+
+_STAND_IN = """#!/bin/sh
+echo "$0 $@" > '{pipe}'
+while read line; do :; done
+echo ended > '{pipe}'
+"""
+
+
+@pytest.fixture
+def pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the stand-ins for both systems' commands say; to read it is to wait for that."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    for name in ("systemd-inhibit", "caffeinate"):
+        (tmp_path / name).write_text(_STAND_IN.format(pipe=path))
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return path
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """The processes that were started, in their order."""
+    found: list[subprocess.Popen[bytes]] = []
+
+    def noting(command: list[str]) -> subprocess.Popen[bytes] | None:
+        process = start(command)
+        found.extend([process] if process is not None else [])
+        return process
+
+    start = wake_lock._start
+    monkeypatch.setattr(wake_lock, "_start", noting)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("platform", "asked"),
+    [
+        ("linux", "systemd-inhibit --what=sleep:idle --mode=block --who=Sprite Training Studio --why=A test runs. cat"),
+        ("darwin", f"caffeinate -i -w {os.getpid()}"),
+    ],
+)
+def test_sleep_is_held_off_for_as_long_as_the_block_runs_whatever_ends_it(
+    pipe: Path, started: list[subprocess.Popen[bytes]], platform: str, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    with contextlib.suppress(KeyError), WakeLock("A test runs.") as lock:
+        assert pipe.read_text().strip() == str(pipe.with_name(asked))
+        lock.acquire()  # it is held already
+        assert len(started) == 1 and started[0].poll() is None
+        raise KeyError
+    assert started[0].returncode is not None
+    lock.acquire()
+    assert len(started) == 2 and pipe.read_text() and started[1].poll() is None
+    lock.release()
+    assert started[1].returncode is not None
+
+
+def test_it_ends_with_a_process_that_is_killed(pipe: Path) -> None:
+    lines = "from studio.core.wake_lock import WakeLock", "WakeLock('').acquire()", f"open({str(pipe)!r}).read()"
+    command = [sys.executable, "-c", "; ".join([*lines, "import os, signal", "os.kill(os.getpid(), signal.SIGKILL)"])]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False)
+    assert done.returncode == -signal.SIGKILL and pipe.read_text() == "ended\n"
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin", "freebsd14"])
+def test_a_system_without_such_a_command_is_no_error(
+    tmp_path: Path, platform: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with WakeLock("A test runs."):
+        pass
