@@ -51,6 +51,7 @@ class Studio(QObject):
         self.window = Window(self.session, theme.apply(app, settings.scheme()))
         self._notifier, self._wakefulness = system_notifier(self), Wakefulness(self.session.training, self)
         self.announcer = RunAnnouncer(self.session.training, settings, self.window, self._notifier)
+        self.session.queue.emptied.connect(self.announcer.say_queue_ended)
         self.session.catalog.ready.connect(self._collector.begin)
         self.session.job_queue.failed.connect(self._collector.begin)  # perhaps there will be no engine
         self.session.open_sprites.progressed.connect(self._collector.spare_the_old)

@@ -54,8 +54,7 @@ class CloseGuard(QObject):
         """Save what trains; `ready` comes when that is done, `stayed` when it fails."""
         self._leaving = True
         if self._training.is_busy():
-            end = self._training.give_up if self._insists else self._training.stop
-            end()
+            self._training.leave(insists=self._insists)
             self._deadline.start()
         else:
             self.ready.emit()

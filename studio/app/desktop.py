@@ -203,6 +203,8 @@ class RunAnnouncer(QObject):
     @Slot(int, int)
     def say_queue_ended(self, finished: int, failed: int) -> None:
         """No run waits any more; of those that did, so many were finished and so many ended with an error."""
+        if not finished and not failed:  # there was none
+            return
         also = f", {count(failed, 'run')} ended with an error" if failed else ""
         self._say("The queue is empty", f"{count(finished, 'run')} finished{also}.")
 

@@ -38,6 +38,7 @@ class Window(QMainWindow):
         self._painted = False
         self._may_close = False
         self._offered: tuple[Path, Notice] | None = None  # a run, and the message that offers it
+        self._queue_offer: Notice | None = None
         self.setWindowTitle("Sprite Training Studio")
         self.setAcceptDrops(True)
         self.notices = NoticeBar()
@@ -90,6 +91,8 @@ class Window(QMainWindow):
         session.runs.withdrawn.connect(self.notices.withdraw)
         self.notices.undo_wanted.connect(session.runs.undo)
         session.run_offered.connect(self._offer_run)
+        session.queue_offered.connect(self._offer_queue)
+        session.queue.changed.connect(self._withdraw_queue_offer)
         session.training.state_changed.connect(self._withdraw_offer)
         self.close_guard.ready.connect(self._close_now)
         self.close_guard.stayed.connect(self.notices.show_notice)
@@ -138,6 +141,19 @@ class Window(QMainWindow):
         if self._offered is not None and self._offered[0] == self.session.training.path:
             self.notices.withdraw(self._offered[1])
             self._offered = None
+
+    @Slot(str)
+    def _offer_queue(self, sentence: str) -> None:
+        offer = self._queue_offer = Notice("info", sentence, "They are trained one after the other when you say so.")
+        self.notices.add("info", offer.title, offer.hint, button="Start queue").acted.connect(self.session.queue.start)
+
+    @Slot()
+    def _withdraw_queue_offer(self) -> None:
+        """The queue was started, from wherever that was asked for, or has been emptied."""
+        queue = self.session.queue
+        if self._queue_offer is not None and (queue.is_on or not queue.runs):
+            self.notices.withdraw(self._queue_offer)
+            self._queue_offer = None
 
     @Slot(object)
     def _use_run(self, path: Path) -> None:

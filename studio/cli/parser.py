@@ -15,6 +15,7 @@ _EXAMPLES = """\
 examples:
   studio demo                                  see the whole thing in three minutes
   studio train my-sprites --minutes 10         learn to draw what is in a folder
+  studio queue add my-sprites --minutes 60     a training for the night; 'studio queue run' trains all that wait
   studio generate "my run" --count 64 --out sheet.png
   studio distil "my run"                       then 'studio generate --quick' draws three times as fast
   studio evaluate "my run"                     how good its sprites are, beside real ones
@@ -52,7 +53,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.set_defaults(run=_lazily("studio.cli.window", "open_window"))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
-        _demo, _devices, _inspect, _train, _resume, _generate, _distil, _predict, _evaluate, _export, _verify,
+        _demo, _devices, _inspect, _train, _resume, _queue, _generate, _distil, _predict, _evaluate, _export, _verify,
         _plot, _report, _film, _map, _palette, _runs, _note, _free, _lab,
     ):  # fmt: skip
         add(commands, words)
@@ -92,21 +93,25 @@ def _command(
     wants: str = "",
     *,
     aliases: Sequence[str] = (),
+    of: str = "",
+    function: str = "",
 ) -> argparse.ArgumentParser:
+    """A command, or a part of the command `of`; `function` of the module does its job, else the one of its name."""
     parser = commands.add_parser(
         name,
         aliases=aliases,
         help=about,
         description=f"{about[0].upper()}{about[1:]}.",
-        usage=f"studio {name} {wants}[options]",
+        usage=f"studio {of} {name} {wants}[options]".replace("  ", " "),
         formatter_class=_Help,
         allow_abbrev=False,
     )
     parser.add_argument(
         "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-    parser.set_defaults(run=_lazily(f"studio.cli.{module}", name))
+    unsaid = argparse.SUPPRESS if of else False  # a part takes nothing back that was said before its name
+    parser.add_argument("--json", action="store_true", default=unsaid, help="print one JSON object a line")
+    parser.set_defaults(run=_lazily(f"studio.cli.{module}", function or name))
     return parser
 
 
@@ -150,6 +155,11 @@ def _inspect(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
 
 def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     parser = _command(commands, "train", "train a model on sprites", "train", "PATH... ")
+    _add_training(parser, words, is_meant=_is_command(words, "train"))
+
+
+def _add_training(parser: argparse.ArgumentParser, words: list[str], *, is_meant: bool) -> None:
+    """All that a new run can be given; what depends on the recipe only if this command `is_meant`."""
     _add_sources(parser)
     parser.add_argument("--recipe", default="", metavar="NAME", help="kind of model (default: the first below)")
     parser.add_argument(
@@ -161,7 +171,7 @@ def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> Non
     place = parser.add_mutually_exclusive_group()
     place.add_argument("--name", help="name of the run (default: date, sprites and recipe)")
     place.add_argument("--out", type=Path, metavar="RUN", help="folder for the run (default: among the studio's runs)")
-    if _is_command(words, "train"):
+    if is_meant:
         from studio.cli.train import add_recipe_flags
 
         add_recipe_flags(parser, words)
@@ -173,6 +183,26 @@ def _resume(commands: Commands[argparse.ArgumentParser], words: list[str]) -> No
     _add_device(parser)
     about = "train so much longer, from where the run is, whatever it was to train for; a finished one, too"
     parser.add_argument("--more-minutes", type=float, metavar="X", help=about)
+
+
+def _queue(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
+    about = "trainings that wait for their turn, the same in the window: add, list, move or remove them, or train all"
+    parser = _command(commands, "queue", about, "queue", "[add | list | move | remove | run] ", function="show")
+    actions = parser.add_subparsers(title="what to do (default: list)", metavar="ACTION")
+    about = (
+        "freeze sprites and settings in the folder of a new run, which waits: as 'studio train', to be trained later"
+    )
+    part = _command(actions, "add", about, "queue", "PATH... ", of="queue")
+    _add_training(part, words, is_meant=_is_command(words, "queue", "add"))
+    _command(actions, "list", "list what waits, in its order", "queue", of="queue", function="show")
+    part = _command(actions, "move", "give a run another place", "queue", "RUN PLACE ", of="queue")
+    _add_run(part)
+    part.add_argument("place", type=int, metavar="PLACE", help="its new place: 1 is the first")
+    about = "take runs out of the queue; they are kept, and 'studio resume' trains them"
+    part = _command(actions, "remove", about, "queue", "RUN... ", of="queue")
+    part.add_argument("run_names", nargs="+", metavar="RUN", help="runs' folders, or their names")
+    about = "train all that waits, one run after the other; Ctrl+C saves the current one, which keeps its place"
+    _command(actions, "run", about, "queue", of="queue", function="train_all")
 
 
 def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
@@ -417,6 +447,6 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _is_command(words: list[str], name: str) -> bool:
-    """Whether the command line is about this command: its first word that is no flag."""
-    return next((word for word in words if not word.startswith("-")), "") == name
+def _is_command(words: list[str], *names: str) -> bool:
+    """Whether the command line is about this command: its first words that are no flags."""
+    return [word for word in words if not word.startswith("-")][: len(names)] == [*names]

@@ -6,7 +6,7 @@ import argparse
 import datetime
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from studio.cli.arguments import find_device, find_run, read_sprites, say_left_out
 from studio.cli.flags import add_settings, given
@@ -21,10 +21,13 @@ from studio.core.wake_lock import WakeLock
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
+from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
+from studio.engine.types import Device
 
 if TYPE_CHECKING:
+    from studio.engine.parents import Parent
     from studio.recipes.base import Preset, Recipe, TrainingBudget
 
 
@@ -43,16 +46,36 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     parser.epilog = f"recipes (each has its own settings: --recipe NAME --help):\n{recipes}\n\npresets:\n{presets}"
 
 
+class NewRun(NamedTuple):
+    """What a command line asks to be trained."""
+
+    path: Path
+    sprites: Sprites
+    recipe: Recipe
+    config: TrainingConfig
+    device: Device
+    parent: Parent | None
+
+
 def train(args: argparse.Namespace) -> int:
     """Train a new run."""
+    from studio.engine.train import train_new
+
+    reporter = reporter_for(args)
+    new = new_run(args, reporter)
+    control = Control()
+    events = train_new(new.path, new.sprites, new.recipe, new.config, new.device, control, new.parent)
+    return drive(events, new.path, control, reporter)
+
+
+def new_run(args: argparse.Namespace, reporter: Reporter) -> NewRun:
+    """What is to be trained: sprites are read and the device is probed. Raises StudioError."""
     from studio.engine import catalog
     from studio.engine.measure import training_budget
     from studio.engine.parents import load_parent
-    from studio.engine.train import train_new
     from studio.engine.types import STARTER, ParentSource
     from studio.recipes.base import TrainingBudget
 
-    reporter = reporter_for(args)
     recipe = catalog.recipe(args.recipe)
     # A wrong parent or preset is said before sprites are read.
     source: ParentSource = None
@@ -66,9 +89,7 @@ def train(args: argparse.Namespace) -> int:
     sprites = Rights.known_of(args.paths).replace(**given(args, Rights)).on(found.sprites)
     device = find_device(args, probe=True)  # its speed decides what a preset suggests
     config = chosen_config(recipe, args, training_budget(recipe, sprites, device, fixed))
-    path = run_folder(args, sprites, recipe)
-    control = Control()
-    return drive(train_new(path, sprites, recipe, config, device, control, parent), path, control, reporter)
+    return NewRun(run_folder(args, sprites, recipe), sprites, recipe, config, device, parent)
 
 
 def resume(args: argparse.Namespace) -> int:
@@ -95,7 +116,7 @@ def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> i
     reporter.say(finished(end))
     reporter.say(f"The run is in {path}")
     if end.reason == "stopped":
-        reporter.say(f"Go on with it:  studio resume {_called(path)}")
+        reporter.say(f"Go on with it:  studio resume {called(path)}")
     else:
         _say_what_next(path, reporter)
     return INTERRUPTED if interrupted else DONE
@@ -104,7 +125,8 @@ def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> i
 def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter) -> tuple[RunFinished, bool]:
     """Train until the run ends or Ctrl+C, the machine kept awake; the second value says that it was Ctrl+C.
 
-    The run is remembered whatever happens. Raises KeyboardInterrupt for a second Ctrl+C.
+    The run is remembered whatever happens, and leaves the queue when it has ended. Raises KeyboardInterrupt for a
+    second Ctrl+C.
     """
     try:
         with WakeLock(f"'{path.name}' is being trained."), stopping(control) as interruption:
@@ -116,6 +138,7 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
     finally:
         if (path / "run.json").is_file():
             remember(path)
+            queue.settle(path)
     return end, interruption.asked and end.reason == "stopped"
 
 
@@ -143,7 +166,7 @@ def _preset(recipe: Recipe, name: str, means: TrainingBudget) -> Preset:
     raise UsageError(f"The {recipe.name} has no preset {name!r}.", f"Choose one of: {names or 'none'}.")
 
 
-def _called(path: Path) -> str:
+def called(path: Path) -> str:
     """The shortest word by which a run can be named on the command line."""
     return argument(Path(path.name) if path.parent == places.runs() else path)
 
@@ -152,7 +175,7 @@ def _say_what_next(path: Path, reporter: Reporter) -> None:
     from studio.engine import catalog
 
     if catalog.recipe(RunDir(path).record().recipe).makes == "sprites":
-        reporter.say(f"Draw sprites with it:  studio generate {_called(path)} --out sheet.png")
+        reporter.say(f"Draw sprites with it:  studio generate {called(path)} --out sheet.png")
     else:
-        reporter.say(f"Let it look at sprites:  studio predict {_called(path)} FOLDER")
-    reporter.say(f"Use it elsewhere:  studio export {_called(path)} --out model.safetensors")
+        reporter.say(f"Let it look at sprites:  studio predict {called(path)} FOLDER")
+    reporter.say(f"Use it elsewhere:  studio export {called(path)} --out model.safetensors")

@@ -14,14 +14,14 @@ import torch
 from safetensors.torch import load as parse_tensors
 from torch import Tensor, nn
 
-from studio.core import places, records
+from studio.core import files, places, records
 from studio.core.config import TrainingConfig, Value
-from studio.core.errors import UsageError
+from studio.core.errors import DamagedError, UsageError
 from studio.data.rights import Rights
 from studio.engine.loading import load_weights
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import Tensors
-from studio.engine.runs.folder import Ancestor, RunDir, RunRecord
+from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, reading, writing
 from studio.engine.types import STARTER
 from studio.recipes.base import Recipe, Spec
 
@@ -91,6 +91,30 @@ def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:
     )
     spec = Spec(record.size, record.class_names, record.target_names)
     return Parent(settings_fixed_by(record, recipe), spec, weights, (itself, *record.ancestors))
+
+
+def keep_start(run: RunDir, network: nn.Module) -> str:
+    """Write the weights that a run starts with into its folder, since the model that they are of may go.
+
+    Returns their SHA-256. Raises UnwritableError.
+    """
+    content = checkpoints.as_content(network.state_dict())
+    with writing(run.path):
+        files.write_atomic(run.start, content)
+    return hashlib.sha256(content).hexdigest()
+
+
+def load_start(run: RunDir, record: RunRecord, network: nn.Module) -> None:
+    """Give a network the weights that `keep_start` wrote. Raises DamagedError, and RunError when they can't be read."""
+    name, hint = f"{run.start.name} of {record.name}", "Train anew with the same settings."
+    try:
+        with reading(run.start):
+            content = run.start.read_bytes()
+    except FileNotFoundError:
+        raise DamagedError(f"{name} is missing.", hint) from None
+    if hashlib.sha256(content).hexdigest() != record.start_sha256:
+        raise DamagedError(f"{name} is not what was written.", hint)
+    checkpoints.load_into(network, parse_tensors(content), name)
 
 
 def settings_fixed_by(record: RunRecord, recipe: Recipe) -> dict[str, Value]:

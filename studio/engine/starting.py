@@ -1,4 +1,4 @@
-"""How a training comes to be: made new in a folder, or taken up as its newest sound checkpoint left it."""
+"""How a training comes to be: made new, also for the queue, or taken up as its newest sound checkpoint left it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import datetime
 import platform
 from collections.abc import Generator
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -15,7 +16,7 @@ import studio
 from studio.core import places
 from studio.core.config import TrainingConfig, settings_of
 from studio.core.errors import DamagedError, TrainingError
-from studio.core.events import Event, Notice
+from studio.core.events import Event, Events, Notice
 from studio.core.file_systems import unreported_lacks
 from studio.core.wording import duration, percent
 from studio.data.groups import grouped
@@ -26,12 +27,12 @@ from studio.engine.batches import DeviceSprites, at_most, sampled
 from studio.engine.model import load_style, save_style
 from studio.engine.optim import EMA, LossScaler, make_optimizers
 from studio.engine.pace import sparse_progress, with_progress
-from studio.engine.parents import Parent
+from studio.engine.parents import Parent, keep_start, load_start
 from studio.engine.quality.evaluate import heldout_batch_size
 from studio.engine.recovery import Recovery
-from studio.engine.runs import checkpoints, evaluation
+from studio.engine.runs import checkpoints, evaluation, queue
 from studio.engine.runs.creating import new_run, sweep_starts
-from studio.engine.runs.folder import RunDir, RunRecord, reading, writing
+from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, reading, writing
 from studio.engine.runs.split import BY_GROUP, split_of
 from studio.engine.streamed import make_train_set
 from studio.engine.training import Training
@@ -54,6 +55,60 @@ def new_training(
     parent: a model of this recipe whose weights it starts from; it also fixes some of the settings. Raises
     TrainingError, RunError.
     """
+    plan, run = _planned(path, sprites, recipe, config, parent), RunDir(path)
+    sweep_starts()
+    with new_run(run) as on_error:
+        record, chosen = yield from _filled(run, plan, device)
+        with writing(path):
+            chosen = packed.reopened(chosen, run.data)
+        training = _assemble(run, record, recipe, plan.config, chosen, plan.network, device, on_error)
+        training.write_state("training")
+        run.create(record)
+    training.notices += plan.notices
+    return training
+
+
+def queue_new(
+    path: Path,
+    sprites: Sprites,
+    recipe: Recipe,
+    config: TrainingConfig,
+    device: Device,
+    parent: Parent | None = None,
+) -> Events:
+    """A new run as `new_training` makes it, which waits in the queue: settings, sprites and the parent's weights are
+    kept in its folder, so that what becomes of them elsewhere changes nothing.
+
+    Nothing is put on the device. Yields Progress, Notices, and RunQueued last. Raises TrainingError, RunError.
+    """
+    plan, run = _planned(path, sprites, recipe, config, parent), RunDir(path)
+    sweep_starts()
+    with new_run(run):
+        record, _ = yield from _filled(run, plan, device)
+        run.write_progress(RunProgress("queued", 0, 0.0, {}))
+        run.create(record)
+    run.release()
+    queue.append(path)
+    yield from plan.notices
+    yield queue.RunQueued(path)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What a new run is to be. network: on the CPU, with the parent's weights if there is a parent."""
+
+    sprites: Sprites
+    recipe: Recipe
+    config: TrainingConfig
+    network: nn.Module
+    parent: Parent | None
+    notices: list[Notice]
+
+
+def _planned(path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, parent: Parent | None) -> _Plan:
+    """The sprites that the recipe learns from, the settings that suit the parent, and a network. Raises TrainingError,
+    UnwritableError.
+    """
     with writing(path):
         chosen, notes = recipe.select(sprites, config)
     if len(chosen) == 0:
@@ -66,20 +121,21 @@ def new_training(
     if parent is not None:
         left = parent.teach(network, recipe, Spec.of(chosen))
         notes += [f"{left} of its weights don't fit {chosen.size} pixels and begin anew."] if left else []
-    run = RunDir(path)
-    sweep_starts()
-    with new_run(run) as on_error:
-        chosen = yield from sparse_progress(grouped(chosen, places.cache()))
-        record = _new_record(path, chosen, recipe, config, device, network, parent)
-        with writing(path):
-            yield from with_progress(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
-            chosen = packed.reopened(chosen, run.data)
-        save_style(run, record, chosen)
-        training = _assemble(run, record, recipe, config, chosen, network, device, on_error)
-        training.write_state("training")
-        run.create(record)
-    training.notices += [Notice("info", note) for note in notes]
-    return training
+    return _Plan(chosen, recipe, config, network, parent, [Notice("info", note) for note in notes])
+
+
+def _filled(run: RunDir, plan: _Plan, device: Device) -> Generator[Event, None, tuple[RunRecord, Sprites]]:
+    """Write what a new run needs into its folder, but for run.json and state.json; returns the record, and the sprites
+    with their groups. Yields Progress.
+    """
+    chosen = yield from sparse_progress(grouped(plan.sprites, places.cache()))
+    record = _new_record(run.path, chosen, plan, device)
+    with writing(run.path):
+        yield from with_progress(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
+    save_style(run, record, chosen)
+    if plan.parent is not None:
+        record = replace(record, start_sha256=keep_start(run, plan.network))
+    return record, chosen
 
 
 def resumed_training(path: Path, device: Device, more_min: float = 0.0) -> Generator[Event, None, Training]:
@@ -102,6 +158,8 @@ def resumed_training(path: Path, device: Device, more_min: float = 0.0) -> Gener
         sprites, _ = yield from with_progress(packed.loading(run.data), record.data_count, "sprites checked")
         torch.manual_seed(config.seed)
         network = recipe.build(config, Spec.of(sprites))
+        if record.start_sha256 and not _has_checkpoint(run):
+            load_start(run, record, network)
         training = _assemble(run, record, recipe, config, sprites, network, device, on_error)
         _load_newest(training)
         training.extended_min = extended_min
@@ -112,7 +170,8 @@ def resumed_training(path: Path, device: Device, more_min: float = 0.0) -> Gener
         if more_min and before.step:
             training.notices.append(_about_schedule(training))
         evaluation.forget_after(run, training.step)
-        run.mark_resume(training.step, device.id)
+        if before.state != "queued":
+            run.mark_resume(training.step, device.id)
         training.write_state("training")
     return training
 
@@ -169,6 +228,12 @@ def _assemble(
     )  # fmt: skip
 
 
+def _has_checkpoint(run: RunDir) -> bool:
+    """Whether there is a sound checkpoint. Raises RunError."""
+    with reading(run.checkpoints):
+        return bool(checkpoints.find(run.checkpoints))
+
+
 def _load_newest(training: Training) -> None:
     """Load the newest checkpoint that is sound. Each damaged one that is passed over is noted and set aside, so that
     no later look takes it for the newest. Without any checkpoint, begin anew.
@@ -212,10 +277,8 @@ def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
     ]
 
 
-def _new_record(
-    path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, network: nn.Module,
-    parent: Parent | None,
-) -> RunRecord:  # fmt: skip
+def _new_record(path: Path, sprites: Sprites, plan: _Plan, device: Device) -> RunRecord:
+    recipe, config = plan.recipe, plan.config
     return RunRecord(
         name=path.name,
         recipe=recipe.name,
@@ -231,8 +294,8 @@ def _new_record(
         device=device.id,
         device_name=device.name,
         precision=devices.resolve_precision(device, config.precision),
-        parameters=sum(weight.numel() for weight in network.parameters()),
+        parameters=sum(weight.numel() for weight in plan.network.parameters()),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        ancestors=() if parent is None else parent.ancestors,
+        ancestors=() if plan.parent is None else plan.parent.ancestors,
         versions={"studio": studio.__version__, "torch": torch.__version__, "python": platform.python_version()},
     )

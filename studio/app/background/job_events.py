@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from studio.data.sheet_preview import Sheet
     from studio.data.source_files import Quarantined
     from studio.engine.runs.folder import RunRecord
+    from studio.engine.runs.listing import RunSummary
     from studio.engine.runs.notes import RunNotes
     from studio.exports.base import ModelExport
     from studio.lab.experiments.base import Experiment
@@ -45,6 +46,18 @@ class LibrariesLoaded(Event):
 @dataclass(frozen=True)
 class PlotsReady(Event):
     """pyqtgraph is imported: plots can be made at once."""
+
+
+@dataclass(frozen=True)
+class QueueListed(Event):
+    """The runs that wait, in their order."""
+
+    runs: tuple[RunSummary, ...]
+
+
+@dataclass(frozen=True)
+class QueueChanged(Event):
+    """The queue was changed on the disk."""
 
 
 @dataclass(frozen=True, eq=False)

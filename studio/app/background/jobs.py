@@ -20,6 +20,7 @@ from studio.app.background.job_events import (
     FilesSaved,
     LibrariesLoaded,
     PlotsReady,
+    QueueListed,
     ResultsListed,
     RunDescribed,
 )
@@ -155,9 +156,13 @@ def train(
     from studio.engine.train import train_new
 
     parent = load_parent(source, recipe) if source is not None else None
+    yield from _with_record(train_new(new_folder(sprites, recipe), sprites, recipe, config, device, control, parent))
+
+
+def new_folder(sprites: Sprites, recipe: Recipe) -> Path:
+    """Where a new run goes."""
     name = files.safe_name(f"{sprites.title} {recipe.name}".replace(".", " "))
-    path = files.free_path(places.runs() / name)
-    yield from _with_record(train_new(path, sprites, recipe, config, device, control, parent))
+    return files.free_path(places.runs() / name)
 
 
 def resume(path: Path, device: Device, control: Control, more_min: float) -> Events:
@@ -170,10 +175,14 @@ def resume(path: Path, device: Device, control: Control, more_min: float) -> Eve
 
 
 def list_runs() -> Events:
-    """Every run that there is."""
-    from studio.engine.runs.listing import known_runs, list_runs
+    """Those of the runs that wait, then every run that there is."""
+    from studio.engine.runs import queue
+    from studio.engine.runs.listing import RunsListed, known_runs, list_runs
 
-    yield from list_runs(known_runs())
+    for event in list_runs(known_runs()):
+        if isinstance(event, RunsListed):
+            yield QueueListed(queue.waiting(event.runs))
+        yield event
 
 
 def read_runs(reader: RunReader, paths: Sequence[Path]) -> Events:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from studio.engine.runs.history import FIGURES
 from studio.engine.types import STARTER, ParentSource
 
 if TYPE_CHECKING:
-    from studio.engine.runs.listing import Standing
+    from studio.engine.runs.listing import RunSummary, Standing
 
 # The line of readings: each with the sentence that explains it.
 READINGS = {
@@ -37,6 +37,7 @@ QUALITY = {figure.key: figure.title for figure in FIGURES if figure.kind == "qua
 _FEW = 200  # sprites that are better learnt from the starter on
 
 STANDINGS: Mapping[Standing, str] = {
+    "queued": "Queued",
     "training": "Training",
     "interrupted": "Interrupted",
     "finished": "Finished",
@@ -44,6 +45,25 @@ STANDINGS: Mapping[Standing, str] = {
     "failed": "Failed",
     "damaged": "Damaged",
 }
+
+
+def queue_entry(run: RunSummary) -> str:
+    """A run of the queue; of one that has been begun, how it stands."""
+    return run.title if run.standing == "queued" else f"{run.title}: {_lower(STANDINGS[run.standing])}"
+
+
+def queue_state(runs: Sequence[RunSummary], *, is_on: bool, is_training: bool) -> str:
+    """What becomes of the runs in the queue."""
+    if not is_on:
+        return f"{wording.count(len(runs), 'run')}. Drag to change the order."
+    return "When a run ends, the next one begins." if is_training else "The next run is being begun."
+
+
+def queue_line(runs: Sequence[RunSummary], *, is_on: bool) -> str:
+    """What waits, for a page that does not show the queue; empty where nothing does."""
+    waiting = sum(run.standing != "training" for run in runs)
+    how = "the next one begins when this one ends." if is_on else "start it on the Runs page."
+    return f"{wording.count(waiting, 'run')} in the queue: {how}" if waiting else ""
 
 
 def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:

@@ -28,8 +28,9 @@ _log = logging.getLogger(__name__)
 class RunList(QObject):
     """Lists runs, reads their curves and samples, notes what is said of them, moves them to the trash and back.
 
-    listed: `runs` is new. read: (HistoryRead). saved: (FilesSaved). restored: (a tuple of Path) runs that are back from
-    the trash; `listed` follows. noticed and withdrawn: (UndoOffered) there is something to undo, and no longer.
+    listed: `runs` is new, and so is `queued`. read: (HistoryRead). saved: (FilesSaved). restored: (a tuple of Path)
+    they are back from the trash; `listed` follows. noticed and withdrawn: (UndoOffered) there is something to undo, and
+    no longer.
     """
 
     listed = Signal()
@@ -46,6 +47,7 @@ class RunList(QObject):
         self._again = False
         self._reader = RunReader()  # used in the files' thread alone
         self.runs: tuple[RunSummary, ...] = ()
+        self.queued: tuple[RunSummary, ...] = ()  # those of them that are in the queue, in its order
         self._trashed: list[tuple[job_events.Trashed, ...]] = []  # what can be undone, the newest last
         self._offer: job_events.UndoOffered | None = None
 
@@ -122,11 +124,17 @@ class RunList(QObject):
         ]
 
     def interrupted(self) -> RunSummary | None:
-        """The newest run that ended without being stopped."""
-        return next((run for run in self.runs if run.standing == "interrupted"), None)
+        """The newest run that ended without being stopped; those in the queue go on with the queue."""
+        return next((run for run in self.runs if run.standing == "interrupted" and run not in self.queued), None)
+
+    def is_outdated(self) -> bool:
+        """Whether the runs were asked for again while they were being listed."""
+        return self._again
 
     def _receive_list(self, event: Event) -> None:
-        if isinstance(event, RunsListed):
+        if isinstance(event, job_events.QueueListed):
+            self.queued = event.runs
+        elif isinstance(event, RunsListed):
             self.runs = event.runs
             self.listed.emit()
         elif isinstance(event, JobEnded):

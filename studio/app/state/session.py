@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -16,6 +17,7 @@ from studio.app.state.inference import Inference
 from studio.app.state.kept import KeptSprites
 from studio.app.state.lab import Lab
 from studio.app.state.palettes import PaletteTools
+from studio.app.state.queue import TrainingQueue
 from studio.app.state.run_space import RunSpace
 from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
@@ -29,6 +31,9 @@ from studio.core.errors import StudioError
 from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
 from studio.data.naming import is_archive
 
+if TYPE_CHECKING:
+    from studio.engine.runs.listing import RunSummary
+
 _LONGEST_FAREWELL_MS = 10_000
 _DEMO_MINUTES = 3.0
 
@@ -37,12 +42,14 @@ class Session(QObject):
     """The state of the application and what can be done with it; pages read the one and call the other.
 
     noticed: (Notice) and failed: (JobFailed), from whatever part or job, for the window to show.
-    run_offered: (Path, str) an interrupted run that could be resumed, and a sentence that says so.
+    run_offered: (Path, str) an interrupted run that could be resumed, and a sentence that says so. queue_offered: (str)
+    runs wait from before, says the sentence.
     """
 
     noticed = Signal(object)
     failed = Signal(object)
     run_offered = Signal(object, str)
+    queue_offered = Signal(str)
 
     def __init__(self, settings: Settings, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -55,6 +62,7 @@ class Session(QObject):
         self.training = CurrentTraining(self.job_queue, self)
         self.runs = RunList(self.job_queue, self)
         self.run_space = RunSpace(self.job_queue, self.runs, self)
+        self.queue = TrainingQueue(self.job_queue, self.training, self.runs, self)
         self.setup = TrainingSetup(settings, self.open_sprites, self.catalog, self.training, self.runs, self)
         self.lab = Lab(self.job_queue, self.catalog, self.setup, self.training, self.runs, self)
         self.feature_training = FeatureTraining(
@@ -68,6 +76,7 @@ class Session(QObject):
         self.kept = KeptSprites(self)
         self.carried = CarriedFiles(settings)
         self._offered = False
+        self._queue_offered = False
         self._demo_due = False
         self.job_queue.noticed.connect(self.noticed)
         self.job_queue.failed.connect(self.failed)
@@ -81,7 +90,10 @@ class Session(QObject):
         self.catalog.devices_found.connect(self._go_on_with_demo)
         self.catalog.ready.connect(self._go_on_with_demo)
         self.catalog.devices_found.connect(self._offer_interrupted)
+        self.catalog.devices_found.connect(self._offer_queue)
         self.runs.listed.connect(self._offer_interrupted)
+        self.runs.listed.connect(self._offer_queue)
+        self.queue.due.connect(self._train_queued)
         self.training.state_changed.connect(self.runs.list_runs)
         self.training.state_changed.connect(self._make_room)
         self.training.event_received.connect(self._follow_training)
@@ -116,24 +128,41 @@ class Session(QObject):
             self.failed.emit(JobFailed(title, error.strerror or str(error)))
 
     def resume_run(self, path: Path, more_min: float = 0.0) -> None:
-        """Go on with a run, for so many minutes more if any, on its own device, or on the fastest where that one is
-        gone; say why when it can't be.
-        """
+        """Go on with a run, for so many minutes more if any, and show its settings; say why when it can't be."""
+        run = self._run_at(path)
+        if self._go_on(path, more_min) and run is not None and run.record is not None:
+            self.setup.follow(run.record)
+
+    def _go_on(self, path: Path, more_min: float = 0.0) -> bool:
+        """Train a run on its own device, or on the fastest where that one is gone; says why when that can't be."""
         if self.training.is_busy():
             same = self.training.path == path
             title = "This run is being trained already." if same else "Another run is being trained: stop it first."
             hint = "" if same else f"'{self.runs.title_of(path)}' is kept: resume it on the Runs page."
             self.notify(title, hint)
-            return
-        run = next((run for run in self.runs.runs if run.path == path), None)
+            return False
+        run = self._run_at(path)
         wanted = run.record.device if run is not None and run.record is not None else ""
         device = self.catalog.device(wanted) or self.catalog.device(self.catalog.fastest)
         if device is None:
             self.notify("The devices are still being looked for.", "Try again shortly.")
-            return
+            return False
         if run is not None and run.record is not None and device.id != wanted:
             self.notify(f"{run.record.device_name} is not here; the run goes on on {device.name}.")
         self.training.resume_run(path, device, more_min)
+        return True
+
+    def _run_at(self, path: Path) -> RunSummary | None:
+        return next((run for run in self.runs.runs if run.path == path), None)
+
+    @Slot()
+    def queue_training(self) -> None:
+        """Put what Start would train into the queue, unless there is a `problem`."""
+        chosen = self.setup.chosen()
+        if chosen is not None:
+            self.setup.keep()
+            self._queue_offered = True  # it needs no offer: the user is at it
+            self.queue.add(*chosen, self.setup.parents.of(chosen[1]))
 
     def close(self) -> bool:
         """End both threads and keep what the window remembers. False when a thread is still busy after a while."""
@@ -175,3 +204,20 @@ class Session(QObject):
         self._offered = True
         if not self.training.is_busy():
             self.run_offered.emit(run.path, f"'{run.title}' stopped at step {run.progress.step:,}.")
+
+    @Slot()
+    def _offer_queue(self) -> None:
+        """Say once that runs wait: the queue is begun by nobody but the user."""
+        waiting = sum(run.standing != "training" for run in self.queue.runs)
+        if self._queue_offered or not self.catalog.devices or not waiting:
+            return
+        self._queue_offered = True
+        if not self.queue.is_on:
+            self.queue_offered.emit(
+                f"{wording.count(waiting, 'run')} {'waits' if waiting == 1 else 'wait'} in the queue."
+            )
+
+    @Slot(object)
+    def _train_queued(self, path: Path) -> None:
+        """The settings on show stay: the user may be at those of another run."""
+        self._go_on(path)

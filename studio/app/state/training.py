@@ -55,6 +55,7 @@ class CurrentTraining(QObject):
         self.advice: Advised | None = None
         self.halted: Halted | None = None  # why it is paused, if nobody wanted that
         self.failure: JobFailed | None = None  # what ended the run
+        self.is_left = False  # it is being ended because the window closes
 
     def is_busy(self) -> bool:
         """Whether a run is open."""
@@ -98,6 +99,7 @@ class CurrentTraining(QObject):
 
         It is 'paused' again, and `halted` says why, when that can't be done for now.
         """
+        self.is_left = False
         if self._job is None or self.control is None or self.state == "stopping":
             return
         self.control.stop = True
@@ -110,6 +112,12 @@ class CurrentTraining(QObject):
             self.control.give_up = True
             self.stop()
 
+    def leave(self, *, insists: bool) -> None:
+        """End the run, as `give_up` does if the user `insists`: the window closes. A queued one keeps its place."""
+        end = self.give_up if insists else self.stop
+        end()
+        self.is_left = True
+
     def sample_now(self) -> None:
         """Ask for live samples at the next tick."""
         if self.control is not None:
@@ -120,6 +128,7 @@ class CurrentTraining(QObject):
         self.path = self.record = self.chunk = self.samples = self.advice = None
         self.heldout = {}
         self.halted = self.failure = None
+        self.is_left = False
         return self.control
 
     def _run(self, events: Events) -> None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background import job_events
 from studio.app.state.engine import EngineCatalog
 from studio.app.state.parent_choice import ParentChoice
 from studio.app.state.runs import RunList
@@ -18,7 +17,6 @@ from studio.app.state.sprites import OpenSprites
 from studio.app.state.training import CurrentTraining
 from studio.core.config import TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
-from studio.core.events import Event
 from studio.data.sprites import Sprites
 from studio.engine.types import Device, DeviceMeasured, ParentSource
 
@@ -58,7 +56,6 @@ class TrainingSetup(QObject):
         open_sprites.imported.connect(self._offer_presets)
         runs.listed.connect(self._forget_lost_parents)
         training.state_changed.connect(self._offer_presets)
-        training.event_received.connect(self._follow_training)
 
     @property
     def recipe(self) -> Recipe | None:
@@ -108,6 +105,13 @@ class TrainingSetup(QObject):
         self.choose_parent(None)
         self.preset = ""
         self.set_config(config)
+
+    def follow(self, record: RunRecord) -> None:
+        """Choose the recipe and the settings of a run that the user resumes, where they are known here."""
+        with contextlib.suppress(UsageError):
+            config = self._recipe_of(record).Config.from_json(record.config)
+            self.choose_recipe(record.recipe)
+            self.set_config(config)
 
     def start_from(self, run: Path, record: RunRecord) -> None:
         """Train a run's recipe, starting from its model. Raises UsageError where the recipe is not known here."""
@@ -198,7 +202,7 @@ class TrainingSetup(QObject):
     @Slot()
     def _offer_presets(self) -> None:
         """Other sprites or another device make other presets; the one that is chosen stays chosen."""
-        if self.recipe is None or self._training.is_busy() or self.invalid():
+        if self.recipe is None or self.invalid():
             self.changed.emit()
             return
         self._make_presets(self.recipe)
@@ -215,13 +219,6 @@ class TrainingSetup(QObject):
             self.choose_parent(None)
         else:
             self.changed.emit()
-
-    @Slot(object)
-    def _follow_training(self, event: Event) -> None:
-        """A run that is resumed brings settings of its own."""
-        if isinstance(event, job_events.RunDescribed) and event.record.recipe in self._catalog.recipes:
-            self.choose_recipe(event.record.recipe)
-            self.set_config(self._catalog.recipes[event.record.recipe].Config.from_json(event.record.config))
 
     @Slot(object)
     def _add_measurement(self, measured: DeviceMeasured) -> None:

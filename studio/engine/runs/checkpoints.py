@@ -60,7 +60,7 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
         temporary.mkdir()
         hashes = {}
         for part in PARTS:
-            content = _as_bytes(parts[part])
+            content = as_content(parts[part])
             (temporary / f"{part}.safetensors").write_bytes(content)  # save_file hides what the system says
             hashes[part] = hashlib.sha256(content).hexdigest()
         _write_record(temporary, dataclasses.replace(info, sha256=hashes))
@@ -127,7 +127,7 @@ def add_distilled(folder: Path, step: int, tensors: Tensors) -> None:
     """Add a distilled network to the checkpoint of this step. Raises RunError when that has gone, and OSError."""
     for path, info in find(folder):
         if info.step == step:
-            content = _as_bytes(tensors)
+            content = as_content(tensors)
             files.write_atomic(path / f"{DISTILLED}.safetensors", content)
             hashes = {**info.sha256, DISTILLED: hashlib.sha256(content).hexdigest()}
             _write_record(path, dataclasses.replace(info, sha256=hashes))
@@ -168,6 +168,11 @@ def _content(path: Path, info: CheckpointInfo, part: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != info.sha256.get(part):
         raise DamagedError(f"Checkpoint {path.name} is damaged.", f"{part}.safetensors is not what was written.")
     return content
+
+
+def as_content(tensors: Tensors) -> bytes:
+    """The content of a safetensors file; on whatever device the tensors are."""
+    return as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
 
 
 def load_into(network: nn.Module, tensors: Tensors, name: str) -> None:
@@ -250,11 +255,6 @@ def load_optimizers(optimizers: Sequence[torch.optim.Optimizer], tensors: Tensor
         parts[name][rest] = value
     for name, part in parts.items():
         _load_optimizer(by_name[name], part)
-
-
-def _as_bytes(tensors: Tensors) -> bytes:
-    """The content of a safetensors file; on whatever device the tensors are."""
-    return as_bytes({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
 
 
 def _measured(found: Found) -> list[advice.Measurement]:

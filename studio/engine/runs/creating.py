@@ -71,7 +71,7 @@ def _is_start(path: Path) -> bool:
 
 def _remove_start(run: RunDir) -> None:
     """Remove what a start writes, and nothing else: a folder that holds a user's file stays. Raises OSError."""
-    for name in (RECORD, PROGRESS, STYLE, run.data.name):
+    for name in (RECORD, PROGRESS, STYLE, run.data.name, run.start.name):
         (run.path / name).unlink(missing_ok=True)
     for folder in (run.samples, run.checkpoints):
         with contextlib.suppress(OSError):  # it is not empty

@@ -5,8 +5,9 @@
     metrics.jsonl       one line a tick and one an evaluation; only ever appended to
     confusion.json      which classes were taken for which at the newest checkpoint; of what tells classes apart
     evaluation.json     what 'studio evaluate' found of checkpoints; see evaluation.py
-    data.safetensors    the sprites as they were when training began
     notes.json          what people say of it, in notes.py: a name, a note, a star, tags
+    data.safetensors    the sprites as they were when the run was made
+    start.safetensors   where it starts from another model: its weights before the first step
     samples/00000400.png   live samples of the fixed seed; of very many some, evenly spread over the run
     checkpoints/        see checkpoints.py
     exports/
@@ -48,7 +49,7 @@ NOTES = "notes.json"
 EXPORTS = "exports"
 CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
 
-RunState = Literal["training", "finished", "stopped", "failed"]
+RunState = Literal["queued", "training", "finished", "stopped", "failed"]
 T = TypeVar("T")
 
 MOST_ROLLBACKS = 3
@@ -99,6 +100,7 @@ class RunRecord:
     target_names: tuple[str, ...] = ()
     data_origin: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # as in Sprites
     ancestors: tuple[Ancestor, ...] = ()  # the model that it started from, then that one's own; none: from nothing
+    start_sha256: str = ""  # of start.safetensors; empty where there is none
 
 
 class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setbacks", "micro_batches": "pieces"}):
@@ -123,6 +125,7 @@ class RunDir:
         self.samples = path / "samples"
         self.checkpoints = path / "checkpoints"
         self.data = path / "data.safetensors"
+        self.start = path / "start.safetensors"
         self._lock: BaseFileLock | None = None  # while it is held
 
     def create(self, record: RunRecord) -> None:

@@ -17,7 +17,7 @@ from studio.engine.runs.notes import RunNotes, called, read_notes
 
 _MOST_REMEMBERED = 1000
 
-Standing = Literal["training", "interrupted", "finished", "stopped", "failed", "damaged"]
+Standing = Literal["queued", "training", "interrupted", "finished", "stopped", "failed", "damaged"]
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ _TIPS = {
 }
 _REPORT_KINDS = "Page of HTML (*.html)"
 _COMPLETE = "This run is finished: 'Train longer' goes on with it."
+_NOT_BEGUN = "This run has not begun: Resume trains it, or the queue in its turn."
 _LONGER_MIN = (2, 5, 10, 30, 60, 120)
 
 
@@ -104,8 +105,9 @@ class RunActions(QWidget):
     def _refresh(self) -> None:
         one = "" if len(self._runs) == 1 else "Choose one run in the table."
         factory.enable(self.resume, self._why_not_resumed(), _TIPS["resume"])
-        factory.enable(self.longer, self._why_not_longer(), _TIPS["longer"])
-        factory.enable(self.anew, self._why_not_longer(), _TIPS["anew"])
+        is_queued = any(run.standing == "queued" for run in self._runs)
+        factory.enable(self.longer, _NOT_BEGUN if is_queued else self._why_not_longer(), _TIPS["longer"])
+        factory.enable(self.anew, self._why_no_run(), _TIPS["anew"])
         factory.enable(self.use, self._why_no_model(), _TIPS["use"])
         factory.enable(self.export, self._why_no_export(), _TIPS["export"])
         factory.enable(self.report, self._why_no_report(), _TIPS["report"])

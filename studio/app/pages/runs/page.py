@@ -15,6 +15,7 @@ from studio.app.pages.runs.actions import RunActions
 from studio.app.pages.runs.compare import Comparison
 from studio.app.pages.runs.free_dialog import FreeSpaceDialog
 from studio.app.pages.runs.notes import RunNotesRow
+from studio.app.pages.runs.queue_panel import QueuePanel
 from studio.app.pages.runs.table import Column, NameDelegate, RunFilter, RunTable
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -40,6 +41,7 @@ class RunsPage(Page):
         self.table = QTableView()
         self.actions_row = RunActions(session)
         self.notes = RunNotesRow(session)
+        self.queue = QueuePanel(session)
         self.comparison = Comparison(session)
         self._use = factory.text("", "muted", wrap=False)
         self._rows = RunTable(self)
@@ -102,7 +104,9 @@ class RunsPage(Page):
     def _lay_out(self) -> None:
         margin = 3 * factory.GRID
         head = factory.row(factory.title("Runs"), self._use, 1, self.free, self.starred, self.filter)
-        self._splitter.addWidget(factory.panel(factory.column(self.table, self.notes, self.actions_row)))
+        runs = factory.row(self.table, self.queue, spacing=2 * factory.GRID)
+        runs.setStretch(0, 1)
+        self._splitter.addWidget(factory.panel(factory.column(runs, self.notes, self.actions_row)))
         self._splitter.addWidget(self.comparison)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.setSizes([380, 300])

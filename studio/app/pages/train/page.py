@@ -42,6 +42,8 @@ class TrainPage(Page):
         self._lay_out()
         session.setup.changed.connect(self._refresh)
         self.controls.start_wanted.connect(self.start)
+        self.controls.queue_wanted.connect(session.queue_training)
+        session.queue.changed.connect(self._show_queue)
         self.open.clicked.connect(self._go_to_sprites)
         self.generate.clicked.connect(self._go_to_generate)
         self.sample.clicked.connect(session.training.sample_now)
@@ -175,6 +177,11 @@ class TrainPage(Page):
             self.save_plot(self.monitor.plot, f"{self.session.training.title or 'loss'}.png")
 
     @Slot()
+    def _show_queue(self) -> None:
+        queue = self.session.queue
+        self.controls.say_queued(run_words.queue_line(queue.runs, is_on=queue.is_on))
+
+    @Slot()
     def _go_to_sprites(self) -> None:
         self.page_wanted.emit("sprites")
 
@@ -187,12 +194,18 @@ _START = "Start training with these settings. (Ctrl+R)"
 _PAUSE = "Hold the training; the model stays ready to be used. (Space)"
 _GO_ON = "Go on with the training. (Space)"
 _STOP = "End the training and keep its work; it can be resumed later. (Ctrl+.)"
+_NEXT = "What you change here is for another run."
+_QUEUE = "Keep these sprites and settings as a run that waits; the Runs page trains all that wait, one after the other."
 
 
 class TrainingButtons(QWidget):
-    """Start, Pause and Stop. start_wanted: the user pressed Start, which was possible."""
+    """Start, Pause and Stop, and what puts a training into the queue.
+
+    start_wanted, queue_wanted: the user pressed that button, which was possible.
+    """
 
     start_wanted = Signal()
+    queue_wanted = Signal()
 
     def __init__(self, training: CurrentTraining) -> None:
         super().__init__()
@@ -202,7 +215,10 @@ class TrainingButtons(QWidget):
         self.pause = factory.button("Pause", _PAUSE, "pause", "primary")
         self.stop = factory.button("Stop", _STOP, "stop")
         self.stop.setMinimumHeight(40)
+        self.queue = factory.button("Add to queue", _QUEUE, "plus", "flat")
         self._reason = factory.text("", "muted")
+        self._queued = factory.caption("")
+        self._queued.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._buttons = QStackedWidget()
         self._buttons.addWidget(factory.panel(factory.row(self.start)))
         running = factory.row(self.pause, self.stop)
@@ -210,8 +226,10 @@ class TrainingButtons(QWidget):
         running.setStretch(1, 1)
         self._buttons.addWidget(factory.panel(running))
         self._buttons.setMaximumHeight(48)
-        self.setLayout(factory.column(self._reason, self._buttons))
+        self._queued.hide()
+        self.setLayout(factory.column(self._reason, self._buttons, self.queue, self._queued))
         self.start.clicked.connect(self.start_wanted)
+        self.queue.clicked.connect(self.queue_wanted)
         self.pause.clicked.connect(self._pause_or_go_on)
         self.stop.clicked.connect(training.stop)
         training.state_changed.connect(self.refresh)
@@ -222,13 +240,19 @@ class TrainingButtons(QWidget):
         self._problem = problem
         self.refresh()
 
+    def say_queued(self, words: str) -> None:
+        """Say what waits; nothing where the words are empty."""
+        self._queued.setText(words)
+        self._queued.setVisible(bool(words))
+
     @Slot()
     def refresh(self) -> None:
         """Show the buttons that fit the state."""
         state = self._training.state
         self._buttons.setCurrentIndex(0 if state == "idle" else 1)
         factory.enable(self.start, self._problem, _START)
-        self._reason.setText(self._problem if state == "idle" else "")
+        factory.enable(self.queue, self._problem, _QUEUE)
+        self._reason.setText(self._problem if state == "idle" else _NEXT)
         self._reason.setVisible(bool(self._reason.text()))
         paused = state == "paused"
         factory.relabel(self.pause, "Go on" if paused else "Pause")

@@ -28,8 +28,6 @@ class Presets(QWidget):
         self._buttons: Sequence[QPushButton] = ()
         self._row = factory.row()
         self._help = factory.text("", "muted")
-        self._summary = ""  # of the preset that is marked
-        self._locked = False
         self.setLayout(factory.column(self._row, self._help))
         self._group.idClicked.connect(self._choose)
 
@@ -42,8 +40,8 @@ class Presets(QWidget):
         for button, (preset, _) in zip(self._buttons, presets, strict=True):
             button.setChecked(preset.title == marked)
         self._group.setExclusive(True)
-        self._summary = next((preset.help for preset, _ in presets if preset.title == marked), "")
-        self._say()
+        summary = next((preset.help for preset, _ in presets if preset.title == marked), "")
+        self._help.setText(summary or "Your own settings.")
 
     def _make_buttons(self) -> None:
         for button in self._buttons:
@@ -60,16 +58,6 @@ class Presets(QWidget):
             self._row.addWidget(button)
             made.append(button)
         self._buttons = made
-
-    def set_locked(self, locked: bool) -> None:
-        """A run trains, with the settings that it has, or the user may choose."""
-        self._locked = locked
-        self.setEnabled(not locked)
-        self._say()
-
-    def _say(self) -> None:
-        own = "The settings of this run." if self._locked else "Your own settings."
-        self._help.setText(self._summary or own)
 
     @Slot(int)
     def _choose(self, number: int) -> None:

@@ -59,12 +59,8 @@ class SetupPanel(QWidget):
         setup.changed.connect(self._show)
 
     def set_locked(self, locked: bool) -> None:
-        """No other choice while a run trains."""
-        self.recipes.setEnabled(not locked)
-        self.parents.setEnabled(not locked)
-        self.presets.set_locked(locked)
+        """While a run trains, another one can be set up for the queue, on the device that is chosen."""
         self.picker.set_locked(locked)
-        self.forms.set_locked(locked)
 
     @Slot()
     def _show_recipes(self) -> None:
@@ -190,8 +186,3 @@ class RecipeForms(QWidget):
     def problem(self) -> str:
         """What is wrong with the settings on show; empty when nothing is."""
         return self._forms[self._shown].problem()
-
-    def set_locked(self, locked: bool) -> None:
-        """Whether they can be changed."""
-        for form in self._forms.values():
-            form.set_locked(locked)

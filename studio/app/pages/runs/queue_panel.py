@@ -1,0 +1,148 @@
+"""The queue beside the table of runs: what waits, in which order, and whether it is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtGui import QDropEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
+
+from studio.app import theme
+from studio.app.pages import run_words
+from studio.app.state.session import Session
+from studio.app.widgets import factory
+
+_START = "Train these runs one after the other; one that fails is passed over."
+_PAUSE = "Begin no other run; the one that trains goes on."
+_EARLIER = "Let the chosen run have its turn earlier. (Alt+Up)"
+_LATER = "Let the chosen run have its turn later. (Alt+Down)"
+_REMOVE = "Take the chosen run out of the queue; it is kept, and Resume trains it."
+_WIDTH = 264  # pixels
+
+
+class OrderedList(QListWidget):
+    """A list that is ordered by dragging. dropped: the current row was dragged to where it is now."""
+
+    dropped = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
+        self.setDefaultDropAction(Qt.DropAction.MoveAction)
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Take the row to its new place, and say so."""
+        super().dropEvent(event)
+        self.dropped.emit()
+
+
+class QueuePanel(QWidget):
+    """Shown as long as something waits."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self.list = OrderedList()
+        factory.describe(self.list, "Queue", "Runs that wait, the next one first: drag them into the order you like.")
+        self.switch = factory.button("Start queue", _START, "play")
+        self.earlier = factory.tool("chevron-up", "Earlier", _EARLIER)
+        self.later = factory.tool("chevron-down", "Later", _LATER)
+        self.remove = factory.tool("close", "Remove", _REMOVE)
+        self._state = factory.caption("")
+        row = factory.row(self.switch, 1, self.earlier, self.later, self.remove)
+        self.setLayout(factory.column(factory.heading("Queue"), self._state, self.list, row))
+        self.setFixedWidth(_WIDTH)
+        for keys, act in (("Alt+Up", self._move_up), ("Alt+Down", self._move_down)):
+            shortcut = QShortcut(QKeySequence(keys), self.list)
+            shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
+            shortcut.activated.connect(act)
+        self.list.dropped.connect(self._take_drop)
+        self.list.currentRowChanged.connect(self._refresh_buttons)
+        self.switch.clicked.connect(self._start_or_pause)
+        self.earlier.clicked.connect(self._move_up)
+        self.later.clicked.connect(self._move_down)
+        self.remove.clicked.connect(self._remove)
+        session.queue.changed.connect(self._show)
+        session.training.state_changed.connect(self._show)
+        session.catalog.devices_found.connect(self._refresh_buttons)
+        self._show()
+
+    def paths(self) -> list[Path]:
+        """The runs on show, from top to bottom."""
+        return [self.list.item(row).data(Qt.ItemDataRole.UserRole) for row in range(self.list.count())]
+
+    @Slot()
+    def _show(self) -> None:
+        """Bring the list to what waits; the run that was chosen stays chosen."""
+        queue = self._session.queue
+        self.setVisible(bool(queue.runs))
+        self._state.setText(
+            run_words.queue_state(queue.runs, is_on=queue.is_on, is_training=self._session.training.is_busy())
+        )
+        words = [run_words.queue_entry(run) for run in queue.runs]
+        if words != [self.list.item(row).text() for row in range(self.list.count())]:
+            chosen = self._chosen()
+            blocked = QSignalBlocker(self.list)
+            self.list.clear()
+            for run, text in zip(queue.runs, words, strict=True):
+                item = QListWidgetItem(text)
+                item.setData(Qt.ItemDataRole.UserRole, run.path)
+                item.setToolTip(text)
+                item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsDropEnabled)  # between others, not onto one
+                self.list.addItem(item)
+                if run.path == chosen:
+                    self.list.setCurrentItem(item)
+            blocked.unblock()
+        self._refresh_buttons()
+
+    @Slot()
+    def _refresh_buttons(self) -> None:
+        queue, row = self._session.queue, self.list.currentRow()
+        why_not = "" if self._session.catalog.devices else "Devices are still being looked for."
+        factory.relabel(self.switch, "Pause queue" if queue.is_on else "Start queue")
+        self.switch.setIcon(theme.icon("pause" if queue.is_on else "play"))
+        factory.enable(self.switch, why_not, _PAUSE if queue.is_on else _START)
+        none = "Choose a run in the queue." if row < 0 else ""
+        factory.enable(self.earlier, none or ("" if row else "It is the first."), _EARLIER)
+        is_last = row == self.list.count() - 1
+        factory.enable(self.later, none or ("It is the last." if is_last else ""), _LATER)
+        factory.enable(self.remove, none, _REMOVE)
+
+    @Slot()
+    def _start_or_pause(self) -> None:
+        if self._session.queue.is_on:
+            self._session.queue.pause()
+        else:
+            self._session.queue.start()
+
+    @Slot()
+    def _take_drop(self) -> None:
+        chosen = self._chosen()
+        if chosen is not None:
+            self._session.queue.move(chosen, self.list.currentRow())
+
+    @Slot()
+    def _move_up(self) -> None:
+        self._move(self.list.currentRow() - 1)
+
+    @Slot()
+    def _move_down(self) -> None:
+        self._move(self.list.currentRow() + 1)
+
+    def _move(self, row: int) -> None:
+        chosen = self._chosen()
+        if chosen is not None and 0 <= row < self.list.count():
+            self._session.queue.move(chosen, row)
+
+    @Slot()
+    def _remove(self) -> None:
+        chosen = self._chosen()
+        if chosen is not None:
+            self._session.queue.remove(chosen)
+
+    def _chosen(self) -> Path | None:
+        row = self.list.currentRow()
+        return self.paths()[row] if row >= 0 else None

@@ -1,0 +1,166 @@
+"""`studio queue`: trainings that wait for their turn, in the same queue as the window's."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+from pathlib import Path
+
+from studio.cli.arguments import find_run
+from studio.cli.messages import DONE, FAILED, INTERRUPTED, finished
+from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.cli.train import called, new_run, to_the_end
+from studio.core.errors import DeviceError, RunError, UsageError
+from studio.core.events import Notice
+from studio.core.wording import count, error_words, number
+from studio.engine.control import Control
+from studio.engine.runs import queue
+from studio.engine.runs.folder import RunDir, RunRecord
+from studio.engine.runs.listing import RunsListed, RunSummary, data_of, known_runs, list_runs, remember
+from studio.engine.types import Device
+
+_log = logging.getLogger(__name__)
+
+_EMPTY = "Nothing waits. 'studio queue add FOLDER' puts a training into the queue."
+
+
+def add(args: argparse.Namespace) -> int:
+    """Make a new run that waits in the queue."""
+    from studio.engine.starting import queue_new
+
+    reporter = reporter_for(args)
+    path = follow(queue_new(*new_run(args, reporter)), reporter, queue.RunQueued).path
+    remember(path)
+    waiting = _waiting()
+    place = [run.path.resolve() for run in waiting].index(path.resolve()) + 1
+    reporter.say(f"{path.name} waits: number {place} of {len(waiting)}. Its sprites and settings are kept in {path}")
+    reporter.say("Train all that waits:  studio queue run")
+    return DONE
+
+
+def show(args: argparse.Namespace) -> int:
+    """List what waits, in its order."""
+    reporter, waiting = reporter_for(args), _waiting()
+    for place, run in enumerate(waiting, 1):
+        reporter.record({"type": "RunSummary", "place": place, **vars(run)})
+    if not waiting:
+        reporter.say(_EMPTY)
+        return DONE
+    columns = (">place", "name", "recipe", "data", "device", ">steps", "state")
+    reporter.table(columns, [_row(place, run) for place, run in enumerate(waiting, 1)])
+    return DONE
+
+
+def move(args: argparse.Namespace) -> int:
+    """Give a run another place."""
+    waiting = _waiting()
+    run = _in_queue(args.run_name, waiting)
+    if not 1 <= args.place <= len(waiting):
+        raise UsageError(f"There is no place {args.place}: the queue has {count(len(waiting), 'run')}.", "1 is first.")
+    queue.move(run.path, args.place - 1, waiting)
+    return show(args)
+
+
+def remove(args: argparse.Namespace) -> int:
+    """Take runs out of the queue."""
+    reporter, waiting = reporter_for(args), _waiting()
+    for run in [_in_queue(name, waiting) for name in args.run_names]:
+        queue.remove(run.path)
+        reporter.say(f"{run.title} waits no longer. It is kept; train it:  studio resume {called(run.path)}")
+    return DONE
+
+
+def train_all(args: argparse.Namespace) -> int:
+    """Train what waits, one run after the other, past those that fail or that another process trains."""
+    reporter = reporter_for(args)
+    trained: list[Path] = []
+    failed: list[Path] = []
+    passed: set[Path] = set()
+    stopped = False
+    while not stopped and (run := queue.first_free(_waiting(), passed)) is not None:
+        passed.add(run.path)
+        control = Control()
+        try:
+            if _train(run, control, reporter):
+                trained.append(run.path)
+        except Exception as error:  # noqa: BLE001 - a boundary: whatever ends a run, a plug-in's bug too, the next one is trained
+            if RunDir(run.path).is_busy():
+                reporter.show(Notice("info", f"{run.title} is being trained elsewhere.", "The next one is taken."))
+            else:
+                failed.append(run.path)
+                _say_failed(run.path, error, reporter)
+        stopped = control.stop
+    left = _waiting()
+    values = {"type": "QueueEnded", "trained": trained, "failed": failed, "left": [run.path for run in left]}
+    reporter.record(values)
+    _sum_up(trained, failed, left, reporter)
+    return INTERRUPTED if stopped else FAILED if failed else DONE
+
+
+def _train(run: RunSummary, control: Control, reporter: Reporter) -> bool:
+    """Train one run; returns whether it came to its end, before Ctrl+C. Raises whatever goes wrong."""
+    from studio.engine.train import train_resumed
+
+    assert run.record is not None
+    reporter.say(f"Next in the queue: {run.title}")
+    device = _device_of(run.record, reporter)
+    end, interrupted = to_the_end(train_resumed(run.path, device, control), run.path, control, reporter)
+    reporter.say(finished(end))
+    return not interrupted
+
+
+def _device_of(record: RunRecord, reporter: Reporter) -> Device:
+    """The device that was chosen when the run was queued, or the fastest where that one is gone. Raises DeviceError."""
+    from studio.engine import devices
+
+    try:
+        return devices.find(record.device)
+    except (UsageError, DeviceError):
+        device = devices.find(devices.AUTO)
+        reporter.show(Notice("info", f"{record.device_name} is not here; {device.name} is taken."))
+        return device
+
+
+def _say_failed(run: Path, error: Exception, reporter: Reporter) -> None:
+    """Say why a run has failed, here and in its state.json, where it may not have got so far as to do so itself."""
+    words = error_words(error, otherwise="Something went wrong inside the studio.")
+    _log.error("%s has failed.", run, exc_info=error)
+    reporter.show(Notice("error", f"{run.name} has failed.", " ".join(words).strip()))
+    with contextlib.suppress(RunError):  # a drive that is gone: it has been said, and the next run may be on another
+        queue.give_up(run, " ".join(words).strip())
+
+
+def _sum_up(trained: list[Path], failed: list[Path], left: tuple[RunSummary, ...], reporter: Reporter) -> None:
+    if not trained and not failed and not left:
+        reporter.say(_EMPTY)
+        return
+    names = f": {', '.join(path.name for path in failed)}" if failed else ""
+    reporter.say(f"{count(len(trained), 'run')} trained, {number(len(failed))} failed{names}.")
+    elsewhere = sum(run.standing == "training" for run in left)
+    if elsewhere:
+        reporter.say(f"{count(elsewhere, 'run')} of the queue: being trained by another window or command.")
+    if len(left) > elsewhere:
+        reporter.say(f"{count(len(left) - elsewhere, 'run')} left. Go on with the queue:  studio queue run")
+
+
+def _waiting() -> tuple[RunSummary, ...]:
+    *_, listed = list_runs(known_runs())
+    assert isinstance(listed, RunsListed)
+    return queue.waiting(listed.runs)
+
+
+def _in_queue(name: str, waiting: tuple[RunSummary, ...]) -> RunSummary:
+    """The run of that name or in that folder. Raises UsageError."""
+    path = find_run(name).resolve()
+    for run in waiting:
+        if run.path.resolve() == path:
+            return run
+    raise UsageError(f"{name} is not in the queue.", "'studio queue list' lists what is.")
+
+
+def _row(place: int, run: RunSummary) -> tuple[str, ...]:
+    record, progress = run.record, run.progress
+    assert record is not None and progress is not None
+    steps = number(progress.step)
+    return (str(place), run.title, record.recipe, data_of(record), record.device, steps, run.standing)
