@@ -54,7 +54,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     ("platform", "asked"),
     [
         ("linux", "systemd-inhibit --what=sleep:idle --mode=block --who=Sprite Training Studio --why=A test runs. cat"),
-        ("darwin", f"caffeinate -i -w {os.getpid()}"),
+        ("darwin", "caffeinate -i -w {pid}"),
     ],
 )
 def test_sleep_is_held_off_for_as_long_as_the_block_runs_whatever_ends_it(
@@ -62,7 +62,7 @@ def test_sleep_is_held_off_for_as_long_as_the_block_runs_whatever_ends_it(
 ) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     with contextlib.suppress(KeyError), WakeLock("A test runs.") as lock:
-        assert pipe.read_text().strip() == str(pipe.with_name(asked))
+        assert pipe.read_text().strip() == str(pipe.with_name(asked.format(pid=os.getpid())))
         lock.acquire()  # it is held already
         assert len(started) == 1 and started[0].poll() is None
         raise KeyError
