@@ -358,7 +358,7 @@ def test_runs_are_listed_compared_and_used(qtbot: QtBot, own_run: Path, opened: 
     assert not runs.actions_row.resume.isEnabled()
     assert runs.actions_row.resume.toolTip() == "Choose one run in the table."
     runs.table.selectRow(0)
-    assert "used up" in runs.actions_row.resume.toolTip()
+    assert "is finished" in runs.actions_row.resume.toolTip()
     click(runs.actions_row.use)
     assert opened.page() is opened.generate
     runs.filter.setText("no such run")
