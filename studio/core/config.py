@@ -193,8 +193,9 @@ class TrainingConfig(Config):
     )
     stop_early: bool = setting(
         False,
-        "End once the advice has been 'good enough' or 'starting to copy' for a while, but not in the first tenth of "
-        "the time or the steps. A model that ends before its learning rate falls may be a little worse.",
+        "End once the advice by measured sprites has been 'good enough' or 'starting to copy' for a while, after a "
+        "tenth of the time at the earliest; the loss alone ends nothing. A model that ends before its learning rate "
+        "falls may be a little worse.",
         absent=False,
         label="Stop when good enough or copying",
     )

@@ -19,7 +19,6 @@ from studio.core import wording
 from studio.core.config import TrainingConfig
 from studio.core.errors import NotFiniteError, StepTooLargeError, UnwritableError
 from studio.core.events import (
-    Advised,
     CheckpointSaved,
     Classified,
     Event,
@@ -35,6 +34,7 @@ from studio.engine import devices
 from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import step_seed
 from studio.engine.control import Control, retry_until_writable, until_stopped
+from studio.engine.early_end import EarlyEnd
 from studio.engine.generate import draw, predict
 from studio.engine.model import TrainedModel
 from studio.engine.optim import set_learning_rate
@@ -43,7 +43,7 @@ from studio.engine.parents import Parent
 from studio.engine.quality.evaluate import heldout_figures
 from studio.engine.quality.meter import QualityMeter
 from studio.engine.recovery import Recovery
-from studio.engine.runs.advice import Adviser, about_early_end
+from studio.engine.runs.advice import Adviser
 from studio.engine.runs.folder import MOST_ROLLBACKS
 from studio.engine.runs.history import read_history
 from studio.engine.starting import new_training, resumed_training
@@ -57,7 +57,6 @@ SAMPLE_COUNT = 16
 SAMPLE_STEPS = 10
 SAMPLE_SEED = 7
 LONGEST_UNVALIDATED_S = 60.0
-EARLIEST_END_SHARE = 0.1  # of the budget: no advice ends a training before
 BEST_APART_SHARE = 0.05  # of the run's time, at least, between checkpoints that are saved only as the best so far
 
 
@@ -97,7 +96,7 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     if training.step == 0:
         yield from maintenance.sample()
 
-    while not control.stop and training.used_up() < 1 and maintenance.early_end() is None:
+    while not control.stop and training.used_up() < 1 and maintenance.early_end.advice() is None:
         tick_start_s, first_step = clock.now_s(), training.step
         steps = min(steps_a_tick, budget_steps - first_step) if budget_steps else steps_a_tick
         losses: list[Tensor] = []  # of each step, float32 [] on the device
@@ -183,20 +182,11 @@ class _Maintenance:
         self._validated_epoch = int(training.epoch())
         self._best_saved: float | None = None  # the best headline figure of a checkpoint
         self._adviser = Adviser(read_history(training.run.path))
+        self.early_end = EarlyEnd(training, self._adviser, quality)
 
     def once_a_tick(self) -> Events:
         """What is due after a tick."""
         yield from self._adviser.follow(self._what_is_due())
-
-    def early_end(self) -> Advised | None:
-        """The advice on which the training is to end before its budget is used up, if it is to.
-
-        Minutes that were asked for since ('Train longer') are trained whole.
-        """
-        training = self._training
-        if not training.config.stop_early or training.extended_min:
-            return None
-        return self._adviser.to_end if EARLIEST_END_SHARE <= training.used_up() < 1 else None
 
     def sample(self) -> Events:
         """Live samples now."""
@@ -224,6 +214,7 @@ class _Maintenance:
             control.sample_now = False
             yield from self.sample()
         yield from self._quality.advance()
+        yield from self.early_end.warn()
         training.side_work.give_back_memory()
         yield from training.take_notices()
 
@@ -253,13 +244,13 @@ class _Maintenance:
 
 def _finish(training: Training, control: Control, clock: Stopwatch, maintenance: _Maintenance) -> Events:
     """Save the work and record how the training has ended: yields RunFinished last."""
-    early_end = maintenance.early_end()
+    advice = maintenance.early_end.advice()
     yield from maintenance.at_the_end()
-    if early_end is not None:
-        yield about_early_end(early_end, training.step)
-    reason: Literal["stopped", "finished"] = "finished" if early_end or training.used_up() >= 1 else "stopped"
+    if advice is not None:
+        yield maintenance.early_end.notice(advice)
+    reason: Literal["stopped", "finished"] = "finished" if advice or training.used_up() >= 1 else "stopped"
     training.elapsed_s = clock.now_s()
-    why = f"Ended early. {early_end.why}" if early_end else ""
+    why = f"Ended early. {advice.why}" if advice else ""
     yield from retry_until_writable(control, training.write_state, reason, why)
     yield RunFinished(reason, training.step, training.elapsed_s, training.run.path)
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from studio.core.events import Advised, Event, LossChunk, Notice, RunFinished
-from studio.engine import train
+from studio.engine import early_end
 from studio.engine.control import Control
 from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_resumed
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, of_kind, own_clock, train_classifier
+from tests.engine.tools import CPU, of_kind, own_clock, train_classifier, train_generator
 
 
 def losses(events: list[Event]) -> list[float]:
@@ -50,6 +51,23 @@ def test_no_advice_ends_a_training_before_a_share_of_its_budget_is_used_up(
     run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_clock(monkeypatch)
-    monkeypatch.setattr(train, "EARLIEST_END_SHARE", 0.9)
+    monkeypatch.setattr(early_end, "EARLIEST_SHARE", 0.9)
     events = list(train_classifier(run_path, make_sprites(), steps=70, stop_early=True))
     assert of_kind(events, Advised)[-1].step < 40 and of_kind(events, RunFinished)[0].step == 63
+
+
+@pytest.mark.parametrize(
+    ("train", "changes", "why"),
+    [
+        (train_generator, {}, "the loss alone says too little"),  # sixteen sprites are too few
+        (train_classifier, {"holdout": 0.0}, "No sprites are held out"),
+        (train_classifier, {}, ""),
+        (train_generator, {"stop_early": False}, ""),
+    ],
+)
+def test_a_run_that_nothing_can_judge_says_once_that_it_will_not_end_early(
+    run_path: Path, train: Any, changes: dict[str, Any], why: str
+) -> None:
+    events = list(train(run_path, make_sprites(per_class=8), **{"steps": 3, "stop_early": True, **changes}))
+    said = [notice.hint for notice in of_kind(events, Notice) if "will not end early" in notice.title]
+    assert len(said) == bool(why) and all(why in hint for hint in said)

@@ -77,6 +77,10 @@ class QualityMeter:
         elif isinstance(event, Progress) and self._is_learning and self._is_hopeless(event):
             self._slices = None
 
+    def is_measuring(self) -> bool:
+        """Whether new sprites are measured, or will be."""
+        return self._slices is not None
+
     def wants_checkpoint(self, saving: Throttle) -> bool:
         """Whether to save one now to measure it; else the next that is due will do. A fast disk is not to be worn."""
         if not self._is_waiting or not self._is_affordable():

@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from studio.core.events import Advised, Event, Events, Notice, QualityMeasured, Validated
+from studio.core.events import Advised, Event, Events, QualityMeasured, Validated
 from studio.core.metrics import LOSS, METRICS, Metric, Quality
-from studio.core.wording import VERDICTS, number, percent
+from studio.core.wording import number, percent
 from studio.engine.runs.history import History
 
 COUNT = 128  # sprites that are drawn for a measurement
@@ -184,13 +184,6 @@ def _by_what_is_known(
     """
     by_metrics = (advice_by_metric(metric, curve, evidence) for metric, curve in curves.items())
     return advice(measured, evidence) or next(filter(None, by_metrics), None) or advice_by_loss(losses)
-
-
-def about_early_end(advised: Advised, step: int) -> Notice:
-    """What to say of a training that has ended on this advice, after so many steps."""
-    title = f"Training ended early, at step {number(step)}: {VERDICTS[advised.verdict].lower()}."
-    best = f"The best so far is the model of step {number(advised.best_step)}."
-    return Notice("info", title, f"{advised.why} {best} To go on, train it longer.")
 
 
 def best_step(measured: Sequence[Measurement]) -> int:
