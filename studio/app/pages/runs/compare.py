@@ -11,7 +11,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QTabBar, QWidget
 
 from studio.app.pages.runs.rows_table import RowsTable
-from studio.app.pages.runs.samples_beside import SamplesBeside
+from studio.app.pages.runs.samples_beside import NO_SAMPLES, SamplesBeside
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.sprites.filmstrip import Filmstrip
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary
 
 _SECTIONS = ("Curves", "Settings", "Samples", "Figures")
+_NO_RUN = "Choose a run to see its samples."
 _CALM_MS = 150  # while the arrow keys run through the table, nothing is read
 
 
@@ -45,7 +46,7 @@ class Comparison(QWidget):
         self.filmed: Path | None = None  # the run whose samples are on show
         self.plot: CurvesPlot | None = None
         self.filmstrip = Filmstrip()
-        self.filmstrip.view.set_placeholder("Choose a run to see its samples.")
+        self.filmstrip.view.set_placeholder(_NO_RUN)
         self.sections = _tabs()
         self._left_out = factory.text("", "muted", wrap=False)
         self.settings = RowsTable("Settings that differ", "What differs between the chosen runs.")
@@ -143,6 +144,7 @@ class Comparison(QWidget):
         if path != self.filmed:
             self.filmed = path
             self.filmstrip.clear()
+        self.filmstrip.view.set_placeholder(NO_SAMPLES if first is not None else _NO_RUN)
         if first is not None:
             self.filmstrip.show_film(first.samples)
         self._compare()

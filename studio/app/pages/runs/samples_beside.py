@@ -18,6 +18,7 @@ from studio.engine.runs.comparison import shared_places
 if TYPE_CHECKING:
     from studio.engine.runs.comparison import By, ComparedRun
 
+NO_SAMPLES = "This run has no live samples."
 _NAME_WIDTH = 18 * factory.GRID
 _WAYS: dict[str, By] = {"At the same step": "step", "After the same time": "time"}
 
@@ -120,7 +121,7 @@ class _Line(QWidget):
         super().__init__()
         self.name, self.where = factory.RunningLabel(), factory.RunningLabel("muted")
         self.view = SpriteSheetView()
-        self.view.set_placeholder("This run has no live samples.")
+        self.view.set_placeholder(NO_SAMPLES)
         about = factory.panel(factory.column(1, self.name, self.where, 1, spacing=0))
         about.setFixedWidth(_NAME_WIDTH)
         line = factory.row(about, self.view)

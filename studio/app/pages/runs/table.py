@@ -31,19 +31,19 @@ class Column(IntEnum):
     STAR = 0
     NAME = 1
     TAGS = 2
-    RECIPE = 3
-    SPRITES = 4
-    DEVICE = 5
-    STEPS = 6
-    HELD_OUT = 7
+    STATE = 3
+    RECIPE = 4
+    SPRITES = 5
+    HELD_OUT = 6
+    STEPS = 7
     TIME = 8
-    STATE = 9
-    BEGUN = 10
+    BEGUN = 9
+    DEVICE = 10
     DISK = 11
 
 
 HEADERS = (
-    "", "Name", "Tags", "Recipe", "Sprites", "Device", "Steps", "Held out", "Time", "State", "Begun", "On disk",
+    "", "Name", "Tags", "State", "Recipe", "Sprites", "Held out", "Steps", "Time", "Begun", "Device", "On disk",
 )  # fmt: skip
 SORT_ROLE = Qt.ItemDataRole.UserRole
 _NUMBERS = (Column.STEPS, Column.HELD_OUT, Column.TIME, Column.DISK)
@@ -144,20 +144,20 @@ class RunTable(QAbstractTableModel):
         state, tags = run_words.STANDINGS[run.standing], ", ".join(run.notes.tags)
         use = wording.memory(self._uses[run.path].size_bytes) if run.path in self._uses else ""
         if run.record is None or run.progress is None:
-            return ("", run.title, tags, "", "", "", "", "", "", state, "", use)
+            return ("", run.title, tags, state, "", "", "", "", "", "", "", use)
         record, progress = run.record, run.progress
         return (
             "",
             run.title,
             tags,
+            state,
             self._titles.get(record.recipe, record.recipe),
             data_of(record),
-            record.device_name,
-            wording.number(progress.step),
             run_words.figures(progress.headline),
+            wording.number(progress.step),
             wording.duration(progress.elapsed_s) if progress.elapsed_s else "–",
-            state,
             _day(record.created),
+            record.device_name,
             use,
         )
 
