@@ -28,7 +28,7 @@ class Interruption:
 
 
 @contextlib.contextmanager
-def stopping(control: Stoppable) -> Iterator[Interruption]:
+def stopping(control: Stoppable, *, says_so: bool = True) -> Iterator[Interruption]:
     """Inside the block the signals that ask for an end set `control.stop`; Ctrl+C after that raises KeyboardInterrupt.
 
     Other signals change nothing then: shells, `make` and systems that shut down repeat what they ask for.
@@ -44,7 +44,7 @@ def stopping(control: Stoppable) -> Iterator[Interruption]:
         interruption.asked = True
         control.stop = True
         with contextlib.suppress(OSError):
-            os.write(2, _SAVING)  # print is not safe in a handler: it may have interrupted a print
+            os.write(2, _SAVING if says_so else b"")  # print is not safe in a handler: it may have interrupted a print
 
     with _handling(ask, end_signals()):
         yield interruption

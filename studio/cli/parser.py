@@ -30,6 +30,7 @@ examples:
   studio lab batch-size my-sprites             which batch size suits this device
   studio lab hardest "my run"                  which sprites it gets most wrong
   studio palette my-sprites --snap warm.gpl    copies of the sprites in the colours of a palette
+  torchrun --nproc-per-node 4 -m studio train my-sprites    with four devices at once (Linux)
 
 'studio COMMAND --help' tells all about a command.
 exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted with the work saved

@@ -13,6 +13,7 @@ from studio.cli.flags import add_settings, given
 from studio.cli.interrupts import stopping
 from studio.cli.messages import DONE, INTERRUPTED, argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.cli.several import in_ranks
 from studio.core import files, places
 from studio.core.config import TrainingConfig, settings_of
 from studio.core.errors import UsageError
@@ -28,7 +29,17 @@ from studio.engine.types import Device
 
 if TYPE_CHECKING:
     from studio.engine.parents import Parent
+    from studio.engine.ranks import Ranks
     from studio.recipes.base import Preset, Recipe, TrainingBudget
+
+
+_SEVERAL = """\
+several devices at once, on Linux:
+  torchrun --nproc-per-node 4 --max-restarts 3 -m studio train PATH... [options]
+  Four processes share every batch, each on a card of its own, or on its share of the CPU's cores. Learnt is what one
+  process would learn, in the same run folder; 'studio resume' goes on with it, by as many processes as it is given to.
+  When one of them dies, torchrun starts all of them again, and they go on from the last checkpoint.
+"""
 
 
 def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
@@ -43,7 +54,9 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     add_settings(parser, recipe.Config, f"settings of the {recipe.name}")
     presets = "\n".join(f"  {preset.title.lower():10}{preset.help}" for preset in recipe.presets(TrainingBudget()))
     recipes = "\n".join(f"  {other.name:12}{other.summary}" for other in catalog.recipes().values())
-    parser.epilog = f"recipes (each has its own settings: --recipe NAME --help):\n{recipes}\n\npresets:\n{presets}"
+    parser.epilog = (
+        f"recipes (each has its own settings: --recipe NAME --help):\n{recipes}\n\npresets:\n{presets}\n\n{_SEVERAL}"
+    )
 
 
 class NewRun(NamedTuple):
@@ -59,13 +72,27 @@ class NewRun(NamedTuple):
 
 def train(args: argparse.Namespace) -> int:
     """Train a new run."""
+    return in_ranks(_train, args)
+
+
+def resume(args: argparse.Namespace) -> int:
+    """Go on with a run."""
+    return in_ranks(_resume, args)
+
+
+def _train(args: argparse.Namespace, ranks: Ranks) -> int:
     from studio.engine.train import train_new
 
     reporter = reporter_for(args)
+    begun = ranks.remembered()
+    if begun is not None and (begun / "run.json").is_file():  # torchrun has started all of this again
+        return _go_on(begun, args, ranks, reporter)
     new = new_run(args, reporter)
+    path = begun or new.path
+    ranks.remember(path)
     control = Control()
-    events = train_new(new.path, new.sprites, new.recipe, new.config, new.device, control, new.parent)
-    return drive(events, new.path, control, reporter)
+    events = train_new(path, new.sprites, new.recipe, new.config, new.device, control, new.parent, ranks)
+    return drive(events, path, control, reporter)
 
 
 def new_run(args: argparse.Namespace, reporter: Reporter) -> NewRun:
@@ -92,14 +119,17 @@ def new_run(args: argparse.Namespace, reporter: Reporter) -> NewRun:
     return NewRun(run_folder(args, sprites, recipe), sprites, recipe, config, device, parent)
 
 
-def resume(args: argparse.Namespace) -> int:
-    """Go on with a run."""
-    from studio.engine.train import train_resumed
-
-    reporter = reporter_for(args)
-    path = find_run(args.run_name)
+def _resume(args: argparse.Namespace, ranks: Ranks) -> int:
     minutes = next(item for item in settings_of(TrainingConfig) if item.name == "minutes")
     more_min = 0.0 if args.more_minutes is None else float(minutes.check(args.more_minutes))
+    if ranks.remembered() is not None:  # what torchrun has started again has been given them
+        more_min = 0.0
+    return _go_on(find_run(args.run_name), args, ranks, reporter_for(args), more_min)
+
+
+def _go_on(path: Path, args: argparse.Namespace, ranks: Ranks, reporter: Reporter, more_min: float = 0.0) -> int:
+    from studio.engine.train import train_resumed
+
     progress = RunDir(path).progress()
     if progress.state == "finished" and not more_min:
         title = f"{path.name} is finished: nothing is left to do."
@@ -107,7 +137,7 @@ def resume(args: argparse.Namespace) -> int:
         _say_what_next(path, reporter)
         return DONE
     control = Control()
-    return drive(train_resumed(path, find_device(args), control, more_min), path, control, reporter)
+    return drive(train_resumed(path, find_device(args), control, more_min, ranks), path, control, reporter)
 
 
 def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> int:

@@ -65,6 +65,10 @@ class TrainingError(StudioError):
     """Training that can't go on: a loss that is no longer a number, data that a recipe can't learn from."""
 
 
+class ProcessGoneError(TrainingError):
+    """One of the processes that train a run together has ended, so that the others can't go on."""
+
+
 class NotFiniteError(TrainingError):
     """A loss or a gradient that is no number, at `step`; the weights are those before it."""
 

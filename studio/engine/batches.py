@@ -100,22 +100,30 @@ class TrainSet(ABC):
         return len(self.labels_host)
 
     def batch(
-        self, step: int, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0
-    ) -> Batch:
-        """The batch of that step: every sprite comes once an epoch. Augmentation is drawn from `rng`, on the device."""
-        rgba, y, targets = self.chosen(step, size)
+        self, step: int, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0,
+        rows: slice | None = None,
+    ) -> Batch:  # fmt: skip
+        """The batch of that step: every sprite comes once an epoch. Augmentation is drawn from `rng`, on the device.
+
+        rows: those of its sprites that are wanted, with a start and a stop; None: all.
+        """
+        rows = rows or slice(0, size)
+        rgba, y, targets = self.chosen(step, size, rows)
         augment_labels = torch.zeros(len(y), 3, device=self.device)
         if shift_px:
-            rgba, augment_labels[:, 1:] = shifted(rgba, shift_px, rng)
+            offset = torch.randint(0, 2 * shift_px + 1, (2, size, 1), device=self.device, generator=rng)
+            rgba, augment_labels[:, 1:] = shifted(rgba, shift_px, offset[:, rows])
         if flip:
-            flipped = torch.rand(len(y), device=self.device, generator=rng) < 0.5
+            flipped = torch.rand(size, device=self.device, generator=rng)[rows] < 0.5
             rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
             augment_labels[:, 0] = flipped
-        return Batch(to_input(rgba), y, augment_labels, targets, progress)
+        return Batch(to_input(rgba), y, augment_labels, targets, progress, rows.start, size)
 
     @abstractmethod
-    def chosen(self, step: int, size: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Pixels uint8 [B, 4, S, S], labels int64 [B] and numbers float32 [B, T] of that step, on the device."""
+    def chosen(self, step: int, size: int, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
+        """Pixels uint8 [R, 4, S, S], labels int64 [R] and numbers float32 [R, T] of R rows of the batch of that step,
+        on the device.
+        """
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """End what works for it in the background."""
@@ -138,8 +146,8 @@ class DeviceSprites(TrainSet):
         self._epoch = -1
         self._order = self.labels  # the shuffled indices of `_epoch`, on the device
 
-    def chosen(self, step: int, size: int) -> tuple[Tensor, Tensor, Tensor]:
-        chosen = self._indices(step * size, size)
+    def chosen(self, step: int, size: int, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
+        chosen = self._indices(step * size + rows.start, rows.stop - rows.start)
         rgba, labels, targets = (held.index_select(0, chosen) for held in (self.rgba, self.labels, self.targets))
         return rgba, labels, targets
 
@@ -170,13 +178,13 @@ def _sent(values: Tensor, device: torch.device) -> Tensor:
     return values.to(device)
 
 
-def shifted(rgba: Tensor, most: int, rng: torch.Generator) -> tuple[Tensor, Tensor]:
+def shifted(rgba: Tensor, most: int, offset: Tensor) -> tuple[Tensor, Tensor]:
     """Move each sprite by up to `most` whole pixels in x and y; what comes in is transparent.
 
-    Also returns how far each was moved right and down, [B, 2] as in `Batch.augment_labels`.
+    offset: int64 [2, B, 1], 0 to 2 * most: how far up and left each is moved from where it would be farthest down and
+    right. Also returns how far each was moved right and down, [B, 2] as in `Batch.augment_labels`.
     """
     count, _, height, width = rgba.shape
-    offset = torch.randint(0, 2 * most + 1, (2, count, 1), device=rgba.device, generator=rng)
     rows = torch.arange(height, device=rgba.device) + offset[0]  # [B, H] into the padded sprite
     columns = torch.arange(width, device=rgba.device) + offset[1]
     padded = torch.nn.functional.pad(rgba, (most, most, most, most))

@@ -23,12 +23,14 @@ class MicroBatches:
         self._patience = SOUND_CHECKPOINTS  # before fewer are tried
         self._on_trial = False  # fewer, since the last checkpoint
 
-    def double(self) -> bool:
-        """Use twice as many. False when a trial of fewer has failed, which is not worth a notice."""
+    def double(self, ranks: int = 1) -> bool:
+        """Use twice as many, of which each of so many ranks had one at least. False when a trial of fewer has failed,
+        which is not worth a notice.
+        """
         was_trial = self._on_trial
         if was_trial:
             self._patience *= 2
-        self.count, self._checkpoints_since, self._on_trial = 2 * self.count, 0, False
+        self.count, self._checkpoints_since, self._on_trial = 2 * max(self.count, ranks), 0, False
         return not was_trial
 
     def checkpoint_saved(self) -> bool:

@@ -15,7 +15,7 @@ from torch import nn
 import studio
 from studio.core import places
 from studio.core.config import TrainingConfig, settings_of
-from studio.core.errors import DamagedError, TrainingError
+from studio.core.errors import DamagedError, RunError, TrainingError
 from studio.core.events import Event, Events, Notice
 from studio.core.file_systems import unreported_lacks
 from studio.core.wording import duration, percent
@@ -29,8 +29,10 @@ from studio.engine.optim import EMA, LossScaler, make_optimizers
 from studio.engine.pace import sparse_progress, with_progress
 from studio.engine.parents import Parent, keep_start, load_start
 from studio.engine.quality.evaluate import heldout_batch_size
+from studio.engine.ranks import ALONE, Ranks, Start
 from studio.engine.recovery import Recovery
 from studio.engine.runs import checkpoints, evaluation, queue
+from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.creating import new_run, sweep_starts
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, reading, writing
 from studio.engine.runs.split import BY_GROUP, split_of
@@ -49,19 +51,21 @@ def new_training(
     config: TrainingConfig,
     device: Device,
     parent: Parent | None = None,
+    ranks: Ranks = ALONE,
 ) -> Generator[Event, None, Training]:
     """A new run in the folder `path`, which must be empty or missing; yields Progress where there is much to copy.
 
     parent: a model of this recipe whose weights it starts from; it also fixes some of the settings. Raises
-    TrainingError, RunError.
+    TrainingError, RunError, UsageError.
     """
+    ranks.check(config)
     plan, run = _planned(path, sprites, recipe, config, parent), RunDir(path)
     sweep_starts()
     with new_run(run) as on_error:
         record, chosen = yield from _filled(run, plan, device)
         with writing(path):
             chosen = packed.reopened(chosen, run.data)
-        training = _assemble(run, record, recipe, plan.config, chosen, plan.network, device, on_error)
+        training = _assemble(run, record, recipe, plan.config, chosen, plan.network, device, ranks, on_error)
         training.write_state("training")
         run.create(record)
     training.notices += plan.notices
@@ -138,7 +142,9 @@ def _filled(run: RunDir, plan: _Plan, device: Device) -> Generator[Event, None, 
     return record, chosen
 
 
-def resumed_training(path: Path, device: Device, more_min: float = 0.0) -> Generator[Event, None, Training]:
+def resumed_training(
+    path: Path, device: Device, more_min: float = 0.0, ranks: Ranks = ALONE
+) -> Generator[Event, None, Training]:
     """A run as its newest sound checkpoint left it; yields Progress where there is much to check.
 
     more_min: minutes that it trains from there on, whatever it was to train for; 0: what is left of that. Raises
@@ -148,11 +154,11 @@ def resumed_training(path: Path, device: Device, more_min: float = 0.0) -> Gener
     record = run.record()
     recipe = catalog.recipe(record.recipe)
     config = recipe.Config.from_json(record.config)
+    ranks.check(config)
     with run.held_on_success() as on_error:
         before = run.progress()
         extended_min = before.elapsed_s / 60 + more_min if more_min else before.minutes
-        if extended_min:
-            config = config.replace(minutes=extended_min, steps=0, epochs=0)
+        config = _extended(config, extended_min)
         with writing(path):
             run.sweep()
         sprites, _ = yield from with_progress(packed.loading(run.data), record.data_count, "sprites checked")
@@ -160,7 +166,7 @@ def resumed_training(path: Path, device: Device, more_min: float = 0.0) -> Gener
         network = recipe.build(config, Spec.of(sprites))
         if record.start_sha256 and not _has_checkpoint(run):
             load_start(run, record, network)
-        training = _assemble(run, record, recipe, config, sprites, network, device, on_error)
+        training = _assemble(run, record, recipe, config, sprites, network, device, ranks, on_error)
         _load_newest(training)
         training.extended_min = extended_min
         is_same_device = before.device_name == device.name
@@ -174,6 +180,51 @@ def resumed_training(path: Path, device: Device, more_min: float = 0.0) -> Gener
             run.mark_resume(training.step, device.id)
         training.write_state("training")
     return training
+
+
+def joined_training(start: Start, device: Device, ranks: Ranks) -> Training:
+    """A training that the first rank has begun, as the checkpoint that it names left it: to take its steps, too.
+
+    Nothing is locked or written. The weights come from the first rank. Raises RunError, BadInputError.
+    """
+    run = RunDir(Path(start.path))
+    record = run.record()
+    recipe = catalog.recipe(record.recipe)
+    config = _extended(recipe.Config.from_json(record.config), start.minutes)
+    sprites = packed.load(run.data)
+    network = recipe.build(config, Spec.of(sprites))
+    with ExitStack() as on_error:
+        training = _assemble(
+            run, record, recipe, config, sprites, network, device, ranks, on_error, precision=start.precision
+        )
+        if start.step >= 0:
+            _load_optimizers(training, start.step)
+        on_error.pop_all()
+    return training
+
+
+def _load_optimizers(training: Training, step: int) -> None:
+    """Take up a checkpoint without its weights. Raises RunError."""
+    folder = training.run.checkpoints
+    with reading(folder):
+        found = [(path, info) for path, info in checkpoints.find(folder) if info.step == step]
+    if not found:
+        raise RunError(f"{folder} holds no checkpoint of step {step:,}.", "All processes must see the same folder.")
+    ((path, info),) = found
+    with reading(path):
+        _take_up(training, info, checkpoints.load_part(path, info, "optimizer"))
+
+
+def _take_up(training: Training, info: CheckpointInfo, optimizers: checkpoints.Tensors) -> None:
+    """Go on from where a checkpoint was, with the state of the optimizers in it."""
+    training.scaler.load(optimizers)
+    checkpoints.load_optimizers(training.optimizers, optimizers)
+    training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
+
+
+def _extended(config: TrainingConfig, minutes: float) -> TrainingConfig:
+    """The settings of a run that was asked to train for so many minutes in all; 0: as it was."""
+    return config.replace(minutes=minutes, steps=0, epochs=0) if minutes else config
 
 
 def _about_schedule(training: Training) -> Notice:
@@ -191,19 +242,20 @@ def _about_schedule(training: Training) -> Notice:
 
 def _assemble(
     run: RunDir, record: RunRecord, recipe: Recipe, config: TrainingConfig, sprites: Sprites, network: nn.Module,
-    device: Device, on_error: ExitStack,
+    device: Device, ranks: Ranks, on_error: ExitStack, precision: str = "",
 ) -> Training:  # fmt: skip
     """Put data and network on the device; the optimizer is made after the move, so that its state lives there too.
 
-    on_error: closes the sprites that are trained on if something fails from here on.
+    on_error: closes the sprites that are trained on if something fails from here on. precision: that of the first rank;
+    empty: the run's own.
     """
     if device.kind == "cpu":
-        torch.set_num_threads(config.threads or device.threads)
+        torch.set_num_threads(ranks.threads(config.threads or device.threads))
     target = torch.device(device.id)
-    precision = devices.precision_of(record, device, config.precision)
+    precision = precision or devices.precision_of(record, device, config.precision)
     split = split_of(record, config, sprites)
     heldout = sprites.take(at_most(split.validation, VALIDATION_LIMIT))
-    train_set, notices = make_train_set(sprites, split.training, target, config)
+    train_set, notices = make_train_set(sprites, split.training, target, config, ranks.on_device)
     on_error.callback(train_set.close)
     if not len(split.validation) and int(config.holdout * len(sprites)):
         title = "No sprites are held out: each class is a single animation, or near twins of one sprite."
@@ -215,7 +267,7 @@ def _assemble(
         network.get_buffer(name).copy_(values)
     # Convolutions on the CPU and on tensor cores are faster with channels innermost.
     network = network.to(target).to(memory_format=torch.channels_last)
-    if lacks := unreported_lacks(run.path):
+    if ranks.is_first and (lacks := unreported_lacks(run.path)):
         notices = [*notices, Notice("info", f"The drive of {run.path} can't do all that others can.", lacks)]
     optimizers, on_device = make_optimizers(network, config, precision), DeviceSprites(heldout, target)
     return Training(
@@ -224,7 +276,8 @@ def _assemble(
         train_set=train_set, heldout=on_device, heldout_batch_size=heldout_batch_size(on_device, recipe),
         network=network, ema=EMA(network, config.ema_halflife_sprites),
         optimizers=optimizers, scaler=LossScaler(network, optimizers, precision, target), sprites=sprites, split=split,
-        train_sample=sample, heldout_sprites=heldout.rgba, style=load_style(run, record), notices=[*notices],
+        train_sample=sample, heldout_sprites=heldout.rgba, style=load_style(run, record), ranks=ranks,
+        notices=[*notices],
     )  # fmt: skip
 
 
@@ -259,9 +312,7 @@ def _load_newest(training: Training) -> None:
     if found:
         checkpoints.load_into(training.network, parts["model"], path.name)
         checkpoints.load_into(training.ema.network, parts["average"], path.name)
-        training.scaler.load(parts["optimizer"])
-        checkpoints.load_optimizers(training.optimizers, parts["optimizer"])
-        training.step, training.elapsed_s, training.saved_step = info.step, info.elapsed_s, info.step
+        _take_up(training, info, parts["optimizer"])
         training.checkpoint_number = number
         training.set_headline(info.metrics)
     elif training.run.progress().step > 0:

@@ -45,14 +45,14 @@ class StreamedSprites(TrainSet):
         self._reader: _Reader | None = None
         self._slots: list[_Slot] = []
         self._waiting: deque[Future[_Slot]] = deque()  # of the steps from `_next` on
-        self._next = (-1, 0)  # step and size of the batch that the first one of them is
+        self._next = (-1, 0, slice(0, 0))  # step, size and rows of the batch that the first one of them is
         self._epoch = (-1, sprites.labels)  # its number and the order of its sprites
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._last: _Slot | None = None  # may still be on its way to the device
 
-    def chosen(self, step: int, size: int) -> tuple[Tensor, Tensor, Tensor]:
-        if self._next != (step, size):
-            self._begin(step, size)
+    def chosen(self, step: int, size: int, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
+        if self._next != (step, size, rows):
+            self._begin(step, size, rows)
         if self._last is not None:
             self._last.wait()
             self._ask(step + _AHEAD - 1, self._last)
@@ -62,7 +62,7 @@ class StreamedSprites(TrainSet):
             raise TrainingError("The drive with the sprites has stopped answering.", _HINT) from None
         except OSError as error:
             raise TrainingError(f"The sprites can't be read any more: {error.strerror or error}.", _HINT) from error
-        self._last, self._next = slot, (step + 1, size)
+        self._last, self._next = slot, (step + 1, size, rows)
         return self._on_device(slot)
 
     def close(self) -> None:
@@ -71,12 +71,12 @@ class StreamedSprites(TrainSet):
         self._reader = None
         self._rows.close()
 
-    def _begin(self, step: int, size: int) -> None:
+    def _begin(self, step: int, size: int, rows: slice) -> None:
         """Gather batches from this step on, and drop those gathered before."""
         if self._reader is not None:
             self._reader.close()
-        self._reader, self._last, self._next = _Reader(), None, (step, size)
-        shape = (size, *self._rows.shape)
+        self._reader, self._last, self._next = _Reader(), None, (step, size, rows)
+        shape = (rows.stop - rows.start, *self._rows.shape)
         numbers, pinned = self.targets_host.shape[1], self._stream is not None
         self._slots = [_Slot.made(shape, numbers, pinned=pinned) for _ in range(_AHEAD)]
         self._waiting.clear()
@@ -85,8 +85,9 @@ class StreamedSprites(TrainSet):
 
     def _ask(self, step: int, slot: _Slot) -> None:
         assert self._reader is not None
-        size = len(slot.labels)
-        self._waiting.append(self._reader.ask(lambda: self._filled(slot, step * size)))
+        _, size, rows = self._next
+        start = step * size + rows.start
+        self._waiting.append(self._reader.ask(lambda: self._filled(slot, start)))
 
     def _filled(self, slot: _Slot, start: int) -> _Slot:
         """Runs on the thread, one after the other: entries of the endless list of shuffled epochs."""
@@ -228,12 +229,15 @@ _MOST_ELSEWHERE = 0.5
 
 
 def make_train_set(
-    sprites: Sprites, indices: NDArray[np.int64], device: torch.device, config: TrainingConfig
+    sprites: Sprites, indices: NDArray[np.int64], device: torch.device, config: TrainingConfig, processes: int = 1
 ) -> tuple[TrainSet, list[Notice]]:
-    """A train set of the sprites at `indices`, streamed where the device has too little room for them; and notices."""
+    """A train set of the sprites at `indices`, streamed where the device has too little room for them; and notices.
+
+    processes: how many there are on the device, each of which has its own.
+    """
     each, free = sprites.rgba[:1].nbytes, devices.memory_free(device)
     needed = each * len(indices)
-    room = free * _MOST.get(device.type, _MOST_ELSEWHERE)
+    room = free * _MOST.get(device.type, _MOST_ELSEWHERE) / processes
     if config.data_on_device == "yes" or (config.data_on_device == "auto" and needed <= room):
         return DeviceSprites(sprites, device, config.seed, indices), []
     title = (

@@ -12,8 +12,6 @@ from typing import Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
@@ -24,6 +22,7 @@ from studio.core.events import (
     Event,
     Events,
     LossChunk,
+    Notice,
     NumbersPredicted,
     RunFinished,
     RunStarted,
@@ -32,22 +31,22 @@ from studio.core.events import (
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batch_size import AutoBatchSize
-from studio.engine.batches import step_seed
 from studio.engine.control import Control, retry_until_writable, until_stopped
 from studio.engine.early_end import EarlyEnd
 from studio.engine.generate import draw, predict
 from studio.engine.model import TrainedModel
-from studio.engine.optim import set_learning_rate
 from studio.engine.pace import Speedometer, Stopwatch, Throttle
 from studio.engine.parents import Parent
 from studio.engine.quality.evaluate import heldout_figures
 from studio.engine.quality.meter import QualityMeter
+from studio.engine.ranks import ALONE, Group, Ranks, Start, Tick
 from studio.engine.recovery import Recovery
 from studio.engine.runs.advice import Adviser
 from studio.engine.runs.folder import MOST_ROLLBACKS
 from studio.engine.runs.history import read_history
-from studio.engine.starting import new_training, resumed_training
+from studio.engine.starting import joined_training, new_training, resumed_training
 from studio.engine.threads import ThreadTuner, tuned
+from studio.engine.ticks import Steps, Taken
 from studio.engine.training import Training
 from studio.engine.types import Device, GenerateSettings
 from studio.recipes.base import Recipe
@@ -62,17 +61,32 @@ BEST_APART_SHARE = 0.05  # of the run's time, at least, between checkpoints that
 
 def train_new(
     path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, control: Control,
-    parent: Parent | None = None,
+    parent: Parent | None = None, ranks: Ranks = ALONE,
 ) -> Events:  # fmt: skip
     """Train a new run in the folder `path`, from RunStarted to RunFinished, starting from `parent`'s weights if there
-    is one. Raises StudioError.
+    is one. With several ranks this is what the first one does. Raises StudioError.
     """
-    yield from _run_with_recovery(new_training(path, sprites, recipe, config, device, parent), path, device, control)
+    start = new_training(path, sprites, recipe, config, device, parent, ranks)
+    yield from _run_with_recovery(start, path, device, control, ranks)
 
 
-def train_resumed(path: Path, device: Device, control: Control, more_min: float = 0.0) -> Events:
-    """Go on with a run from its newest sound checkpoint; for so many minutes more, if any. Raises StudioError."""
-    yield from _run_with_recovery(resumed_training(path, device, more_min), path, device, control)
+def train_resumed(path: Path, device: Device, control: Control, more_min: float = 0.0, ranks: Ranks = ALONE) -> Events:
+    """Go on with a run from its newest sound checkpoint; for so many minutes more, if any. With several ranks this is
+    what the first one does. Raises StudioError.
+    """
+    yield from _run_with_recovery(resumed_training(path, device, more_min, ranks), path, device, control, ranks)
+
+
+def train_along(device: Device, control: Control, ranks: Group) -> None:
+    """What all ranks but the first do: take the steps that it says, as often as it begins or goes on.
+
+    Raises StudioError, and KeyboardInterrupt as `Group.heard` does.
+    """
+    target = torch.device(device.id)
+    while (start := ranks.heard(Start, control)) is not None:
+        with devices.faults(target):
+            _follow(joined_training(start, device, ranks), control, ranks)
+        devices.give_back_memory(target)
 
 
 def train(training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> Events:
@@ -83,10 +97,8 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     gradient norms stay there, and from the first step on whose loss or gradient is not finite, steps leave the weights
     alone. Raises NotFiniteError after the tick of such a step; one that only overflowed in fp16 is skipped.
     """
-    config, network, optimizers, scaler = training.config, training.network, training.optimizers, training.scaler
-    weights, budget_steps = [weight for weight in network.parameters() if weight.requires_grad], training.budget_steps()
-    rng = torch.Generator(training.device)
-    speed, steps_a_tick = Speedometer(config.batch_size), 1
+    all_steps, budget_steps, ranks = Steps(training), training.budget_steps(), training.ranks
+    speed, steps_a_tick = Speedometer(training.config.batch_size), 1
     threads = ThreadTuner(torch.get_num_threads(), may_change=training.may_change_threads())
     maintenance = _Maintenance(training, control, clock, quality)
 
@@ -94,81 +106,26 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
     yield from training.take_notices()
     yield _started(training)
     if training.step == 0:
-        yield from maintenance.sample()
+        yield from ranks.by_all_threads(maintenance.sample())
 
     while not control.stop and training.used_up() < 1 and maintenance.early_end.advice() is None:
         tick_start_s, first_step = clock.now_s(), training.step
         steps = min(steps_a_tick, budget_steps - first_step) if budget_steps else steps_a_tick
-        losses: list[Tensor] = []  # of each step, float32 [] on the device
-        grad_norms: list[Tensor] = []
-        network.train()
+        training.tell_tick(steps)
         training.watch.begin(tick_start_s, training.planned_s())
-        for _ in range(steps):
-            learning_rate = training.learning_rate()
-            set_learning_rate(optimizers, learning_rate)
-            loss = _accumulate_gradients(training, rng)  # []
-            with devices.faults(training.device, full=StepTooLargeError):
-                scaler.unscale_gradients()
-                with training.watch.step():
-                    grad_norm = torch.nn.utils.clip_grad_norm_(weights, config.clip_grad_norm)  # []
-                    scaler.update(loss, grad_norm)
-                    for optimizer in optimizers:
-                        optimizer.step()
-                        optimizer.zero_grad()
-            training.step += 1
-            training.ema.update(training.step * config.batch_size, config.batch_size)
-            losses.append(loss)
-            grad_norms.append(grad_norm)
+        taken = all_steps.take(steps)
 
-        read = torch.stack([*losses, *grad_norms, *training.watch.figures]).cpu().numpy()  # the tick's one read-back
-        statistics = read[: 2 * steps].reshape(2, steps)
         tick_s = clock.now_s() - tick_start_s
         training.elapsed_s = clock.now_s()
         control.live.step = training.step
         speed.add(steps, tick_s)
         steps_a_tick = max(1, min(2 * steps_a_tick, round(steps * TICK_S / max(tick_s, 1e-6))))
-        _raise_unless_finite(first_step, statistics)
-        chunk = _loss_chunk(training, first_step, statistics, learning_rate, speed.sprites_per_s())
-        yield from _recorded(training, control, chunk, read[2 * steps :])
+        taken.raise_unless_finite()
+        yield from _recorded(training, control, taken, speed.sprites_per_s())
         yield from tuned(threads, steps, tick_s)
-        yield from maintenance.once_a_tick()
+        yield from ranks.by_all_threads(maintenance.once_a_tick())
 
     yield from _finish(training, control, clock, maintenance)
-
-
-def _accumulate_gradients(training: Training, rng: torch.Generator) -> Tensor:
-    """Forward and backward passes of the next step's batch; returns its loss, float32 [] on the device.
-
-    Where the device has no room for them, they are done anew in smaller micro-batches. Raises StepTooLargeError.
-    """
-    while True:
-        try:
-            with devices.faults(training.device, full=StepTooLargeError):
-                return _forward_backward(training, rng)
-        except StepTooLargeError as error:
-            if training.step_is_too_large():
-                raise
-            training.split_micro_batches(error.title)
-        # Not inside the except clause: as long as the error is handled, it keeps what has failed in memory.
-        training.network.zero_grad(set_to_none=True)
-        devices.give_back_memory(training.device)
-
-
-def _forward_backward(training: Training, rng: torch.Generator) -> Tensor:
-    config, recipe = training.config, training.recipe
-    rng.manual_seed(step_seed(config.seed, training.step))
-    batch = training.train_set.batch(
-        training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng,
-        progress=training.used_up(),
-    )  # fmt: skip
-    total = torch.zeros((), device=training.device)
-    for micro_batch, numbers in batch.micro_batches(training.recovery.micro_batches.count, rng):
-        with devices.autocast(training.device.type, training.precision):
-            share = recipe.weight(micro_batch) / recipe.weight(batch)
-            loss = recipe.loss(training.network, micro_batch, config, numbers) * share
-        training.scaler.scale(loss).backward()
-        total += loss.detach()
-    return total
 
 
 class _Maintenance:
@@ -245,7 +202,8 @@ class _Maintenance:
 def _finish(training: Training, control: Control, clock: Stopwatch, maintenance: _Maintenance) -> Events:
     """Save the work and record how the training has ended: yields RunFinished last."""
     advice = maintenance.early_end.advice()
-    yield from maintenance.at_the_end()
+    training.tell_tick(0)
+    yield from training.ranks.by_all_threads(maintenance.at_the_end())
     if advice is not None:
         yield maintenance.early_end.notice(advice)
     reason: Literal["stopped", "finished"] = "finished" if advice or training.used_up() >= 1 else "stopped"
@@ -322,20 +280,45 @@ def _heldout_samples(training: Training, model: TrainedModel) -> SamplesReady:
     return SamplesReady(training.step, chosen, captions, found.numbers, true)
 
 
-def _run_with_recovery(start: Generator[Event, None, Training], path: Path, device: Device, control: Control) -> Events:
+def _follow(training: Training, control: Control, ranks: Group) -> None:
+    """Take part in a training to its end, or until a step that is not finite: the first rank says what is next."""
+    with contextlib.closing(training):
+        training.join()
+        steps = Steps(training)
+        while (tick := ranks.heard(Tick, control)) is not None and tick.steps:
+            training.follow(tick)
+            try:
+                with ranks.faults():
+                    steps.take(tick.steps).raise_unless_finite()
+            except NotFiniteError:
+                return
+            except StepTooLargeError as error:
+                ranks.say_full(error.title)
+                raise
+
+
+def _run_with_recovery(
+    start: Generator[Event, None, Training], path: Path, device: Device, control: Control, ranks: Ranks
+) -> Events:
     """Drive a training; after an error that it may get over it goes on from its newest checkpoint.
 
     A loss that is not finite: at half the learning rate, at most MOST_ROLLBACKS times, of which some are forgiven in
-    time. No room for the optimizers' work: in smaller micro-batches, which leave more to it.
+    time. No room for the optimizers' work: in smaller micro-batches, which leave more to it; several ranks do so when
+    torchrun has started all of them again.
     """
     target = torch.device(device.id)
     prepare: Callable[[Training], None] = Training.note_micro_batches
+    if was_full := ranks.full_before():
+        prepare = functools.partial(Training.split_micro_batches, why=was_full)
     kept: tuple[Recovery, AutoBatchSize] | None = None
     while True:
         with devices.faults(target):
             training = yield from start
+        ranks.remember(path)
         if kept is not None:  # what this process has learnt of the device is not on disk
             training.recovery, training.heldout_batch_size = kept
+        elif ranks.count > 1:
+            training.notices.append(Notice("info", f"{ranks.count} processes share each batch."))
         try:
             yield from _run_locked(training, prepare, control)
             return
@@ -344,14 +327,14 @@ def _run_with_recovery(start: Generator[Event, None, Training], path: Path, devi
                 raise
             prepare = functools.partial(Training.roll_back, why=error.title, failed_step=error.step)
         except StepTooLargeError as error:
-            if training.step_is_too_large():
+            if training.step_is_too_large() or not ranks.is_alone:
                 raise
             prepare = functools.partial(Training.split_micro_batches, why=error.title)
         finally:
             kept = training.recovery, training.heldout_batch_size
             del training
             devices.give_back_memory(target)
-        start = resumed_training(path, device)
+        start = resumed_training(path, device, ranks=ranks)
 
 
 def _run_locked(training: Training, prepare: Callable[[Training], None], control: Control) -> Events:
@@ -363,7 +346,8 @@ def _run_locked(training: Training, prepare: Callable[[Training], None], control
         at_the_end.callback(_let_go, training, control, quality)
         at_the_end.push(functools.partial(_record_failure, training))
         prepare(training)
-        with devices.faults(training.device):
+        with devices.faults(training.device), training.ranks.faults():
+            training.join()
             yield from clock.timed(train(training, control, clock, quality))
 
 
@@ -371,6 +355,8 @@ def _record_failure(
     training: Training, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
 ) -> None:
     """Write down what has ended a training: any error, not that it was closed or interrupted."""
+    if isinstance(error, StepTooLargeError) and not (training.ranks.is_alone or training.step_is_too_large()):
+        training.recovery.micro_batches.double(training.ranks.count)  # with which the next start goes on
     if isinstance(error, Exception):
         words = wording.error_words(error, otherwise="Something went wrong inside the studio.")
         with contextlib.suppress(UnwritableError):  # to be said is what has ended the run
@@ -391,30 +377,23 @@ def _started(training: Training) -> RunStarted:
     )  # fmt: skip
 
 
-def _loss_chunk(
-    training: Training, first_step: int, statistics: NDArray[np.float32], learning_rate: float, sprites_per_s: float
-) -> LossChunk:
-    """The event of a tick. statistics: float32 [2, n], losses and gradient norms of its steps."""
-    config, (losses, grad_norms) = training.config, statistics
+def _loss_chunk(training: Training, taken: Taken, sprites_per_s: float) -> LossChunk:
+    """The event of a tick."""
+    config, (losses, grad_norms) = training.config, taken.statistics
     left_s = 60 * config.minutes - training.elapsed_s
     if steps := training.budget_steps():
         left_sprites = (steps - training.step) * config.batch_size
         left_s = left_sprites / sprites_per_s if sprites_per_s else math.inf
     return LossChunk(
-        first_step, losses, grad_norms, learning_rate, sprites_per_s, training.elapsed_s, max(0.0, left_s),
+        taken.first_step, losses, grad_norms, taken.learning_rate, sprites_per_s, training.elapsed_s, max(0.0, left_s),
         training.epoch(), devices.memory_in_use(training.device),
     )  # fmt: skip
 
 
-def _recorded(training: Training, control: Control, chunk: LossChunk, layer_figures: NDArray[np.float32]) -> Events:
-    """Write what a tick has to say into metrics.jsonl, and yield it. layer_figures: as `LayerWatch.seen` takes them."""
+def _recorded(training: Training, control: Control, taken: Taken, sprites_per_s: float) -> Events:
+    """Write what a tick has to say into metrics.jsonl, and yield it."""
+    chunk = _loss_chunk(training, taken, sprites_per_s)
     yield from retry_until_writable(control, training.run.append, chunk)
-    for seen in training.watch.seen(chunk.first_step + 1, layer_figures):
+    for seen in training.watch.seen(taken.first_step + 1, taken.layer_figures):
         yield from retry_until_writable(control, training.run.append, seen)
     yield chunk
-
-
-def _raise_unless_finite(first_step: int, statistics: NDArray[np.float32]) -> None:
-    not_finite = np.flatnonzero(~np.isfinite(statistics.sum(0)))
-    if len(not_finite):
-        raise NotFiniteError(first_step + int(not_finite[0]))

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
@@ -19,12 +19,25 @@ from studio.engine.batches import DeviceSprites, TrainSet
 from studio.engine.layers import LayerWatch
 from studio.engine.model import TrainedModel
 from studio.engine.optim import EMA, LossScaler, learning_rate
+from studio.engine.ranks import ALONE, Ranks, Start, Tick
 from studio.engine.recovery import Recovery, SideWork
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, RunState
 from studio.engine.runs.split import Split
-from studio.recipes.base import Recipe, Spec
+from studio.recipes.base import Batch, BatchRng, Recipe, Spec
+
+
+class _Loss(nn.Module):
+    """A recipe's loss as a module that holds the network: what DistributedDataParallel takes."""
+
+    def __init__(self, recipe: Recipe, network: nn.Module, config: TrainingConfig) -> None:
+        super().__init__()
+        self._recipe, self._config = recipe, config
+        self.network = network
+
+    def forward(self, batch: Batch, rng: BatchRng) -> Tensor:
+        return self._recipe.loss(self.network, batch, self._config, rng)
 
 
 @dataclass(eq=False)
@@ -51,6 +64,7 @@ class Training:
     train_sample: Sprites  # of those in `train_set`; all of them unless there are very many
     heldout_sprites: Rgba  # uint8 [N, S, S, 4], for people to look at
     style: PixelStyle
+    ranks: Ranks = ALONE  # that train it
     step: int = 0
     elapsed_s: float = 0.0
     checkpoint_number: int = 0
@@ -59,6 +73,7 @@ class Training:
     measuring_step: int | None = None  # of the checkpoint whose sprites are being measured, which takes a while
     recovery: Recovery = field(default_factory=Recovery)
     notices: list[Event] = field(default_factory=list)  # to be said after this tick
+    loss: nn.Module = field(init=False)  # of a micro-batch
     watch: LayerWatch = field(init=False)
     side_work: SideWork = field(init=False)
     validated: Validated | None = None
@@ -66,8 +81,26 @@ class Training:
     extended_min: float = 0.0  # as `minutes` in RunProgress; they are in `config`, too
 
     def __post_init__(self) -> None:
-        self.watch = LayerWatch(self.network, is_on=self.config.watch_layers)
+        self.loss = _Loss(self.recipe, self.network, self.config)
+        self.watch = LayerWatch(self.network, is_on=self.config.watch_layers and self.ranks.is_first)
         self.side_work = SideWork(self.device, self.notices)
+
+    def join(self) -> None:
+        """Have all ranks begin with the same weights, and take the same steps from here on. Raises ProcessGoneError."""
+        self.ranks.tell(Start(str(self.run.path.absolute()), self.saved_step, self.precision, self.extended_min))
+        with self.ranks.faults():
+            self.ranks.alike(self.network)
+            self.ranks.alike(self.ema.network)
+            self.loss = self.ranks.shared(self.loss)
+
+    def tell_tick(self, steps: int) -> None:
+        """Have the other ranks take so many steps as this one is about to; none: it ends. Raises ProcessGoneError."""
+        recovery = self.recovery
+        self.ranks.tell(Tick(steps, self.elapsed_s, recovery.nan_rollbacks, recovery.micro_batches.count))
+
+    def follow(self, tick: Tick) -> None:
+        """Be where the first rank was when it said so."""
+        self.elapsed_s, self.recovery = tick.elapsed_s, Recovery(tick.nan_rollbacks, tick.micro_batches)
 
     def model(self) -> TrainedModel:
         """The live model: the averaged weights, which change as training goes on."""
@@ -95,9 +128,11 @@ class Training:
     def may_change_threads(self) -> bool:
         """Whether it may compute with fewer CPU threads for a while: that changes its results by a rounding.
 
-        Those of a number of steps or epochs are the same each time; a number of threads that was asked for is heeded.
+        Those of a number of steps or epochs are the same each time, and of several ranks in all of them; a number of
+        threads that was asked for is heeded.
         """
-        return self.device.type == "cpu" and not self.budget_steps() and not self.config.threads
+        is_free = self.device.type == "cpu" and self.ranks.is_alone
+        return is_free and not self.budget_steps() and not self.config.threads
 
     def epoch(self) -> float:
         """How often each sprite has been trained on."""
@@ -176,7 +211,7 @@ class Training:
 
     def split_micro_batches(self, why: str) -> None:
         """Use twice as many micro-batches, half as large, whose gradients are added up."""
-        if self.recovery.micro_batches.double():
+        if self.recovery.micro_batches.double(self.ranks.count):
             self.notices.append(self._goes_on(why, f"with batches {self.recovery.micro_batches.in_words()}"))
 
     def note_micro_batches(self) -> None:

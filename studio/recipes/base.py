@@ -45,6 +45,7 @@ class Batch:
         units of 8 pixels.
     targets: float32 [B, T], the numbers that go with each sprite, NaN where one is missing.
     progress: how much of the training is done, 0 to 1.
+    first, whole: where several processes share a batch, these sprites are those from `first` on of so many; else 0.
     """
 
     x: Tensor
@@ -52,6 +53,8 @@ class Batch:
     augment_labels: Tensor
     targets: Tensor
     progress: float = 0.0
+    first: int = 0
+    whole: int = 0
 
     def micro_batches(self, count: int, generator: torch.Generator) -> Iterator[tuple[Batch, BatchRng]]:
         """The same sprites in so many batches, at most one for each, each with its rows of the same random numbers."""
@@ -75,14 +78,16 @@ class BatchRng:
     """Random numbers for the sprites of a micro-batch, on the device: rows of those of the whole batch.
 
     What the first micro-batch asks for is drawn for the whole batch and kept for the others, which ask for the same in
-    the same order. So it makes no difference in how many parts a batch is taken.
+    the same order. So it makes no difference in how many parts a batch is taken, nor how many processes share it.
     """
 
     def __init__(
         self, generator: torch.Generator, batch: Batch, rows: slice = slice(None), drawn: list[Tensor] | None = None
     ) -> None:
-        """rows: of the micro-batch in the whole batch. drawn: what was asked for, of the whole batch."""
-        self._generator, self._x, self._rows = generator, batch.x, rows
+        """rows: of the micro-batch in `batch`. drawn: what was asked for, of the whole batch."""
+        start, stop, _ = rows.indices(len(batch.x))
+        self._generator, self._device = generator, batch.x.device
+        self._size, self._rows = batch.whole or len(batch.x), slice(batch.first + start, batch.first + stop)
         self._drawn = [] if drawn is None else drawn
         self._asked = 0
 
@@ -96,8 +101,8 @@ class BatchRng:
 
     def _rows_of(self, draw: Callable[..., Tensor], shape: tuple[int, ...]) -> Tensor:
         if self._asked == len(self._drawn):
-            size = (len(self._x), *shape)
-            self._drawn.append(draw(size, device=self._x.device, generator=self._generator))
+            size = (self._size, *shape)
+            self._drawn.append(draw(size, device=self._device, generator=self._generator))
         self._asked += 1
         return self._drawn[self._asked - 1][self._rows]
 

@@ -36,6 +36,7 @@ from studio.core.config import TrainingConfig
 from studio.data.sprites import Sprites
 from studio.engine.batches import to_input
 from studio.engine.devices import choose, detect
+from studio.engine.ranks import Ranks
 from studio.engine.types import Device
 from studio.recipes.base import Batch, BatchRng, Recipe, Spec
 from tests.bench.tools import configured, say, ticks_of, told_by, training_command_line
@@ -100,9 +101,11 @@ def tutorial_rate(folder: Path, recipe: Recipe, config: TrainingConfig, spec: Sp
     return steps * config.batch_size / (time.perf_counter() - start_s)
 
 
-def engine_rate(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device) -> float:
+def engine_rate(
+    sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, ranks: Ranks | None = None
+) -> float:
     """Sprites per second of the studio's loop."""
-    ticks = ticks_of(sprites, recipe, config, device)
+    ticks = ticks_of(sprites, recipe, config, device, ranks)
     first_s, first = next(tick for tick in ticks if tick[1] >= WARM_UP_STEPS)
     last_s, last = ticks[-1]
     return (last - first) * config.batch_size / (last_s - first_s)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from studio.core.config import TrainingConfig
     from studio.data.sprites import Sprites
+    from studio.engine.ranks import Ranks
     from studio.engine.types import Device
     from studio.recipes.base import Recipe
 
@@ -54,16 +55,21 @@ def told_by(module: str, *words: object, **environment: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def ticks_of(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device) -> list[tuple[float, int]]:
+def ticks_of(
+    sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, ranks: Ranks | None = None
+) -> list[tuple[float, int]]:
     """A training's seconds and steps by each of its ticks, everything that it does beside training counted."""
     from studio.core.events import LossChunk
     from studio.engine.control import Control
+    from studio.engine.ranks import ALONE
     from studio.engine.train import train_new
 
     with tempfile.TemporaryDirectory() as folder:
         start_s = time.perf_counter()
         return [
             (time.perf_counter() - start_s, event.first_step + len(event.losses))
-            for event in train_new(Path(folder) / "run", sprites, recipe, config, device, Control())
+            for event in train_new(
+                Path(folder) / "run", sprites, recipe, config, device, Control(), ranks=ranks or ALONE
+            )
             if isinstance(event, LossChunk)
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,8 @@ def test_mirrored_sprites_are_mirrored_and_told() -> None:
 
 def test_shifts_move_whole_pixels_bring_in_nothing_and_are_told() -> None:
     rgba = torch.from_numpy(make_sprites(per_class=50).rgba).permute(0, 3, 1, 2)
-    moved, told = shifted(rgba, 2, torch.Generator().manual_seed(3))
+    offset = torch.randint(0, 5, (2, len(rgba), 1), generator=torch.Generator().manual_seed(3))
+    moved, told = shifted(rgba, 2, offset)
     seen = set()
     for before, after, (right, down) in zip(rgba.numpy(), moved.numpy(), told.tolist(), strict=True):
         padded = np.pad(before, ((0, 0), (2, 2), (2, 2)))
@@ -174,6 +175,27 @@ def test_every_step_has_the_same_batch(sprites: Sprites, mapped: Sprites, size: 
         assert alike(batch_of(resident, 3, 5), batch_of(other, 3, 5))
         other.close()
     assert not alike(batch_of(resident, 0, size), batch_of(DeviceSprites(sprites, TORCH_CPU, 4, INDICES), 0, size))
+
+
+@pytest.mark.parametrize("data_is", [DeviceSprites, StreamedSprites])
+def test_rows_of_a_batch_are_those_of_the_whole_with_the_same_chance(
+    sprites: Sprites, mapped: Sprites, data_is: Callable[..., TrainSet]
+) -> None:
+    def taken(data: TrainSet, step: int, rows: slice | None, count: int) -> Iterator[list[torch.Tensor]]:
+        rng = torch.Generator().manual_seed(step)
+        batch = data.batch(step, 7, flip=True, shift_px=2, rng=rng, rows=rows)
+        for part, numbers in batch.micro_batches(count, rng):
+            yield [part.x, part.y, part.augment_labels, part.targets, numbers.randn(3), numbers.rand()]
+
+    whole, shared = DeviceSprites(sprites, TORCH_CPU, 3), [data_is(mapped, TORCH_CPU, 3) for _ in range(2)]
+    for step in (0, 1, 2, 9):
+        (expected,) = taken(whole, step, None, 1)
+        parts = [*taken(shared[0], step, slice(0, 3), 1), *taken(shared[1], step, slice(3, 7), 2)]
+        assert len(parts) == 3
+        for one, others in zip(expected, zip(*parts, strict=True), strict=True):
+            assert torch.equal(torch.cat(others), one)
+    for data in shared:
+        data.close()
 
 
 def test_batches_that_were_handed_out_stay_as_they_are(mapped: Sprites) -> None:

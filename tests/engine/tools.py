@@ -20,6 +20,7 @@ from studio.data.sprites import Sprites
 from studio.engine import pace, train
 from studio.engine.control import Control
 from studio.engine.quality.copies import Nearest, look_for_copies
+from studio.engine.ranks import ALONE, Ranks
 from studio.engine.runs import checkpoints
 from studio.engine.runs.split import Indices
 from studio.engine.train import train_new, train_resumed
@@ -53,10 +54,13 @@ small_classifier = partial(_small, ClassifierConfig)
 small_regression = partial(_small, RegressionConfig)
 
 
-def _train(recipe: Recipe, path: Path, sprites: Sprites, control: Control | None = None, **changes: Any) -> Events:
+def _train(
+    recipe: Recipe, path: Path, sprites: Sprites, control: Control | None = None, ranks: Ranks = ALONE, **changes: Any
+) -> Events:
     """The events of a training with such settings."""
     device = HALF if changes.get("precision") == "fp16" else CPU
-    return train_new(path, sprites, recipe, _small(recipe.Config, **changes), device, control or Control())
+    config = _small(recipe.Config, **changes)
+    return train_new(path, sprites, recipe, config, device, control or Control(), ranks=ranks)
 
 
 train_generator = partial(_train, Generator())

@@ -136,7 +136,8 @@ _LABELS = """\
 """
 
 _SHIFT = """\
-    rgba, {moves} = shifted(rgba, config.shift_px, rng)
+    offset = torch.randint(0, 2 * config.shift_px + 1, (2, len(rgba), 1), device=DEVICE, generator=rng)
+    rgba, {moves} = shifted(rgba, config.shift_px, offset)
 """
 
 _FLIP = """\

@@ -1,0 +1,115 @@
+"""The steps of a training, taken some at a time, a tick: inside it nothing is read back from the device."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from studio.core.errors import NotFiniteError, StepTooLargeError
+from studio.engine import devices
+from studio.engine.batches import step_seed
+from studio.engine.optim import set_learning_rate
+from studio.engine.training import Training
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What the steps of a tick have come to.
+
+    statistics: float32 [2, n], losses and gradient norms of its steps. layer_figures: as `LayerWatch.seen` takes them.
+    learning_rate: of the last one.
+    """
+
+    first_step: int
+    statistics: NDArray[np.float32]
+    layer_figures: NDArray[np.float32]
+    learning_rate: float
+
+    def raise_unless_finite(self) -> None:
+        """Raise NotFiniteError where a loss or a gradient is not finite."""
+        not_finite = np.flatnonzero(~np.isfinite(self.statistics.sum(0)))
+        if len(not_finite):
+            raise NotFiniteError(self.first_step + int(not_finite[0]))
+
+
+class Steps:
+    """Takes the steps of a training. Losses and gradient norms stay on the device to the end of a tick."""
+
+    def __init__(self, training: Training) -> None:
+        self._training = training
+        self._weights = [weight for weight in training.network.parameters() if weight.requires_grad]
+        self._rng = torch.Generator(training.device)
+
+    def take(self, count: int) -> Taken:
+        """So many steps. Raises StepTooLargeError."""
+        training = self._training
+        first_step, losses, grad_norms = training.step, list[Tensor](), list[Tensor]()  # of each step, [] each
+        training.network.train()
+        for _ in range(count):
+            learning_rate = training.learning_rate()
+            set_learning_rate(training.optimizers, learning_rate)
+            loss = _accumulate_gradients(training, self._rng)  # []
+            with devices.faults(training.device, full=StepTooLargeError):
+                grad_norm = self._move_weights(loss)  # []
+            training.step += 1
+            training.ema.update(training.step * training.config.batch_size, training.config.batch_size)
+            losses.append(loss)
+            grad_norms.append(grad_norm)
+        read = torch.stack([*losses, *grad_norms, *training.watch.figures]).cpu().numpy()  # the tick's one read-back
+        return Taken(first_step, read[: 2 * count].reshape(2, count), read[2 * count :], learning_rate)
+
+    def _move_weights(self, loss: Tensor) -> Tensor:
+        """What a step makes of its gradients; returns their norm before clipping, float32 []."""
+        training = self._training
+        training.scaler.unscale_gradients()
+        with training.watch.step():
+            grad_norm = torch.nn.utils.clip_grad_norm_(self._weights, training.config.clip_grad_norm)
+            training.scaler.update(loss, grad_norm)
+            for optimizer in training.optimizers:
+                optimizer.step()
+                optimizer.zero_grad()
+        return grad_norm
+
+
+def _accumulate_gradients(training: Training, rng: torch.Generator) -> Tensor:
+    """Forward and backward passes of the next step's batch; returns its loss, float32 [] on the device.
+
+    Where the device has no room for them, they are done anew in smaller micro-batches; not where others have their part
+    in the step, who know nothing of it. Raises StepTooLargeError.
+    """
+    while True:
+        try:
+            with devices.faults(training.device, full=StepTooLargeError):
+                return _forward_backward(training, rng)
+        except StepTooLargeError as error:
+            if training.step_is_too_large() or not training.ranks.is_alone:
+                raise
+            training.split_micro_batches(error.title)
+        # Not inside the except clause: as long as the error is handled, it keeps what has failed in memory.
+        training.network.zero_grad(set_to_none=True)
+        devices.give_back_memory(training.device)
+
+
+def _forward_backward(training: Training, rng: torch.Generator) -> Tensor:
+    config, recipe, ranks = training.config, training.recipe, training.ranks
+    rng.manual_seed(step_seed(config.seed, training.step))
+    batch = training.train_set.batch(
+        training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng,
+        progress=training.used_up(), rows=ranks.rows(config.batch_size),
+    )  # fmt: skip
+    weight = ranks.total(recipe.weight(batch), training.device)
+    total = torch.zeros((), device=training.device)
+    micro_batches = list(batch.micro_batches(-(-training.recovery.micro_batches.count // ranks.count), rng))
+    for number, (micro_batch, numbers) in enumerate(micro_batches, 1):
+        is_last = number == len(micro_batches)
+        with contextlib.nullcontext() if is_last else ranks.only_here(training.loss):
+            with devices.autocast(training.device.type, training.precision):
+                loss = training.loss(micro_batch, numbers) * (recipe.weight(micro_batch) / weight)
+            training.scaler.scale(ranks.for_all(loss)).backward()
+        total += loss.detach()
+    return ranks.total(total, training.device)
