@@ -132,3 +132,24 @@ def test_of_large_sprites_some_rows_stand_for_all() -> None:
     assert torch.equal(some_rows(16, offsets[:1]), torch.arange(16)[None])
     values = torch.randn(2, 3, 5, 4)
     assert torch.equal(in_rows(values, torch.tensor([[0, 4], [1, 2]]))[1], values[1][:, [1, 2]])
+
+
+@pytest.mark.slow
+def test_compiled_in_16_bits_the_gradients_are_those_of_the_usual_way() -> None:
+    torch.manual_seed(3)
+    head, layer = PaletteHead(8, 16), torch.nn.Linear(8, 8)
+    features, true = torch.randn(2, 4, 4, 8), torch.randint(0, 16, (2, 4, 4))
+
+    def loss() -> torch.Tensor:
+        errors, means = errors_and_means(head, layer(features), true)
+        return (errors + means.square().sum(-1)).mean()
+
+    found = []
+    for way in (loss, torch.compile(loss)):
+        layer.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16):
+            value = way()
+        value.backward()
+        assert layer.weight.grad is not None
+        found.append(layer.weight.grad.clone())
+    torch.testing.assert_close(found[1], found[0], rtol=1e-2, atol=1e-5)

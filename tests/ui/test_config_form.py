@@ -179,12 +179,13 @@ def test_texts_of_any_length_and_open_bounds(qtbot: QtBot) -> None:
 
 def test_locked_controls_take_nothing_and_labels_stay_readable(qtbot: QtBot) -> None:
     form = make_form(qtbot)
-    form.set_locked(True)
-    controls = [form.findChild(QWidget, item.name) for item in settings_of(TrainingConfig)]
-    assert not any(control is None or control.isEnabled() for control in controls)
+    form.set_locked(True, ("steps", "seed"))
+    controls = {item.name: form.findChild(QWidget, item.name) for item in settings_of(TrainingConfig)}
+    locked = [name for name, control in controls.items() if control is None or not control.isEnabled()]
+    assert sorted(locked) == ["seed", "steps"]
     assert all(label.isEnabled() for label in form.findChildren(QLabel))
-    form.set_locked(False)
-    assert spin(form, "steps").isEnabled()
+    form.set_locked(False, ("steps", "seed"))
+    assert spin(form, "steps").isEnabled() and spin(form, "seed").isEnabled()
 
 
 def test_the_wheel_changes_nothing_without_focus(qtbot: QtBot) -> None:

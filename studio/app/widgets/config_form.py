@@ -79,9 +79,9 @@ class ConfigForm(QWidget):
             return error.title
         return ""
 
-    def set_locked(self, locked: bool, names: Collection[str] = ()) -> None:
-        """Make all controls, or those of these settings, read-only or editable; labels stay readable."""
-        for name in names or self._controls:
+    def set_locked(self, locked: bool, names: Collection[str]) -> None:
+        """Make the controls of these settings read-only or editable; labels stay readable."""
+        for name in names:
             self._controls[name].setEnabled(not locked)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -86,7 +86,8 @@ class Compile(Experiment):
         try:
             compiled.warm_up()
         except RuntimeError as error:
-            raise StudioError("torch.compile has failed here.", str(error).splitlines()[0]) from error
+            why = " ".join(str(error).partition("\n\n")[0].split())  # more than the first line: that names the compiler
+            raise StudioError("torch.compile has failed here.", why) from error
         seconds = max(_LEAST_S, bench.seconds - (time.perf_counter() - start_s))
         start_s = said_s = time.perf_counter()
         while (passed_s := time.perf_counter() - start_s) < seconds or len(eager.durations_s) < _LEAST_STEPS:
@@ -152,8 +153,8 @@ def _table(eager: _Steps, compiled: _Steps, bench: Bench) -> Table:
 
 def _sentences(eager: _Steps, compiled: _Steps, cost_s: float, steps: int) -> Iterator[str]:
     times = eager.step_s / compiled.step_s
-    slower = f"{1 / times:.2g} times as long" if times < 1 / _FASTER else "no faster"
-    how = f"{times:.2g} times as fast" if steps else slower
+    slower = f"{1 / times:.3g} times as long" if times < 1 / _FASTER else "no faster"
+    how = f"{times:.3g} times as fast" if steps else slower
     yield (
         f"Compiled, a step takes {1000 * compiled.step_s:,.1f} ms instead of {1000 * eager.step_s:,.1f} ms: {how}. To "
         f"compile it took {duration(cost_s)}."

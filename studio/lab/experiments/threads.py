@@ -101,7 +101,7 @@ def _outcome(durations_s: dict[int, list[float]], bench: Bench) -> Outcome:
     ]
     if best > 1:
         times = medians_s[1] / best_s
-        sentences.append(f"That is {times:.2g} times as fast as one thread; {best} times would be ideal.")
+        sentences.append(f"That is {times:.3g} times as fast as one thread; {best} times would be ideal.")
     if best <= cores:
         times = medians_s[2 * cores] / best_s
         change = f"take {times:.2g} times as long" if times > _AS_GOOD else "are no slower"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
@@ -82,21 +83,27 @@ class QueuePanel(QWidget):
         self._state.setText(
             run_words.queue_state(queue.runs, is_on=queue.is_on, is_training=self._session.training.is_busy())
         )
-        words = [run_words.queue_entry(run) for run in queue.runs]
-        if words != [self.list.item(row).text() for row in range(self.list.count())]:
-            chosen = self._chosen()
-            blocked = QSignalBlocker(self.list)
-            self.list.clear()
-            for run, text in zip(queue.runs, words, strict=True):
-                item = QListWidgetItem(text)
-                item.setData(Qt.ItemDataRole.UserRole, run.path)
-                item.setToolTip(text)
-                item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsDropEnabled)  # between others, not onto one
-                self.list.addItem(item)
-                if run.path == chosen:
-                    self.list.setCurrentItem(item)
-            blocked.unblock()
+        entries = [(run.path, run_words.queue_entry(run)) for run in queue.runs]
+        if entries != list(zip(self.paths(), self._texts(), strict=True)):
+            self._fill(entries)
         self._refresh_buttons()
+
+    def _fill(self, entries: Sequence[tuple[Path, str]]) -> None:
+        chosen = self._chosen()
+        blocked = QSignalBlocker(self.list)
+        self.list.clear()
+        for path, text in entries:
+            item = QListWidgetItem(text)
+            item.setData(Qt.ItemDataRole.UserRole, path)
+            item.setToolTip(text)
+            item.setFlags(item.flags() & ~Qt.ItemFlag.ItemIsDropEnabled)  # between others, not onto one
+            self.list.addItem(item)
+            if path == chosen:
+                self.list.setCurrentItem(item)
+        blocked.unblock()
+
+    def _texts(self) -> list[str]:
+        return [self.list.item(row).text() for row in range(self.list.count())]
 
     @Slot()
     def _refresh_buttons(self) -> None:
