@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QApplication
 
 from studio.app import theme
 from studio.app.application import Studio
+from studio.app.pages.runs.table import Column
 from studio.core import places
 from studio.core.events import Rgba
 from studio.data.editing import NamedSprite, rectangle
@@ -86,7 +87,7 @@ def look_over(studio: Studio, app: QApplication) -> None:
 
 
 def train_and_draw(studio: Studio, app: QApplication, minutes: float) -> None:
-    """Training, generating, runs: a picture of each."""
+    """Training and generating: a picture of each."""
     session, window = studio.session, studio.window
     window.show_page("train")
     recipe = session.catalog.recipes["generator"]
@@ -106,11 +107,6 @@ def train_and_draw(studio: Studio, app: QApplication, minutes: float) -> None:
     fill_in(studio)
     take(studio, app, "editor", "light")
     window.generate.editing.close_editor.click()
-    window.show_page("runs")
-    settle(3.0)
-    window.runs.table.selectRow(0)
-    settle(3.0)
-    take(studio, app, "runs", "light")
 
 
 def try_out(studio: Studio, app: QApplication, minutes: float) -> None:
@@ -138,6 +134,27 @@ def try_out(studio: Studio, app: QApplication, minutes: float) -> None:
     lab.map.select(first)
     lab.map.end_walk(last)
     take(studio, app, "map", "light")
+
+
+def keep(studio: Studio, app: QApplication) -> None:
+    """The runs, with what is said of them, and two that wait."""
+    session, window = studio.session, studio.window
+    recipe, device = session.catalog.recipes["generator"], session.catalog.device(session.catalog.fastest)
+    assert session.open_sprites.sprites is not None and device is not None
+    window.show_page("runs")
+    codes, drawn = (run.path for run in session.runs.runs)
+    session.runs.change_notes(codes, name="codes for the map", tags=("map",))
+    session.runs.change_notes(drawn, note="Clean outlines; ghosts are best.", starred=True, tags=("demo", "good"))
+    for seed, minutes in enumerate((30.0, 60.0)):
+        config = recipe.Config(minutes=minutes, seed=seed)
+        session.queue.add(session.open_sprites.sprites, recipe, config, device, None)
+    wait(lambda: len(session.queue.runs) == 2)
+    rows = window.runs.table.model()
+    settle()
+    names = [rows.index(row, Column.NAME).data() for row in range(rows.rowCount())]
+    window.runs.table.selectRow(names.index(drawn.name))
+    settle(3.0)
+    take(studio, app, "runs", "light")
 
 
 def fill_in(studio: Studio) -> None:
@@ -171,6 +188,7 @@ def main() -> None:
         if not chosen.without_training:
             train_and_draw(studio, app, chosen.minutes)
             try_out(studio, app, chosen.minutes)
+            keep(studio, app)
         studio.session.close()
 
 

@@ -157,9 +157,8 @@ class _ErrorsAndMeans(torch.autograd.Function):
     def backward(ctx: Any, of_errors: Tensor, of_means: Tensor) -> tuple[Tensor, Tensor, None, None]:
         asked, known, palette, true, shares, means = ctx.saved_tensors
         # Of the odds: the share times (of_errors + of_means . (colour - mean)), and less of_errors at the true colour.
-        rest = (of_errors - (of_means * means).sum(1))[:, None]
         with torch.autocast(shares.device.type, enabled=False):  # torch.compile traces this where it is on
-            of_odds = torch.addmm(rest, of_means, palette.T).mul_(shares)
+            of_odds = torch.addmm((of_errors - (of_means * means).sum(1))[:, None], of_means, palette.T).mul_(shares)
             of_odds.scatter_add_(1, true[:, None], -of_errors[:, None])
             return of_odds @ known, of_odds.T @ asked, None, None
 
