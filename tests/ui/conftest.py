@@ -106,7 +106,7 @@ def ready(qtbot: QtBot, session: Session) -> Session:
 
 
 @pytest.fixture
-def _strays(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def strays(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Widgets that are shown as windows though nobody meant them to be: those that got no parent in time."""
     found: list[str] = []
 
@@ -125,7 +125,7 @@ def _strays(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def window(qtbot: QtBot, qapp: QApplication, session: Session, _strays: list[str]) -> Iterator[Window]:
+def window(qtbot: QtBot, qapp: QApplication, session: Session, strays: list[str]) -> Iterator[Window]:
     """The window, shown, its engine on the way. It shows no other ones by accident."""
     made = Window(session, theme.apply(qapp, "light"))
     qtbot.addWidget(made, before_close_func=_let_go)
@@ -139,7 +139,7 @@ def window(qtbot: QtBot, qapp: QApplication, session: Session, _strays: list[str
     if session.training.is_busy():
         session.training.stop()
         wait_idle(qtbot, session)
-    assert not _strays
+    assert not strays
 
 
 @pytest.fixture
