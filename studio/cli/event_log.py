@@ -8,7 +8,8 @@ from studio.cli.arguments import find_run
 from studio.cli.messages import DONE
 from studio.cli.reporting import follow, reporter_for
 from studio.core.errors import UsageError
-from studio.engine.runs.event_log import EventLogSaved, save_event_log
+from studio.engine.runs.event_log import FORMAT, EventLogSaved, save_event_log
+from studio.engine.runs.folder import EXPORTS
 
 
 def export_log(args: argparse.Namespace) -> int:
@@ -16,7 +17,7 @@ def export_log(args: argparse.Namespace) -> int:
     if args.checkpoint != "best":
         raise UsageError("TensorBoard gets the history of a whole run.", "Leave out --checkpoint.")
     reporter, path = reporter_for(args), find_run(args.run_name)
-    done = follow(save_event_log(path, args.out or path / "exports" / "tensorboard"), reporter, EventLogSaved)
+    done = follow(save_event_log(path, args.out or path / EXPORTS / FORMAT), reporter, EventLogSaved)
     reporter.say(f"Wrote curves, samples and settings into {done.path}")
     reporter.say(f'Look at them with:  tensorboard --logdir "{done.path.parent}"')
     return DONE

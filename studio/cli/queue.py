@@ -10,7 +10,7 @@ from pathlib import Path
 from studio.cli.arguments import find_run
 from studio.cli.messages import DONE, FAILED, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.cli.train import called, new_run, to_the_end
+from studio.cli.train import as_typed, new_run, to_the_end
 from studio.core.errors import DeviceError, RunError, UsageError
 from studio.core.events import Notice
 from studio.core.wording import count, error_words, number
@@ -30,7 +30,7 @@ def add(args: argparse.Namespace) -> int:
     from studio.engine.starting import queue_new
 
     reporter = reporter_for(args)
-    path = follow(queue_new(*new_run(args, reporter)), reporter, queue.RunQueued).path
+    path = follow(queue_new(new_run(args, reporter)), reporter, queue.RunQueued).path
     remember(path)
     waiting = _waiting()
     place = [run.path.resolve() for run in waiting].index(path.resolve()) + 1
@@ -67,7 +67,7 @@ def remove(args: argparse.Namespace) -> int:
     reporter, waiting = reporter_for(args), _waiting()
     for run in [_in_queue(name, waiting) for name in args.run_names]:
         queue.remove(run.path)
-        reporter.say(f"{run.title} waits no longer. It is kept; train it:  studio resume {called(run.path)}")
+        reporter.say(f"{run.title} waits no longer. It is kept; train it:  studio resume {as_typed(run.path)}")
     return DONE
 
 

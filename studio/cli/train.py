@@ -6,7 +6,7 @@ import argparse
 import datetime
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from studio.cli.arguments import find_device, find_run, read_sprites, say_left_out
 from studio.cli.flags import add_settings, given
@@ -25,11 +25,10 @@ from studio.engine.control import Control
 from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
-from studio.engine.types import Device
 
 if TYPE_CHECKING:
-    from studio.engine.parents import Parent
     from studio.engine.ranks import Ranks
+    from studio.engine.starting import NewRun
     from studio.recipes.base import Preset, Recipe, TrainingBudget
 
 
@@ -57,17 +56,6 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
     parser.epilog = (
         f"recipes (each has its own settings: --recipe NAME --help):\n{recipes}\n\npresets:\n{presets}\n\n{_SEVERAL}"
     )
-
-
-class NewRun(NamedTuple):
-    """What a command line asks to be trained."""
-
-    path: Path
-    sprites: Sprites
-    recipe: Recipe
-    config: TrainingConfig
-    device: Device
-    parent: Parent | None
 
 
 def train(args: argparse.Namespace) -> int:
@@ -100,6 +88,7 @@ def new_run(args: argparse.Namespace, reporter: Reporter) -> NewRun:
     from studio.engine import catalog
     from studio.engine.measure import training_budget
     from studio.engine.parents import load_parent
+    from studio.engine.starting import NewRun
     from studio.engine.types import STARTER, ParentSource
     from studio.recipes.base import TrainingBudget
 
@@ -146,7 +135,7 @@ def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> i
     reporter.say(finished(end))
     reporter.say(f"The run is in {path}")
     if end.reason == "stopped":
-        reporter.say(f"Go on with it:  studio resume {called(path)}")
+        reporter.say(f"Go on with it:  studio resume {as_typed(path)}")
     else:
         _say_what_next(path, reporter)
     return INTERRUPTED if interrupted else DONE
@@ -196,7 +185,7 @@ def _preset(recipe: Recipe, name: str, means: TrainingBudget) -> Preset:
     raise UsageError(f"The {recipe.name} has no preset {name!r}.", f"Choose one of: {names or 'none'}.")
 
 
-def called(path: Path) -> str:
+def as_typed(path: Path) -> str:
     """The shortest word by which a run can be named on the command line."""
     return argument(Path(path.name) if path.parent == places.runs() else path)
 
@@ -205,7 +194,7 @@ def _say_what_next(path: Path, reporter: Reporter) -> None:
     from studio.engine import catalog
 
     if catalog.recipe(RunDir(path).record().recipe).makes == "sprites":
-        reporter.say(f"Draw sprites with it:  studio generate {called(path)} --out sheet.png")
+        reporter.say(f"Draw sprites with it:  studio generate {as_typed(path)} --out sheet.png")
     else:
-        reporter.say(f"Let it look at sprites:  studio predict {called(path)} FOLDER")
-    reporter.say(f"Use it elsewhere:  studio export {called(path)} --out model.safetensors")
+        reporter.say(f"Let it look at sprites:  studio predict {as_typed(path)} FOLDER")
+    reporter.say(f"Use it elsewhere:  studio export {as_typed(path)} --out model.safetensors")

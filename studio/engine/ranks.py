@@ -278,12 +278,10 @@ def launched(device: str) -> Iterator[Group]:
         dist.init_process_group(_BACKENDS[own.type], store=own_store, rank=number, world_size=count)
     try:
         yield group
-    except BaseException:  # of a group with one that is gone, torch would wait for it
+    finally:
         with contextlib.suppress(StepTooLargeError, ProcessGoneError):
             group.tell(None)
-        raise
-    group.tell(None)
-    dist.destroy_process_group()
+    dist.destroy_process_group()  # not after an error: of a group with one that is gone, torch would wait for it
 
 
 def _own_device(wanted: str, here: int) -> torch.device:

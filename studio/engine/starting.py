@@ -8,6 +8,7 @@ from collections.abc import Generator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -44,100 +45,95 @@ from studio.recipes.base import Recipe, Spec
 VALIDATION_LIMIT = 1024  # held-out sprites that are looked at: enough for a steady figure
 
 
-def new_training(
-    path: Path,
-    sprites: Sprites,
-    recipe: Recipe,
-    config: TrainingConfig,
-    device: Device,
-    parent: Parent | None = None,
-    ranks: Ranks = ALONE,
-) -> Generator[Event, None, Training]:
-    """A new run in the folder `path`, which must be empty or missing; yields Progress where there is much to copy.
+class NewRun(NamedTuple):
+    """What is to be trained.
 
-    parent: a model of this recipe whose weights it starts from; it also fixes some of the settings. Raises
-    TrainingError, RunError, UsageError.
+    path: its folder, which must be empty or missing. parent: a model of this recipe whose weights it starts from; it
+    also fixes some of the settings.
     """
-    ranks.check(config)
-    plan, run = _planned(path, sprites, recipe, config, parent), RunDir(path)
+
+    path: Path
+    sprites: Sprites
+    recipe: Recipe
+    config: TrainingConfig
+    device: Device
+    parent: Parent | None = None
+
+
+def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Training]:
+    """A new run; yields Progress where there is much to copy. Raises TrainingError, RunError, UsageError."""
+    ranks.check(new.config)
+    plan, run = _planned(new), RunDir(new.path)
     sweep_starts()
     with new_run(run) as on_error:
-        record, chosen = yield from _filled(run, plan, device)
-        with writing(path):
+        record, chosen = yield from _filled(run, plan, new)
+        with writing(run.path):
             chosen = packed.reopened(chosen, run.data)
-        training = _assemble(run, record, recipe, plan.config, chosen, plan.network, device, ranks, on_error)
+        training = _assemble(run, record, new.recipe, plan.config, chosen, plan.network, new.device, ranks, on_error)
         training.write_state("training")
         run.create(record)
     training.notices += plan.notices
     return training
 
 
-def queue_new(
-    path: Path,
-    sprites: Sprites,
-    recipe: Recipe,
-    config: TrainingConfig,
-    device: Device,
-    parent: Parent | None = None,
-) -> Events:
+def queue_new(new: NewRun) -> Events:
     """A new run as `new_training` makes it, which waits in the queue: settings, sprites and the parent's weights are
     kept in its folder, so that what becomes of them elsewhere changes nothing.
 
     Nothing is put on the device. Yields Progress, Notices, and RunQueued last. Raises TrainingError, RunError.
     """
-    plan, run = _planned(path, sprites, recipe, config, parent), RunDir(path)
+    plan, run = _planned(new), RunDir(new.path)
     sweep_starts()
     with new_run(run):
-        record, _ = yield from _filled(run, plan, device)
+        record, _ = yield from _filled(run, plan, new)
         run.write_progress(RunProgress("queued", 0, 0.0, {}))
         run.create(record)
     run.release()
-    queue.append(path)
+    queue.append(run.path)
     yield from plan.notices
-    yield queue.RunQueued(path)
+    yield queue.RunQueued(run.path)
 
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What a new run is to be. network: on the CPU, with the parent's weights if there is a parent."""
+    """What becomes of what is to be trained: the sprites that the recipe learns from, and the settings that suit the
+    parent. network: on the CPU, with the parent's weights if there is a parent.
+    """
 
     sprites: Sprites
-    recipe: Recipe
     config: TrainingConfig
     network: nn.Module
-    parent: Parent | None
     notices: list[Notice]
 
 
-def _planned(path: Path, sprites: Sprites, recipe: Recipe, config: TrainingConfig, parent: Parent | None) -> _Plan:
-    """The sprites that the recipe learns from, the settings that suit the parent, and a network. Raises TrainingError,
-    UnwritableError.
-    """
-    with writing(path):
-        chosen, notes = recipe.select(sprites, config)
+def _planned(new: NewRun) -> _Plan:
+    """Raises TrainingError, UnwritableError."""
+    config, parent = new.config, new.parent
+    with writing(new.path):
+        chosen, notes = new.recipe.select(new.sprites, config)
     if len(chosen) == 0:
         raise TrainingError("There are no sprites to learn from.", "Open a folder of sprites first.")
     if parent is not None:
         notes += _differences(config, parent.adapt(config))
         config = parent.adapt(config)
     torch.manual_seed(config.seed)
-    network = recipe.build(config, Spec.of(chosen))
+    network = new.recipe.build(config, Spec.of(chosen))
     if parent is not None:
-        left = parent.teach(network, recipe, Spec.of(chosen))
+        left = parent.teach(network, new.recipe, Spec.of(chosen))
         notes += [f"{left} of its weights don't fit {chosen.size} pixels and begin anew."] if left else []
-    return _Plan(chosen, recipe, config, network, parent, [Notice("info", note) for note in notes])
+    return _Plan(chosen, config, network, [Notice("info", note) for note in notes])
 
 
-def _filled(run: RunDir, plan: _Plan, device: Device) -> Generator[Event, None, tuple[RunRecord, Sprites]]:
+def _filled(run: RunDir, plan: _Plan, new: NewRun) -> Generator[Event, None, tuple[RunRecord, Sprites]]:
     """Write what a new run needs into its folder, but for run.json and state.json; returns the record, and the sprites
     with their groups. Yields Progress.
     """
     chosen = yield from sparse_progress(grouped(plan.sprites, places.cache()))
-    record = _new_record(run.path, chosen, plan, device)
+    record = _new_record(new, chosen, plan)
     with writing(run.path):
         yield from with_progress(packed.keeping(chosen, run.data), len(chosen), "sprites put into the run's folder")
     save_style(run, record, chosen)
-    if plan.parent is not None:
+    if new.parent is not None:
         record = replace(record, start_sha256=keep_start(run, plan.network))
     return record, chosen
 
@@ -328,12 +324,11 @@ def _differences(wanted: TrainingConfig, taken: TrainingConfig) -> list[str]:
     ]
 
 
-def _new_record(path: Path, sprites: Sprites, plan: _Plan, device: Device) -> RunRecord:
-    recipe, config = plan.recipe, plan.config
+def _new_record(new: NewRun, sprites: Sprites, plan: _Plan) -> RunRecord:
     return RunRecord(
-        name=path.name,
-        recipe=recipe.name,
-        config=config.to_json(),
+        name=new.path.name,
+        recipe=new.recipe.name,
+        config=plan.config.to_json(),
         size=sprites.size,
         class_names=sprites.class_names,
         target_names=sprites.target_names,
@@ -342,11 +337,11 @@ def _new_record(path: Path, sprites: Sprites, plan: _Plan, device: Device) -> Ru
         data_fingerprint=sprites.fingerprint,
         data_origin=sprites.origin,
         split=BY_GROUP,
-        device=device.id,
-        device_name=device.name,
-        precision=devices.resolve_precision(device, config.precision),
+        device=new.device.id,
+        device_name=new.device.name,
+        precision=devices.resolve_precision(new.device, plan.config.precision),
         parameters=sum(weight.numel() for weight in plan.network.parameters()),
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        ancestors=() if plan.parent is None else plan.parent.ancestors,
+        ancestors=() if new.parent is None else new.parent.ancestors,
         versions={"studio": studio.__version__, "torch": torch.__version__, "python": platform.python_version()},
     )

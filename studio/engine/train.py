@@ -44,7 +44,7 @@ from studio.engine.recovery import Recovery
 from studio.engine.runs.advice import Adviser
 from studio.engine.runs.folder import MOST_ROLLBACKS
 from studio.engine.runs.history import read_history
-from studio.engine.starting import joined_training, new_training, resumed_training
+from studio.engine.starting import NewRun, joined_training, new_training, resumed_training
 from studio.engine.threads import ThreadTuner, tuned
 from studio.engine.ticks import Steps, Taken
 from studio.engine.training import Training
@@ -66,7 +66,7 @@ def train_new(
     """Train a new run in the folder `path`, from RunStarted to RunFinished, starting from `parent`'s weights if there
     is one. With several ranks this is what the first one does. Raises StudioError.
     """
-    start = new_training(path, sprites, recipe, config, device, parent, ranks)
+    start = new_training(NewRun(path, sprites, recipe, config, device, parent), ranks)
     yield from _run_with_recovery(start, path, device, control, ranks)
 
 

@@ -17,7 +17,7 @@ from studio.app.window import Window
 from studio.core import places
 from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir, RunProgress
-from studio.engine.starting import queue_new
+from studio.engine.starting import NewRun, queue_new
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
 from tests.engine.runs.test_damaged_runs import flip
@@ -32,7 +32,7 @@ def one_queued(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("queued") / "trial"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
-        list(queue_new(path, make_sprites(), Generator(), small_generator(steps=1), CPU))
+        list(queue_new(NewRun(path, make_sprites(), Generator(), small_generator(steps=1), CPU)))
     return path
 
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 def add(sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, source: ParentSource) -> Events:
     """Make a new run that waits, starting from the model that `source` names, if it names one."""
     from studio.engine.parents import load_parent
-    from studio.engine.starting import queue_new
+    from studio.engine.starting import NewRun, queue_new
 
     parent = load_parent(source, recipe) if source is not None else None
-    yield from queue_new(jobs.new_folder(sprites, recipe), sprites, recipe, config, device, parent)
+    yield from queue_new(NewRun(jobs.new_folder(sprites, recipe), sprites, recipe, config, device, parent))
 
 
 def move(run: Path, to: int, waiting: Sequence[RunSummary]) -> Events:

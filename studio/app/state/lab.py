@@ -80,7 +80,7 @@ class Lab(QObject):
         """What is missing, or doesn't fit, of the run that is to be looked into."""
         if source is None:
             return "Train a model first: there is no run to look into yet."
-        run = next((run for run in self._runs.runs if run.path == source.path), None)
+        run = self._runs.at(source.path)
         recipe = self._catalog.recipes.get(run.record.recipe) if run is not None and run.record is not None else None
         return "The run can't be read." if recipe is None else experiment.misfit(recipe)
 

@@ -72,9 +72,14 @@ class RunList(QObject):
         """Write the history of these runs for TensorBoard."""
         self._job_queue.start("files", "Writing for TensorBoard", jobs.save_event_logs(paths, folder), self._receive)
 
+    def at(self, path: Path) -> RunSummary | None:
+        """The run in this folder, if it is listed."""
+        return next((run for run in self.runs if run.path == path), None)
+
     def title_of(self, path: Path) -> str:
         """What a run is called."""
-        return next((run.title for run in self.runs if run.path == path), path.name)
+        run = self.at(path)
+        return path.name if run is None else run.title
 
     def change_notes(
         self,

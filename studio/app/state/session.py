@@ -32,7 +32,7 @@ from studio.core.events import CheckpointSaved, Event, JobFailed, Notice
 from studio.data.naming import is_archive
 
 if TYPE_CHECKING:
-    from studio.engine.runs.listing import RunSummary
+    pass
 
 _LONGEST_FAREWELL_MS = 10_000
 _DEMO_MINUTES = 3.0
@@ -129,7 +129,7 @@ class Session(QObject):
 
     def resume_run(self, path: Path, more_min: float = 0.0) -> None:
         """Go on with a run, for so many minutes more if any, and show its settings; say why when it can't be."""
-        run = self._run_at(path)
+        run = self.runs.at(path)
         if self._go_on(path, more_min) and run is not None and run.record is not None:
             self.setup.follow(run.record)
 
@@ -141,7 +141,7 @@ class Session(QObject):
             hint = "" if same else f"'{self.runs.title_of(path)}' is kept: resume it on the Runs page."
             self.notify(title, hint)
             return False
-        run = self._run_at(path)
+        run = self.runs.at(path)
         wanted = run.record.device if run is not None and run.record is not None else ""
         device = self.catalog.device(wanted) or self.catalog.device(self.catalog.fastest)
         if device is None:
@@ -151,9 +151,6 @@ class Session(QObject):
             self.notify(f"{run.record.device_name} is not here; the run goes on on {device.name}.")
         self.training.resume_run(path, device, more_min)
         return True
-
-    def _run_at(self, path: Path) -> RunSummary | None:
-        return next((run for run in self.runs.runs if run.path == path), None)
 
     @Slot()
     def queue_training(self) -> None:

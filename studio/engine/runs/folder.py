@@ -45,7 +45,6 @@ MOST_SAMPLES = 512  # pictures of live samples that a run keeps
 METRICS = "metrics.jsonl"
 CONFUSION = "confusion.json"
 STYLE = "style.json"
-NOTES = "notes.json"
 EXPORTS = "exports"
 CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
 

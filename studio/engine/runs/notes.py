@@ -19,10 +19,11 @@ import msgspec
 
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError, UsageError
-from studio.engine.runs.folder import NOTES, RunDir, reading
+from studio.engine.runs.folder import RunDir, reading
 
 LONGEST_NAME, LONGEST_NOTE, LONGEST_TAG = 80, 10_000, 32  # letters
 MOST_TAGS = 16
+_FILE = "notes.json"
 
 Tag = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_TAG)]
 Tags = Annotated[tuple[Tag, ...], msgspec.Meta(max_length=MOST_TAGS)]
@@ -71,7 +72,7 @@ def change_notes(
     if notes != before:
         with RunDir(run).writing():
             text = json.dumps(dataclasses.asdict(notes), indent=2, ensure_ascii=False)
-            files.write_atomic(run / NOTES, text.encode("utf-8", "replace"))
+            files.write_atomic(run / _FILE, text.encode("utf-8", "replace"))
     return notes
 
 
@@ -110,11 +111,11 @@ def _check(notes: RunNotes) -> None:
 def _read(run: Path) -> RunNotes:
     """notes.json; empty where there is none. Raises DamagedError, and RunError when it can't be read."""
     try:
-        with reading(run / NOTES):
-            text = (run / NOTES).read_bytes()
+        with reading(run / _FILE):
+            text = (run / _FILE).read_bytes()
         return records.parse(text, RunNotes)
     except FileNotFoundError:
         return RunNotes()
     except ValueError as error:
-        title = f"{NOTES} of {run.name} is damaged: {error}."
+        title = f"{_FILE} of {run.name} is damaged: {error}."
         raise DamagedError(title, "Mend it, or remove it and say anew what it said.") from None
