@@ -252,7 +252,8 @@ class TrainingButtons(QWidget):
         self._buttons.setCurrentIndex(0 if state == "idle" else 1)
         factory.enable(self.start, self._problem, _START)
         factory.enable(self.queue, self._problem, _QUEUE)
-        self._reason.setText(self._problem if state == "idle" else _NEXT)
+        about_next = "" if self._problem else _NEXT  # with a problem there is no other run yet
+        self._reason.setText(self._problem if state == "idle" else about_next)
         self._reason.setVisible(bool(self._reason.text()))
         paused = state == "paused"
         factory.relabel(self.pause, "Go on" if paused else "Pause")
