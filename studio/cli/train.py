@@ -22,6 +22,7 @@ from studio.core.wake_lock import WakeLock
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
+from studio.engine.heeding import heeding
 from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
@@ -149,7 +150,7 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
     """
     try:
         with WakeLock(f"'{path.name}' is being trained."), stopping(control) as interruption:
-            end = follow(events, reporter, RunFinished)
+            end = follow(heeding(events, control, can_pause=True), reporter, RunFinished)
     except KeyboardInterrupt:
         if (path / "run.json").is_file():
             sys.stderr.write(f"What was saved last is kept. Go on with it: studio resume {argument(path)}\n")

@@ -30,6 +30,7 @@ from studio.core.errors import RunError
 from studio.core.events import Event, Events, Notice, RunStarted
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
+from studio.engine.heeding import heeding
 from studio.engine.runs.listing import by_name
 from studio.engine.types import Device, ParentSource
 from studio.lab.results import Result, kept
@@ -156,7 +157,8 @@ def train(
     from studio.engine.train import train_new
 
     parent = load_parent(source, recipe) if source is not None else None
-    yield from _with_record(train_new(new_folder(sprites, recipe), sprites, recipe, config, device, control, parent))
+    events = train_new(new_folder(sprites, recipe), sprites, recipe, config, device, control, parent)
+    yield from _with_record(heeding(events, control, can_pause=False))  # here a pause is the worker's
 
 
 def new_folder(sprites: Sprites, recipe: Recipe) -> Path:
@@ -171,7 +173,7 @@ def resume(path: Path, device: Device, control: Control, more_min: float) -> Eve
     from studio.engine.train import train_resumed
 
     yield from read_run(path)
-    yield from _with_record(train_resumed(path, device, control, more_min))
+    yield from _with_record(heeding(train_resumed(path, device, control, more_min), control, can_pause=False))
 
 
 def list_runs() -> Events:

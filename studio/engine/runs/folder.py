@@ -8,6 +8,7 @@
     notes.json          what people say of it, in notes.py: a name, a note, a star, tags
     data.safetensors    the sprites as they were when the run was made
     start.safetensors   where it starts from another model: its weights before the first step
+    live.json, asked.json   while it is trained: see live.py
     samples/00000400.png   live samples of the fixed seed; of very many some, evenly spread over the run
     checkpoints/        see checkpoints.py
     exports/
@@ -45,6 +46,7 @@ MOST_SAMPLES = 512  # pictures of live samples that a run keeps
 METRICS = "metrics.jsonl"
 CONFUSION = "confusion.json"
 STYLE = "style.json"
+LIVE, ASKED = "live.json", "asked.json"
 EXPORTS = "exports"
 CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from array import array
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -34,6 +33,7 @@ from studio.engine.runs.folder import (
 from studio.engine.runs.metrics import (
     LAYER_FIGURES,
     LayersSeen,
+    Line,
     Measured,
     Resumed,
     Saved,
@@ -42,7 +42,7 @@ from studio.engine.runs.metrics import (
     parse_line,
 )
 
-_Matrix = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true class and predicted class
+Matrix = tuple[int, NDArray[np.int64]]  # the step, and sprites counted by true class and predicted class
 
 _MOST_KNOWN = 8  # runs of which a reader remembers what it has read
 _ROOM_BYTES = 96 << 20  # for the live samples of a run: large ones are shown at fewer steps
@@ -135,7 +135,7 @@ def read_history(path: Path) -> History:
 
     Raises RunError.
     """
-    return _CurveReader(path).read()
+    return CurveReader(path).read()
 
 
 def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
@@ -143,21 +143,21 @@ def read_samples(path: Path, size: int) -> tuple[SamplesReady, ...]:
 
     Of very many, the first, the last and some between.
     """
-    return _SampleReader(path, size).read()
+    return SampleReader(path, size).read()
 
 
 class RunReader:
     """Reads runs over and over: of a run that was read before only what is new. Used in one thread."""
 
     def __init__(self) -> None:
-        self._known: dict[Path, tuple[RunRecord, _CurveReader, _SampleReader]] = {}
+        self._known: dict[Path, tuple[RunRecord, CurveReader, SampleReader]] = {}
 
     def read_run(self, path: Path) -> Events:
         """Read a run's curves and samples; yields one HistoryRead. Raises RunError."""
         record = RunDir(path).record()
         known = self._known.pop(path, None)
         if known is None or known[0] != record:  # another run in its place: its files may have the same numbers
-            known = (record, _CurveReader(path), _SampleReader(path, record.size))
+            known = (record, CurveReader(path), SampleReader(path, record.size))
         self._known[path] = known
         _, curves, samples = known
         for oldest in list(self._known)[:-_MOST_KNOWN]:
@@ -165,7 +165,7 @@ class RunReader:
         yield HistoryRead(path, curves.read(), samples.read(), read_evaluations(path))
 
 
-class _SampleReader:
+class SampleReader:
     """The live samples of one run, which are sprites of `size` pixels."""
 
     def __init__(self, path: Path, size: int) -> None:
@@ -219,32 +219,58 @@ class _Confusion:
     counts: list[list[int]]
 
 
-class _CurveReader:
-    """The curves of one run as far as its metrics.jsonl has been read."""
+class CurveReader:
+    """The curves of one run as far as its metrics.jsonl has been read; `tail` goes on from there."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = (0, 0)  # which one it is, by its device and its number there
-        self._read_bytes = 0
+        self.tail = MetricsTail(path)
         self._lines = _Lines()
 
     def read(self) -> History:
         """Read what has been added to the file since the last time, or all where it is another. Raises RunError."""
+        is_another, added = self.tail.read()
+        if is_another:
+            self._lines = _Lines()
+        for line in added:
+            self._lines.add(line)
+        return self._lines.history(read_confusion(self._path / CONFUSION))
+
+
+class MetricsTail:
+    """The lines of a run's metrics.jsonl as they come."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path / METRICS
+        self._file = (0, 0)  # which one it is, by its device and its number there
+        self._read_bytes = 0
+
+    def read(self) -> tuple[bool, Iterator[Line]]:
+        """Whether the file is another than the last time, and the sound lines in it that are new, to be gone through
+        before the next call. Raises RunError.
+        """
         try:
-            with reading(self._path / METRICS), (self._path / METRICS).open("rb") as lines:
-                about = os.fstat(lines.fileno())
-                file = (about.st_dev, about.st_ino)
-                if file != self._file or about.st_size < self._read_bytes:
-                    self._file, self._read_bytes, self._lines = file, 0, _Lines()
-                lines.seek(self._read_bytes)
-                for line in lines:
-                    if not line.endswith(b"\n"):
-                        break  # it is being written
-                    self._read_bytes += len(line)
-                    self._lines.add(line)
+            with reading(self._path):
+                about = self._path.stat()
         except FileNotFoundError:
-            self._file, self._read_bytes, self._lines = (0, 0), 0, _Lines()
-        return self._lines.history(_read_confusion(self._path / CONFUSION))
+            is_another = self._file != (0, 0)
+            self._file, self._read_bytes = (0, 0), 0
+            return is_another, iter(())
+        file = (about.st_dev, about.st_ino)
+        is_another = file != self._file or about.st_size < self._read_bytes
+        if is_another:
+            self._file, self._read_bytes = file, 0
+        return is_another, self._added()
+
+    def _added(self) -> Iterator[Line]:
+        with reading(self._path), self._path.open("rb") as lines:
+            lines.seek(self._read_bytes)
+            for text in lines:
+                if not text.endswith(b"\n"):
+                    break  # it is being written
+                self._read_bytes += len(text)
+                if (line := parse_line(text)) is not None:
+                    yield line
 
 
 class _Lines:
@@ -258,9 +284,8 @@ class _Lines:
         self._checkpoints: list[int] = []
         self._rollbacks: list[SteppedBack] = []
 
-    def add(self, text: bytes) -> None:
-        """Take in a line; a damaged one says nothing."""
-        line = parse_line(text)
+    def add(self, line: Line) -> None:
+        """Take in a line."""
         if isinstance(line, Resumed):
             self._cut(line.resumed)
         elif isinstance(line, Tick):
@@ -276,7 +301,7 @@ class _Lines:
         elif isinstance(line, SteppedBack):
             self._rollbacks.append(line)
 
-    def history(self, confusion: _Matrix | None) -> History:
+    def history(self, confusion: Matrix | None) -> History:
         """All of it as curves, and the confusion matrix if it is of one of the validations."""
         history = History(self._ticks.series(), _figures(self._validations), _figures(self._qualities))
         history.layers = _layer_curves(self._layers)
@@ -337,7 +362,7 @@ class _Ticks:
         }
 
 
-def _read_confusion(path: Path) -> _Matrix | None:
+def read_confusion(path: Path) -> Matrix | None:
     """What `RunDir.save_confusion` wrote: the step and the counts. None where nothing is, or nothing that fits."""
     try:
         found = records.parse(path.read_bytes(), _Confusion)
@@ -346,7 +371,7 @@ def _read_confusion(path: Path) -> _Matrix | None:
     return _matrix(found.step, found.counts)
 
 
-def _matrix(step: int, counts: list[list[int]]) -> _Matrix | None:
+def _matrix(step: int, counts: list[list[int]]) -> Matrix | None:
     """The step with its confusion matrix; None where the counts are none."""
     try:
         found = np.array(counts, dtype=np.int64)

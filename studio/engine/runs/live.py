@@ -1,0 +1,102 @@
+"""What a training and other processes say to each other while it goes on, through two files in its run's folder.
+
+    live.json    the training says that it goes on, and what metrics.jsonl does not tell; gone when it has ended
+    asked.json   another process asks it to pause, to stop, or to save
+
+So a run is watched and steered alike whether it is trained on this machine or on one that shares the folder. Nobody's
+clock is compared with another's. No torch here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from studio.core import files, records
+from studio.engine.runs.folder import ASKED, LIVE, writing
+
+T = TypeVar("T")
+
+
+class Live(msgspec.Struct, frozen=True):
+    """live.json.
+
+    beat: how often it has been written: as long as that changes, somebody trains. first_step, elapsed_s, train_count,
+    heldout_count: as in RunStarted. can_pause: whether it pauses when it is asked to. halted: why it can't go on for
+    now. eta_s, epoch: as in LossChunk; None while unknown.
+    """
+
+    beat: records.Count
+    first_step: records.Count
+    elapsed_s: records.Seconds
+    train_count: records.Count
+    heldout_count: records.Count
+    can_pause: bool = False
+    is_paused: bool = False
+    is_stopping: bool = False
+    halted: str = ""
+    eta_s: records.Seconds | None = None
+    epoch: float = 0.0
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """asked.json. saves, samples: how often a checkpoint, and live samples, were asked for since the training began."""
+
+    stop: bool = False
+    pause: bool = False
+    saves: records.Count = 0
+    samples: records.Count = 0
+
+
+def read_live(run: Path) -> Live | None:
+    """What a training says; None where none does."""
+    return _read(run / LIVE, Live)
+
+
+def write_live(run: Path, live: Live) -> None:
+    """Say that a training goes on. Raises OSError."""
+    _write(run / LIVE, live)
+
+
+def fall_silent(run: Path) -> None:
+    """The training has ended: nothing is said or asked any more."""
+    for name in (LIVE, ASKED):
+        with contextlib.suppress(OSError):  # a drive that is gone: who watches will miss the beat
+            files.remove(run / name)
+
+
+def read_asked(run: Path) -> Asked:
+    """What a training is asked to do."""
+    return _read(run / ASKED, Asked) or Asked()
+
+
+def ask(
+    run: Path, *, stop: bool | None = None, pause: bool | None = None, save: bool = False, sample: bool = False
+) -> None:
+    """Ask the training of this run for something; what is None stays as it was asked. Raises UnwritableError."""
+    before = read_asked(run)
+    asked = Asked(
+        before.stop if stop is None else stop,
+        before.pause if pause is None else pause,
+        before.saves + save,
+        before.samples + sample,
+    )
+    with writing(run):
+        _write(run / ASKED, asked)
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
+    """None where there is no such file, or none that can be read: it is written again soon."""
+    try:
+        return records.parse(path.read_bytes(), kind)
+    except (OSError, ValueError):
+        return None
+
+
+def _write(path: Path, message: msgspec.Struct) -> None:
+    with files.atomic_path(path, durable=False) as temporary:
+        temporary.write_bytes(json.dumps(msgspec.to_builtins(message)).encode())
