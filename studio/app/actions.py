@@ -56,6 +56,7 @@ class Menus(QObject):
         self.start = self._action("Start", "Ctrl+R", "play")
         self.pause = self._action("Pause\tSpace", "", "pause")
         self.stop = self._action("Stop", "Ctrl+.", "stop")
+        self.watch = self._action("Watch a run's folder…")
         self.notifies = self._action("Notify me when a run ends")
         self.notifies.setCheckable(True)
         self.notifies.setChecked(session.settings.notifies())
@@ -86,11 +87,12 @@ class Menus(QObject):
         for action, words, choices in ((self.undo, "Undo", opened.past[-1:]), (self.redo, "Redo", opened.future[:1])):
             action.setEnabled(bool(choices))
             action.setText(f"{words}: {choices[0].title}" if choices else words)
-        state = self._session.training.state
-        self.start.setEnabled(state == "idle")
-        self.pause.setEnabled(state in ("training", "starting", "paused"))
-        self.pause.setText("Go on\tSpace" if state == "paused" else "Pause\tSpace")
-        self.stop.setEnabled(state in ("training", "starting", "paused"))
+        training = self._session.training
+        self.start.setEnabled(not training.has_own_run())
+        self.pause.setEnabled(not training.why_no_pause())
+        self.pause.setText("Go on\tSpace" if training.state == "paused" else "Pause\tSpace")
+        self.stop.setEnabled(not training.why_no_stop())
+        self.watch.setEnabled(not training.has_own_run())
 
     def _fill(self) -> None:
         file = self._bar.addMenu("&File")
@@ -103,7 +105,7 @@ class Menus(QObject):
         file.addAction(self.quit)
         self._bar.addMenu("&Edit").addActions([self.undo, self.redo])
         training = self._bar.addMenu("&Training")
-        training.addActions([self.start, self.pause, self.stop])
+        training.addActions([self.start, self.pause, self.stop, self.watch])
         training.addSeparator()
         training.addAction(self.notifies)
         view = self._bar.addMenu("&View")
@@ -191,9 +193,13 @@ class Rail(QFrame):
 
 
 class Commands(QObject):
-    """What the menus ask for and no page is needed for. open_wanted: the paths of sprites to open, a list."""
+    """What the menus ask for and no page is needed for. open_wanted: the paths of sprites to open, a list.
+
+    watched: a run is watched.
+    """
 
     open_wanted = Signal(object)
+    watched = Signal()
 
     def __init__(self, window: QWidget, menus: Menus, session: Session, theme: Theme) -> None:
         super().__init__(window)
@@ -206,6 +212,7 @@ class Commands(QObject):
         menus.open_files.triggered.connect(self._ask_for_files)
         menus.open_demo.triggered.connect(self._open_demo)
         menus.pause.triggered.connect(self.pause_or_go_on)
+        menus.watch.triggered.connect(self._watch)
         menus.help.triggered.connect(self._show_help)
         menus.verify.triggered.connect(self._verify)
         menus.runs_folder.triggered.connect(self._open_runs_folder)
@@ -237,6 +244,13 @@ class Commands(QObject):
         path = dialogs.for_file(self._window, self._session.settings, "Verify an exported model or a saved picture")
         if path is not None:
             VerifyDialog(self._session, path, self._window).open()
+
+    @Slot()
+    def _watch(self) -> None:
+        path = dialogs.for_folder(self._window, self._session.settings, "Watch the run in a folder")
+        if path is not None:
+            self._session.watch(path)
+            self.watched.emit()
 
     @Slot()
     def _open_demo(self) -> None:

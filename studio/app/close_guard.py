@@ -1,4 +1,7 @@
-"""Closing the window while a run trains: asks, stops and saves the run, and waits for that up to a limit."""
+"""Closing the window while a run trains in it: asks, stops and saves the run, and waits for that up to a limit.
+
+A run that other processes train goes on.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +39,8 @@ class CloseGuard(QObject):
         training.state_changed.connect(self._look)
 
     def may_close(self) -> bool:
-        """Whether the window can close at once; asks when a run trains."""
-        if not self._training.is_busy():
+        """Whether the window can close at once; asks when a run trains in it."""
+        if not self._training.is_here():
             return True
         if not self._leaving:
             self._ask()
@@ -53,7 +56,7 @@ class CloseGuard(QObject):
     def leave(self) -> None:
         """Save what trains; `ready` comes when that is done, `stayed` when it fails."""
         self._leaving = True
-        if self._training.is_busy():
+        if self._training.is_here():
             self._training.leave(insists=self._insists)
             self._deadline.start()
         else:
@@ -87,11 +90,11 @@ class CloseGuard(QObject):
     def _look(self) -> None:
         if self._question is not None and self._asked_of is not self._training.halted:
             self._question.reject()  # what it says of saving holds no longer
-            if self._training.is_busy():
+            if self._training.is_here():
                 self._ask()
         if not self._leaving:
             return
-        if self._training.is_busy():
+        if self._training.is_here():
             if self._training.halted is not None:
                 self._face_halt()
             return

@@ -244,7 +244,9 @@ class RunAnnouncer(QObject):
 
 
 class Wakefulness(QObject):
-    """Holds off the machine's sleep while a run trains, but not while it is paused."""
+    """Holds off the machine's sleep while a run trains here, but not while it is paused; other processes do so
+    themselves.
+    """
 
     def __init__(self, training: CurrentTraining, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -258,7 +260,7 @@ class Wakefulness(QObject):
 
     @Slot()
     def _follow(self) -> None:
-        if self._training.state in ("idle", "paused"):
-            self._lock.release()
-        else:
+        if self._training.is_here() and self._training.state != "paused":
             self._lock.acquire()
+        else:
+            self._lock.release()

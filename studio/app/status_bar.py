@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import psutil
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QProgressBar, QStatusBar
 
 from studio.app.background.worker import Job
 from studio.app.state.session import Session
+from studio.app.state.trainers import State
 from studio.app.widgets import factory
 from studio.core import limits, wording
 from studio.core.events import Event, LossChunk, Progress
 
 _SHOW_AFTER_MS = 400  # what is done sooner is not worth a flicker
 _MEMORY_MS = 5000
+_DOING: Mapping[State, str] = {
+    "starting": "Starting",
+    "training": "Training",
+    "pausing": "Pausing",
+    "paused": "Paused",
+    "stopping": "Saving",
+}
 
 
 class StatusLine(QStatusBar):
@@ -115,8 +125,7 @@ class StatusLine(QStatusBar):
 
     def _show_training(self) -> None:
         training = self._session.training
-        doing = {"starting": "Starting", "paused": "Paused", "stopping": "Saving"}.get(training.state, "Training")
-        words = [f"{doing} '{training.title}'"]
+        words = [f"{_DOING[training.state] if training.has_own_run() else 'Watching'} '{training.title}'"]
         chunk = training.chunk
         if chunk is not None:
             words.append(f"step {chunk.first_step + len(chunk.losses):,}")

@@ -10,6 +10,7 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, Q
 from PySide6.QtWidgets import QMainWindow, QStackedWidget
 
 from studio.app.actions import Commands, Menus, Rail
+from studio.app.background.model_jobs import SavedModel
 from studio.app.close_guard import CloseGuard
 from studio.app.notifications import NoticeBar
 from studio.app.pages.base import Page
@@ -98,6 +99,8 @@ class Window(QMainWindow):
         self.close_guard.stayed.connect(self.notices.show_notice)
         self.rail.chosen.connect(self.show_page)
         self.runs.model_wanted.connect(self._use_run)
+        self.train.model_wanted.connect(self._use_model)
+        self._commands.watched.connect(self._show_training)
 
     @Slot()
     def _dress(self) -> None:
@@ -159,6 +162,15 @@ class Window(QMainWindow):
     def _use_run(self, path: Path) -> None:
         self.generate.show_run(path)
         self.show_page("generate")
+
+    @Slot(object)
+    def _use_model(self, model: SavedModel) -> None:
+        self.generate.show_run(model.path, model.checkpoint)
+        self.show_page("generate")
+
+    @Slot()
+    def _show_training(self) -> None:
+        self.show_page("train")
 
     @Slot()
     def _close_now(self) -> None:

@@ -35,7 +35,7 @@ from studio.engine.recovery import Recovery
 from studio.engine.runs import checkpoints, evaluation, queue
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.creating import new_run, sweep_starts
-from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, reading, writing
+from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, RunState, reading, writing
 from studio.engine.runs.split import BY_GROUP, split_of
 from studio.engine.streamed import make_train_set
 from studio.engine.training import Training
@@ -76,22 +76,31 @@ def new_training(new: NewRun, ranks: Ranks = ALONE) -> Generator[Event, None, Tr
     return training
 
 
-def queue_new(new: NewRun) -> Events:
-    """A new run as `new_training` makes it, which waits in the queue: settings, sprites and the parent's weights are
-    kept in its folder, so that what becomes of them elsewhere changes nothing.
+def keep_new(new: NewRun, state: RunState = "stopped") -> Events:
+    """A new run as `new_training` makes it, to be trained later or by another process: settings, sprites and the
+    parent's weights are kept in its folder, so that what becomes of them elsewhere changes nothing.
 
-    Nothing is put on the device. Yields Progress, Notices, and RunQueued last. Raises TrainingError, RunError.
+    Nothing is put on the device. state: what the run says of itself until it is trained. Yields Progress and Notices.
+    Raises TrainingError, RunError.
     """
     plan, run = _planned(new), RunDir(new.path)
     sweep_starts()
     with new_run(run):
         record, _ = yield from _filled(run, plan, new)
-        run.write_progress(RunProgress("queued", 0, 0.0, {}))
+        run.write_progress(RunProgress(state, 0, 0.0, {}))
         run.create(record)
     run.release()
-    queue.append(run.path)
     yield from plan.notices
-    yield queue.RunQueued(run.path)
+
+
+def queue_new(new: NewRun) -> Events:
+    """A new run as `keep_new` makes it, which waits in the queue.
+
+    Yields Progress, Notices, and RunQueued last. Raises TrainingError, RunError.
+    """
+    yield from keep_new(new, "queued")
+    queue.append(new.path)
+    yield queue.RunQueued(new.path)
 
 
 @dataclass(frozen=True, eq=False)

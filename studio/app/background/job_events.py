@@ -134,6 +134,13 @@ class RunDescribed(Event):
 
 
 @dataclass(frozen=True)
+class RunKept(Event):
+    """A new run is in this folder, to be trained by processes of their own."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
 class FilesSaved(Event):
     """These files were written."""
 

@@ -33,6 +33,11 @@ class JobPaused(Event):
 
 
 @dataclass(frozen=True)
+class JobRests(Event):
+    """A job has nothing to do for now: it is advanced again when that is asked for."""
+
+
+@dataclass(frozen=True)
 class JobEnded(Event):
     """The last event of every job."""
 
@@ -170,7 +175,7 @@ class Worker(QThread):
             self._fail(job, error)
             self._end(job, "failed")
         else:
-            if isinstance(event, Halted):  # until the user wants to try again
+            if isinstance(event, Halted | JobRests):  # one that has halted, until the user wants to try again
                 self.pause(job)
             self._post(job, event)
 

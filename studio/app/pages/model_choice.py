@@ -38,6 +38,7 @@ class ModelChoice(QWidget):
         self._session, self._only_runs, self._first = session, only_runs, first
         self._quick: tuple[str, ...] = ()  # checkpoints of the chosen run that have a distilled network
         self._wanted = ""  # the run or the live model; empty until the user chooses
+        self._wanted_checkpoint = ""  # of a run that was chosen elsewhere, until its checkpoints are listed
         what = (
             ("Run", "One of your runs.") if only_runs else ("Model", "The model that trains now, or one of your runs.")
         )
@@ -93,10 +94,11 @@ class ModelChoice(QWidget):
         if chosen and chosen != _LIVE:
             self._session.inference.list_checkpoints(Path(chosen))
 
-    def choose(self, path: Path) -> None:
-        """Choose a run."""
-        self._wanted = str(path)
+    def choose(self, path: Path, checkpoint: str = "") -> None:
+        """Choose a run, at this checkpoint if one is named."""
+        self._wanted, self._wanted_checkpoint = str(path), checkpoint
         self.refresh()
+        self.look_again()
 
     @Slot()
     def refresh(self) -> None:
@@ -154,6 +156,9 @@ class ModelChoice(QWidget):
             for name in listed.names:
                 self.checkpoints.addItem(_WORDS.get(name) or f"Step {wording.number(int(name))}", name)
             self.checkpoints.blockSignals(False)
+        if self._wanted == str(listed.path) and self._wanted_checkpoint in listed.names:
+            self.checkpoints.setCurrentIndex(self.checkpoints.findData(self._wanted_checkpoint))
+            self._wanted_checkpoint = ""
         self.changed.emit()
 
     @Slot()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio.app.state.trainers import State, Watched
 from studio.app.state.training import CurrentTraining
 from studio.core import wording
 from studio.core.events import LossChunk
@@ -34,6 +35,7 @@ UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
 # What the quality meter measures that is shown: the figure's name, and what its curve is called.
 QUALITY = {figure.key: figure.title for figure in FIGURES if figure.kind == "quality"}
 
+_LONG_SILENCE_S = 15.0  # of a training that is watched: it speaks every other second
 _FEW = 200  # sprites that are better learnt from the starter on
 
 STANDINGS: Mapping[Standing, str] = {
@@ -117,17 +119,50 @@ def state(training: CurrentTraining) -> str:
     """What the training is doing, and whether to go on, for the head of the page."""
     advice = training.advice
     verdict = f". {wording.VERDICTS[advice.verdict]}: {_lower(advice.why)}" if advice else ""
+    if training.state == "idle":
+        return _end(training, verdict)
+    if training.watched is not None:
+        return _watched(training.watched, training.state, verdict)
     paused = training.halted.title if training.halted else "the model can be used, and goes on whenever you like"
-    words = {
+    words: dict[State, str] = {
         "starting": "Getting ready…",
         "training": f"Training{verdict}",
         "paused": f"Paused: {_lower(paused)}",
         "stopping": "Saving…",
-    }.get(training.state, "")
-    if words or training.chunk is None:
-        return words
-    step = training.chunk.first_step + len(training.chunk.losses)
-    return f"Ended at step {wording.number(step)} after {wording.duration(training.chunk.elapsed_s)}{verdict}"
+    }
+    return words.get(training.state, "")
+
+
+def _watched(watched: Watched, state: State, verdict: str) -> str:
+    """What a training is doing that is not this window's own."""
+    if watched.live is not None and watched.silent_s > _LONG_SILENCE_S:
+        return f"Nothing has been heard of it for {wording.duration(watched.silent_s)}"
+    starting = "Watching: nothing has been heard of this training yet"
+    training = "Watching: another process trains this run"
+    if watched.processes:
+        starting = f"Starting {watched.processes} processes…"
+        training = f"Training by {watched.processes} processes"
+    halted = watched.live.halted if watched.live is not None else ""
+    words: dict[State, str] = {
+        "starting": starting,
+        "training": f"{training}{verdict}",
+        "pausing": "Pausing…",
+        "paused": f"Paused: {_lower(halted or 'it goes on whenever you like')}",
+        "stopping": "Saving…",
+    }
+    return words[state]
+
+
+def _end(training: CurrentTraining, verdict: str) -> str:
+    """How a run has ended; empty where none has."""
+    if training.end is not None:
+        step, elapsed_s = training.end.step, training.end.elapsed_s
+    elif training.chunk is not None:
+        step, elapsed_s = training.chunk.first_step + len(training.chunk.losses), training.chunk.elapsed_s
+    else:
+        return ""
+    ended = "Ended" if training.end or training.failure else "No longer watched: it was"
+    return f"{ended} at step {wording.number(step)} after {wording.duration(elapsed_s)}{verdict}"
 
 
 def _lower(sentence: str) -> str:

@@ -69,7 +69,7 @@ class Lab(QObject):
         if self.problem(experiment, source):
             return
         events = self._on_sprites(experiment) if source is None else self._inside(experiment, source)
-        if self._training.state in ("starting", "training"):
+        if self._training.is_here() and self._training.state in ("starting", "training"):
             self._training_goes_on = True
             self._training.pause()
         self.running, self.progress, self.outcome = experiment, None, Outcome()
@@ -156,7 +156,8 @@ class Lab(QObject):
     @Slot()
     def _make_room(self) -> None:
         """A training that goes on would be measured with the experiment, and slowed by it."""
-        if self.running is not None and self._training.state in ("starting", "training"):
+        goes_on = self._training.has_own_run() and self._training.state in ("starting", "training")
+        if self.running is not None and goes_on:
             self._training_goes_on = False
             self.cancel()
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 class TrainingQueue(QObject):
     """Adds runs to the queue and orders them; while it is on, has them trained one after the other.
 
-    What it knows comes with each listing of the runs, so that other windows and commands may change it as well.
+    What it knows comes with each listing of the runs, so that other windows and commands may change it as well. It
+    waits for processes that this window has started, which train on the devices that are here, but for no other run
+    that is watched: that one is let go when the next run has its turn.
     changed: `runs` or `is_on` is another. due: (Path) it is this run's turn. emptied: (int, int) the last run of a
     queue that was on has ended; so many of those that had their turn are finished, and so many have failed.
     """
@@ -88,7 +90,7 @@ class TrainingQueue(QObject):
     def _take_list(self) -> None:
         self.runs = self._runs.queued
         self.changed.emit()
-        if self.is_on and not self._training.is_busy() and not self._runs.is_outdated():
+        if self.is_on and not self._training.has_own_run() and not self._runs.is_outdated():
             self._go_on()
 
     def _go_on(self) -> None:
@@ -100,16 +102,16 @@ class TrainingQueue(QObject):
             return
         self._passed.add(following.path)
         self.due.emit(following.path)
-        self._taken = following.path if self._training.is_busy() else None
+        self._taken = following.path if self._training.has_own_run() else None
 
     @Slot(object)
     def _hear(self, event: Event) -> None:
-        """A run that the user has stopped leaves the queue."""
+        """A run that the user has stopped leaves the queue; where others work through it, that is their business."""
         if not isinstance(event, RunFinished):
             return
         if event.reason == "finished":
             self._finished += event.path == self._taken
-        elif self.has(event.path) and not self._training.is_left:
+        elif self.has(event.path) and self._training.is_here() and not self._training.is_left:
             self._passed.add(event.path)
             self.remove(event.path)
 

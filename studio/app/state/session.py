@@ -130,12 +130,24 @@ class Session(QObject):
     def resume_run(self, path: Path, more_min: float = 0.0) -> None:
         """Go on with a run, for so many minutes more if any, and show its settings; say why when it can't be."""
         run = self.runs.at(path)
-        if self._go_on(path, more_min) and run is not None and run.record is not None:
+        if self._go_on(path, more_min, by_all_cards=True) and run is not None and run.record is not None:
             self.setup.follow(run.record)
 
-    def _go_on(self, path: Path, more_min: float = 0.0) -> bool:
-        """Train a run on its own device, or on the fastest where that one is gone; says why when that can't be."""
-        if self.training.is_busy():
+    def watch(self, path: Path) -> None:
+        """Show a run that others train; says why when that can't be. One that is on show already stays so."""
+        if self.training.is_busy() and self.training.path == path:
+            return
+        if self.training.has_own_run():
+            self.notify("This window trains a run: others can be watched when that has ended.")
+            return
+        self.training.watch(path)
+
+    def _go_on(self, path: Path, more_min: float = 0.0, *, by_all_cards: bool = False) -> bool:
+        """Train a run on its own device, or on the fastest where that one is gone; says why when that can't be.
+
+        by_all_cards: where the user wants those and the device is one.
+        """
+        if self.training.has_own_run():
             same = self.training.path == path
             title = "This run is being trained already." if same else "Another run is being trained: stop it first."
             hint = "" if same else f"'{self.runs.title_of(path)}' is kept: resume it on the Runs page."
@@ -149,7 +161,8 @@ class Session(QObject):
             return False
         if run is not None and run.record is not None and device.id != wanted:
             self.notify(f"{run.record.device_name} is not here; the run goes on on {device.name}.")
-        self.training.resume_run(path, device, more_min)
+        processes = self.setup.processes(device) if by_all_cards else 1
+        self.training.resume_run(path, device, more_min, processes)
         return True
 
     @Slot()
@@ -175,7 +188,7 @@ class Session(QObject):
     @Slot()
     def _make_room(self) -> None:
         """A training would wait for a measurement to end, which is of no use to it any more; so would an experiment."""
-        if self.training.is_busy() or self.lab.running is not None:
+        if self.training.has_own_run() or self.lab.running is not None:
             self.catalog.cancel_measuring()
 
     @Slot()

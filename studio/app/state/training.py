@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
-from studio.app.background import job_events, jobs
+from studio.app.background import job_events, jobs, watch_jobs
 from studio.app.background.job_queue import JobQueue
-from studio.app.background.worker import Job, JobEnded
+from studio.app.background.model_jobs import SavedModel
+from studio.app.background.worker import JobEnded
+from studio.app.state.trainers import ProcessTrainer, State, Trainer, Watched, WindowTrainer
 from studio.core.config import TrainingConfig
-from studio.core.events import Advised, Event, Events, Halted, JobFailed, LossChunk, RunStarted, SamplesReady, Validated
+from studio.core.events import (
+    Advised,
+    CheckpointSaved,
+    Event,
+    Events,
+    Halted,
+    JobFailed,
+    LossChunk,
+    RunFinished,
+    RunStarted,
+    SamplesReady,
+    Validated,
+)
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.runs.advice import advice_on
@@ -23,14 +37,13 @@ if TYPE_CHECKING:
     from studio.engine.runs.folder import RunRecord
     from studio.recipes.base import Recipe
 
-State = Literal["idle", "starting", "training", "paused", "stopping"]
-
 _QUIET_CPU_S, _QUIET_GPU_S = 1.0, 0.1
 
 
 class CurrentTraining(QObject):
-    """Starts, pauses and stops the one training, and knows how it stands.
+    """Starts, watches, pauses and stops the one training that is on show, and knows how it stands.
 
+    A run that other processes train is watched, and asked through its folder; nothing else of it is different.
     state_changed: `state` is another one, or paused for another reason. event_received: (Event), all that the training
     says, in its order. halt_withdrawn: (Halted), which holds no longer.
     """
@@ -42,10 +55,10 @@ class CurrentTraining(QObject):
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
-        self._job: Job | None = None
+        self._trainer: Trainer | None = None
         self.state: State = "idle"
-        self.control: Control | None = None
-        self.device: Device | None = None
+        self.control: Control | None = None  # of the live model
+        self.device: Device | None = None  # perhaps one of another machine
         self.title = ""
         self.path: Path | None = None  # of the run that trains, or trained last
         self.record: RunRecord | None = None
@@ -53,46 +66,114 @@ class CurrentTraining(QObject):
         self.samples: SamplesReady | None = None
         self.heldout: Mapping[str, float] = {}  # the newest figures on held-out sprites
         self.advice: Advised | None = None
+        self.has_checkpoint = False
         self.halted: Halted | None = None  # why it is paused, if nobody wanted that
         self.failure: JobFailed | None = None  # what ended the run
+        self.end: RunFinished | None = None  # how it has ended otherwise
         self.is_left = False  # it is being ended because the window closes
 
     def is_busy(self) -> bool:
         """Whether a run is open."""
         return self.state != "idle"
 
+    def is_here(self) -> bool:
+        """Whether the open run is trained in this process: what ends the window ends it."""
+        return self.is_busy() and self.watched is None
+
+    def has_own_run(self) -> bool:
+        """Whether the open run is this window's, trained here or by processes that it has started: no other is begun
+        meanwhile. One that is only watched is let go when another begins.
+        """
+        return self.is_here() or (self.watched is not None and self.watched.processes > 0)
+
+    @property
+    def watched(self) -> Watched | None:
+        """What is known of the processes that train the open run; None where this one does, and where none is open."""
+        return self._trainer.watched if self._trainer is not None else None
+
     def is_live(self) -> bool:
         """Whether there is a live model to use."""
-        return self.state in ("training", "paused") and self.record is not None
+        return self.is_here() and self.state in ("training", "paused") and self.record is not None
+
+    def model(self) -> SavedModel | Control | None:
+        """The model to use: the live one, the newest checkpoint of a run that is watched, the best of one that has
+        ended; None: there is none yet.
+        """
+        if self.is_here():
+            return self.control if self.is_live() else None
+        if self.path is None or not self.has_checkpoint:
+            return None
+        return SavedModel(self.path, "last" if self.is_busy() else "best")
 
     def quiet_s(self) -> float:
         """Shortest time between two wakings of the window: each holds up a training on the same cores."""
         return _QUIET_CPU_S if self.device is not None and self.device.kind == "cpu" else _QUIET_GPU_S
 
-    def start(
-        self, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, source: ParentSource = None
-    ) -> None:
-        """Begin a new run; nothing happens while one is open."""
-        if not self.is_busy():
-            control = self._fresh(device, f"{sprites.title} {recipe.name}")
-            self._run(jobs.train(sprites, recipe, config, device, control, source))
+    def why_no_pause(self) -> str:
+        """Why the training can't be paused, or go on; empty when it can."""
+        return self._trainer.why_no_pause(self.state) if self._trainer is not None else "Nothing is being trained."
 
-    def resume_run(self, path: Path, device: Device, more_min: float = 0.0) -> None:
-        """Go on with a run, for so many minutes more if any; nothing happens while one is open."""
-        if not self.is_busy():
-            self._run(jobs.resume(path, device, self._fresh(device, path.name), more_min))
+    def why_no_stop(self) -> str:
+        """Why the training can't be stopped; empty when it can."""
+        return self._trainer.why_no_stop(self.state) if self._trainer is not None else "Nothing is being trained."
+
+    def start(
+        self, sprites: Sprites, recipe: Recipe, config: TrainingConfig, device: Device, source: ParentSource = None,
+        processes: int = 1,
+    ) -> None:  # fmt: skip
+        """Begin a new run; nothing happens while the window has one.
+
+        processes: how many train it; more than one are processes of their own, each on a device of that kind.
+        """
+        if self.has_own_run():
+            return
+        title = f"{sprites.title} {recipe.name}"
+        if processes > 1:
+            trainer = self._fresh_processes(title, device)
+            events = watch_jobs.keep_new(sprites, recipe, config, device, source, processes)
+            trainer.make_and_launch(title, events, processes, device.kind)
+        else:
+            control = self._fresh_control(title, device)
+            self._train_here(control, jobs.train(sprites, recipe, config, device, control, source))
+        self._set_state("starting")
+
+    def resume_run(self, path: Path, device: Device, more_min: float = 0.0, processes: int = 1) -> None:
+        """Go on with a run, for so many minutes more if any, by so many processes as in `start`; nothing happens while
+        the window has one.
+        """
+        if self.has_own_run():
+            return
+        if processes > 1:
+            self._fresh_processes(path.name, device).launch(path, processes, device.kind, more_min)
+        else:
+            control = self._fresh_control(path.name, device)
+            self._train_here(control, jobs.resume(path, device, control, more_min))
+        self._set_state("starting")
+
+    def watch(self, path: Path) -> None:
+        """Show a run that others train; nothing happens while the window has one."""
+        if not self.has_own_run():
+            self._fresh_processes(path.name, None).watch(path)
+            self._set_state("starting")
+            self.path = path  # not before, as with any other run
+
+    @Slot()
+    def stop_watching(self) -> None:
+        """Show no more of a run that others train: it goes on."""
+        if self.watched is not None and self._trainer is not None:
+            self._trainer.let_go()
+            self._trainer = None
+            self._set_state("idle")
 
     def pause(self) -> None:
         """Hold the training after its current tick; the model stays and can be used."""
-        if self._job is not None and self.state in ("starting", "training"):
-            self._job_queue.pause(self._job)
-            self._set_state("paused")
+        if self._trainer is not None and self.state in ("starting", "training") and not self.why_no_pause():
+            self._set_state(self._trainer.pause())
 
     def resume(self) -> None:
         """Go on after a pause."""
-        if self._job is not None and self.state == "paused":
-            self._job_queue.resume(self._job)
-            self._set_state("training" if self.record else "starting")
+        if self._trainer is not None and self.state == "paused":
+            self._set_state(self._trainer.resume())
 
     def stop(self) -> None:
         """End the run after its current tick, its work saved; `state` is idle when that is done.
@@ -100,11 +181,8 @@ class CurrentTraining(QObject):
         It is 'paused' again, and `halted` says why, when that can't be done for now.
         """
         self.is_left = False
-        if self._job is None or self.control is None or self.state == "stopping":
-            return
-        self.control.stop = True
-        self._job_queue.prioritize(self._job)
-        self._set_state("stopping")
+        if self._trainer is not None and not self.why_no_stop():
+            self._set_state(self._trainer.stop())
 
     def give_up(self) -> None:
         """End the run also when its work can't be saved: what its last checkpoint holds is kept."""
@@ -120,57 +198,88 @@ class CurrentTraining(QObject):
 
     def sample_now(self) -> None:
         """Ask for live samples at the next tick."""
-        if self.control is not None:
-            self.control.sample_now = True
+        if self._trainer is not None:
+            self._trainer.sample_now()
 
-    def _fresh(self, device: Device, title: str) -> Control:
-        self.control, self.device, self.title = Control(), device, title
+    def _fresh(self, title: str, device: Device | None) -> None:
+        self.stop_watching()
+        self.device, self.title = device, title
+        self.control = None
         self.path = self.record = self.chunk = self.samples = self.advice = None
         self.heldout = {}
-        self.halted = self.failure = None
-        self.is_left = False
+        self.halted = self.failure = self.end = None
+        self.has_checkpoint = self.is_left = False
+
+    def _fresh_control(self, title: str, device: Device) -> Control:
+        self._fresh(title, device)
+        self.control = Control()
         return self.control
 
-    def _run(self, events: Events) -> None:
+    def _fresh_processes(self, title: str, device: Device | None) -> ProcessTrainer:
+        self._fresh(title, device)
+        self._trainer = trainer = ProcessTrainer(self._job_queue, self._receive, self)
+        return trainer
+
+    def _train_here(self, control: Control, events: Events) -> None:
         self._job_queue.set_quiet_interval(self.quiet_s())
-        self._job = self._job_queue.start("engine", f"Training {self.title}", events, self._receive, background=True)
-        self._set_state("starting")
+        self._trainer = WindowTrainer(self._job_queue, self.title, events, control, self._receive)
 
     def _receive(self, event: Event) -> None:
-        if isinstance(event, LossChunk):
-            self.chunk = event
-        elif isinstance(event, SamplesReady):
-            self.samples = event
-        elif isinstance(event, Validated):
-            self.heldout = event.metrics
-        elif isinstance(event, Advised):
-            self.advice = event
-        elif isinstance(event, HistoryRead):
-            self.advice = advice_on(event.history)
-            self.samples = event.samples[-1] if event.samples else None
-            self.heldout = {name: float(curve.values[-1]) for name, curve in event.history.validation.items()}
-        elif isinstance(event, RunStarted):
-            self.path, self.title = event.path, event.path.name
-        elif isinstance(event, job_events.RunDescribed):
-            self.record = event.record
-        elif isinstance(event, Halted):
-            self.halted = event
-        elif isinstance(event, JobFailed):
-            self.failure = event
+        self._note(event)
         self.event_received.emit(event)
-        if isinstance(event, job_events.RunDescribed) and self.state == "starting":
-            self._set_state("training")
-        elif isinstance(event, Halted):
-            self.state = "paused"
-            self.state_changed.emit()
-        elif isinstance(event, JobEnded):
-            self._job = self.control = None
+        if isinstance(event, JobEnded):
+            if self._trainer is not None:
+                self._trainer.let_go()
+            self._trainer = self.control = None
             self._set_state("idle")
+        elif self._trainer is not None:
+            self._set_state(self._trainer.state_after(event, self.state), is_news=isinstance(event, Halted))
 
-    def _set_state(self, state: State) -> None:
+    def _note(self, event: Event) -> None:
+        """Keep what an event says."""
+        match event:
+            case LossChunk():
+                self.chunk = event
+            case SamplesReady():
+                self.samples = event
+            case Validated():
+                self.heldout = event.metrics
+            case Advised():
+                self.advice = event
+            case HistoryRead():
+                self._recall(event)
+            case RunStarted():
+                self.path, self.title = event.path, event.path.name
+            case job_events.RunKept():
+                self.path, self.title = event.path, event.path.name
+            case job_events.RunDescribed():
+                self._describe(event.record)
+            case CheckpointSaved():
+                self.has_checkpoint = True
+            case Halted():
+                self.halted = event
+            case JobFailed():
+                self.failure = event
+            case RunFinished():
+                self.end = event
+
+    def _recall(self, read: HistoryRead) -> None:
+        self.advice = advice_on(read.history)
+        self.samples = read.samples[-1] if read.samples else None
+        self.heldout = {name: float(curve.values[-1]) for name, curve in read.history.validation.items()}
+        self.has_checkpoint = bool(read.history.checkpoints)
+
+    def _describe(self, record: RunRecord) -> None:
+        self.record = record
+        if self.device is None:
+            kind = record.device.partition(":")[0]
+            self.device = Device(record.device, kind, record.device_name, 0, 0)
+
+    def _set_state(self, state: State, *, is_news: bool = False) -> None:
+        """is_news: it is told also where it is the same."""
         if self.halted is not None and state != "paused":
             self.halt_withdrawn.emit(self.halted)
             self.halted = None
-        if state != self.state:
+        if state != self.state or is_news:
             self.state = state
             self.state_changed.emit()

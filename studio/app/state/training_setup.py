@@ -18,6 +18,7 @@ from studio.app.state.training import CurrentTraining
 from studio.core.config import TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.data.sprites import Sprites
+from studio.engine.launching import can_launch
 from studio.engine.types import Device, DeviceMeasured, ParentSource
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class TrainingSetup(QObject):
         super().__init__(parent)
         self._settings, self._open_sprites, self._catalog, self._training = settings, open_sprites, catalog, training
         self._recipe_name, self._device_id = settings.text("recipe"), settings.text("device")
+        self.uses_all_cards = settings.text("all_cards") == "yes"  # where there are several
         self._configs: dict[str, TrainingConfig] = {}  # by recipe: the last sound ones
         self._invalid: dict[str, str] = {}  # by recipe: what is wrong with the settings as they are typed
         self.parents = ParentChoice(settings, runs)
@@ -130,6 +132,24 @@ class TrainingSetup(QObject):
             self._device_id = device_id
             self._offer_presets()
 
+    def use_all_cards(self, uses: bool) -> None:
+        """Have every card take a part of every batch."""
+        self.uses_all_cards = uses
+        self._settings.keep_text("all_cards", "yes" if uses else "no")
+        self.changed.emit()
+
+    def cards(self, device: Device | None) -> int:
+        """How many cards can train one run where this device is chosen; 0 where it is none.
+
+        torchrun gives each process the card of its number, so that all must work.
+        """
+        cards = [one for one in self._catalog.devices if one.kind == "cuda"]
+        return len(cards) if can_launch() and device in cards and not any(card.problem for card in cards) else 0
+
+    def processes(self, device: Device) -> int:
+        """How many processes train a run that is begun on this device."""
+        return max(1, self.cards(device)) if self.uses_all_cards else 1
+
     def set_config(self, config: TrainingConfig) -> None:
         """Train with these settings of the chosen recipe."""
         assert self.recipe is not None
@@ -163,7 +183,7 @@ class TrainingSetup(QObject):
         chosen = self.chosen()
         if chosen is not None:
             self.keep()
-            self._training.start(*chosen, self.parents.of(chosen[1]))
+            self._training.start(*chosen, self.parents.of(chosen[1]), self.processes(chosen[3]))
 
     def measure(self) -> None:
         """Measure how fast each device trains the open sprites, unless there is a `problem`."""
@@ -229,7 +249,7 @@ class TrainingSetup(QObject):
     def _take_fastest(self) -> None:
         """Once all is measured, choose the device that did best."""
         fastest = self.measurements.fastest()
-        if fastest and not self._catalog.is_measuring() and not self._training.is_busy():
+        if fastest and not self._catalog.is_measuring() and not self._training.has_own_run():
             self.choose_device(fastest)
 
     def _settle(self) -> None:

@@ -9,6 +9,7 @@
     data.safetensors    the sprites as they were when the run was made
     start.safetensors   where it starts from another model: its weights before the first step
     live.json, asked.json   while it is trained: see live.py
+    process.log         what the processes wrote that the window had train it, in launching.py
     samples/00000400.png   live samples of the fixed seed; of very many some, evenly spread over the run
     checkpoints/        see checkpoints.py
     exports/
@@ -47,6 +48,7 @@ METRICS = "metrics.jsonl"
 CONFUSION = "confusion.json"
 STYLE = "style.json"
 LIVE, ASKED = "live.json", "asked.json"
+PROCESS_LOG = "process.log"
 EXPORTS = "exports"
 CAPTIONS = "Captions"  # of the text in a picture of samples: a JSON list
 

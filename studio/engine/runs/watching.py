@@ -82,9 +82,10 @@ class RunWatcher:
         is_first_word = self._listen()
         if is_first_word and self._live is not None:
             yield self._started(self._live)
+        has_ended = self._has_ended()  # before the last look: what is written until then is seen
         yield from self._adviser.follow(self._news())
         yield from self._with_confusion()
-        yield self._end() if self._has_ended() else TrainingSeen(self._live, self._silent_s())
+        yield self._end() if has_ended else TrainingSeen(self._live, self._silent_s())
 
     def _listen(self) -> bool:
         """Read what the training says of itself; returns whether that is the first word of it."""

@@ -87,9 +87,9 @@ class GeneratePage(Page):
         except OSError as error:
             self.session.report(error)
 
-    def show_run(self, path: Path) -> None:
-        """Use the model of this run."""
-        self.choice.choose(path)
+    def show_run(self, path: Path, checkpoint: str = "") -> None:
+        """Use the model of this run, at this checkpoint if one is named."""
+        self.choice.choose(path, checkpoint)
 
     @Slot()
     def save_samples(self) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _TIPS = {
     "resume": "Go on with this run where it ended.",
+    "watch": "Show on the Train page how another process, or another machine, trains this run.",
     "longer": "Train this run for some minutes more, from where it is: its curves go on.",
     "anew": "Begin another run with this one's settings, or from its model, with the sprites that are open.",
     "use": "Use this run's model on the Generate page.",
@@ -36,6 +37,7 @@ _TIPS = {
 _REPORT_KINDS = "Page of HTML (*.html)"
 _COMPLETE = "This run is finished: 'Train longer' goes on with it."
 _NOT_BEGUN = "This run has not begun: Resume trains it, or the queue in its turn."
+_WATCHABLE = ("training", "interrupted")  # a drive that another machine shares may not show that it is locked
 _LONGER_MIN = (2, 5, 10, 30, 60, 120)
 
 
@@ -50,6 +52,7 @@ class RunActions(QWidget):
         self._session = session
         self._runs: Sequence[RunSummary] = ()
         self.resume = factory.button("Resume", _TIPS["resume"], "play")
+        self.watch = factory.button("Watch", _TIPS["watch"], "train")
         self.longer = factory.button("Train longer", _TIPS["longer"], "resume")
         self._minutes = QMenu(self.longer)
         self.anew = factory.button("Train anew", _TIPS["anew"], "train")
@@ -61,11 +64,12 @@ class RunActions(QWidget):
         self.folder = factory.button("Open folder", _TIPS["folder"], "folder")
         self.trash = factory.button("Move to trash", _TIPS["trash"], "trash")
         row = Flow(factory.GRID, factory.GRID)
-        buttons = (self.resume, self.longer, self.anew, self.use, self.export, self.report, self.folder, self.trash)
-        for button in buttons:
+        first = (self.resume, self.watch, self.longer, self.anew)
+        for button in (*first, self.use, self.export, self.report, self.folder, self.trash):
             row.addWidget(button)
         self.setLayout(row)
         self.resume.clicked.connect(self._resume)
+        self.watch.clicked.connect(self._watch)
         for minutes in _LONGER_MIN:
             self._minutes.addAction(duration(60 * minutes)).setData(float(minutes))
         self._minutes.triggered.connect(self._train_longer)
@@ -105,6 +109,7 @@ class RunActions(QWidget):
     def _refresh(self) -> None:
         one = "" if len(self._runs) == 1 else "Choose one run in the table."
         factory.enable(self.resume, self._why_not_resumed(), _TIPS["resume"])
+        factory.enable(self.watch, self._why_not_watched(), _TIPS["watch"])
         is_queued = any(run.standing == "queued" for run in self._runs)
         factory.enable(self.longer, _NOT_BEGUN if is_queued else self._why_not_longer(), _TIPS["longer"])
         factory.enable(self.anew, self._why_no_run(), _TIPS["anew"])
@@ -144,13 +149,26 @@ class RunActions(QWidget):
     def _why_not_longer(self) -> str:
         if len(self._runs) == 1 and self._runs[0].standing == "training":
             return "This run is being trained."
-        if self._session.training.is_busy():
+        if self._session.training.has_own_run():
             return "Another run is being trained: stop it first."
         return self._why_no_run()
+
+    def _why_not_watched(self) -> str:
+        if len(self._runs) != 1 or self._runs[0].standing not in _WATCHABLE:
+            return "Choose one run that is being trained."
+        training = self._session.training
+        if training.has_own_run() and training.path != self._runs[0].path:
+            return "This window trains a run: others can be watched when that has ended."
+        return ""
 
     @Slot()
     def _resume(self) -> None:
         self._session.resume_run(self._runs[0].path)
+        self.train_wanted.emit()
+
+    @Slot()
+    def _watch(self) -> None:
+        self._session.watch(self._runs[0].path)
         self.train_wanted.emit()
 
     @Slot(QAction)

@@ -81,7 +81,7 @@ class QueuePanel(QWidget):
         queue = self._session.queue
         self.setVisible(bool(queue.runs))
         self._state.setText(
-            run_words.queue_state(queue.runs, is_on=queue.is_on, is_training=self._session.training.is_busy())
+            run_words.queue_state(queue.runs, is_on=queue.is_on, is_training=self._session.training.has_own_run())
         )
         entries = [(run.path, run_words.queue_entry(run)) for run in queue.runs]
         if entries != list(zip(self.paths(), self._texts(), strict=True)):

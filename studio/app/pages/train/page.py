@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSplitter, QStackedWidget, QWidget
 
 from studio.app import dialogs, theme
-from studio.app.background.model_jobs import SavedModel, SpriteSelection
+from studio.app.background.model_jobs import SpriteSelection
 from studio.app.pages import run_words
 from studio.app.pages.base import Page
 from studio.app.pages.export_dialog import ExportDialog
@@ -18,12 +18,15 @@ from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.core.events import Advised, Event
 from studio.engine.runs.history import HistoryRead
+from studio.engine.runs.watching import TrainingSeen
 
 _SHEET_COLUMNS = 8
 
 
 class TrainPage(Page):
-    """Left: what Start will do. Right: what the training does."""
+    """Left: what Start will do. Right: what the training does. model_wanted: (SavedModel) draw with this one."""
+
+    model_wanted = Signal(object)
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -92,16 +95,14 @@ class TrainPage(Page):
 
     @Slot()
     def export_model(self) -> bool:
-        """Export the live model, or the one that was trained last."""
+        """Export the live model, that of the run which is watched, or the one that was trained last."""
         training = self.session.training
-        recipe = training.record.recipe if training.record is not None else ""
-        if training.is_live() and training.control is not None and training.device is not None:
-            ExportDialog(self.session, training.control, training.title, recipe, training.device, self).open()
-        elif training.path is not None and training.device is not None and not training.is_busy():
-            saved = SavedModel(training.path, "best")
-            ExportDialog(self.session, saved, training.title, recipe, training.device, self).open()
-        else:
+        model, recipe = training.model(), training.record.recipe if training.record is not None else ""
+        device = self.session.catalog.device(training.device.id) if training.device is not None else None
+        device = device or self.session.setup.device  # it may be one of another machine
+        if model is None or device is None:
             return False
+        ExportDialog(self.session, model, training.title, recipe, device, self).open()
         return True
 
     def _lay_out(self) -> None:
@@ -138,24 +139,32 @@ class TrainPage(Page):
         training, sprites = self.session.training, self.session.open_sprites.sprites
         problem = self.session.setup.problem()
         self.controls.set_problem(problem)
-        self.setup.set_locked(training.is_busy())
+        self.setup.set_locked(training.has_own_run())
         self._title.setText(training.title or (f"Train on {sprites.title}" if sprites else "Train"))
-        self._state.setText(run_words.state(training) or problem or "Press Start and watch it learn.")
+        self._show_state()
         self.open.setVisible(sprites is None)
         self._refresh_buttons()
+
+    def _show_state(self) -> None:
+        problem = self.session.setup.problem()
+        words = run_words.state(self.session.training)
+        self._state.setText(words or problem or "Press Start and watch it learn.")
 
     @Slot(object)
     def _hear(self, event: Event) -> None:
         if isinstance(event, Advised | HistoryRead):
             self._refresh()
         else:
+            if isinstance(event, TrainingSeen):
+                self._show_state()
+                self.controls.refresh()
             self._refresh_buttons()
 
     @Slot()
     def _refresh_buttons(self) -> None:
         training = self.session.training
-        usable = training.is_live() or (training.path is not None and not training.is_busy())
-        why_not = "" if usable else "There is no model yet: press Start."
+        none_yet = "The run has no checkpoint yet." if training.watched else "There is no model yet: press Start."
+        why_not = "" if training.model() is not None else none_yet
         factory.enable(self.generate, why_not, "Make new sprites with this model.")
         factory.enable(self.export, why_not, "Write the model for use in other programs. (Ctrl+E)")
         trains = "" if training.state == "training" else "Samples are drawn while a model trains."
@@ -187,7 +196,11 @@ class TrainPage(Page):
 
     @Slot()
     def _go_to_generate(self) -> None:
-        self.page_wanted.emit("generate")
+        model = self.session.training.model()
+        if self.session.training.watched is not None and model is not None:
+            self.model_wanted.emit(model)
+        else:  # the page has the model of the moment by itself
+            self.page_wanted.emit("generate")
 
 
 _START = "Start training with these settings. (Ctrl+R)"
@@ -195,6 +208,8 @@ _PAUSE = "Hold the training; the model stays ready to be used. (Space)"
 _GO_ON = "Go on with the training. (Space)"
 _STOP = "End the training and keep its work; it can be resumed later. (Ctrl+.)"
 _NEXT = "What you change here is for another run."
+_LET_GO = "Show this run no more; it goes on. Starting a run of your own does the same."
+_NEXT_HERE = "What you change here is for a run of your own: stop watching to start it."
 _QUEUE = "Keep these sprites and settings as a run that waits; the Runs page trains all that wait, one after the other."
 
 
@@ -215,6 +230,7 @@ class TrainingButtons(QWidget):
         self.pause = factory.button("Pause", _PAUSE, "pause", "primary")
         self.stop = factory.button("Stop", _STOP, "stop")
         self.stop.setMinimumHeight(40)
+        self.let_go = factory.button("Stop watching", _LET_GO, "close", "flat")
         self.queue = factory.button("Add to queue", _QUEUE, "plus", "flat")
         self._reason = factory.text("", "muted")
         self._queued = factory.caption("")
@@ -227,11 +243,12 @@ class TrainingButtons(QWidget):
         self._buttons.addWidget(factory.panel(running))
         self._buttons.setMaximumHeight(48)
         self._queued.hide()
-        self.setLayout(factory.column(self._reason, self._buttons, self.queue, self._queued))
+        self.setLayout(factory.column(self._reason, self._buttons, self.let_go, self.queue, self._queued))
         self.start.clicked.connect(self.start_wanted)
         self.queue.clicked.connect(self.queue_wanted)
         self.pause.clicked.connect(self._pause_or_go_on)
         self.stop.clicked.connect(training.stop)
+        self.let_go.clicked.connect(training.stop_watching)
         training.state_changed.connect(self.refresh)
         self.refresh()
 
@@ -248,20 +265,22 @@ class TrainingButtons(QWidget):
     @Slot()
     def refresh(self) -> None:
         """Show the buttons that fit the state."""
-        state = self._training.state
+        training, state = self._training, self._training.state
         self._buttons.setCurrentIndex(0 if state == "idle" else 1)
+        watched = training.watched  # processes that are being started are not let go: nothing would go on yet
+        self.let_go.setVisible(watched is not None and (watched.live is not None or not watched.processes))
         factory.enable(self.start, self._problem, _START)
         factory.enable(self.queue, self._problem, _QUEUE)
-        about_next = "" if self._problem else _NEXT  # with a problem there is no other run yet
+        about_next = _NEXT if training.has_own_run() else _NEXT_HERE
+        about_next = "" if self._problem else about_next  # with a problem there is no other run yet
         self._reason.setText(self._problem if state == "idle" else about_next)
         self._reason.setVisible(bool(self._reason.text()))
         paused = state == "paused"
-        factory.relabel(self.pause, "Go on" if paused else "Pause")
+        factory.relabel(self.pause, "Go on" if paused else "Pausing…" if state == "pausing" else "Pause")
         self.pause.setIcon(theme.icon("play" if paused else "pause", "on_accent"))
-        saving = "The run is being saved." if state == "stopping" else ""
-        factory.enable(self.pause, saving, _GO_ON if paused else _PAUSE)
-        factory.enable(self.stop, saving, _STOP)
-        factory.relabel(self.stop, "Saving…" if saving else "Stop")
+        factory.enable(self.pause, training.why_no_pause(), _GO_ON if paused else _PAUSE)
+        factory.enable(self.stop, training.why_no_stop(), _STOP)
+        factory.relabel(self.stop, "Saving…" if state == "stopping" else "Stop")
 
     @Slot()
     def _pause_or_go_on(self) -> None:

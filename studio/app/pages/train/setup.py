@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
 from studio.app.pages import run_words
 from studio.app.pages.train.presets import Presets
@@ -15,6 +15,11 @@ from studio.app.widgets.layout import Disclosure
 from studio.core import wording
 from studio.core.config import TrainingConfig
 from studio.engine.types import STARTER, ParentSource
+
+_ALL_CARDS = (
+    "Start and Resume have each card take a part of every batch, in processes that outlive the window; a run in the "
+    "queue is trained by one card."
+)
 
 
 class SetupPanel(QWidget):
@@ -30,6 +35,7 @@ class SetupPanel(QWidget):
         self._parent_summary = factory.caption("")
         self.presets = Presets()
         self.picker = DevicePicker()
+        self.cards = QCheckBox()
         self._estimate = factory.caption("")
         self.forms = RecipeForms()
         self.settings = Disclosure("Settings", self.forms)
@@ -38,9 +44,10 @@ class SetupPanel(QWidget):
             factory.column(
                 heading("What to train"), self.recipes, self._summary, heading("Start from"), self.parents,
                 self._parent_summary, heading("How long"), self.presets,
-                self._estimate, heading("Device"), self.picker, self.settings, 1,
+                self._estimate, heading("Device"), self.cards, self.picker, self.settings, 1,
             )
         )  # fmt: skip
+        self.cards.hide()
         self._connect()
         self.setEnabled(False)
 
@@ -52,6 +59,7 @@ class SetupPanel(QWidget):
         self.forms.changed.connect(self._take_settings)
         self.picker.selected_changed.connect(setup.choose_device)
         self.picker.measure_requested.connect(self._measure)
+        self.cards.toggled.connect(setup.use_all_cards)
         self.picker.cancel_requested.connect(catalog.cancel_measuring)
         catalog.ready.connect(self._show_recipes)
         catalog.devices_found.connect(self._show_devices)
@@ -61,6 +69,7 @@ class SetupPanel(QWidget):
     def set_locked(self, locked: bool) -> None:
         """While a run trains, another one can be set up for the queue, on the device that is chosen."""
         self.picker.set_locked(locked)
+        self.cards.setEnabled(not locked)
 
     @Slot()
     def _show_recipes(self) -> None:
@@ -87,6 +96,7 @@ class SetupPanel(QWidget):
         if setup.device is not None:
             self.picker.select(setup.device.id)
         self.picker.set_measurements(setup.measurements.made)
+        self._show_cards(setup.cards(setup.device))
         if setup.recipe is not None and setup.config is not None:
             blocked = QSignalBlocker(self.recipes)
             self.recipes.setCurrentIndex(self.recipes.findData(setup.recipe.name))
@@ -96,6 +106,14 @@ class SetupPanel(QWidget):
             self.presets.show_presets(setup.presets, setup.preset)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))
             self._show_estimate(setup.config)
+
+    def _show_cards(self, count: int) -> None:
+        self.cards.setVisible(count > 1)
+        self.cards.setText(f"Use all {count} cards")
+        factory.describe(self.cards, self.cards.text(), _ALL_CARDS)
+        blocked = QSignalBlocker(self.cards)
+        self.cards.setChecked(self._session.setup.uses_all_cards)
+        blocked.unblock()
 
     def _show_parents(self, chosen: ParentSource, offered: list[ParentSource]) -> None:
         """What the recipe can start from. A box that lists the same is left alone: it may be open."""
