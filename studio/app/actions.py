@@ -56,6 +56,7 @@ class Menus(QObject):
         self.start = self._action("Start", "Ctrl+R", "play")
         self.pause = self._action("Pause\tSpace", "", "pause")
         self.stop = self._action("Stop", "Ctrl+.", "stop")
+        self.checkpoint = self._action("Save the model now")
         self.watch = self._action("Watch a run's folder…")
         self.notifies = self._action("Notify me when a run ends")
         self.notifies.setCheckable(True)
@@ -74,6 +75,7 @@ class Menus(QObject):
         self.undo.triggered.connect(session.open_sprites.undo)
         self.redo.triggered.connect(session.open_sprites.redo)
         self.stop.triggered.connect(session.training.stop)
+        self.checkpoint.triggered.connect(session.training.save_now)
         self.tells_source.toggled.connect(self._tell_source)
         self.notifies.toggled.connect(self._notify)
         session.open_sprites.imported.connect(self.refresh)
@@ -92,6 +94,7 @@ class Menus(QObject):
         self.pause.setEnabled(not training.why_no_pause())
         self.pause.setText("Go on\tSpace" if training.state == "paused" else "Pause\tSpace")
         self.stop.setEnabled(not training.why_no_stop())
+        self.checkpoint.setEnabled(training.state == "training")
         self.watch.setEnabled(not training.has_own_run())
 
     def _fill(self) -> None:
@@ -105,7 +108,7 @@ class Menus(QObject):
         file.addAction(self.quit)
         self._bar.addMenu("&Edit").addActions([self.undo, self.redo])
         training = self._bar.addMenu("&Training")
-        training.addActions([self.start, self.pause, self.stop, self.watch])
+        training.addActions([self.start, self.pause, self.stop, self.checkpoint, self.watch])
         training.addSeparator()
         training.addAction(self.notifies)
         view = self._bar.addMenu("&View")

@@ -14,8 +14,19 @@ from studio.app.background.job_events import RunDescribed
 from studio.app.background.worker import JobPaused
 from studio.app.state.feature_training import _TITLE
 from studio.app.state.session import Session
+from studio.app.window import Window
 from studio.core import places
-from studio.core.events import Event, Events, JobFailed, LossChunk, RunFinished, RunStarted, SamplesReady, Validated
+from studio.core.events import (
+    CheckpointSaved,
+    Event,
+    Events,
+    JobFailed,
+    LossChunk,
+    RunFinished,
+    RunStarted,
+    SamplesReady,
+    Validated,
+)
 from studio.engine.quality import features
 from studio.engine.runs.history import HistoryRead
 from studio.engine.runs.listing import summarise
@@ -89,6 +100,17 @@ def test_pause_holds_the_steps_and_stop_ends_a_paused_run(qtbot: QtBot, ready: S
     wait_idle(qtbot, ready)
     assert training.path is not None
     assert summarise(training.path).standing == "stopped"
+
+
+def test_the_model_is_saved_when_that_is_asked(qtbot: QtBot, window: Window) -> None:
+    session = window.session
+    assert not window.menus.checkpoint.isEnabled()
+    training, saved = start_endless(qtbot, session), list[Event]()
+    training.event_received.connect(saved.append)
+    window.menus.checkpoint.trigger()
+    qtbot.waitUntil(lambda: any(isinstance(event, CheckpointSaved) for event in saved), timeout=LONG_MS)
+    training.stop()
+    wait_idle(qtbot, session)
 
 
 def test_a_stopped_run_is_resumed_with_its_curves(qtbot: QtBot, ready: Session) -> None:

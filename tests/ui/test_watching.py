@@ -149,7 +149,7 @@ def test_a_run_is_watched_paused_gone_on_with_and_stopped(qtbot: QtBot, window: 
     assert training.record is not None and training.device is not None and training.device.name == CPU.name
     assert not any(job.title.startswith("Training") for job in session.job_queue.running())  # the engine is free
     assert training.model() is None
-    ask(far.run, save=True)
+    window.menus.checkpoint.trigger()
     qtbot.waitUntil(lambda: training.model() == SavedModel(far.run, "last"), timeout=LONG_MS)
 
     click(controls.pause)

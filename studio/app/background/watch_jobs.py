@@ -95,7 +95,9 @@ def _end(run: Path) -> RunFinished:
     return RunFinished(reason, progress.step, progress.elapsed_s, run)
 
 
-def ask(run: Path, *, stop: bool = False, pause: bool | None = None, sample: bool = False) -> Events:
+def ask(
+    run: Path, *, stop: bool = False, pause: bool | None = None, sample: bool = False, save: bool = False
+) -> Events:
     """Ask the training of a run for something."""
-    live.ask(run, stop=stop or None, pause=pause, sample=sample)
+    live.ask(run, stop=stop or None, pause=pause, sample=sample, save=save)
     yield from ()

@@ -59,6 +59,9 @@ class Trainer(Protocol):
     def sample_now(self) -> None:
         """Have live samples drawn at the next tick."""
 
+    def save_now(self) -> None:
+        """Have a checkpoint written after the next tick."""
+
     def let_go(self) -> None:
         """Hear no more of it."""
 
@@ -99,6 +102,9 @@ class WindowTrainer:
 
     def sample_now(self) -> None:
         self._control.sample_now = True
+
+    def save_now(self) -> None:
+        self._control.checkpoint_now = True
 
     def let_go(self) -> None:
         self._job_queue.give_up(self._job)
@@ -187,6 +193,9 @@ class ProcessTrainer(QObject):
     def sample_now(self) -> None:
         self._ask(sample=True)
 
+    def save_now(self) -> None:
+        self._ask(save=True)
+
     def let_go(self) -> None:
         self._timer.stop()
         self._job_queue.give_up(self._job)
@@ -218,9 +227,9 @@ class ProcessTrainer(QObject):
             return _SAVING
         return _UNHEARD if self.watched.live is None and not self.watched.processes else ""
 
-    def _ask(self, *, stop: bool = False, pause: bool | None = None, sample: bool = False) -> None:
+    def _ask(self, *, stop: bool = False, pause: bool | None = None, sample: bool = False, save: bool = False) -> None:
         if self._run is not None:
-            events = watch_jobs.ask(self._run, stop=stop, pause=pause, sample=sample)
+            events = watch_jobs.ask(self._run, stop=stop, pause=pause, sample=sample, save=save)
             job = self._job_queue.start(
                 "files", f"Asking {self._run.name}", events, self._hear_asking, cancellable=False
             )

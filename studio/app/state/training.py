@@ -201,6 +201,11 @@ class CurrentTraining(QObject):
         if self._trainer is not None:
             self._trainer.sample_now()
 
+    def save_now(self) -> None:
+        """Ask for a checkpoint after the next tick."""
+        if self._trainer is not None:
+            self._trainer.save_now()
+
     def _fresh(self, title: str, device: Device | None) -> None:
         self.stop_watching()
         self.device, self.title = device, title
