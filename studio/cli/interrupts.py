@@ -28,10 +28,13 @@ class Interruption:
 
 
 @contextlib.contextmanager
-def stopping(control: Stoppable, *, says_so: bool = True) -> Iterator[Interruption]:
+def stopping(
+    control: Stoppable, *, says_so: bool = True, numbers: Sequence[signal.Signals] | None = None
+) -> Iterator[Interruption]:
     """Inside the block the signals that ask for an end set `control.stop`; Ctrl+C after that raises KeyboardInterrupt.
 
-    Other signals change nothing then: shells, `make` and systems that shut down repeat what they ask for.
+    Other signals change nothing then: shells, `make` and systems that shut down repeat what they ask for. numbers: the
+    signals that are meant; None: all of them.
     """
     interruption = Interruption()
 
@@ -46,7 +49,7 @@ def stopping(control: Stoppable, *, says_so: bool = True) -> Iterator[Interrupti
         with contextlib.suppress(OSError):
             os.write(2, _SAVING if says_so else b"")  # print is not safe in a handler: it may have interrupted a print
 
-    with _handling(ask, end_signals()):
+    with _handling(ask, end_signals() if numbers is None else numbers):
         yield interruption
 
 

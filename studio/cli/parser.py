@@ -7,8 +7,8 @@ import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import studio
 from studio.core.errors import UsageError
+from studio.core.versions import versions_line
 
 _ABOUT = "Train small models on your own pixel art. Without a command, the window opens."
 _EXAMPLES = """\
@@ -49,7 +49,7 @@ def parse(words: list[str]) -> argparse.Namespace:
         formatter_class=_Help,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"Sprite Training Studio {studio.__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the versions of the studio and of torch")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     parser.set_defaults(run=_lazily("studio.cli.window", "open_window"))
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -63,6 +63,14 @@ def parse(words: list[str]) -> argparse.Namespace:
         command = f"studio {next((word for word in words if not word.startswith('-')), '')}".rstrip()
         raise UsageError(f"'{command}' does not know {unknown[0]!r}.", f"'{command} --help' lists all that it does.")
     return args
+
+
+class _Version(argparse.Action):
+    """Prints what is looked up only where it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(versions_line())  # noqa: T201
+        parser.exit()
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -156,6 +164,7 @@ def _inspect(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
 
 def _train(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
     parser = _command(commands, "train", "train a model on sprites", "train", "PATH... ")
+    _add_on(parser)
     _add_training(parser, words, is_meant=_is_command(words, "train"))
 
 
@@ -184,6 +193,7 @@ def _resume(commands: Commands[argparse.ArgumentParser], words: list[str]) -> No
     _add_device(parser)
     about = "train so much longer, from where the run is, whatever it was to train for; a finished one, too"
     parser.add_argument("--more-minutes", type=float, metavar="X", help=about)
+    _add_on(parser)
 
 
 def _queue(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
@@ -446,6 +456,15 @@ def _add_device(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", default="auto", metavar="NAME", help="auto, cpu, cuda, cuda:1, mps, xpu (default: auto)"
     )
+
+
+def _add_on(parser: argparse.ArgumentParser) -> None:
+    about = (
+        "train on another machine, in this folder there, by ssh and rsync: the run is sent and comes home as it grows; "
+        "--device is one of that machine's. The studio there is FOLDER/.venv/bin/studio, or the 'studio' that a login "
+        "shell finds, of the same version and with the same torch"
+    )
+    parser.add_argument("--on", metavar="USER@HOST:FOLDER", help=about)
 
 
 def _is_command(words: list[str], *names: str) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from studio.cli import elsewhere
 from studio.cli.arguments import find_device, find_run, read_sprites, say_left_out
 from studio.cli.flags import add_settings, given
 from studio.cli.interrupts import stopping
@@ -22,12 +25,15 @@ from studio.core.wake_lock import WakeLock
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
+from studio.engine.elsewhere import check
 from studio.engine.heeding import heeding
 from studio.engine.runs import queue
+from studio.engine.runs.away import raise_if_away
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
 
 if TYPE_CHECKING:
+    from studio.engine.far import Place
     from studio.engine.ranks import Ranks
     from studio.engine.starting import NewRun
     from studio.recipes.base import Preset, Recipe, TrainingBudget
@@ -61,12 +67,12 @@ def add_recipe_flags(parser: argparse.ArgumentParser, words: list[str]) -> None:
 
 def train(args: argparse.Namespace) -> int:
     """Train a new run."""
-    return in_ranks(_train, args)
+    return in_ranks(_train, args) if args.on is None else _train_elsewhere(args)
 
 
 def resume(args: argparse.Namespace) -> int:
     """Go on with a run."""
-    return in_ranks(_resume, args)
+    return in_ranks(_resume, args) if args.on is None else _resume_elsewhere(args)
 
 
 def _train(args: argparse.Namespace, ranks: Ranks) -> int:
@@ -110,16 +116,48 @@ def new_run(args: argparse.Namespace, reporter: Reporter) -> NewRun:
 
 
 def _resume(args: argparse.Namespace, ranks: Ranks) -> int:
-    minutes = next(item for item in settings_of(TrainingConfig) if item.name == "minutes")
-    more_min = 0.0 if args.more_minutes is None else float(minutes.check(args.more_minutes))
+    more_min = _more_min(args)
     if ranks.remembered() is not None:  # what torchrun has started again has been given them
         more_min = 0.0
     return _go_on(find_run(args.run_name), args, ranks, reporter_for(args), more_min)
 
 
+def _more_min(args: argparse.Namespace) -> float:
+    """What --more-minutes says; 0 without it. Raises UsageError."""
+    minutes = next(item for item in settings_of(TrainingConfig) if item.name == "minutes")
+    return 0.0 if args.more_minutes is None else float(minutes.check(args.more_minutes))
+
+
+def _train_elsewhere(args: argparse.Namespace) -> int:
+    """Make a new run and have it trained on another machine."""
+    from studio.engine.starting import keep_new
+
+    place, reporter = elsewhere.place_of(args), reporter_for(args)
+    check(place)  # before sprites are read
+    # It is made on the CPU: what a preset or the choice of precision takes from a device is not asked there.
+    new = new_run(argparse.Namespace(**{**vars(args), "device": "cpu"}), reporter)
+    with contextlib.closing(keep_new(new)) as making:
+        for event in making:
+            reporter.show(event)
+    reporter.clear()
+    remember(new.path)
+    return _drive_elsewhere(new.path, place, args, 0.0, reporter)
+
+
+def _resume_elsewhere(args: argparse.Namespace) -> int:
+    path, place, more_min = find_run(args.run_name), elsewhere.place_of(args), _more_min(args)
+    return _drive_elsewhere(path, place, args, more_min, reporter_for(args))
+
+
+def _drive_elsewhere(path: Path, place: Place, args: argparse.Namespace, more_min: float, reporter: Reporter) -> int:
+    end, interrupted = elsewhere.to_the_end(path, place, args.device, more_min, reporter)
+    return _say_ended(end, path, f" --on {shlex.quote(str(place))}", interrupted, reporter)
+
+
 def _go_on(path: Path, args: argparse.Namespace, ranks: Ranks, reporter: Reporter, more_min: float = 0.0) -> int:
     from studio.engine.train import train_resumed
 
+    raise_if_away(path)
     progress = RunDir(path).progress()
     if progress.state == "finished" and not more_min:
         title = f"{path.name} is finished: nothing is left to do."
@@ -133,10 +171,15 @@ def _go_on(path: Path, args: argparse.Namespace, ranks: Ranks, reporter: Reporte
 def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> int:
     """Train to the end, or until Ctrl+C; say where the work is and how to use it. Returns the exit code."""
     end, interrupted = to_the_end(events, path, control, reporter)
+    return _say_ended(end, path, "", interrupted, reporter)
+
+
+def _say_ended(end: RunFinished, path: Path, where: str, interrupted: bool, reporter: Reporter) -> int:
+    """Say how it ended, and what to do next; `where`: the flag with which to go on. Returns the exit code."""
     reporter.say(finished(end))
     reporter.say(f"The run is in {path}")
     if end.reason == "stopped":
-        reporter.say(f"Go on with it:  studio resume {as_typed(path)}")
+        reporter.say(f"Go on with it:  studio resume {as_typed(path)}{where}")
     else:
         _say_what_next(path, reporter)
     return INTERRUPTED if interrupted else DONE

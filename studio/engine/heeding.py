@@ -39,8 +39,9 @@ class _Speaker:
     def __init__(self, started: RunStarted, control: Control, *, can_pause: bool) -> None:
         self._run, self._control = started.path, control
         self._live = Live(
-            0, started.first_step, started.elapsed_s, started.train_count, started.heldout_count, can_pause
-        )
+            0, started.first_step, started.elapsed_s, started.train_count, started.heldout_count, can_pause,
+            precision=started.precision,
+        )  # fmt: skip
         self._done = Asked()
         self._looked_s = self._spoke_s = -math.inf
         fall_silent(self._run)  # what was asked of an earlier training of this run counts no more

@@ -33,6 +33,7 @@ from studio.engine.quality.evaluate import heldout_batch_size
 from studio.engine.ranks import ALONE, Ranks, Start
 from studio.engine.recovery import Recovery
 from studio.engine.runs import checkpoints, evaluation, queue
+from studio.engine.runs.away import raise_if_away
 from studio.engine.runs.checkpoints import CheckpointInfo
 from studio.engine.runs.creating import new_run, sweep_starts
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, RunState, reading, writing
@@ -155,6 +156,7 @@ def resumed_training(
     more_min: minutes that it trains from there on, whatever it was to train for; 0: what is left of that. Raises
     RunError, BadInputError, UsageError.
     """
+    raise_if_away(path)
     run = RunDir(path)
     record = run.record()
     recipe = catalog.recipe(record.recipe)

@@ -6,6 +6,7 @@
     confusion.json      which classes were taken for which at the newest checkpoint; of what tells classes apart
     evaluation.json     what 'studio evaluate' found of checkpoints; see evaluation.py
     notes.json          what people say of it, in notes.py: a name, a note, a star, tags
+    elsewhere.json      while it is trained on another machine: see away.py
     data.safetensors    the sprites as they were when the run was made
     start.safetensors   where it starts from another model: its weights before the first step
     live.json, asked.json   while it is trained: see live.py
@@ -45,6 +46,7 @@ FORMAT = 1
 SAMPLE_COLUMNS = 8
 MOST_SAMPLES = 512  # pictures of live samples that a run keeps
 METRICS = "metrics.jsonl"
+ELSEWHERE = "elsewhere.json"
 CONFUSION = "confusion.json"
 STYLE = "style.json"
 LIVE, ASKED = "live.json", "asked.json"

@@ -26,8 +26,8 @@ class Live(msgspec.Struct, frozen=True):
     """live.json.
 
     beat: how often it has been written: as long as that changes, somebody trains. first_step, elapsed_s, train_count,
-    heldout_count: as in RunStarted. can_pause: whether it pauses when it is asked to. halted: why it can't go on for
-    now. eta_s, epoch: as in LossChunk; None while unknown.
+    heldout_count, precision: as in RunStarted. can_pause: whether it pauses when it is asked to. halted: why it can't
+    go on for now. eta_s, epoch: as in LossChunk; None while unknown.
     """
 
     beat: records.Count
@@ -41,6 +41,7 @@ class Live(msgspec.Struct, frozen=True):
     halted: str = ""
     eta_s: records.Seconds | None = None
     epoch: float = 0.0
+    precision: str = ""
 
 
 class Asked(msgspec.Struct, frozen=True):

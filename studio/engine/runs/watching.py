@@ -152,8 +152,8 @@ class RunWatcher:
     def _started(self, live: Live) -> RunStarted:
         record = self.record
         return RunStarted(
-            self._run.path, record.recipe, record.device, record.precision, record.parameters, live.train_count,
-            live.heldout_count, live.first_step, live.elapsed_s,
+            self._run.path, record.recipe, record.device, live.precision or record.precision, record.parameters,
+            live.train_count, live.heldout_count, live.first_step, live.elapsed_s,
             record.ancestors[0].title if record.ancestors else "",
         )  # fmt: skip
 

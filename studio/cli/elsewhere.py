@@ -1,0 +1,54 @@
+"""--on: a run that is trained on another machine and followed from here."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import signal
+import sys
+from pathlib import Path
+
+from studio.cli.interrupts import stopping
+from studio.cli.messages import argument
+from studio.cli.reporting import Reporter, follow
+from studio.core.errors import UsageError
+from studio.core.events import RunFinished
+from studio.engine.control import Control
+from studio.engine.elsewhere import train_elsewhere
+from studio.engine.far import Place
+from studio.engine.runs import away, queue
+from studio.engine.runs.listing import remember
+
+
+def place_of(args: argparse.Namespace) -> Place:
+    """Where --on says to train. Raises UsageError."""
+    from studio.engine.ranks import is_launched
+
+    if is_launched():
+        raise UsageError("torchrun and --on don't go together.", "Start torchrun on the other machine.")
+    return Place.parse(args.on)
+
+
+def to_the_end(path: Path, place: Place, device: str, more_min: float, reporter: Reporter) -> tuple[RunFinished, bool]:
+    """Train a run elsewhere until it has ended and is home; the second value says that Ctrl+C has stopped it there.
+
+    Raises KeyboardInterrupt for a second Ctrl+C, and for other signals at once: the training goes on there.
+    """
+    control = Control()
+    try:
+        with stopping(control, numbers=[signal.SIGINT]) as interruption:
+            events = train_elsewhere(path, place, control, device=device, more_min=more_min)
+            end = follow(events, reporter, RunFinished)
+    except KeyboardInterrupt:
+        if not away.place_of(path):
+            what = "It was not started there."
+        elif control.stop:
+            what = "It may not have heard there that it is to stop."
+        else:
+            what = "The training goes on there."
+        sys.stderr.write(f"{what} Take it up again: studio resume {argument(path)} --on {shlex.quote(str(place))}\n")
+        raise
+    finally:
+        remember(path)
+        queue.settle(path)
+    return end, interruption.asked and end.reason == "stopped"

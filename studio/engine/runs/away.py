@@ -1,0 +1,54 @@
+"""Whether a run is out, trained on another machine: elsewhere.json in its folder says so. No torch here."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import msgspec
+
+from studio.core import files, records
+from studio.core.errors import DamagedError, RunError
+from studio.engine.runs.folder import ELSEWHERE, reading, writing
+
+
+class _Away(msgspec.Struct, frozen=True):
+    """elsewhere.json. on: as it was typed after --on."""
+
+    on: str
+
+
+def place_of(run: Path) -> str:
+    """Where a run is out; empty when it is not. Raises RunError."""
+    try:
+        with reading(run / ELSEWHERE):
+            return records.parse((run / ELSEWHERE).read_bytes(), _Away).on
+    except FileNotFoundError:
+        return ""
+    except ValueError:
+        hint = "If no other machine trains the run, remove the file."
+        raise DamagedError(f"{ELSEWHERE} of {run.name} is damaged.", hint) from None
+
+
+def mark(run: Path, place: str) -> None:
+    """Note that the run is out. Raises UnwritableError."""
+    with writing(run):
+        files.write_atomic(run / ELSEWHERE, json.dumps({"on": place}).encode())
+
+
+def unmark(run: Path) -> None:
+    """All of the run is here again, and nothing trains it elsewhere. Raises UnwritableError."""
+    with writing(run):
+        files.remove(run / ELSEWHERE)
+
+
+def raise_if_away(run: Path) -> None:
+    """Raise RunError where the run is out: two machines would go on with it, each in its own way."""
+    if place := place_of(run):
+        again = f"studio resume {shlex.quote(str(run))} --on {shlex.quote(place)}"
+        raise RunError(
+            f"{run.name} is being trained on {place}.",
+            f"Take it up again with: {again}. If that machine is gone for good, remove {ELSEWHERE} from the run's "
+            "folder: the run goes on here from the last checkpoint that has come home.",
+        )
