@@ -80,6 +80,10 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=32)
 
 
+_TOGETHER = """\
+several devices at once, on Linux ('studio train --help' says how):
+  torchrun --nproc-per-node 4 --max-restarts 3 -m studio {}
+"""
 _SPRITES = "sprites: folders, zip archives, files or sheets"
 
 Commands = argparse._SubParsersAction  # mypy: the parsers are plain ArgumentParsers
@@ -191,6 +195,7 @@ def _resume(commands: Commands[argparse.ArgumentParser], words: list[str]) -> No
     parser = _command(commands, "resume", "go on with a run that was stopped or interrupted", "train", "RUN ")
     _add_run(parser)
     _add_device(parser)
+    parser.epilog = _TOGETHER.format("resume RUN")
     about = "train so much longer, from where the run is, whatever it was to train for; a finished one, too"
     parser.add_argument("--more-minutes", type=float, metavar="X", help=about)
     _add_on(parser)
@@ -213,7 +218,9 @@ def _queue(commands: Commands[argparse.ArgumentParser], words: list[str]) -> Non
     part = _command(actions, "remove", about, "queue", "RUN... ", of="queue")
     part.add_argument("run_names", nargs="+", metavar="RUN", help="runs' folders, or their names")
     about = "train all that waits, one run after the other; Ctrl+C saves the current one, which keeps its place"
-    _command(actions, "run", about, "queue", of="queue", function="train_all")
+    part = _command(actions, "run", about, "queue", of="queue", function="train_all")
+    part.set_defaults(device="auto")  # of several processes that torchrun starts; a single one takes each run's own
+    part.epilog = _TOGETHER.format("queue run")
 
 
 def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:

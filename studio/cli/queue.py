@@ -6,22 +6,28 @@ import argparse
 import contextlib
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from studio.cli.arguments import find_run
+from studio.cli.arguments import find_device, find_run
 from studio.cli.messages import DONE, FAILED, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
+from studio.cli.several import in_ranks
 from studio.cli.train import as_typed, new_run, to_the_end
-from studio.core.errors import DeviceError, RunError, UsageError
+from studio.core.errors import DeviceError, ProcessGoneError, RunError, StepTooLargeError, UsageError
 from studio.core.events import Notice
 from studio.core.wording import count, error_words, number
 from studio.engine.control import Control
 from studio.engine.runs import queue
 from studio.engine.runs.folder import RunDir, RunRecord
-from studio.engine.runs.listing import RunsListed, RunSummary, data_of, known_runs, list_runs, remember
+from studio.engine.runs.listing import RunsListed, RunSummary, data_of, known_runs, list_runs, remember, summarise
 from studio.engine.types import Device
+
+if TYPE_CHECKING:
+    from studio.engine.ranks import Ranks
 
 _log = logging.getLogger(__name__)
 
+_NEXT = "Go on with the queue: studio queue run. 'torchrun --max-restarts 3' does so by itself."
 _EMPTY = "Nothing waits. 'studio queue add FOLDER' puts a training into the queue."
 
 
@@ -73,24 +79,36 @@ def remove(args: argparse.Namespace) -> int:
 
 def train_all(args: argparse.Namespace) -> int:
     """Train what waits, one run after the other, past those that fail or that another process trains."""
+    return in_ranks(_train_all, args)
+
+
+def _train_all(args: argparse.Namespace, ranks: Ranks) -> int:
     reporter = reporter_for(args)
     trained: list[Path] = []
     failed: list[Path] = []
     passed: set[Path] = set()
     stopped = False
-    while not stopped and (run := queue.first_free(_waiting(), passed)) is not None:
+    run = _begun_before(ranks) or queue.first_free(_waiting())
+    while run is not None:
         passed.add(run.path)
         control = Control()
+        ranks.remember(run.path)
         try:
-            if _train(run, control, reporter):
+            if _train(run, control, reporter, args, ranks):
                 trained.append(run.path)
-        except Exception as error:  # noqa: BLE001 - a boundary: whatever ends a run, a plug-in's bug too, the next one is trained
+        except Exception as error:  # a boundary: whatever ends a run, a plug-in's bug too, the next one is trained
+            if isinstance(error, ProcessGoneError | StepTooLargeError):  # torchrun's restart goes on with this run
+                raise
+            ranks.remember(None)
             if RunDir(run.path).is_busy():
                 reporter.show(Notice("info", f"{run.title} is being trained elsewhere.", "The next one is taken."))
             else:
                 failed.append(run.path)
                 _say_failed(run.path, error, reporter)
+            if not ranks.are_in_step:
+                raise ProcessGoneError("The other processes can't go on from there.", _NEXT) from error
         stopped = control.stop
+        run = None if stopped else queue.first_free(_waiting(), passed)
     left = _waiting()
     values = {"type": "QueueEnded", "trained": trained, "failed": failed, "left": [run.path for run in left]}
     reporter.record(values)
@@ -98,14 +116,22 @@ def train_all(args: argparse.Namespace) -> int:
     return INTERRUPTED if stopped else FAILED if failed else DONE
 
 
-def _train(run: RunSummary, control: Control, reporter: Reporter) -> bool:
+def _begun_before(ranks: Ranks) -> RunSummary | None:
+    """The run that torchrun's restart is to go on with, also where the end of a process has made it fail."""
+    path = ranks.remembered()
+    run = summarise(path) if path is not None else None
+    return run if run is not None and run.standing not in ("finished", "damaged", "training") else None
+
+
+def _train(run: RunSummary, control: Control, reporter: Reporter, args: argparse.Namespace, ranks: Ranks) -> bool:
     """Train one run; returns whether it came to its end, before Ctrl+C. Raises whatever goes wrong."""
     from studio.engine.train import train_resumed
 
     assert run.record is not None
     reporter.say(f"Next in the queue: {run.title}")
-    device = _device_of(run.record, reporter)
-    end, interrupted = to_the_end(train_resumed(run.path, device, control), run.path, control, reporter)
+    device = _device_of(run.record, reporter) if ranks.is_alone else find_device(args)
+    events = train_resumed(run.path, device, control, ranks=ranks)
+    end, interrupted = to_the_end(events, run.path, control, reporter)
     reporter.say(finished(end))
     return not interrupted
 

@@ -93,7 +93,8 @@ class TextReporter(Reporter):
         match event:
             case RunStarted():
                 self.clear()
-                self._is_training = True
+                self._losses.clear()  # of a run before it, in the queue
+                self._validated, self._is_training = None, True
                 self._print(messages.started(event))
             case LossChunk():
                 self._losses.extend(event.losses.tolist())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from studio.cli.arguments import find_device
 from studio.cli.interrupts import stopping
 from studio.cli.messages import DONE, FAILED, INTERRUPTED
-from studio.core.errors import ProcessGoneError
+from studio.core.errors import BadInputError, ProcessGoneError, RunError, TrainingError, UsageError
 from studio.engine.control import Control
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ def in_ranks(work: Callable[[argparse.Namespace, Ranks], int], args: argparse.Na
     """Do `work`; of several processes that torchrun has started the first does it, and the others train along with it.
 
     Returns the exit code. torchrun takes any but 0 for a failure, after which it starts all of them again: so it is 0
-    where the work was saved because somebody asked to stop. Raises UsageError.
+    where the work was saved because somebody asked to stop. Where another start would end alike, as of a command that
+    is wrong, it ends at once and without a word. Raises UsageError.
     """
     from studio.engine.ranks import ALONE, is_launched, launched
 
@@ -28,10 +29,25 @@ def in_ranks(work: Callable[[argparse.Namespace, Ranks], int], args: argparse.Na
         return work(args, ALONE)
     with launched(args.device) as group:
         args.device = group.device
+        if group.has_ended():
+            return FAILED
         if not group.is_first:
             return _along(args, group)
-        code = work(args, group)
+        try:
+            code = work(args, group)
+        except (BadInputError, RunError, TrainingError, UsageError) as error:
+            if not (isinstance(error, ProcessGoneError) or has_begun(group)):
+                group.end_for_good()
+            raise
+        if code == FAILED:
+            group.end_for_good()
     return DONE if code == INTERRUPTED else code
+
+
+def has_begun(ranks: Ranks) -> bool:
+    """Whether there is a run that torchrun's restart is to go on with."""
+    path = ranks.remembered()
+    return path is not None and (path / "run.json").is_file()
 
 
 def _along(args: argparse.Namespace, group: Group) -> int:

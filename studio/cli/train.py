@@ -16,7 +16,7 @@ from studio.cli.flags import add_settings, given
 from studio.cli.interrupts import stopping
 from studio.cli.messages import DONE, INTERRUPTED, argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
-from studio.cli.several import in_ranks
+from studio.cli.several import has_begun, in_ranks
 from studio.core import files, places
 from studio.core.config import TrainingConfig, settings_of
 from studio.core.errors import UsageError
@@ -43,7 +43,8 @@ _SEVERAL = """\
 several devices at once, on Linux:
   torchrun --nproc-per-node 4 --max-restarts 3 -m studio train PATH... [options]
   Four processes share every batch, each on a card of its own, or on its share of the CPU's cores. Learnt is what one
-  process would learn, in the same run folder; 'studio resume' goes on with it, by as many processes as it is given to.
+  process would learn, in the same run folder; presets and batches suit all cards together. 'resume' in place of 'train'
+  goes on with a run, by as many processes as it is given to, and 'queue run' trains all that waits, run by run.
   When one of them dies, torchrun starts all of them again, and they go on from the last checkpoint.
 """
 
@@ -80,9 +81,9 @@ def _train(args: argparse.Namespace, ranks: Ranks) -> int:
 
     reporter = reporter_for(args)
     begun = ranks.remembered()
-    if begun is not None and (begun / "run.json").is_file():  # torchrun has started all of this again
+    if begun is not None and has_begun(ranks):  # torchrun has started all of this again
         return _go_on(begun, args, ranks, reporter)
-    new = new_run(args, reporter)
+    new = new_run(args, reporter, ranks.devices)
     path = begun or new.path
     ranks.remember(path)
     control = Control()
@@ -90,8 +91,8 @@ def _train(args: argparse.Namespace, ranks: Ranks) -> int:
     return drive(events, path, control, reporter)
 
 
-def new_run(args: argparse.Namespace, reporter: Reporter) -> NewRun:
-    """What is to be trained: sprites are read and the device is probed. Raises StudioError."""
+def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> NewRun:
+    """What is to be trained by so many devices: sprites are read and one of them is probed. Raises StudioError."""
     from studio.engine import catalog
     from studio.engine.measure import training_budget
     from studio.engine.parents import load_parent
@@ -111,7 +112,7 @@ def new_run(args: argparse.Namespace, reporter: Reporter) -> NewRun:
     say_left_out(found, reporter)
     sprites = Rights.known_of(args.paths).replace(**given(args, Rights)).on(found.sprites)
     device = find_device(args, probe=True)  # its speed decides what a preset suggests
-    config = chosen_config(recipe, args, training_budget(recipe, sprites, device, fixed))
+    config = chosen_config(recipe, args, training_budget(recipe, sprites, device, fixed, devices))
     return NewRun(run_folder(args, sprites, recipe), sprites, recipe, config, device, parent)
 
 

@@ -23,13 +23,15 @@ LEAST_S = 1.0
 
 
 def training_budget(
-    recipe: Recipe, sprites: Sprites | None, device: Device | None, given: Mapping[str, Value] | None
+    recipe: Recipe, sprites: Sprites | None, device: Device | None, given: Mapping[str, Value] | None, alike: int = 1
 ) -> TrainingBudget:
-    """The number of sprites, and the speed that the device's probe suggests; 0 for what is not known."""
+    """The number of sprites, and the speed that the device's probe suggests for so many `alike`; 0 for what is not
+    known.
+    """
     size = sprites.size if sprites else devices.PROBE_SIZE
     probed = device.steps_per_s * devices.PROBE_BATCH if device else 0.0
     speed = probed / recipe.cost(size) if recipe.relative_cost else 0.0
-    return TrainingBudget(len(sprites) if sprites else 0, speed, given)
+    return TrainingBudget(len(sprites) if sprites else 0, alike * speed, given, alike)
 
 
 def measure(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device) -> Events:

@@ -31,7 +31,6 @@ from studio.engine.control import Control
 if TYPE_CHECKING:
     from torch.distributed.distributed_c10d import Store
 
-M = TypeVar("M", bound=msgspec.Struct)
 V = TypeVar("V", float, Tensor, float | Tensor)
 
 _BACKENDS = {"cpu": "gloo", "cuda": "nccl"}  # torch calls AMD's cards and their library so, too
@@ -41,7 +40,7 @@ _GONE = "Another process of this training has ended."
 _GO_ON = "The last checkpoint is kept: resume the run. 'torchrun --max-restarts 3' does so by itself."
 
 
-class Start(msgspec.Struct, frozen=True):
+class Start(msgspec.Struct, frozen=True, tag=True):
     """A training begins, or goes on from a checkpoint; `step`: of that, or -1 where there is none.
 
     minutes: as in RunProgress.
@@ -53,7 +52,7 @@ class Start(msgspec.Struct, frozen=True):
     minutes: float
 
 
-class Tick(msgspec.Struct, frozen=True):
+class Tick(msgspec.Struct, frozen=True, tag=True):
     """Steps are to be taken, with what they depend on beside the weights and their number; none: the training ends.
 
     elapsed_s: of the training before them. nan_rollbacks, micro_batches: as in RunProgress.
@@ -71,11 +70,17 @@ class Ranks:
     def __init__(self, number: int = 0, count: int = 1, on_device: int = 1, *, is_alone: bool = True) -> None:
         """number: of this process. on_device: how many are on its device. is_alone: torchrun has no part in it."""
         self.number, self.count, self.on_device, self.is_alone = number, count, on_device, is_alone
+        self.are_in_step = True  # no error has kept one of them from what all do together
 
     @property
     def is_first(self) -> bool:
         """Whether this one decides and writes."""
         return self.number == 0
+
+    @property
+    def devices(self) -> int:
+        """How many devices all of them have."""
+        return self.count // self.on_device
 
     def check(self, config: TrainingConfig) -> None:
         """Raise UsageError where a batch has too few sprites for all."""
@@ -114,10 +119,14 @@ class Ranks:
     def alike(self, network: nn.Module) -> None:
         """Give the network of every process the weights and buffers that it has in the first one."""
 
-    def tell(self, message: msgspec.Struct | None) -> None:
+    def together(self) -> contextlib.AbstractContextManager[None]:
+        """Around what all processes do at once: after an error in it they are no longer in step."""
+        return contextlib.nullcontext()
+
+    def tell(self, message: Start | Tick | None) -> None:
         """Say to the others what is next; None: there is no more to do. Raises ProcessGoneError."""
 
-    def remember(self, path: Path) -> None:
+    def remember(self, path: Path | None) -> None:
         """Have `remembered` give this run after a restart."""
 
     def remembered(self) -> Path | None:
@@ -190,7 +199,13 @@ class Group(Ranks):
             dist.broadcast(held, 0)
             tensor.copy_(held)
 
-    def tell(self, message: msgspec.Struct | None) -> None:
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        self.are_in_step = False
+        yield
+        self.are_in_step = True
+
+    def tell(self, message: Start | Tick | None) -> None:
         if not self.is_first or self._is_over:
             return
         with self.faults():
@@ -198,7 +213,7 @@ class Group(Ranks):
             self._said.delete_key(str(self._next - 2))  # steps that all have taken since show that all have read it
         self._next, self._is_over = self._next + 1, message is None
 
-    def heard(self, kind: type[M], control: Control) -> M | None:
+    def heard(self, control: Control) -> Start | Tick | None:
         """What the first process says next; None: there is no more to do. Raises ProcessGoneError.
 
         Raises KeyboardInterrupt when `control.stop` is set and the first one, which is asked to stop as well, has not
@@ -215,15 +230,27 @@ class Group(Ranks):
                 look_s = min(2 * look_s, _LONGEST_LOOK_S)
             if self._is_over:
                 return None
-            message = msgspec.json.decode(self._said.get(str(self._next)), type=kind | None)
+            message = msgspec.json.decode(self._said.get(str(self._next)), type=Start | Tick | None)
         self._next, self._is_over = self._next + 1, message is None
         return message
 
-    def remember(self, path: Path) -> None:
-        self._kept.set("run", str(path.absolute()))
+    def remember(self, path: Path | None) -> None:
+        with self.faults():
+            if path is not None:
+                self._kept.set("run", str(path.absolute()))
+            else:
+                self._kept.delete_key("run")
 
     def remembered(self) -> Path | None:
         return Path(os.fsdecode(self._kept.get("run"))) if self._kept.check(["run"]) else None
+
+    def end_for_good(self) -> None:
+        """Have `has_ended` say, after each restart, that there is nothing to be tried again."""
+        self._kept.set("ended", "")
+
+    def has_ended(self) -> bool:
+        """Whether an earlier start has said all that there is to say. torchrun knows no exit code that tells it so."""
+        return self._kept.check(["ended"])
 
     def say_full(self, title: str) -> None:
         """Have `full_before` say so: in the first process, or in that of the next start."""
@@ -256,7 +283,7 @@ def is_launched() -> bool:
 
 @contextlib.contextmanager
 def launched(device: str) -> Iterator[Group]:
-    """The processes that torchrun has started: in the block this one is one of them. Collective.
+    """The processes that torchrun has started: in the block this one is one of them. Collective, unless it `has_ended`.
 
     device: 'auto', 'cpu' or 'cuda', which gives each a card of its own. Raises UsageError.
     """
@@ -273,6 +300,9 @@ def launched(device: str) -> Iterator[Group]:
         torch.set_num_threads(devices.find("cpu").threads)
     store, number, count = next(rendezvous("env://"))
     group = Group(store, number, count, here, str(own))
+    if group.has_ended():  # one that leaves at once would cut the others off while they come together
+        yield group
+        return
     own_store = PrefixStore(f"group {_attempt()}", store)
     with group.faults():
         dist.init_process_group(_BACKENDS[own.type], store=own_store, rank=number, world_size=count)

@@ -15,7 +15,7 @@ import torch
 
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.core.errors import NotFiniteError, StepTooLargeError, UnwritableError
+from studio.core.errors import DeviceFullError, NotFiniteError, ProcessGoneError, StepTooLargeError, UnwritableError
 from studio.core.events import (
     CheckpointSaved,
     Classified,
@@ -83,10 +83,11 @@ def train_along(device: Device, control: Control, ranks: Group) -> None:
     Raises StudioError, and KeyboardInterrupt as `Group.heard` does.
     """
     target = torch.device(device.id)
-    while (start := ranks.heard(Start, control)) is not None:
-        with devices.faults(target):
-            _follow(joined_training(start, device, ranks), control, ranks)
-        devices.give_back_memory(target)
+    while (said := ranks.heard(control)) is not None:
+        if isinstance(said, Start):  # else it is the end of a training that was not finite
+            with devices.faults(target):
+                _follow(joined_training(said, device, ranks), control, ranks)
+            devices.give_back_memory(target)
 
 
 def train(training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> Events:
@@ -113,7 +114,8 @@ def train(training: Training, control: Control, clock: Stopwatch, quality: Quali
         steps = min(steps_a_tick, budget_steps - first_step) if budget_steps else steps_a_tick
         training.tell_tick(steps)
         training.watch.begin(tick_start_s, training.planned_s())
-        taken = all_steps.take(steps)
+        with ranks.together():
+            taken = all_steps.take(steps)
 
         tick_s = clock.now_s() - tick_start_s
         training.elapsed_s = clock.now_s()
@@ -202,7 +204,6 @@ class _Maintenance:
 def _finish(training: Training, control: Control, clock: Stopwatch, maintenance: _Maintenance) -> Events:
     """Save the work and record how the training has ended: yields RunFinished last."""
     advice = maintenance.early_end.advice()
-    training.tell_tick(0)
     yield from training.ranks.by_all_threads(maintenance.at_the_end())
     if advice is not None:
         yield maintenance.early_end.notice(advice)
@@ -285,7 +286,7 @@ def _follow(training: Training, control: Control, ranks: Group) -> None:
     with contextlib.closing(training):
         training.join()
         steps = Steps(training)
-        while (tick := ranks.heard(Tick, control)) is not None and tick.steps:
+        while isinstance(tick := ranks.heard(control), Tick) and tick.steps:
             training.follow(tick)
             try:
                 with ranks.faults():
@@ -327,7 +328,9 @@ def _run_with_recovery(
                 raise
             prepare = functools.partial(Training.roll_back, why=error.title, failed_step=error.step)
         except StepTooLargeError as error:
-            if training.step_is_too_large() or not ranks.is_alone:
+            if training.step_is_too_large():
+                raise DeviceFullError(error.title, error.hint) from error
+            if not ranks.is_alone:
                 raise
             prepare = functools.partial(Training.split_micro_batches, why=error.title)
         finally:
@@ -366,6 +369,8 @@ def _record_failure(
 def _let_go(training: Training, control: Control, quality: QualityMeter) -> None:
     control.live = None
     quality.close()
+    with contextlib.suppress(ProcessGoneError, StepTooLargeError):  # the others know
+        training.tell_tick(0)
     training.close()
 
 

@@ -88,7 +88,7 @@ class Training:
     def join(self) -> None:
         """Have all ranks begin with the same weights, and take the same steps from here on. Raises ProcessGoneError."""
         self.ranks.tell(Start(str(self.run.path.absolute()), self.saved_step, self.precision, self.extended_min))
-        with self.ranks.faults():
+        with self.ranks.faults(), self.ranks.together():
             self.ranks.alike(self.network)
             self.ranks.alike(self.ema.network)
             self.loss = self.ranks.shared(self.loss)

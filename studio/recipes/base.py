@@ -134,13 +134,15 @@ class Preset:
 class TrainingBudget:
     """What there is to train with; 0 for what is not known.
 
-    sprites: how many; sprites_per_s: how fast the recipe's default network learns from them on the device.
+    sprites: how many; sprites_per_s: how fast the recipe's default network learns from them on all devices.
     given: settings that follow from the weights that the training starts from; None where it starts from nothing.
+    devices: how many share each batch.
     """
 
     sprites: int = 0
     sprites_per_s: float = 0.0
     given: Mapping[str, Value] | None = None
+    devices: int = 1
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,9 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     strides: ClassVar[int] = 0  # looks in which a distilled network draws; 0 where the recipe has none
     fixed_by_weights: ClassVar[tuple[str, ...]] = ()  # settings that follow from the weights of a trained network
     fine_tuning: ClassVar[Mapping[str, Value]] = {}  # settings that suit a training that starts from trained weights
+    # How far batches grow with the devices that share them: to the noise scale of its runs, beyond which larger ones
+    # stop helping, as 'studio lab noise-scale RUN' says; 0 where that is not known: they don't grow.
+    largest_batch: ClassVar[int] = 0
     headline: ClassVar[Metric] = LOSS  # tells a better checkpoint from a worse one
 
     def select(self, sprites: Sprites, config: ConfigT) -> tuple[Sprites, list[str]]:
@@ -209,7 +214,11 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
 
     def defaults(self, means: TrainingBudget) -> ConfigT:
         """The settings that are changed by a preset and by the user."""
-        return self.Config() if means.given is None else self.Config().replace(**{**self.fine_tuning, **means.given})
+        usual = self.Config()
+        if means.given is not None:
+            usual = usual.replace(**{**self.fine_tuning, **means.given})
+        larger = min(means.devices * usual.batch_size, self.largest_batch)
+        return usual.replace(batch_size=larger) if larger > usual.batch_size else usual
 
     def presets(self, means: TrainingBudget) -> tuple[Preset, ...]:
         """Trainings as suit these means, the usual one in the middle. Each takes the time that it states."""

@@ -122,10 +122,10 @@ def test_what_another_process_trains_is_left_to_it(art: Path, studio: Studio, mo
 
     resumed = train.train_resumed
 
-    def taken_meanwhile(path: Path, *arguments: Any) -> Events:
+    def taken_meanwhile(path: Path, *arguments: Any, **changes: Any) -> Events:
         if path == first:
             other.acquire()
-        yield from resumed(path, *arguments)
+        yield from resumed(path, *arguments, **changes)
 
     with monkeypatch.context() as patch:
         patch.setattr(train, "train_resumed", taken_meanwhile)

@@ -18,14 +18,14 @@ import torch
 from torch.distributed import HashStore  # type: ignore[attr-defined]
 
 from studio.cli import main as studio_main
-from studio.cli.messages import DONE, FAILED
+from studio.cli.messages import DONE, FAILED, WRONG_USAGE
 from studio.core import places
 from studio.core.errors import UsageError
 from studio.core.events import Event, LossChunk, Notice, RunFinished, SteppedBack, Validated
 from studio.data.sprites import Sprites
 from studio.engine import ranks, train
 from studio.engine.control import Control
-from studio.engine.ranks import Group, Start, Tick, launched
+from studio.engine.ranks import Group, Tick, launched
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.train import train_along, train_resumed
@@ -34,6 +34,7 @@ from studio.recipes.classifier import Classifier
 from studio.recipes.regression import Regression
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.launching import Launcher, grouped, in_group
+from tests.engine.runs.test_damaged_runs import flip
 from tests.engine.tools import CPU, SavingAlways, learnt, of_kind, train_generator, train_regression
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only on Linux can several processes train one run.")
@@ -163,32 +164,52 @@ def test_a_process_that_is_gone_ends_all_in_words(run_path: Path) -> None:
     assert not RunDir(run_path).is_busy()
 
 
-def command(words: list[str], killed_at: int) -> tuple[int, str, str]:
-    """A command line in a process that torchrun has started; the last one is killed in this step, at its first start.
+NOT_FINITE, NOT_MEASURED, NOT_LEARNT = 13, 14, 15  # seeds of runs that fail
 
-    Returns the exit code, and what it wrote.
+
+def command(words: list[str], hit: int = -1, end: signal.Signals = signal.SIGKILL) -> tuple[int, str, str]:
+    """A command line in a process that torchrun has started; at the first start, this signal hits it in this step: the
+    last one where it is SIGKILL, else the first.
+
+    Runs of some seeds fail. Returns the exit code, and what it wrote.
     """
-    loss, calls = Classifier.loss, itertools.count()
+    loss, evaluate, calls = Classifier.loss, Classifier.evaluate, itertools.count()
+    is_first, is_restart = os.environ["RANK"] == "0", os.environ["TORCHELASTIC_RESTART_COUNT"] != "0"
 
-    def deadly(*arguments: Any) -> torch.Tensor:
-        if next(calls) == killed_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return loss(*arguments)
+    def troubled(recipe: Any, network: Any, batch: Any, config: Any, rng: Any) -> torch.Tensor:
+        if next(calls) == hit and not is_restart and is_first == (end != signal.SIGKILL):
+            os.kill(os.getpid(), end)
+        if config.seed == NOT_LEARNT and is_first:
+            raise ZeroDivisionError("a bug in a plug-in")
+        found: torch.Tensor = loss(recipe, network, batch, config, rng)
+        return found * math.nan if config.seed == NOT_FINITE else found
+
+    def measured(recipe: Any, network: Any, batches: Any, config: Any, spec: Any) -> Any:
+        return 1 / 0 if config.seed == NOT_MEASURED else evaluate(recipe, network, batches, config, spec)
 
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         patch.setattr(train, "BEST_APART_SHARE", math.inf)
-        if (os.environ["RANK"], os.environ["TORCHELASTIC_RESTART_COUNT"]) == ("1", "0"):
-            patch.setattr(Classifier, "loss", deadly)
+        patch.setattr(train, "MOST_ROLLBACKS", 1)
+        patch.setattr(Classifier, "loss", troubled)
+        patch.setattr(Classifier, "evaluate", measured)
         code = studio_main(words)
     return code, out.getvalue(), err.getvalue()
 
 
-def test_the_same_command_goes_on_with_its_run_when_torchrun_starts_it_again(tmp_path: Path) -> None:
-    art, sprites = tmp_path / "art", make_sprites()
+@pytest.fixture
+def art(tmp_path: Path) -> Path:
+    """Sprites as files."""
+    sprites = make_sprites()
     for label, name in enumerate(sprites.class_names):
-        save_files(art / name, sprites.rgba[sprites.labels == label])
-    words = ["train", str(art), "--recipe", "classifier", "--width", "16", "--steps", "6", "--batch-size", "4"]
-    words += ["--precision", "fp32", "--device", "cpu", "--name", "trial"]
+        save_files(tmp_path / "art" / name, sprites.rgba[sprites.labels == label])
+    return tmp_path / "art"
+
+
+SMALL = ["--recipe", "classifier", "--width", "16", "--steps", "6", "--precision", "fp32", "--device", "cpu"]
+
+
+def test_the_same_command_goes_on_with_its_run_when_torchrun_starts_it_again(art: Path) -> None:
+    words = ["train", str(art), *SMALL, "--batch-size", "4", "--name", "trial"]
     launcher, run = Launcher(2), places.runs() / "trial"
 
     (code, out, err), killed = launcher.results(command, words, 3)
@@ -205,6 +226,57 @@ def test_the_same_command_goes_on_with_its_run_when_torchrun_starts_it_again(tmp
     assert code == DONE and "nothing is left to do" in err and other == (DONE, "", "")
 
 
+def queued(art: Path, **seeds: int) -> list[Path]:
+    """Runs of these seeds, which wait."""
+    for name, seed in seeds.items():
+        size = "1" if name == "small" else "4"
+        words = ["queue", "add", str(art), *SMALL, "--batch-size", size, "--seed", str(seed), "--name", name]
+        assert studio_main(words) == DONE
+    return [places.runs() / name for name in seeds]
+
+
+def standings() -> dict[str, str]:
+    return {path.name: RunDir(path).progress().state for path in places.runs().iterdir()}
+
+
+def test_the_queue_is_trained_by_all_past_what_fails(art: Path) -> None:
+    """Most fail between steps. One leaves the others in the middle of a step: torchrun starts all of them again."""
+    spoilt, *_ = queued(art, spoilt=0, small=0, nan=NOT_FINITE, bug=NOT_LEARNT, sick=NOT_MEASURED, good=0)
+    flip(spoilt / "data.safetensors")
+    launcher, words = Launcher(2), ["queue", "run"]
+    (code, _, err), _ = launcher.results(command, words)
+    assert code == FAILED and "The other processes can't go on from there." in err
+    for said in ("is damaged", "can't be shared by 2 processes", "stopped being a number", "bug has failed."):
+        assert said in err
+    failed = dict.fromkeys(("spoilt", "small", "nan", "bug"), "failed")
+    assert standings() == failed | {"sick": "queued", "good": "queued"}
+    (code, out, err), other = launcher.results(command, words)
+    assert (code, other) == (FAILED, (DONE, "", "")) and "1 run trained, 1 failed: sick." in out, err
+    assert standings() == failed | {"sick": "failed", "good": "finished"}
+    assert launcher.results(command, words) == [(FAILED, "", "")] * 2
+
+
+def test_the_queue_stops_when_it_is_asked_to_and_goes_on_when_torchrun_starts_it_again(art: Path) -> None:
+    queued(art, a=0, b=0)
+    words = ["queue", "run"]
+    (code, out, _), other = Launcher(2).results(command, words, 3, signal.SIGTERM)
+    assert (code, other) == (DONE, (DONE, "", "")) and "2 runs left." in out  # a failure would be tried again
+    assert standings() == {"a": "stopped", "b": "queued"}
+    launcher = Launcher(2)
+    (code, _, err), killed = launcher.results(command, words, 1)
+    assert (code, killed) == (FAILED, None) and "Another process of this training has ended." in err
+    (code, out, err), other = launcher.results(command, words)
+    assert (code, other) == (DONE, (DONE, "", "")) and "2 runs trained, 0 failed." in out, err
+    assert standings() == {"a": "finished", "b": "finished"}
+
+
+def test_what_is_wrong_is_said_once_however_often_torchrun_tries_it_again(art: Path) -> None:
+    launcher, words = Launcher(2), ["train", str(art), *SMALL, "--batch-size", "1"]
+    (code, out, err), _ = launcher.results(command, words)
+    assert (code, out) == (WRONG_USAGE, "") and "can't be shared by 2 processes" in err
+    assert launcher.results(command, words) == [(FAILED, "", "")] * 2
+
+
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> tuple[Group, Group]:
     """The first process of two and the other, of which neither computes."""
@@ -219,9 +291,9 @@ def test_the_others_do_what_the_first_one_says_until_there_is_no_more(heard: tup
     said = [Tick(number, 0.1 + number, 1, 2) for number in range(5)]
     for tick in said:
         first.tell(tick)
-        assert other.heard(Tick, Control()) == tick
+        assert other.heard(Control()) == tick
     first.tell(None)
-    assert other.heard(Tick, Control()) is None and other.heard(Start, Control()) is None
+    assert other.heard(Control()) is None and other.heard(Control()) is None
 
 
 def test_one_that_is_to_end_does_what_it_is_told_and_does_not_wait_for_a_first_one_that_is_gone(
@@ -229,10 +301,21 @@ def test_one_that_is_to_end_does_what_it_is_told_and_does_not_wait_for_a_first_o
 ) -> None:
     first, other = heard
     first.tell(Tick(1, 0.0, 0, 1))
-    assert other.heard(Tick, Control(stop=True)) is not None
+    assert other.heard(Control(stop=True)) is not None
     monkeypatch.setattr(ranks, "_PATIENCE_S", 0.0)
     with pytest.raises(KeyboardInterrupt):
-        other.heard(Tick, Control(stop=True))
+        other.heard(Control(stop=True))
+
+
+@pytest.mark.parametrize(
+    ("count", "here", "device", "devices"),
+    [(4, 4, "cpu", 1), (8, 4, "cpu", 2), (4, 4, "cuda:3", 4), (8, 4, "cuda:3", 8)],
+)
+def test_each_process_has_a_card_of_its_own_and_those_of_a_machine_one_cpu(
+    monkeypatch: pytest.MonkeyPatch, count: int, here: int, device: str, devices: int
+) -> None:
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")
+    assert Group(HashStore(), 0, count, here, device).devices == devices and ranks.ALONE.devices == 1
 
 
 def test_a_batch_of_fewer_sprites_than_processes_and_a_device_that_none_can_share_are_refused(

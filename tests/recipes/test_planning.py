@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from studio.recipes.base import TrainingBudget
+from studio.engine import catalog
+from studio.engine.measure import training_budget
+from studio.recipes.base import Recipe, TrainingBudget
+from studio.recipes.classifier import Classifier
+from studio.recipes.generator import Generator
 from studio.recipes.planning import Planner
+from tests.engine.tools import CPU
 
 PLANNER = Planner(width=64, widths=(32, 64, 128), slowing=2.0, most_looks=100, most_tuning_looks=200)
 
@@ -36,3 +43,23 @@ def test_trained_weights_fix_the_width_and_are_tuned_for_longer() -> None:
     assert changes(TrainingBudget(given=given))["width"] == 32
     assert changes(TrainingBudget(1_000_000, 1000.0, given))["width"] == 32
     assert changes(TrainingBudget(120, 25.0, given)) == {"minutes": 4.0, "width": 32}  # 24,000 looks at 100 a second
+
+
+def test_several_devices_train_a_wider_network_with_larger_batches_up_to_where_they_stop_helping() -> None:
+    device, recipe = replace(CPU, steps_per_s=100.0), Generator()
+    one, four = (training_budget(recipe, None, device, None, alike) for alike in (1, 4))
+    assert four == TrainingBudget(0, 4 * one.sprites_per_s, None, 4)
+    widths = [dict(recipe.presets(means)[1].changes)["width"] for means in (one, four)]
+    assert widths[0] < widths[1]  # type: ignore[operator]
+    sizes = [recipe.defaults(TrainingBudget(devices=alike)).batch_size for alike in (1, 2, 3, 4, 8)]
+    assert sizes == [64, 128, 192, 256, 256]
+    fixed = {"width": 32, "colours": 256}
+    tuned = recipe.defaults(TrainingBudget(given=fixed, devices=2))
+    assert (tuned.batch_size, tuned.width, tuned.learning_rate) == (128, 32, 1e-3)
+    assert Classifier().defaults(TrainingBudget(devices=4)) == Classifier().Config()  # its noise scale is not known
+
+
+@pytest.mark.parametrize("recipe", catalog.recipes().values(), ids=lambda recipe: recipe.name)
+def test_one_device_trains_with_the_usual_batches(recipe: Recipe) -> None:
+    assert recipe.defaults(TrainingBudget(1000, 100.0)) == recipe.Config()
+    assert not any("batch_size" in preset.changes for preset in recipe.presets(TrainingBudget(1000, 100.0)))

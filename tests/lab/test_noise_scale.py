@@ -1,0 +1,118 @@
+"""The noise scale of gradients whose covariance is known, and of a network whose gradients can be told by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from studio.core.generators import returned
+from studio.engine.batches import on_device, to_input
+from studio.engine.loading import load_model
+from studio.engine.model import learnt_by
+from studio.engine.runs.folder import RunDir
+from studio.lab.experiments.noise_scale import GradientNoise, NoiseScale, Scale, _Gradients, _outcome
+from studio.lab.outcome import Outcome
+from studio.recipes.classifier import Classifier
+from tests.conftest import make_sprites
+from tests.engine.tools import CPU, learnt, train_classifier
+from tests.lab.tools import bench_of
+
+PARTS = (1, 2, 3, 2)  # sprites of the parts of a batch
+SPREADS = torch.linspace(0.5, 1.5, 50)  # standard deviations of the numbers of a gradient
+TRACE = float(SPREADS.square().sum())
+
+
+def found_of(gradient: Tensor, batches: int, seed: int) -> Scale:
+    """What is found of so many batches whose sprites have this gradient, float32 [50], on average."""
+    rng = torch.Generator().manual_seed(seed)
+    noise = GradientNoise(len(SPREADS), torch.device("cpu"))
+    for _ in range(batches):
+        each = [torch.randn(size, len(SPREADS), generator=rng) * SPREADS + gradient for size in PARTS]
+        noise.add((len(part), part.mean(0)) for part in each)
+    return noise.scale()
+
+
+@pytest.mark.parametrize("scale", [0.5, 20.0, 200.0])
+def test_it_is_the_trace_of_the_covariance_by_the_squared_length_of_the_gradient(scale: float) -> None:
+    gradient = torch.full((len(SPREADS),), (TRACE / scale / len(SPREADS)) ** 0.5)
+    found = found_of(gradient, 1500, seed=3)  # 12,000 sprites
+    assert found.is_sure and found.sprites == 12_000
+    assert found.value == pytest.approx(scale, rel=0.1) and found.value_error < 0.1 * scale
+    assert found.steps(scale) == pytest.approx(2, rel=0.1) and found.looks(scale) == pytest.approx(2, rel=0.1)
+
+
+def test_the_standard_error_is_how_far_repetitions_are_apart() -> None:
+    gradient = torch.full((len(SPREADS),), (TRACE / 20 / len(SPREADS)) ** 0.5)
+    several = [found_of(gradient, 40, seed) for seed in range(30)]
+    apart = np.std([found.inverse for found in several])
+    assert 0.7 < np.mean([found.error for found in several]) / apart < 1.4  # a spread of 30 is known to a seventh
+    assert np.mean([found.inverse for found in several]) == pytest.approx(1 / 20, abs=3 * apart / 30**0.5)
+
+
+def test_a_gradient_that_is_nothing_but_noise_has_no_scale() -> None:
+    found = found_of(torch.zeros(len(SPREADS)), 40, seed=1)
+    assert not found.is_sure and found.least > 320
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A classifier after three steps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
+        path = tmp_path_factory.mktemp("runs") / "trial"
+        returned(train_classifier(path, make_sprites(), steps=3))
+    return path
+
+
+def test_it_is_that_of_the_weights_that_were_trained_on_the_sprites_learnt_from(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half the squared distance of two biases from two features of a sprite has their difference as its gradient."""
+    sprites, indices = learnt_by(RunDir(run))
+    features = to_input(on_device(sprites.rgba[indices], torch.device("cpu"))).mean((2, 3))[:, ::3]
+    trace = float(features.var(0, correction=0).sum())
+    bias, averaged = (learnt(run)[f"{part} leave.bias"] for part in ("model", "average"))
+    away = (trace / 8) ** 0.5 * torch.tensor([1.0, -1.0])  # so far from their mean that the scale is 4
+    goal = bias - features.mean(0) + away
+    assert not torch.equal(bias, averaged)
+
+    def distance(recipe: Any, network: Any, batch: Any, config: Any, rng: Any) -> Tensor:
+        apart: Tensor = network.leave.bias - batch.x.mean((2, 3))[:, ::3] - goal
+        return apart.square().sum(1).mean() / 2
+
+    monkeypatch.setattr(Classifier, "loss", distance)
+    gradients = _Gradients(load_model(run, "last", CPU))
+    for _ in range(300):
+        gradients.look()
+    found = gradients.noise.scale()
+    assert found.value == pytest.approx(4.0, rel=0.25) and found.sprites == 1200
+
+
+def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            yield str(path), path.read_bytes()
+
+
+def test_a_run_is_told_how_large_a_batch_still_pays_and_stays_as_it_is(run: Path) -> None:
+    before = [*_contents(run)]
+    *_, outcome = NoiseScale().run(bench_of(run, seconds=0.1))
+    assert isinstance(outcome, Outcome) and outcome.step == 3
+    assert outcome.sentences[0].startswith("At step 3, by ") and "noise scale is" in outcome.sentences[0]
+    assert [*_contents(run)] == before
+
+
+def test_what_a_larger_batch_would_save_is_told(run: Path) -> None:
+    gradients = _Gradients(load_model(run, "last", CPU))
+    outcome = _outcome(Scale(1 / 12, 1 / 120, 2400), gradients, load_model(run, "last", CPU))
+    assert [mark.x for mark in outcome.plots[0].marks] == [pytest.approx(12)]
+    own = next(row for row in outcome.tables[0].rows if row[0] == "4")
+    assert own[1:] == ("1 times", "1 times")
+    assert "the noise scale is 12 sprites, with a standard error of 1." in outcome.sentences[0]
+    assert "would save 37.5 % of its steps, and cost 25 % more looks" in outcome.sentences[1]  # 4 and 2.5 times
