@@ -28,6 +28,7 @@ def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FarMachine:
     return far_machine(tmp_path / "far machine", monkeypatch)
 
 
+@pytest.mark.slow
 def test_a_training_there_learns_what_one_here_learns(
     folder: Path, far: FarMachine, tmp_path: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -239,6 +239,7 @@ def standings() -> dict[str, str]:
     return {path.name: RunDir(path).progress().state for path in places.runs().iterdir()}
 
 
+@pytest.mark.slow
 def test_the_queue_is_trained_by_all_past_what_fails(art: Path) -> None:
     """Most fail between steps. One leaves the others in the middle of a step: torchrun starts all of them again."""
     spoilt, *_ = queued(art, spoilt=0, small=0, nan=NOT_FINITE, bug=NOT_LEARNT, sick=NOT_MEASURED, good=0)
@@ -256,6 +257,7 @@ def test_the_queue_is_trained_by_all_past_what_fails(art: Path) -> None:
     assert launcher.results(command, words) == [(FAILED, "", "")] * 2
 
 
+@pytest.mark.slow
 def test_the_queue_stops_when_it_is_asked_to_and_goes_on_when_torchrun_starts_it_again(art: Path) -> None:
     queued(art, a=0, b=0)
     words = ["queue", "run"]
@@ -270,6 +272,7 @@ def test_the_queue_stops_when_it_is_asked_to_and_goes_on_when_torchrun_starts_it
     assert standings() == {"a": "finished", "b": "finished"}
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_said_once_however_often_torchrun_tries_it_again(art: Path) -> None:
     launcher, words = Launcher(2), ["train", str(art), *SMALL, "--batch-size", "1"]
     (code, out, err), _ = launcher.results(command, words)

@@ -424,8 +424,10 @@ def test_all_cards_are_offered_where_there_are_several_and_one_is_chosen(
     session.catalog._receive(DevicesFound((*cards, cpu), "cuda:0"))
     assert box.isVisible() and box.text() == "Use all 2 cards" and not box.isChecked()
     assert session.setup.processes(cards[0]) == 1
+    usual = session.setup.presets[0][1].batch_size
     box.click()
     assert session.setup.processes(cards[1]) == 2 and session.setup.processes(cpu) == 1
+    assert session.setup.presets[0][1].batch_size == 2 * usual  # as they suit both
     assert session.settings.text("all_cards") == "yes"
     session.setup.choose_device("cpu")
     assert box.isHidden()

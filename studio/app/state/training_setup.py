@@ -136,7 +136,7 @@ class TrainingSetup(QObject):
         """Have every card take a part of every batch."""
         self.uses_all_cards = uses
         self._settings.keep_text("all_cards", "yes" if uses else "no")
-        self.changed.emit()
+        self._offer_presets()
 
     def cards(self, device: Device | None) -> int:
         """How many cards can train one run where this device is chosen; 0 where it is none.
@@ -146,7 +146,7 @@ class TrainingSetup(QObject):
         cards = [one for one in self._catalog.devices if one.kind == "cuda"]
         return len(cards) if can_launch() and device in cards and not any(card.problem for card in cards) else 0
 
-    def processes(self, device: Device) -> int:
+    def processes(self, device: Device | None) -> int:
         """How many processes train a run that is begun on this device."""
         return max(1, self.cards(device)) if self.uses_all_cards else 1
 
@@ -271,7 +271,9 @@ class TrainingSetup(QObject):
     def _means(self, recipe: Recipe) -> TrainingBudget:
         from studio.engine.measure import training_budget  # torch is there: the recipe came with it
 
-        return training_budget(recipe, self._open_sprites.sprites, self.device, self.parents.settings(recipe))
+        given, device = self.parents.settings(recipe), self.device
+        cards = self.processes(device)
+        return training_budget(recipe, self._open_sprites.sprites, device, given, cards)
 
     def _first_config(self, recipe: Recipe) -> TrainingConfig:
         """The settings of the last time: the user's own, or the preset, of which there is one in the middle."""
