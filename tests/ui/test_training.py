@@ -109,8 +109,10 @@ def test_the_model_is_saved_when_that_is_asked(qtbot: QtBot, window: Window) -> 
     training.event_received.connect(saved.append)
     window.menus.checkpoint.trigger()
     qtbot.waitUntil(lambda: any(isinstance(event, CheckpointSaved) for event in saved), timeout=LONG_MS)
+    assert window.train.monitor.readings.value("Time left") != "–"
     training.stop()
     wait_idle(qtbot, session)
+    assert window.train.monitor.readings.value("Time left") == "–"  # nothing of it is left to be done
 
 
 def test_a_stopped_run_is_resumed_with_its_curves(qtbot: QtBot, ready: Session) -> None:

@@ -72,13 +72,14 @@ def readings(chunk: LossChunk, training: CurrentTraining) -> dict[str, str]:
     """The readings of a training after a tick."""
     device = training.device
     total = device.memory_total_bytes if device else 0
+    left = {"idle": "–", "paused": "Paused"}.get(training.state, wording.duration(chunk.eta_s))
     return {
         "Step": wording.number(chunk.first_step + len(chunk.losses)),
         "Epoch": f"{chunk.epoch:.1f}" if chunk.epoch < 100 else wording.number(int(chunk.epoch)),
         "Loss": wording.decimal(float(chunk.losses.mean())),
         "Held out": figures(training.heldout),
         "Speed": wording.rate(chunk.sprites_per_s),
-        "Time left": "Paused" if training.state == "paused" else wording.duration(chunk.eta_s),
+        "Time left": left,
         "Memory": wording.memory(chunk.memory_bytes, total),
     }
 
