@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QSize, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QKeySequence
@@ -15,6 +16,9 @@ from studio.app.theme import Scheme, Theme
 from studio.app.verify_dialog import VerifyDialog
 from studio.app.widgets import factory
 from studio.core import places
+
+if TYPE_CHECKING:
+    from studio.app.pages.base import Page
 
 PAGES = ("sprites", "train", "generate", "runs", "lab")
 _TIPS = {
@@ -52,7 +56,8 @@ class Menus(QObject):
         self.tells_source.setChecked(session.settings.tells_source())
         self.quit = self._action("Quit", "Ctrl+Q")
         self.undo = self._action("Undo", "Ctrl+Z")
-        self.redo = self._action("Redo", "Ctrl+Shift+Z")
+        self.redo = self._action("Redo")
+        self.redo.setShortcuts([QKeySequence("Ctrl+Shift+Z"), QKeySequence("Ctrl+Y")])
         self.start = self._action("Start", "Ctrl+R", "play")
         self.pause = self._action("Pause\tSpace", "", "pause")
         self.stop = self._action("Stop", "Ctrl+.", "stop")
@@ -71,9 +76,10 @@ class Menus(QObject):
         self._themes.triggered.connect(self._choose_scheme)
         self._pages = QActionGroup(self)
         self._pages.triggered.connect(self._choose_page)
+        self._page: Page | None = None  # on show
         self._fill()
-        self.undo.triggered.connect(session.open_sprites.undo)
-        self.redo.triggered.connect(session.open_sprites.redo)
+        self.undo.triggered.connect(self._undo)
+        self.redo.triggered.connect(self._redo)
         self.stop.triggered.connect(session.training.stop)
         self.checkpoint.triggered.connect(session.training.save_now)
         self.tells_source.toggled.connect(self._tell_source)
@@ -85,10 +91,10 @@ class Menus(QObject):
     @Slot()
     def refresh(self) -> None:
         """Enable what can be done now, and say what it would undo."""
-        opened = self._session.open_sprites.opened
-        for action, words, choices in ((self.undo, "Undo", opened.past[-1:]), (self.redo, "Redo", opened.future[:1])):
-            action.setEnabled(bool(choices))
-            action.setText(f"{words}: {choices[0].title}" if choices else words)
+        undone, redone = self._steps()
+        for action, words, step in ((self.undo, "Undo", undone), (self.redo, "Redo", redone)):
+            action.setEnabled(bool(step))
+            action.setText(f"{words}: {step}" if step else words)
         training = self._session.training
         self.start.setEnabled(not training.has_own_run())
         self.pause.setEnabled(not training.why_no_pause())
@@ -96,6 +102,30 @@ class Menus(QObject):
         self.stop.setEnabled(not training.why_no_stop())
         self.checkpoint.setEnabled(training.state == "training")
         self.watch.setEnabled(not training.has_own_run())
+
+    def follow(self, page: Page) -> None:
+        """This page is on show: Undo is for it, if it has one of its own."""
+        self._page = page
+        self.refresh()
+
+    def _undoing(self) -> Page | None:
+        """The page on show, if it has an undo of its own; else what was done to the open sprites is undone."""
+        return self._page if self._page is not None and self._page.has_undo else None
+
+    def _steps(self) -> tuple[str, str]:
+        """What would be undone, and what done again; empty for nothing."""
+        page, opened = self._undoing(), self._session.open_sprites.opened
+        if page is not None:
+            return page.undoable(), page.redoable()
+        return "".join(step.title for step in opened.past[-1:]), "".join(step.title for step in opened.future[:1])
+
+    @Slot()
+    def _undo(self) -> None:
+        (self._undoing() or self._session.open_sprites).undo()
+
+    @Slot()
+    def _redo(self) -> None:
+        (self._undoing() or self._session.open_sprites).redo()
 
     def _fill(self) -> None:
         file = self._bar.addMenu("&File")

@@ -91,6 +91,8 @@ class Window(QMainWindow):
         self.notices.end_wanted.connect(session.training.give_up)
         session.runs.withdrawn.connect(self.notices.withdraw)
         self.notices.undo_wanted.connect(session.runs.undo)
+        session.editing.put_away.connect(self._offer_sprite)
+        session.editing.withdrawn.connect(self.notices.withdraw)
         session.run_offered.connect(self._offer_run)
         session.queue_offered.connect(self._offer_queue)
         session.queue.changed.connect(self._withdraw_queue_offer)
@@ -101,6 +103,8 @@ class Window(QMainWindow):
         self.runs.model_wanted.connect(self._use_run)
         self.train.model_wanted.connect(self._use_model)
         self._commands.watched.connect(self._show_training)
+        for page in self.pages.values():
+            page.undo_changed.connect(menus.refresh)
 
     @Slot()
     def _dress(self) -> None:
@@ -113,6 +117,7 @@ class Window(QMainWindow):
         page.arrive()
         self.rail.show_page(name)
         self._stack.setCurrentWidget(page)
+        self.menus.follow(page)
 
     @Slot(object)
     def open_paths(self, paths: Sequence[Path]) -> None:
@@ -157,6 +162,11 @@ class Window(QMainWindow):
         if self._queue_offer is not None and (queue.is_on or not queue.runs):
             self.notices.withdraw(self._queue_offer)
             self._queue_offer = None
+
+    @Slot(object)
+    def _offer_sprite(self, offer: Notice) -> None:
+        card = self.notices.add(offer.level, offer.title, offer.hint, button="Undo", passes=True)
+        card.acted.connect(self.session.editing.undo)
 
     @Slot(object)
     def _use_run(self, path: Path) -> None:

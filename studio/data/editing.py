@@ -145,44 +145,6 @@ class Stroke:
 _AT_ONCE: dict[Tool, Callable[[Rgba, Place], Mask]] = {"bucket": connected, "wand": same_colour}
 
 
-class History:
-    """The steps of an edit. `now` is how it looks."""
-
-    def __init__(self, edit: Edit) -> None:
-        self.now = edit
-        self._past: list[Edit] = []
-        self._future: list[Edit] = []
-
-    def push(self, edit: Edit) -> bool:
-        """Go on to this; False where nothing differs, which is no step."""
-        if edit.is_same(self.now):
-            return False
-        self._past = [*self._past, self.now][-_MOST_STEPS:]
-        self._future = []
-        self.now = edit
-        return True
-
-    def can_undo(self) -> bool:
-        """Whether there is a step to take back."""
-        return bool(self._past)
-
-    def can_redo(self) -> bool:
-        """Whether a step was taken back."""
-        return bool(self._future)
-
-    def undo(self) -> None:
-        """Take a step back, if there is one."""
-        if self._past:
-            self._future.append(self.now)
-            self.now = self._past.pop()
-
-    def redo(self) -> None:
-        """Take the step that was taken back last, if there is one."""
-        if self._future:
-            self._past.append(self.now)
-            self.now = self._future.pop()
-
-
 @dataclass(frozen=True, eq=False)
 class KeptEdit:
     """An edit with where its sprite came from: as in NamedSprite."""
@@ -191,6 +153,11 @@ class KeptEdit:
     name: str
     class_name: str = ""
     source: str = ""
+
+    def is_of(self, other: KeptEdit) -> bool:
+        """Whether it is the same sprite, however edited, as far as can be told."""
+        same_size = len(self.edit.sprite) == len(other.edit.sprite)
+        return same_size and (self.name, self.class_name, self.source) == (other.name, other.class_name, other.source)
 
     def to_json(self) -> bytes:
         """All of it as JSON, the pixels as hexadecimal digits."""
@@ -208,6 +175,48 @@ class KeptEdit:
         bits = np.unpackbits(np.frombuffer(bytes.fromhex(kept.keep), np.uint8))
         edit = Edit(sprite, bits[: side * side].reshape(side, side).astype(bool))
         return cls(edit, kept.name, kept.class_name, kept.source)
+
+
+class History:
+    """The steps of the edits of one sprite after the other. `now` is how it looks."""
+
+    def __init__(self, kept: KeptEdit) -> None:
+        self.now = kept
+        self._past: list[KeptEdit] = []
+        self._future: list[KeptEdit] = []
+
+    def push(self, edit: Edit) -> bool:
+        """The sprite looks so from now on; False where nothing differs, which is no step."""
+        if edit.is_same(self.now.edit):
+            return False
+        self.open(replace(self.now, edit=edit))
+        return True
+
+    def open(self, kept: KeptEdit) -> None:
+        """Go on to another sprite: a step, too."""
+        self._past = [*self._past, self.now][-_MOST_STEPS:]
+        self._future = []
+        self.now = kept
+
+    def before(self) -> KeptEdit | None:
+        """What `undo` would bring back."""
+        return self._past[-1] if self._past else None
+
+    def after(self) -> KeptEdit | None:
+        """What `redo` would bring back."""
+        return self._future[-1] if self._future else None
+
+    def undo(self) -> None:
+        """Take a step back, if there is one."""
+        if self._past:
+            self._future.append(self.now)
+            self.now = self._past.pop()
+
+    def redo(self) -> None:
+        """Take the step that was taken back last, if there is one."""
+        if self._future:
+            self._past.append(self.now)
+            self.now = self._future.pop()
 
 
 class NamedSprite(NamedTuple):

@@ -18,10 +18,19 @@ from studio.data.source_files import Picture, Refused, SourceFile
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A picture on a canvas: uint8 [S, S, 4]. how: in words, what was done to it; empty where it fitted."""
+    """A picture on a canvas: uint8 [S, S, 4]. steps: in words, what was done to it; none where it fitted."""
 
     rgba: Rgba
-    how: str
+    width: int  # of the picture, in pixels
+    height: int
+    steps: tuple[str, ...]
+
+    @property
+    def how(self) -> str:
+        """All of it in words; empty where it fitted."""
+        side = len(self.rgba)
+        done = f"{', '.join(self.steps)} on {side} x {side}"
+        return f"{self.width} x {self.height} pixels: {done}" if self.steps else ""
 
 
 def read_picture(path: Path) -> Rgba:
@@ -56,7 +65,7 @@ def fit(rgba: Rgba, size: int) -> Fitted:
     """
     height, width = rgba.shape[:2]
     if (height, width) == (size, size):
-        return Fitted(rgba, "")
+        return Fitted(rgba, width, height, ())
     done = []
     if max(height, width) > size and native_scale(rgba) > 1:
         done.append(f"brought back from {native_scale(rgba)} times its size")
@@ -64,20 +73,16 @@ def fit(rgba: Rgba, size: int) -> Fitted:
     box = visible_box(rgba)
     if max(rgba.shape[:2]) > size and box is not None:
         left, top, right, bottom = box
+        if (bottom - top, right - left) != rgba.shape[:2]:
+            done.append("empty borders cut off")
         rgba = rgba[top:bottom, left:right]
-        done.append("cut to what can be seen")
     step = -(-max(rgba.shape[:2]) // size)
     if step > 1:
         rgba = rgba[step // 2 :: step, step // 2 :: step]
-        done.append(f"made smaller, every {_ordinal(step)} pixel of it")
+        done.append(f"shrunk to one pixel of every {step} x {step}")
     canvas = np.zeros((size, size, 4), np.uint8)
     fit_into(rgba, canvas)
-    words = ", ".join([*done, f"centred on {size} x {size}"])
-    return Fitted(canvas, f"{width} x {height} pixels: {words}")
-
-
-def _ordinal(number: int) -> str:
-    return {2: "second", 3: "third"}.get(number, f"{number}th")
+    return Fitted(canvas, width, height, (*done, "centred"))
 
 
 def read_mask(path: Path) -> NDArray[np.bool_]:

@@ -91,28 +91,41 @@ def test_a_rectangle_has_both_corners_and_ends_at_the_border() -> None:
 
 def test_steps_are_undone_and_done_again() -> None:
     first = Edit.of(SPRITE)
-    history = History(first)
+    history = History(KeptEdit(first, "gem"))
     hidden = first.kept(rectangle((0, 0), (7, 7), 16), stays=False)
     assert hidden.keep.sum() == 16 * 16 - 64 and history.push(hidden)
     red = hidden.painted(line((0, 0), (3, 0), 16), np.array([255, 0, 0, 255], np.uint8))
     assert history.push(red) and not history.push(Edit(red.sprite.copy(), red.keep.copy()))
     assert (red.sprite[0, :4] == [255, 0, 0, 255]).all() and np.array_equal(red.sprite[1:], SPRITE[1:])
     history.undo()
-    assert history.now is hidden and history.can_redo()
+    after = history.after()
+    assert history.now.edit is hidden and after is not None and after.edit is red
     history.undo()
     history.undo()
-    assert history.now is first and not history.can_undo()
+    assert history.now.edit is first and history.before() is None
     history.redo()
-    assert history.now is hidden
+    assert history.now.edit is hidden
     history.push(first)
-    assert not history.can_redo()
+    assert history.after() is None
     for step in range(150):
         history.push(first.kept(line((step % 16, step // 16), (step % 16, step // 16), 16), stays=False))
     undone = 0
-    while history.can_undo():
+    while history.before() is not None:
         history.undo()
         undone += 1
     assert undone == 100
+
+
+def test_another_sprite_is_a_step_and_the_one_before_comes_back_as_it_was_edited() -> None:
+    history = History(KeptEdit(Edit.of(SPRITE), "gem", "item/gem"))
+    history.push(Edit.of(SPRITE).kept(rectangle((0, 0), (7, 7), 16), stays=False))
+    edited, other = history.now, KeptEdit(Edit.of(make_sprites(1, size=8).rgba[0]), "sword")
+    history.open(other)
+    assert not other.is_of(edited) and history.before() is edited
+    history.undo()
+    assert history.now is edited and history.now.is_of(KeptEdit(Edit.of(SPRITE), "gem", "item/gem"))
+    history.redo()
+    assert history.now is other
 
 
 def test_an_edit_is_kept_and_what_is_damaged_is_said() -> None:

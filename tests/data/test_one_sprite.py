@@ -29,12 +29,13 @@ def test_pictures_are_fitted_by_whole_pixels() -> None:
     assert "brought back from 4 times its size" in large.how
     np.testing.assert_array_equal(large.rgba, art)
     around = np.pad(art, ((0, 9), (7, 0), (0, 0)))
-    assert "cut to what can be seen" in fit(around, SIZE).how
+    assert "empty borders cut off" in fit(around, SIZE).how
     np.testing.assert_array_equal(np.unique(fit(around, SIZE).rgba, axis=0).shape, np.unique(art, axis=0).shape)
     noise = rng.integers(0, 255, (40, 17, 4), np.uint8)
     noise[..., 3] = 255
     small = fit(noise, SIZE)
-    assert "every 5th pixel" in small.how and small.rgba.shape == (SIZE, SIZE, 4)
+    assert small.how == "17 x 40 pixels: shrunk to one pixel of every 5 x 5, centred on 8 x 8"
+    assert small.rgba.shape == (SIZE, SIZE, 4)
     seen = small.rgba[small.rgba[..., 3] > 0]
     assert len(seen) and {pixel.tobytes() for pixel in seen} <= {pixel.tobytes() for pixel in noise.reshape(-1, 4)}
     assert not fit(np.zeros((20, 20, 4), np.uint8), SIZE).rgba.any()

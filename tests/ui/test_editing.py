@@ -71,7 +71,8 @@ def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: Gener
     assert not (varied.sprites == sprite).all()
     editor = editing.editor
     editor._do(editor.edit().kept(rectangle((0, 0), (7, 3), SIZE), stays=False))
-    assert "Fill in" in editing.draw.text() and editing.strength.value() == 100
+    assert "Redraw marked" in editing.draw.text() and editing._about.text().startswith("What is marked is redrawn")
+    assert editing.strength.value() == 100
     filled = drawn(qtbot, page, editing.draw.click)
     assert (filled.sprites[:, 4:] == sprite[4:]).all() and (filled.sprites[:, :4] != sprite[:4]).any()
     results.grid.activated.emit(3)
@@ -79,10 +80,11 @@ def test_a_result_is_varied_filled_in_and_gone_on_from(qtbot: QtBot, page: Gener
     assert not editor.edit().keep[:4].any()  # what is hidden stays so: the next are drawn from here
     editor.undo.click()
     np.testing.assert_array_equal(editing.sprite()[0], sprite)
-    editor.hide_all.click()
-    assert not editing.draw.isEnabled() and "No pixel stays" in editing.draw.toolTip()
-    editor.keep_all.click()
-    assert editing.strength.value() == 70
+    editor.mark_all.click()
+    assert "Redraw all" in editing.draw.text() and editing.request().keep is None  # nothing is left to fit to
+    assert not (drawn(qtbot, page, editing.draw.click).sprites == sprite).all()
+    editor.clear_marks.click()
+    assert editing.strength.value() == 70 and "Nothing is marked" in editing._about.text()
 
 
 def test_sprites_between_two_and_more_like_several(
@@ -247,18 +249,21 @@ def test_pictures_come_from_files_the_clipboard_and_a_drop(
     Image.fromarray(sprite).save(tmp_path / "fits.png")
     Image.fromarray(sprite[:6, :5]).save(tmp_path / "small.png")
     monkeypatch.setattr(dialogs, "for_files", lambda *args: [tmp_path / "fits.png"])
-    with qtbot.waitSignal(page.session.editing.opened, timeout=LONG_MS):
+    with qtbot.waitSignal(page.session.editing.changed, timeout=LONG_MS):
         click(page.results.open)
     np.testing.assert_array_equal(editing.sprite()[0], sprite)
     mime, none = QMimeData(), Qt.KeyboardModifier.NoModifier
     mime.setUrls([QUrl.fromLocalFile(str(tmp_path / "small.png"))])
     with qtbot.waitSignal(page.session.editing.read, timeout=LONG_MS):
         page.dropEvent(QDropEvent(QPointF(500, 300), Qt.DropAction.CopyAction, mime, Qt.MouseButton.LeftButton, none))
-    assert editing.question.isVisible() and "5 x 6 pixels: centred on 8 x 8" in editing.question.words.text()
-    click(editing.question.leave)
-    assert not editing.question.isVisible() and editing.sprite()[1] == "fits.png"
+    question = editing.question
+    assert question.isVisible() and "5 x 6 pixels, this model's sprites have 8 x 8" in question.words.text()
+    assert not editing.editor.isVisible() and not editing.close_editor.isVisible()  # what is there, is out of the way
+    np.testing.assert_array_equal(question.preview._sprite[1:7, 1:6], sprite[:6, :5])
+    click(question.leave)
+    assert not question.isVisible() and editing.editor.isVisible() and editing.sprite()[1] == "fits.png"
     editing.take(NamedSprite(sprite[:6, :5], "small"))
-    click(editing.question.fit)
+    click(question.fit)
     assert editing.sprite()[1] == "small" and (editing.sprite()[0][1:7, 1:6] == sprite[:6, :5]).all()
     with qtbot.waitSignal(page.session.noticed) as said:
         QGuiApplication.clipboard().setText("no picture")
@@ -274,6 +279,7 @@ def test_pictures_come_from_files_the_clipboard_and_a_drop(
     with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS):
         click(editing.save)
     np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "out.png")), pixels)
+    assert page.session.editing._unsaved() is None
 
 
 def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
@@ -313,28 +319,121 @@ def test_a_sprite_of_another_size_than_the_models_is_fitted_first(
     editing, record = page.editing, page.choice.record()
     assert record is not None
     editing.editor.invert.click()
-    larger = dataclasses.replace(record, size=16)
-    monkeypatch.setattr(page.choice, "record", lambda: larger)
+    sizes = [16]
+    monkeypatch.setattr(page.choice, "record", lambda: dataclasses.replace(record, size=sizes[-1]))
     page._refresh()
-    assert not editing.draw.isEnabled() and "8 x 8 pixels, the model draws 16 x 16" in editing.draw.toolTip()
-    assert editing.question.isVisible() and "centred on 16 x 16" in editing.question.words.text()
-    monkeypatch.undo()
+    question = editing.question
+    assert not editing.editor.isVisible() and "8 x 8 pixels, the model draws 16 x 16" in editing.draw.toolTip()
+    assert question.isVisible() and "this model's sprites have 16 x 16" in question.words.text()
+    assert not question.leave.isVisible() and editing.close_editor.isVisible()
+    click(editing.close_editor)
+    assert not editing.isVisible()
+    page.session.editing.undo()
+    assert question.isVisible()  # as long as it doesn't fit
+    sizes.append(SIZE)
     page._refresh()
-    assert not editing.question.isVisible() and not editing.editor.edit().keep.any()  # nothing is lost
-    monkeypatch.setattr(page.choice, "record", lambda: larger)
+    assert not question.isVisible() and not editing.editor.edit().keep.any()  # nothing is lost
+    sizes.append(16)
     page._refresh()
-    click(editing.question.fit)
+    click(question.fit)
     assert editing.sprite()[0].shape == (16, 16, 4) and editing.draw.isEnabled()
+    page.session.editing.undo()
+    assert question.isVisible() and len(editing.sprite()[0]) == SIZE
+
+
+def test_a_picture_that_waits_for_its_model_is_taken_when_that_is_chosen(
+    page: GeneratePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editing, record = page.editing, page.choice.record()
+    assert record is not None
+    editing.take(NamedSprite(np.full((16, 16, 4), 255, np.uint8), "large"))
+    assert editing.isVisible() and editing.is_asking() and not editing.is_open()
+    monkeypatch.setattr(page.choice, "record", lambda: dataclasses.replace(record, size=16))
+    page._refresh()
+    assert not editing.is_asking() and editing.sprite().name == "large" and editing.editor.isVisible()
+
+
+def test_what_was_edited_comes_back_after_another_sprite_and_after_closing(
+    qtbot: QtBot, page: GeneratePage, opened: Window
+) -> None:
+    editing, editor, notices, undo = page.editing, page.editing.editor, opened.notices, opened.menus.undo
+    data, colour = sprites_of(page.session).rgba, np.array([200, 30, 30, 255], np.uint8)
+    editing.take(NamedSprite(data[0].copy(), "first"))
+    editing.take(NamedSprite(data[1].copy(), "second"))
+    assert not notices.cards()  # nothing of the first would be lost
+    editor._do(editor.edit().painted(rectangle((2, 1), (5, 6), SIZE), colour))
+    work = editor.edit()
+    assert undo.text() == "Undo: edit second"
+    editing.take(NamedSprite(data[2].copy(), "third"))
+    assert [card.words[0] for card in notices.cards()] == ["second was put away; it is not saved."]
+    assert undo.text() == "Undo: open third"
+    click(notices.cards()[0]._act)
+    assert editing.sprite().name == "second" == editing._title.text() and editor.edit().is_same(work)
+    assert not notices.cards()
+    click(editing.close_editor)
+    assert not editing.isVisible() and undo.text() == "Undo: close second"
+    click(page.results.blank)  # what is opened then follows upon what was closed
+    assert not notices.cards()  # the offer stands no longer: it would take back another step
+    undo.trigger()
+    assert editing.sprite().name == "second" and editor.edit().is_same(work)
+    opened.menus.redo.trigger()
+    assert editing.sprite().name == "sketch"
+    undo.trigger()
+    click(editing.close_editor)
+    assert page.session.editing.redo_title() == ""
+    page.session.editing.redo()  # there is nothing to be seen of it
+    assert not editing.is_open()
+    undo.trigger()
+    page.session.editing.note_saved()
+    click(editing.close_editor)
+    assert not notices.cards()
+
+
+def test_undo_is_the_editors_wherever_the_focus_is_on_its_page_but_in_a_text(
+    qtbot: QtBot, page: GeneratePage, opened: Window
+) -> None:
+    editing, editor, undo = page.editing, page.editing.editor, opened.menus.undo
+    control = Qt.KeyboardModifier.ControlModifier
+    opened.activateWindow()
+    editing.take(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
+    assert not undo.isEnabled()
+    editor.mark_all.click()
+    for widget in (editing.strength, page.results.grid.view, page.choice.checkpoints, editor.canvas):
+        widget.setFocus()
+        QTest.keyClick(widget, Qt.Key.Key_Z, control)
+        assert editor.edit().keep.all() and not undo.isEnabled(), widget
+        QTest.keyClick(widget, Qt.Key.Key_Y, control)
+        assert not editor.edit().keep.any() and undo.isEnabled(), widget
+    field = page.request.seed.lineEdit()
+    field.setFocus()
+    field.setText("12")
+    QTest.keyClick(field, Qt.Key.Key_Backspace)
+    QTest.keyClick(field, Qt.Key.Key_Z, control)
+    assert field.text() == "12" and not editor.edit().keep.any()
+    opened.show_page("sprites")
+    assert not undo.isEnabled()
+    data = sprites_of(page.session)
+    with qtbot.waitSignal(page.session.open_sprites.imported, timeout=LONG_MS):
+        page.session.doctor.leave_out([data.names[0]])
+    assert undo.isEnabled()
+    opened.show_page("generate")
+    undo.trigger()
+    assert editor.edit().keep.all() and not undo.isEnabled()
+    undo.trigger()  # once too often: the sprites on their page stay as they are
+    opened.show_page("sprites")
+    assert undo.isEnabled() and len(sprites_of(page.session).names) == len(data.names) - 1
 
 
 def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: GeneratePage) -> None:
     editing, editor = page.editing, page.editing.editor
     click(page.results.blank)
     assert editing.isVisible() and not editing.sprite()[0].any() and editor._layer == "paint"
+    assert not editing.draw.isEnabled() and "nothing to vary" in editing._about.text()
     click(editing.shape)
     assert not editing.draw.isEnabled() and "no shape" in editing.draw.toolTip()
     editor._do(editor.edit().painted(rectangle((2, 1), (5, 6), SIZE), np.array([200, 30, 30, 255], np.uint8)))
     editing.strength.setValue(90)
+    assert "its shape stays" in editing._about.text()
     made = drawn(qtbot, page, editing.draw.click)
     assert (made.sprites[..., 3] == editing.sprite()[0][..., 3]).all() and len(made.sprites) == 16
     titles = [label.text() for label in page.results._badge_labels]

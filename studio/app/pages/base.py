@@ -20,9 +20,11 @@ _PLOT_KINDS = "PNG picture (*.png);;SVG drawing (*.svg);;CSV table (*.csv)"
 
 
 class Page(QWidget):
-    """A page of the window. page_wanted: the name of another page to show."""
+    """A page of the window. page_wanted: the name of another page to show. undo_changed: `undoable` is another."""
 
     page_wanted = Signal(str)
+    undo_changed = Signal()
+    has_undo = False  # of its own: what was done to the open sprites is then undone on other pages alone
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -50,6 +52,20 @@ class Page(QWidget):
 
     def arrive(self) -> None:
         """The page is about to be shown."""
+
+    def undoable(self) -> str:
+        """What Undo takes back on this page; empty for nothing. For a page that `has_undo`, as all of these."""
+        return ""
+
+    def undo(self) -> None:
+        """Take it back."""
+
+    def redoable(self) -> str:
+        """What Redo does again on this page; empty for nothing."""
+        return ""
+
+    def redo(self) -> None:
+        """Do it again."""
 
     def keep(self) -> None:
         """Remember layouts and settings: the window is about to close."""

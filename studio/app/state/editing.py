@@ -1,47 +1,105 @@
-"""The sprite that is being edited: where it came from, and kept from one time to the next."""
+"""The sprites that are edited, one after the other: where they came from, and kept from one time to the next."""
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background import sprite_jobs
-from studio.app.background.job_events import PictureRead
+from studio.app.background.job_events import PictureRead, UndoOffered
 from studio.app.background.job_queue import JobQueue
 from studio.core import files, places
 from studio.core.events import Event
-from studio.data.editing import Edit, KeptEdit, NamedSprite
+from studio.data.editing import Edit, History, KeptEdit, NamedSprite
 
 
 class SpriteEditing(QObject):
-    """What is in the editor. opened: another sprite is. closed: none is any more. read: (PictureRead)."""
+    """What is in the editor, and the steps that led there: another sprite is one more, which can be taken back.
 
-    opened = Signal()
+    changed: it looks different, another sprite is in it, or none. closed: none is any more. read: (PictureRead).
+    put_away and withdrawn: (UndoOffered) edits that were not saved are out of sight and can be had back; that offer no
+    longer stands.
+    """
+
+    changed = Signal()
     closed = Signal()
     read = Signal(object)
+    put_away = Signal(object)
+    withdrawn = Signal(object)
 
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
         self._path = places.home() / "edit.json"
-        self.current = self._kept()
+        kept = self._kept()
+        self.history = History(kept) if kept is not None else None
+        self._is_closed = False
+        self._saved: Edit | None = None  # as it was opened or saved last
+        self._offer: UndoOffered | None = None
 
+    @property
+    def current(self) -> KeptEdit | None:
+        """What is in the editor."""
+        return self.history.now if self.history is not None and not self._is_closed else None
+
+    @Slot(object)
     def open(self, sprite: NamedSprite) -> None:
         """Edit a square sprite."""
-        self.current = KeptEdit(Edit.of(sprite.rgba), *sprite[1:])
-        self.opened.emit()
+        opened, offer = KeptEdit(Edit.of(sprite.rgba), *sprite[1:]), self._unsaved()
+        if self.history is None:
+            self.history = History(opened)
+        else:
+            self.history.open(opened)
+        self._is_closed = False
+        self._saved = opened.edit
+        self._step(offer)
 
-    def change(self, edit: Edit) -> None:
-        """It looks so by now."""
-        if self.current is not None:
-            self.current = dataclasses.replace(self.current, edit=edit)
+    @Slot()
+    def take_step(self) -> None:
+        """The history has a new step."""
+        self._step()
 
+    def note_saved(self) -> None:
+        """What is in the editor is in a file, too."""
+        self._saved = self.current.edit if self.current is not None else None
+
+    @Slot()
     def close(self) -> None:
-        """Edit no sprite any more."""
-        self.current = None
+        """Edit no sprite; `undo` comes back to the one that was edited."""
+        offer, self._is_closed = self._unsaved(), True
+        self._step(offer)
         self.closed.emit()
+
+    def undo_title(self) -> str:
+        """What `undo` takes back; empty for nothing."""
+        if self.history is None:
+            return ""
+        now, before = self.history.now, self.history.before()
+        if self._is_closed:
+            return f"close {now.name}"
+        return _title(before, now) if before is not None else ""
+
+    def redo_title(self) -> str:
+        """What `redo` does again; empty for nothing."""
+        after = self.history.after() if self.history is not None and not self._is_closed else None
+        return _title(self.history.now, after) if self.history is not None and after is not None else ""
+
+    @Slot()
+    def undo(self) -> None:
+        """Take a step back; the first is to edit again after `close`."""
+        if self._is_closed:
+            self._is_closed = False
+        elif self.history is not None:
+            self.history.undo()
+        self._step()
+
+    @Slot()
+    def redo(self) -> None:
+        """Take the step that was taken back last."""
+        if self.history is not None and not self._is_closed:
+            self.history.redo()
+        self._step()
 
     def read_file(self, path: Path) -> None:
         """Read a picture, to be edited."""
@@ -54,6 +112,23 @@ class SpriteEditing(QObject):
         else:
             files.write_atomic(self._path, self.current.to_json())
 
+    def _step(self, offer: UndoOffered | None = None) -> None:
+        """Say what changed; an offer to undo is good for the last step alone."""
+        before, self._offer = self._offer, offer
+        if before is not None:
+            self.withdrawn.emit(before)
+        self.changed.emit()
+        if offer is not None:
+            self.put_away.emit(offer)
+
+    def _unsaved(self) -> UndoOffered | None:
+        """An offer to come back to what is in the editor; None where nothing of it would be lost."""
+        current = self.current
+        if current is None or (self._saved is not None and current.edit.is_same(self._saved)):
+            return None
+        hint = "Undo or Ctrl+Z brings it back as you left it."
+        return UndoOffered("info", f"{current.name} was put away; it is not saved.", hint)
+
     def _kept(self) -> KeptEdit | None:
         """What was remembered; what is damaged is as if it had never been."""
         try:
@@ -64,3 +139,8 @@ class SpriteEditing(QObject):
     def _receive(self, event: Event) -> None:
         if isinstance(event, PictureRead):
             self.read.emit(event)
+
+
+def _title(before: KeptEdit, after: KeptEdit) -> str:
+    """What the step from one to the other is."""
+    return f"edit {after.name}" if after.is_of(before) else f"open {after.name}"

@@ -78,6 +78,22 @@ def nearest(colours: NDArray[np.float64], palette: NDArray[np.float64]) -> NDArr
     return found
 
 
+def spread(colours: Rgba, count: int) -> Rgba:
+    """At most `count` colours, none of uint8 [K, 4] far from all of them: uint8 [k, 4] in the order they had.
+
+    By farthest-point sampling in OKLab (Gonzalez 1985), from the first colour on.
+    """
+    if len(colours) <= count:
+        return colours
+    lab = oklab(colours[:, :3])
+    chosen = [0]
+    apart = np.linalg.norm(lab - lab[0], axis=1)
+    while len(chosen) < count:
+        chosen.append(int(apart.argmax()))
+        apart = np.minimum(apart, np.linalg.norm(lab - lab[chosen[-1]], axis=1))
+    return colours[sorted(chosen)]
+
+
 def batches(count: int, each: int) -> Iterator[slice]:
     """The range 0 to `count` in slices for which `each` distances apiece fit into little memory."""
     rows = max(1, _AT_ONCE // max(1, each))

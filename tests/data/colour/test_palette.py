@@ -10,7 +10,7 @@ import pytest
 from studio.core.events import Progress, Rgba
 from studio.core.generators import returned
 from studio.data.colour import palette
-from studio.data.colour.palette import display_order, main_colours, oklab, palette_of
+from studio.data.colour.palette import display_order, main_colours, oklab, palette_of, spread
 from studio.data.colour.usage import colour_use, colours_used, sprites_with
 from studio.data.images import canvas
 
@@ -135,3 +135,15 @@ def test_colours_are_counted_as_they_are_seen() -> None:
     rgba[rgba[..., 3] == 0] = 0
     expected = [len({tuple(p[:3]) for p in one.reshape(-1, 4).tolist() if p[3]}) for one in rgba]
     assert colours_used(rgba).tolist() == expected
+
+
+def test_a_few_colours_stand_for_a_palette_as_well_as_any_can_within_a_factor_of_two() -> None:
+    """Gonzalez 1985: no colour is farther from the chosen ones than these are from each other, all in their order."""
+    colours = np.random.default_rng(3).integers(0, 256, (300, 4), np.uint8)
+    few = spread(colours, 20)
+    places = [int(np.flatnonzero((colours == one).all(1))[0]) for one in few]
+    assert places == sorted(places) and places[0] == 0 and len(set(places)) == 20
+    between = np.linalg.norm(oklab(few[:, None, :3]) - oklab(few[:, :3]), axis=2)
+    farthest = np.linalg.norm(oklab(colours[:, None, :3]) - oklab(few[:, :3]), axis=2).min(1).max()
+    assert farthest <= between[~np.eye(20, dtype=bool)].min()
+    assert spread(colours, 300) is colours

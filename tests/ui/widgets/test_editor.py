@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import colorsys
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -11,8 +13,10 @@ from PySide6.QtWidgets import QMainWindow
 from pytestqt.qtbot import QtBot
 
 from studio.app.widgets.editor.editor import SpriteEditor
+from studio.app.widgets.editor.previews import tiled
 from studio.core.events import Rgba
-from studio.data.editing import Place, connected, line, rectangle, same_colour
+from studio.data.colour.palette import oklab
+from studio.data.editing import Edit, History, KeptEdit, Place, connected, line, rectangle, same_colour
 from tests.conftest import make_sprites
 from tests.ui.widgets.tools import NO_KEY, shown, turn_wheel
 
@@ -33,7 +37,7 @@ def sprite() -> Rgba:
 @pytest.fixture
 def editor(qtbot: QtBot, sprite: Rgba) -> SpriteEditor:
     made = SpriteEditor()
-    made.set_sprite(sprite)
+    made.set_history(History(KeptEdit(Edit.of(sprite), "sprite")))
     shown(qtbot, made, 640, 400)
     made.canvas.setFocus()
     return made
@@ -90,13 +94,13 @@ def test_a_wide_brush_goes_to_the_border_and_strokes_beside_the_sprite_do_nothin
     assert editor.edit() is before
 
 
-def test_all_is_kept_hidden_or_the_other_way_round(editor: SpriteEditor) -> None:
-    editor.hide_all.click()
+def test_all_is_marked_nothing_or_the_other_way_round(editor: SpriteEditor) -> None:
+    editor.mark_all.click()
     assert hidden(editor).all()
     stroke(editor, (4, 4), button=RIGHT)
     QTest.keyClick(editor.canvas, Qt.Key.Key_I, CTRL | SHIFT)
     assert np.argwhere(hidden(editor)).tolist() == [[4, 4]]
-    editor.keep_all.click()
+    editor.clear_marks.click()
     assert not hidden(editor).any()
 
 
@@ -182,18 +186,69 @@ def test_undo_in_the_editor_is_the_editors(editor: SpriteEditor, window: tuple[Q
     assert hidden(editor).sum() == 1 and undone == []
 
 
-def test_another_sprite_begins_anew_and_one_that_is_taken_can_be_undone(editor: SpriteEditor, sprite: Rgba) -> None:
+def test_a_sprite_that_is_taken_and_another_that_is_opened_can_be_undone(editor: SpriteEditor, sprite: Rgba) -> None:
     stroke(editor, (2, 2))
     other = editor.edit().painted(~editor.edit().keep, np.array([1, 2, 3, 255], np.uint8))
     editor.replace(other)
     assert editor.edit() is other
     editor.undo.click()
     np.testing.assert_array_equal(editor.edit().sprite, sprite)
-    large = make_sprites(1, size=24).rgba[0]
-    editor.set_sprite(large, rectangle((0, 0), (5, 5), 24))
-    assert not editor.undo.isEnabled() and editor.edit().keep.sum() == 36
+    marked = editor.edit()
+    history, large = editor._history, make_sprites(1, size=24).rgba[0]
+    history.open(KeptEdit(Edit(large, rectangle((0, 0), (5, 5), 24)), "large"))
+    editor.refresh()
+    assert editor.edit().keep.sum() == 36 and not editor.redo.isEnabled()
     stroke(editor, (23, 23), button=RIGHT)
     assert editor.edit().keep[23, 23]
+    editor.undo.click()
+    editor.undo.click()
+    assert editor.edit() is marked and [2, 2] in np.argwhere(hidden(editor)).tolist()
+    own = {colour.tobytes() for colour in sprite[sprite[..., 3] == 255]}
+    assert {colour.tobytes() for colour in editor.swatches.offered()[: len(own)]} == own  # its own colours are back
+
+
+def test_swatches_are_the_sprites_own_and_then_stand_for_all_of_a_large_palette(
+    editor: SpriteEditor, sprite: Rgba
+) -> None:
+    """Of a palette sorted by hue, the last hues are offered as the first are."""
+    hues = np.array([[*colorsys.hsv_to_rgb(turn / 600, 1, 1)] for turn in range(600)])
+    palette = (hues * 255).round().astype(np.uint8)
+    editor.swatches.set_palette_of_model(palette)
+    own = {colour.tobytes() for colour in sprite[sprite[..., 3] == 255]}
+    offered = editor.swatches.offered()
+    assert {colour.tobytes() for colour in offered[: len(own)]} == own
+    others = oklab(offered[len(own) :, :3])
+    assert len(own) + 60 < len(offered) < len(own) + 70
+    gaps = np.linalg.norm(oklab(palette)[:, None] - others, axis=2).min(1)
+    assert gaps.max() < 0.04  # white and black are 1 apart
+
+
+def test_zoom_has_buttons(editor: SpriteEditor) -> None:
+    zoom = editor.canvas.zoom()
+    larger, smaller, fit = editor.zooms
+    larger.click()
+    assert editor.canvas.zoom() > zoom
+    smaller.click()
+    smaller.click()
+    assert editor.canvas.zoom() < zoom
+    fit.click()
+    assert editor.canvas.zoom() == zoom
+
+
+@pytest.mark.parametrize(("size", "side"), [(8, 48), (16, 96), (32, 96), (48, 96), (52, 104), (64, 104), (100, 104)])
+def test_tiles_are_whole(qtbot: QtBot, size: int, side: int) -> None:
+    """A border of another colour is seen as often as there are tiles, and at the end of the last one, too."""
+    made = tiled()
+    qtbot.addWidget(made)
+    rgba = np.full((size, size, 4), 255, np.uint8)
+    rgba[:, 0] = rgba[:, -1] = [255, 0, 0, 255]
+    made.show_sprite(rgba)
+    assert made.width() == made.height() == side
+    image = made.grab().toImage()
+    assert image.pixelColor(0, side // 2).red() == 255 == image.pixelColor(image.width() - 2, side // 2).red()
+    reds = [image.pixelColor(x, image.height() // 2).green() == 0 for x in range(image.width())]
+    starts = sum(one and not before for before, one in zip([False, *reds], reds, strict=False))
+    assert starts == (3 + 1 if 3 * size <= 104 else 2 + 1)  # where two tiles meet, their borders are one
 
 
 def test_what_is_hidden_is_seen_to_be(editor: SpriteEditor, sprite: Rgba) -> None:

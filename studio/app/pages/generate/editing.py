@@ -1,4 +1,4 @@
-"""The editor on the Generate page: a sprite, which of its pixels stay, and how much the others may change."""
+"""The editor on the Generate page: a sprite, which of its pixels are redrawn, and how much may change."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QCheckBox, QSlider, QWidget
 from studio.app import dialogs
 from studio.app.background.job_events import PictureRead
 from studio.app.background.model_jobs import EditRequest, SpriteSelection
+from studio.app.pages.generate.size_question import SizeQuestion
 from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.editor.editor import SpriteEditor
@@ -20,7 +21,6 @@ from studio.app.widgets.sprites.painting import as_image
 from studio.core.events import Rgba
 from studio.data.editing import Edit, NamedSprite
 from studio.data.naming import shown
-from studio.data.one_sprite import fit
 from studio.data.sources.base import PICTURE_SUFFIXES
 
 if TYPE_CHECKING:
@@ -29,55 +29,17 @@ if TYPE_CHECKING:
 _KINDS = PICTURE_SUFFIXES | {".ase", ".aseprite"}
 COUNT = 16  # candidates that are drawn at once
 _STRENGTH = "How much may change: at 0 nothing, at 100 % what was there is forgotten; below, new pixels take after it."
-_VARY = "All of it may change, as much as the strength says. Mark a part, and that alone is drawn anew."
-_FILL = "What is marked is drawn to fit what stays."
+_VARIED = "Nothing is marked: all of it is varied. Mark a part to redraw that alone."
+_RECOLOURED = "Nothing is marked: all of its colours are varied, its shape stays."
+_REDRAWN = "What is marked is redrawn, to fit the rest, which stays as it is."
+_REDRAWN_INSIDE = "What is marked gets other colours, to fit the rest; the shape stays."
+_ALL_REDRAWN = "All of it is marked: all of it is redrawn, as much as the strength says."
+_ALL_REDRAWN_INSIDE = "All of it is marked: all of its colours are redrawn, its shape stays."
 _SHAPE = "Its shape stays: what can be seen of it and what can't. Only colours change."
 _SHAPELESS = "There is no shape to keep: nothing of the sprite can be seen."
-_NOTHING_STAYS = "No pixel stays: unmark some, or keep all and draw variations."
-
-
-class SizeQuestion(QWidget):
-    """How a sprite of another size than the model's is to be fitted; hidden while there is none.
-
-    fitted: (NamedSprite) it has that size now. left: it is to stay as it is.
-    """
-
-    fitted = Signal(object)
-    left = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: NamedSprite | None = None
-        self._size = 0
-        self.words = factory.text("")
-        self.fit = factory.button("Take it so", "Put the picture on the model's canvas.")
-        self.leave = factory.button("Leave it", "Forget the picture.")
-        row = factory.row(self.words, self.fit, self.leave)
-        row.setStretch(0, 1)
-        self.setLayout(row)
-        self.fit.clicked.connect(self._fit_it)
-        self.leave.clicked.connect(self._leave_it)
-        self.hide()
-
-    def ask(self, asked: NamedSprite | None, size: int) -> None:
-        """Ask of this sprite, uint8 [H, W, 4], for a model of so many pixels a side; None: of none any more."""
-        self.asked, self._size = asked, size
-        if asked is not None:
-            how = fit(asked.rgba, size).how
-            self.words.setText(f"{asked.name} has another size than the model's sprites. It would be: {how}.")
-        self.setVisible(asked is not None)
-
-    @Slot()
-    def _fit_it(self) -> None:
-        if self.asked is not None:
-            asked = self.asked
-            self.ask(None, self._size)
-            self.fitted.emit(asked._replace(rgba=fit(asked.rgba, self._size).rgba))
-
-    @Slot()
-    def _leave_it(self) -> None:
-        self.ask(None, self._size)
-        self.left.emit()
+_EMPTY = "There is nothing to vary yet: under Paint, put down some colours, roughly."
+_SAVE = "Save the sprite here in the editor, as it is now, as a PNG file; sprites below have buttons of their own."
+_CLOSE = "Put the sprite away; Ctrl+Z comes back to it."
 
 
 class EditorPanel(QWidget):
@@ -93,12 +55,13 @@ class EditorPanel(QWidget):
         super().__init__()
         self._session = session
         self._size = 0  # of the model's sprites; 0 while there is no model
+        self._waiting: NamedSprite | None = None  # of another size, and not in the editor yet
+        self._shown = (False, False)  # whether there is a sprite, and a question
         self._strengths = {"vary": 50, "fill": 100}  # in per cent
-        self.editor = SpriteEditor()
-        self.draw = factory.button("Draw variations", _VARY, "generate", "primary")
-        self.save = factory.button("Save…", "Save the sprite as it is now, as a PNG file.", "save")
-        self.copy = factory.button("Copy", "Copy the sprite as it is now, to paste it in another program.", "copy")
-        self.close_editor = factory.button("Close", "Put the sprite away. It is not lost where it came from.")
+        self.draw = factory.button("Draw variations", _VARIED, "generate", "primary")
+        self.save = factory.button("Save edited sprite…", _SAVE, "save")
+        self.copy = factory.button("Copy", "Copy the sprite here, to paste it in another program.", "copy")
+        self.close_editor = factory.button("Close", _CLOSE)
         self.shape = QCheckBox("Keep its shape")
         factory.describe(self.shape, "Keep its shape", _SHAPE)
         self.strength = QSlider(Qt.Orientation.Horizontal)
@@ -107,34 +70,40 @@ class EditorPanel(QWidget):
         self._title, self._class = factory.RunningLabel("heading"), factory.RunningLabel("muted")
         self._about = factory.caption("")
         self._strength_words = factory.text("", "muted", wrap=False)
+        self.editor = SpriteEditor(self._options(), factory.panel(factory.column(self._about, self.draw)))
         self.question = SizeQuestion()
-        self._lay_out()
+        head = factory.row(self._title, self._class, self.save, self.copy, self.close_editor)
+        head.setStretch(0, 1)
+        head.setStretch(1, 1)
+        self._head = factory.panel(head)
+        body = factory.column(self._head, self.question, self.editor)
+        body.setStretch(2, 1)
+        self.setLayout(body)
         self._connect()
-        self._open()
+        self._show()
 
     def is_open(self) -> bool:
         """Whether there is a sprite in the editor."""
         return self._session.editing.current is not None
 
     def is_asking(self) -> bool:
-        """Whether a sprite of another size waits for a word on how to fit it."""
-        return self.question.asked is not None
+        """Whether a picture of another size waits for a word on how to fit it."""
+        return self._waiting is not None
 
     def set_model(self, size: int, can: frozenset[Ability]) -> None:
         """The chosen model draws sprites of so many pixels a side, 0 for no model, and can do this beside."""
         self.shape.setVisible("silhouette" in can)
-        is_other, self._size = size != self._size, size
-        if is_other and self.question.asked is not None:
-            self.take(self.question.asked)
-        elif is_other and self.is_open() and size not in (0, len(self.sprite().rgba)):
-            self.take(self.sprite())
+        self._size = size
+        if self._waiting is not None and self._fits(self._waiting.rgba):
+            self.take(self._waiting)
         self._refresh()
 
     def request(self) -> EditRequest:
         """What is to be drawn from the sprite."""
-        sprite = self.sprite()
-        keep, silhouette = self.editor.edit().keep, sprite.rgba[..., 3] if self._keeps_shape() else None
-        return EditRequest("redraw", sprite.rgba[None], (sprite.class_name,), None if keep.all() else keep, silhouette)
+        sprite, keep = self.sprite(), self.editor.edit().keep
+        silhouette = sprite.rgba[..., 3] if self._keeps_shape() else None
+        fitted_to = keep if keep.any() and not keep.all() else None  # where all is marked, nothing is left to fit to
+        return EditRequest("redraw", sprite.rgba[None], (sprite.class_name,), fitted_to, silhouette)
 
     def strength_share(self) -> float:
         """0 to 1."""
@@ -148,13 +117,11 @@ class EditorPanel(QWidget):
 
     def take(self, sprite: NamedSprite) -> None:
         """Edit this sprite; ask first how to fit one of another size."""
-        is_here = self.is_open() and sprite.rgba is self.sprite().rgba
-        height, width = sprite.rgba.shape[:2]
-        fits = (height, width) == (self._size or max(height, width),) * 2
-        self.question.ask(None if fits else sprite, self._size)
-        if fits and not is_here:
+        if self._fits(sprite.rgba):
             self._session.editing.open(sprite)
-        self.changed.emit()
+        else:
+            self._waiting = sprite
+            self._refresh()
 
     @Slot()
     def begin_blank(self) -> None:
@@ -188,44 +155,38 @@ class EditorPanel(QWidget):
             self.take(NamedSprite(_pixels(QImage(data.imageData())), name))
         return path is not None or data.hasImage()
 
-    def _lay_out(self) -> None:
+    def _options(self) -> QWidget:
+        """How much is to change."""
         self.strength.setMinimumWidth(80)
         self._strength_words.setMinimumWidth(self.fontMetrics().horizontalAdvance("Strength 100 %"))
-        head = factory.row(self._title, self._class, self.save, self.copy, self.close_editor)
-        head.setStretch(0, 1)
-        head.setStretch(1, 1)
-        how = factory.row(self._strength_words, self.strength, self.shape)
-        how.setStretch(1, 1)
-        foot = factory.row(self._about, self.draw)
-        foot.setStretch(0, 1)
-        body = factory.column(self.question, head, self.editor, how, foot)
-        body.setStretch(2, 1)
-        self.setLayout(body)
+        how_much = factory.row(self._strength_words, self.strength)
+        how_much.setStretch(1, 1)
+        return factory.panel(factory.column(how_much, self.shape))
 
     def _connect(self) -> None:
         editing = self._session.editing
-        editing.opened.connect(self._open)
-        editing.closed.connect(self._close)
+        editing.changed.connect(self._show)
         editing.read.connect(self._take_picture)
-        self.editor.changed.connect(self._take_change)
+        self.editor.changed.connect(editing.take_step)
         self.shape.toggled.connect(self._refresh)
         self.strength.valueChanged.connect(self._strength_moved)
         self.save.clicked.connect(self._save)
         self.copy.clicked.connect(self._copy)
         self.close_editor.clicked.connect(editing.close)
         self.draw.clicked.connect(self.draw_wanted)
-        self.question.fitted.connect(self._take_fitted)
-        self.question.left.connect(self.changed)
+        self.question.fitted.connect(editing.open)
+        self.question.left.connect(self._show)
 
     @Slot()
     def _save(self) -> None:
         sprite = self.sprite()
         path = dialogs.for_new_file(
-            self, self._session.settings, "Save the sprite", f"{sprite.name}.png", "PNG picture (*.png)"
+            self, self._session.settings, "Save the sprite in the editor", f"{sprite.name}.png", "PNG picture (*.png)"
         )
         if path is not None:
             picked = SpriteSelection(sprite.rgba[None], [path.stem], {}, sources=[sprite.source])
             self._session.inference.save_files(path.parent, picked)
+            self._session.editing.note_saved()
 
     @Slot()
     def _copy(self) -> None:
@@ -243,43 +204,61 @@ class EditorPanel(QWidget):
         """Why nothing can be drawn from the sprite; empty when it can."""
         if not self.is_open():
             return "There is no sprite in the editor."
-        side = len(self.editor.edit().sprite)
-        if self._size and side != self._size:
+        edit = self.editor.edit()
+        side = len(edit.sprite)
+        if not self._fits(edit.sprite):
             return f"This sprite has {side} x {side} pixels, the model draws {self._size} x {self._size}."
-        if self._keeps_shape() and not self.editor.edit().sprite[..., 3].any():
-            return _SHAPELESS
-        return "" if self.editor.edit().keep.any() else _NOTHING_STAYS
+        if not edit.sprite[..., 3].any():
+            if self._keeps_shape():
+                return _SHAPELESS
+            return _EMPTY if edit.keep.all() else ""
+        return ""
+
+    def _promise(self) -> tuple[str, str]:
+        """What is drawn from the sprite as it is marked now: the name of that, and a sentence."""
+        keep, inside = self.editor.edit().keep, self._keeps_shape()
+        if keep.all():
+            return "Draw variations", _RECOLOURED if inside else _VARIED
+        if keep.any():
+            return "Redraw marked", _REDRAWN_INSIDE if inside else _REDRAWN
+        return "Redraw all", _ALL_REDRAWN_INSIDE if inside else _ALL_REDRAWN
+
+    def _fits(self, rgba: Rgba) -> bool:
+        """Whether uint8 [H, W, 4] has the model's size; without a model, whether it is square."""
+        height, width = rgba.shape[:2]
+        return height == width and self._size in (0, width)
 
     @Slot()
-    def _open(self) -> None:
-        current = self._session.editing.current
-        if current is not None:
-            self.editor.set_sprite(current.edit.sprite, current.edit.keep)
+    def _show(self) -> None:
+        """Another sprite, another step of it, or none; what waited does so no longer."""
+        self._waiting = None
+        current, history = self._session.editing.current, self._session.editing.history
+        if current is not None and history is not None:
+            self.editor.set_history(history)
             self._title.say(current.name)
             self._class.say(current.class_name)
-        self._refresh()
-        self.changed.emit()
-
-    @Slot()
-    def _close(self) -> None:
-        self.changed.emit()
-
-    @Slot()
-    def _take_change(self) -> None:
-        self._session.editing.change(self.editor.edit())
         self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
+        asked = self._waiting
+        if asked is None and self.is_open() and not self._fits(self.editor.edit().sprite):
+            asked = self.sprite()
+        size = self._size if asked is None else self._size or max(asked.rgba.shape[:2])
+        self.question.ask(asked, size, is_new=self.is_asking())
+        self._head.setVisible(self.is_open() and not self.is_asking())
+        self.editor.setVisible(self.is_open() and asked is None)
+        before, self._shown = self._shown, (self.is_open(), self.is_asking())
+        if self._shown != before:
+            self.changed.emit()
         if not self.is_open():
             return
-        kind, problem = self._kind(), self.problem()
-        words = _VARY if kind == "vary" else _FILL
-        factory.relabel(self.draw, "Draw variations" if kind == "vary" else "Fill in")
+        problem, (title, words) = self.problem(), self._promise()
+        factory.relabel(self.draw, title)
         factory.enable(self.draw, problem, words)
         self._about.setText(problem or words)
         self.strength.blockSignals(True)
-        self.strength.setValue(self._strengths[kind])
+        self.strength.setValue(self._strengths[self._kind()])
         self.strength.blockSignals(False)
         self._strength_words.setText(f"Strength {self.strength.value()} %")
 
@@ -291,11 +270,6 @@ class EditorPanel(QWidget):
     @Slot(object)
     def _take_picture(self, picture: PictureRead) -> None:
         self.take(NamedSprite(picture.rgba, shown(picture.path.name)))
-
-    @Slot(object)
-    def _take_fitted(self, fitted: NamedSprite) -> None:
-        self._session.editing.open(fitted)
-        self.changed.emit()
 
 
 def picture_in(data: QMimeData) -> Path | None:

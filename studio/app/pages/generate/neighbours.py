@@ -17,6 +17,7 @@ from studio.data.corner_tiles import joined
 
 _COUNT, _ZOOM = 3, 4
 _WIDTH, _SIDE = 136, 40  # logical pixels, of all and of one
+_BAR = 16  # at the right of what is scrolled, in logical pixels
 _LAID_OUT = "All of them, each beside those that fit; the picture goes on beyond its own borders."
 _TIP = "One of the sprites that the model learnt from that are nearest to the selected one."
 _COPY = "It is a copy of the first."
@@ -32,18 +33,19 @@ class Neighbours(QWidget):
         self.laid_out = Preview("Laid out", _LAID_OUT, zoom=2, side=_WIDTH)
         self.previews = [Preview("Nearest sprite", _TIP, zoom=_ZOOM, side=_SIDE) for _ in range(_COUNT)]
         self.verdict = factory.caption("")
-        self.setFixedWidth(_WIDTH)
+        self.setFixedWidth(_WIDTH + _BAR)
         self._heading = factory.caption("Nearest it learnt from")
         self._caption = factory.caption("")
         nearest, pictures = factory.row(*self.previews, 1), (self.tiled, self.laid_out)
-        self.setLayout(factory.column(self._caption, *pictures, self._heading, nearest, self.verdict, 1, spacing=4))
+        content = factory.column(self._caption, *pictures, self._heading, nearest, self.verdict, 1, spacing=4)
+        self.setLayout(factory.column(factory.scrolling(factory.panel(content))))
         inference.neighbours_found.connect(self._show)
         self.hide()
 
     def look_at(self, sprite: Rgba) -> None:
         """Show uint8 [S, S, 4]; what is nearest follows."""
         self.tiled.show_sprite(sprite)
-        self._begin("Tiled", self.tiled)
+        self._begin("The selected one, tiled", self.tiled)
 
     def lay_out(self, tiles: Rgba) -> None:
         """Show a set of corner tiles uint8 [16, S, S, 4]."""

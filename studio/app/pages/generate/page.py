@@ -29,7 +29,7 @@ from studio.core.events import Progress
 from studio.data.editing import NamedSprite
 from studio.engine.types import FEWEST_LIKED, GenerateSettings
 
-_LOWEST_EDITOR, _LOWEST_RESULTS = 380, 376  # logical pixels; in a lower window they are scrolled
+_LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; in a lower window they are scrolled
 _GENERATE = "Make new sprites with these settings."
 
 
@@ -53,6 +53,8 @@ class _Asked:
 
 class GeneratePage(Page):
     """Left: which model and what of it. Right: what it made, or what it says of sprites where it draws none."""
+
+    has_undo = True
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -119,6 +121,8 @@ class GeneratePage(Page):
         self.results.grid.selection_changed.connect(self._look_around)
         self.editing.draw_wanted.connect(self._draw_from_sprite)
         self.editing.changed.connect(self._refresh)
+        self.session.editing.changed.connect(self.undo_changed)
+        self.session.editing.closed.connect(self._leave_editor)
         paste = QShortcut(QKeySequence(QKeySequence.StandardKey.Paste), self)
         paste.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         paste.activated.connect(self.editing.paste)
@@ -145,7 +149,7 @@ class GeneratePage(Page):
         for part in (self.editing, self.results):
             self._drawn.addWidget(part)
         self._drawn.setChildrenCollapsible(False)
-        self._drawn.setSizes([480, 320])
+        self._drawn.setSizes([500, 360])
         self._drawn.restoreState(self.session.settings.layout("generate_editor"))
         self.editing.setMinimumHeight(_LOWEST_EDITOR)
         self.results.setMinimumHeight(_LOWEST_RESULTS)
@@ -284,7 +288,7 @@ class GeneratePage(Page):
         if not self._problem() and not self.editing.problem():
             request, name = self.editing.request(), self.editing.sprite().name
             settings = self._settings_for(COUNT).replace(strength=self.editing.strength_share())
-            kind = "variations of" if request.keep is None else "ways to fill in"
+            kind = "variations of" if request.keep is None else "ways to redraw a part of"
             self._draw(settings, request, f"{COUNT} {kind} {name}")
 
     @Slot(int)
@@ -339,3 +343,24 @@ class GeneratePage(Page):
         folder = dialogs.for_folder(self, self.session.settings, "Save one PNG file for each sprite")
         if folder is not None and picked is not None:
             self.session.inference.save_files(folder, picked)
+
+    @Slot()
+    def _leave_editor(self) -> None:
+        """What the keyboard was in is gone: it goes to the sprites, not to whatever comes next."""
+        self.results.grid.setFocus()
+
+    def undoable(self) -> str:
+        """The last step in the editor, which may be to close it."""
+        return self.session.editing.undo_title()
+
+    def undo(self) -> None:
+        """Take it back."""
+        self.session.editing.undo()
+
+    def redoable(self) -> str:
+        """The step in the editor that was taken back last."""
+        return self.session.editing.redo_title()
+
+    def redo(self) -> None:
+        """Do it again."""
+        self.session.editing.redo()

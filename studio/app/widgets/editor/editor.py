@@ -1,4 +1,4 @@
-"""The editor of a sprite: tools at its side, previews, undo and redo."""
+"""The editor of a sprite: tools and previews at its left, what is set at its right, undo and redo."""
 
 from __future__ import annotations
 
@@ -17,30 +17,33 @@ from studio.app.widgets.editor.previews import actual_size, tiled
 from studio.app.widgets.layout import Flow
 from studio.app.widgets.swatches import Swatches
 from studio.core.events import Rgba
-from studio.data.colour.palette import display_order, palette_of
-from studio.data.editing import Edit, History, Mask, Place, Stroke, Tool
+from studio.data.colour.palette import display_order, palette_of, spread
+from studio.data.editing import Edit, History, KeptEdit, Mask, Place, Stroke, Tool
 
-Layer = Literal["keep", "paint"]
+Layer = Literal["mark", "paint"]
 
 _TOOLS: dict[Tool | Literal["eyedropper"], tuple[str, str, str]] = {
-    "pencil": ("Pencil", "Mark single pixels, or many with a wider brush", "B"),
-    "rectangle": ("Rectangle", "Mark a rectangle", "M"),
-    "bucket": ("Bucket", "Mark the area of one colour that hangs together", "G"),
-    "wand": ("By colour", "Mark all pixels of one colour", "W"),
+    "pencil": ("Pencil", "Single pixels, or many with a wider brush", "B"),
+    "rectangle": ("Rectangle", "A rectangle", "M"),
+    "bucket": ("Bucket", "The area of one colour that hangs together", "G"),
+    "wand": ("By colour", "All pixels of one colour", "W"),
     "eyedropper": ("Eyedropper", "Take the colour of a pixel to paint with; Alt and a click do, too", "I"),
 }
 _LAYERS: dict[Layer, tuple[str, str]] = {
-    "keep": ("What stays", "Mark what is to be drawn anew; the right button marks what stays. (Q)"),
-    "paint": ("Colours", "Paint colours into the sprite, roughly; the right button erases. (Q)"),
+    "mark": ("Mark", "Mark what is to be redrawn; the right button takes marks away. (Q)"),
+    "paint": ("Paint", "Paint colours into the sprite, roughly; the right button erases. (Q)"),
 }
 _WIDEST_BRUSH = 8
-_MOST_SWATCHES = 64
+_MOST_OWN, _MOST_OF_MODEL = 32, 64  # swatches
+_OWN, _OF_MODEL = "in this sprite", "the model's"
+_LEFT, _RIGHT = 104, 200  # logical pixels, of what is beside the canvas
+_BAR = 16  # at the right of what is scrolled, in logical pixels
 _CLEAR = np.zeros(4, np.uint8)
 _FIRST_COLOUR = np.array([0, 0, 0, 255], np.uint8)
 
 
 class PaintColours(Swatches):
-    """The colours to paint with: a sprite's own and the model's, of which one is taken."""
+    """The colours to paint with, of which one is taken: a sprite's own, then some that stand for all of the model's."""
 
     def __init__(self) -> None:
         super().__init__(choosable=True)
@@ -52,13 +55,13 @@ class PaintColours(Swatches):
 
     def set_sprite(self, sprite: Rgba) -> None:
         """Offer the colours of uint8 [S, S, 4]."""
-        self._own = palette_of(sprite[None], _MOST_SWATCHES)[0]
+        self._own = _laid_out(spread(palette_of(sprite[None])[0], _MOST_OWN))
         self._refresh()
 
     def set_palette_of_model(self, colours: NDArray[np.uint8]) -> None:
         """Offer these colours, uint8 [K, 3], beside the sprite's own."""
-        shown = colours[:_MOST_SWATCHES]
-        self._model = np.concatenate([shown, np.full((len(shown), 1), 255, np.uint8)], 1)
+        opaque = np.concatenate([colours, np.full((len(colours), 1), 255, np.uint8)], 1)
+        self._model = _laid_out(spread(opaque, _MOST_OF_MODEL))
         self._refresh()
 
     def take(self, colour: NDArray[np.uint8]) -> None:
@@ -68,9 +71,9 @@ class PaintColours(Swatches):
             self._refresh()
 
     def offered(self) -> Rgba:
-        """The colours to paint with, uint8 [K, 4], laid out for the eye."""
-        colours = np.unique(np.concatenate([self._own, self._model, self.colour[None]]), axis=0)
-        return colours[display_order(colours)]
+        """The colours to paint with, each once: uint8 [K, 4]."""
+        colours = np.concatenate([self._own, self._model, self.colour[None]])
+        return colours[np.sort(np.unique(colours, axis=0, return_index=True)[1])]
 
     @Slot(int)
     def _choose(self, number: int) -> None:
@@ -79,23 +82,26 @@ class PaintColours(Swatches):
 
     def _refresh(self) -> None:
         offered = self.offered()
-        self.set_palette(offered)
+        others = len(offered) - len(self._own)
+        self.set_palette(offered, [_OWN] * len(self._own) + [_OF_MODEL] * others)
         self.mark(int(np.flatnonzero((offered == self.colour).all(1))[0]))
 
 
 class SpriteEditor(QWidget):
-    """A sprite and which of its pixels stay, to be painted on. changed: a stroke has ended, or a step was undone.
+    """A sprite and which of its pixels are marked, to be painted on. changed: a step was made, undone or redone.
 
     The keys are those of Aseprite, where it has any.
     """
 
     changed = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, options: QWidget | None = None, foot: QWidget | None = None) -> None:
+        """options and foot: what is to be set and to be done beside, at the right of the canvas."""
         super().__init__()
-        self._history = History(Edit.of(np.zeros((1, 1, 4), np.uint8)))
+        self._history = History(KeptEdit(Edit.of(np.zeros((1, 1, 4), np.uint8)), ""))
+        self._of = self._history.now  # whose colours are offered
         self._tool: Tool | Literal["eyedropper"] = "pencil"
-        self._layer: Layer = "keep"
+        self._layer: Layer = "mark"
         self._stroke: Stroke | None = None  # that is being drawn
         self._erases = False
         self.canvas = PixelCanvas()
@@ -103,32 +109,53 @@ class SpriteEditor(QWidget):
         self.layers = QButtonGroup(self)
         self.brush = QSpinBox()
         self.swatches = PaintColours()
-        self.undo = factory.tool("undo", "Undo", "Take the last step back. (Ctrl+Z)")
+        self.undo = factory.tool("undo", "Undo", "Take the last step back; it may be to open another sprite. (Ctrl+Z)")
         self.redo = factory.tool("redo", "Redo", "Take the step again. (Ctrl+Y)")
-        self.invert = factory.tool("invert", "Invert", "Keep what is marked, and mark what is kept. (Ctrl+Shift+I)")
-        self.keep_all = factory.button("Keep all", "Mark nothing: every pixel stays.")
-        self.hide_all = factory.button("Hide all", "Mark everything.")
+        self.invert = factory.tool("invert", "Invert", "Mark what is not marked, and unmark the rest. (Ctrl+Shift+I)")
+        self.mark_all = factory.button("Mark all", "Mark every pixel: all of the sprite is redrawn.")
+        self.clear_marks = factory.button("Clear marks", "Take all marks away.")
+        self.zooms = (
+            factory.tool("zoom-in", "Zoom in", "Larger: the wheel up, or +. The middle button moves the sprite."),
+            factory.tool("zoom-out", "Zoom out", "Smaller: the wheel down, or -."),
+            factory.tool("fit", "Fit", "All of the sprite, as large as there is room. (0)"),
+        )
         self._actual, self._tiled = actual_size(), tiled()
-        self._lay_out()
+        self._left = factory.scrolling(QWidget())
+        self._marking = factory.panel(factory.row(self.mark_all, self.clear_marks, 1, spacing=factory.GRID // 2))
+        self._lay_out(options, foot)
         self._keys = self._commands()
         self._connect()
         self._choose_layer(0)
-        self._refresh()
+        self.refresh()
 
-    def set_sprite(self, sprite: Rgba, keep: Mask | None = None) -> None:
-        """Edit uint8 [S, S, 4], of which bool [S, S] stays, all of it for None."""
-        self._history = History(Edit.of(sprite) if keep is None else Edit(sprite, keep))
-        self._stroke = None
-        self.swatches.set_sprite(sprite)
-        self._refresh()
+    def set_history(self, history: History) -> None:
+        """Edit the sprite at the end of these steps, and add to them."""
+        if history is not self._history:
+            self._history = history
+            self._stroke = None
+        self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Show how things are."""
+        now = self._history.now
+        if self._of is not now and not now.is_of(self._of):
+            self.swatches.set_sprite(now.edit.sprite)
+        self._of = now
+        self.canvas.set_edit(now.edit)
+        self._actual.show_sprite(now.edit.sprite)
+        self._tiled.show_sprite(now.edit.sprite)
+        self._left.setFixedWidth(max(_LEFT, self._actual.width()) + _BAR)
+        self.undo.setEnabled(self._history.before() is not None)
+        self.redo.setEnabled(self._history.after() is not None)
 
     def choose_layer(self, layer: Layer) -> None:
-        """Paint on what stays, or on the colours."""
+        """Mark, or paint."""
         self._choose_layer(list(_LAYERS).index(layer))
 
     def edit(self) -> Edit:
         """The sprite as it is now."""
-        return self._history.now
+        return self._history.now.edit
 
     def replace(self, edit: Edit) -> None:
         """Go on from this; undo brings back what was there before."""
@@ -170,9 +197,10 @@ class SpriteEditor(QWidget):
     def _other_layer(self) -> None:
         self._choose_layer(1 - self.layers.checkedId())
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, options: QWidget | None, foot: QWidget | None) -> None:
         self.brush.setRange(1, _WIDEST_BRUSH)
         self.brush.setSuffix(" px")
+        factory.indent(self.brush)
         factory.describe(self.brush, "Brush", "How wide the pencil is. ([ and ])")
         for number, (name, (title, words, key)) in enumerate(_TOOLS.items()):
             button = factory.tool(name, title, f"{words}. ({key})")
@@ -185,19 +213,26 @@ class SpriteEditor(QWidget):
             factory.describe(made, title, words)
             self.layers.addButton(made, number)
         self.tools.button(0).setChecked(True)
-        bar = Flow(factory.GRID // 2, factory.GRID // 2)
-        buttons = (*self.layers.buttons(), self.brush, self.invert, self.keep_all, self.hide_all, self.undo, self.redo)
-        for each in buttons:
-            bar.addWidget(each)
-        side = factory.column(*self.tools.buttons(), 1, spacing=factory.GRID // 2)
-        seen = factory.column(
-            factory.text("True size", "muted", wrap=False), self._actual,
-            factory.text("Tiled", "muted", wrap=False), self._tiled, 1, spacing=factory.GRID // 2,
-        )  # fmt: skip
-        middle = factory.row(side, self.canvas, seen)
-        middle.setStretch(1, 1)
-        body = factory.column(bar, self.swatches, middle)
-        body.setStretch(2, 1)
+        step = factory.GRID // 2
+        tools, caption = Flow(step, step), factory.caption
+        for each in (*self.tools.buttons(), *self.zooms):
+            tools.addWidget(each)
+        seen = factory.column(caption("True size"), self._actual, caption("Tiled"), self._tiled, spacing=0)
+        self._left.setWidget(factory.panel(factory.column(tools, seen, 1, spacing=step)))
+        modes = factory.row(*self.layers.buttons(), 1, self.undo, self.redo, spacing=step)
+        brush = factory.row(factory.text("Brush", "muted", wrap=False), self.brush, self.invert, 1)
+        set_here = factory.column(modes, brush, self._marking, self.swatches)
+        if options is not None:
+            set_here.addWidget(options)
+        set_here.addWidget(caption("The wheel zooms, the middle button moves the sprite."))
+        set_here.addStretch(1)
+        side = factory.column(factory.scrolling(factory.panel(set_here)))
+        if foot is not None:
+            side.addWidget(foot)
+        right = factory.panel(side)
+        right.setFixedWidth(_RIGHT)
+        body = factory.row(self._left, self.canvas, right)
+        body.setStretch(1, 1)
         self.setLayout(body)
 
     def _connect(self) -> None:
@@ -209,14 +244,16 @@ class SpriteEditor(QWidget):
         self.undo.clicked.connect(self._undo)
         self.redo.clicked.connect(self._redo)
         self.invert.clicked.connect(self._invert)
-        self.keep_all.clicked.connect(self._keep_all)
-        self.hide_all.clicked.connect(self._hide_all)
+        self.mark_all.clicked.connect(self._mark_all)
+        self.clear_marks.clicked.connect(self._clear_marks)
+        for button, slot in zip(self.zooms, (self.canvas.zoom_in, self.canvas.zoom_out, self.canvas.fit), strict=True):
+            button.clicked.connect(slot)
 
     @Slot(tuple, bool, bool)
     def _begin(self, place: Place, right: bool, alt: bool) -> None:
         if not self.canvas.is_inside(place):
             return
-        sprite = self._history.now.sprite
+        sprite = self.edit().sprite
         if self._tool == "eyedropper" or alt:
             self.swatches.take(sprite[place[1], place[0]])
             return
@@ -238,9 +275,9 @@ class SpriteEditor(QWidget):
 
     def _with(self, stroke: Stroke) -> Edit:
         """The sprite with the stroke as far as it has come."""
-        if self._layer == "keep":
-            return self._history.now.kept(stroke.covered, stays=self._erases)
-        return self._history.now.painted(stroke.covered, _CLEAR if self._erases else self.swatches.colour)
+        if self._layer == "mark":
+            return self.edit().kept(stroke.covered, stays=self._erases)
+        return self.edit().painted(stroke.covered, _CLEAR if self._erases else self.swatches.colour)
 
     def _preview(self, stroke: Stroke, differs: Mask) -> None:
         """Show the stroke before it ends."""
@@ -251,7 +288,7 @@ class SpriteEditor(QWidget):
 
     def _do(self, edit: Edit) -> None:
         if self._history.push(edit):
-            self._refresh()
+            self.refresh()
             self.changed.emit()
 
     @Slot(int)
@@ -262,41 +299,37 @@ class SpriteEditor(QWidget):
     def _choose_layer(self, number: int) -> None:
         self._layer = list(_LAYERS)[number]
         self.layers.button(number).setChecked(True)
-        for button in (self.invert, self.keep_all, self.hide_all):
-            button.setVisible(self._layer == "keep")
+        for widget in (self.invert, self._marking):
+            widget.setVisible(self._layer == "mark")
         self.swatches.setVisible(self._layer == "paint")
 
     @Slot()
     def _undo(self) -> None:
         self._history.undo()
-        self._refresh()
+        self.refresh()
         self.changed.emit()
 
     @Slot()
     def _redo(self) -> None:
         self._history.redo()
-        self._refresh()
+        self.refresh()
         self.changed.emit()
 
     @Slot()
     def _invert(self) -> None:
-        now = self._history.now
+        now = self.edit()
         self._do(Edit(now.sprite, ~now.keep))
 
     @Slot()
-    def _keep_all(self) -> None:
-        self._do(Edit.of(self._history.now.sprite))
+    def _clear_marks(self) -> None:
+        self._do(Edit.of(self.edit().sprite))
 
     @Slot()
-    def _hide_all(self) -> None:
-        now = self._history.now
+    def _mark_all(self) -> None:
+        now = self.edit()
         self._do(Edit(now.sprite, np.zeros_like(now.keep)))
 
-    def _refresh(self) -> None:
-        """Show how things are."""
-        now = self._history.now
-        self.canvas.set_edit(now)
-        self._actual.show_sprite(now.sprite)
-        self._tiled.show_sprite(now.sprite)
-        self.undo.setEnabled(self._history.can_undo())
-        self.redo.setEnabled(self._history.can_redo())
+
+def _laid_out(colours: Rgba) -> Rgba:
+    """uint8 [K, 4], for the eye."""
+    return colours[display_order(colours)]

@@ -11,16 +11,19 @@ from studio.app.widgets import factory
 from studio.app.widgets.sprites.painting import as_image, checkerboard
 from studio.core.events import Rgba
 
-_SIDE = 112  # logical pixels
-_TILES = 3
+_SIDE, _WIDEST = 104, 256  # logical pixels
+_TILES, _FEWEST_TILES = 3, 2
 
 
 class Preview(QWidget):
-    """A sprite, or 3 x 3 of it, at the largest whole zoom up to `zoom` that fits into `side` logical pixels."""
+    """A sprite, or 3 x 3 of it, at the largest whole zoom up to `zoom` that fits into `side` logical pixels.
+
+    Where 3 x 3 don't fit, it is 2 x 2; what doesn't fit even so is made smaller. `tiles` are always whole.
+    """
 
     def __init__(self, name: str, tip: str, *, tiles: int = 1, zoom: int = 1, side: int = _SIDE) -> None:
         super().__init__()
-        self._tiles, self._zoom, self._side = tiles, zoom, side
+        self._most_tiles, self._zoom, self._side = tiles, zoom, side
         self._sprite: Rgba = np.zeros((1, 1, 4), np.uint8)
         factory.describe(self, name, tip)
         self._fit()
@@ -34,33 +37,40 @@ class Preview(QWidget):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Draw as much as there is room for."""
-        ratio, size = self.devicePixelRatioF(), len(self._sprite)
-        zoom = self._factor(ratio)
+        """Draw the tiles."""
+        ratio = self.devicePixelRatioF()
+        tiles, each = self._tiles(ratio), self._drawn(ratio)
         painter = QPainter(self)
         painter.scale(1 / ratio, 1 / ratio)
         image = as_image(self._sprite)
-        painter.fillRect(QRect(0, 0, *[self._tiles * size * zoom] * 2), checkerboard(ratio))
-        for number in range(self._tiles**2):
-            row, column = divmod(number, self._tiles)
-            painter.drawImage(QRect(column * size * zoom, row * size * zoom, size * zoom, size * zoom), image)
+        painter.fillRect(QRect(0, 0, tiles * each, tiles * each), checkerboard(ratio))
+        for number in range(tiles**2):
+            row, column = divmod(number, tiles)
+            painter.drawImage(QRect(column * each, row * each, each, each), image)
 
-    def _factor(self, ratio: float) -> int:
-        """Device pixels a pixel."""
-        room = int(self._side * ratio) // (self._tiles * len(self._sprite))
-        return max(1, min(room, round(self._zoom * max(1.0, ratio))))
+    def _tiles(self, ratio: float) -> int:
+        """How many side by side."""
+        room = int(self._side * ratio)
+        fits = self._most_tiles * len(self._sprite) <= room
+        return self._most_tiles if fits else min(self._most_tiles, _FEWEST_TILES)
+
+    def _drawn(self, ratio: float) -> int:
+        """How large each is, in device pixels."""
+        size, room = len(self._sprite), int(self._side * ratio) // self._tiles(ratio)
+        zoom = min(room // size, round(self._zoom * max(1.0, ratio)))
+        return size * zoom or room
 
     def _fit(self) -> None:
         ratio = self.devicePixelRatioF()
-        side = min(self._side, round(self._tiles * len(self._sprite) * self._factor(ratio) / ratio))
+        side = round(self._tiles(ratio) * self._drawn(ratio) / ratio)
         self.setFixedSize(side, side)
 
 
 def actual_size() -> Preview:
     """A sprite at its true size."""
-    return Preview("True size", "The sprite at its true size: one pixel of it is one of the screen.")
+    return Preview("True size", "The sprite at its true size: one pixel of it is one of the screen.", side=_WIDEST)
 
 
 def tiled() -> Preview:
-    """Nine of a sprite side by side."""
-    return Preview("Tiled", "Nine of it side by side, to see whether its borders meet.", tiles=_TILES, zoom=2)
+    """Several of a sprite side by side."""
+    return Preview("Tiled", "Several of it side by side, to see whether its borders meet.", tiles=_TILES, zoom=2)
