@@ -50,8 +50,8 @@ class Menus(QObject):
         self.open_demo = self._action("Open the demo sprites")
         self.save = self._action("Save sprites…", "Ctrl+S", "save")
         self.export = self._action("Export model…", "Ctrl+E", "export")
-        self.verify = self._action("Verify a file…")
-        self.tells_source = self._action("Say in saved pictures what made them")
+        self.verify = self._action("Check a saved file…")
+        self.tells_source = self._action("Note in saved pictures how they were made")
         self.tells_source.setCheckable(True)
         self.tells_source.setChecked(session.settings.tells_source())
         self.quit = self._action("Quit", "Ctrl+Q")
@@ -274,7 +274,7 @@ class Commands(QObject):
 
     @Slot()
     def _verify(self) -> None:
-        path = dialogs.for_file(self._window, self._session.settings, "Verify an exported model or a saved picture")
+        path = dialogs.for_file(self._window, self._session.settings, "Check an exported model or a saved picture")
         if path is not None:
             VerifyDialog(self._session, path, self._window).open()
 

@@ -12,6 +12,7 @@ from studio.app.state.settings import Settings
 from studio.app.widgets import factory
 from studio.core import files
 from studio.data.palettes.files import palette_formats
+from studio.data.sources.base import PICTURE_SUFFIXES
 from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import sprite_exports
 
@@ -21,7 +22,13 @@ _STEPS = (
     "On the Train page, press Start. The fastest device is already chosen.",
     "Watch the samples. Pause or stop whenever you like: nothing is lost.",
     "On the Generate page, make new sprites, also while the training runs.",
+    "Edit shows one of them large: draw in it, or mark a part and press Fill in to have that drawn anew.",
+    "For tiles, set Seamless under Advanced; a mix of two classes also makes a set of 16 that fit each other.",
+    "For an animation, choose two sprites, press In between, and save the frames as a GIF.",
     "Save them as PNG files or a sheet, or export the model for other programs.",
+)
+_PICTURES = (
+    f"Pictures ({' '.join(f'*{suffix}' for suffix in sorted(PICTURE_SUFFIXES))} *.ase *.aseprite);;All files (*)"
 )
 _SHORTCUTS = (
     ("Ctrl+O", "Open a folder of sprites"),
@@ -48,8 +55,8 @@ def for_folder(parent: QWidget, settings: Settings, title: str) -> Path | None:
 
 
 def for_files(parent: QWidget, settings: Settings, title: str) -> list[Path]:
-    """Files that exist."""
-    chosen, _ = QFileDialog.getOpenFileNames(parent, title, settings.text(_LAST, str(Path.home())))
+    """Files that exist, pictures first."""
+    chosen, _ = QFileDialog.getOpenFileNames(parent, title, settings.text(_LAST, str(Path.home())), _PICTURES)
     paths = [Path(path) for path in chosen]
     if paths:
         settings.keep_text(_LAST, str(paths[0].parent))
@@ -135,13 +142,15 @@ def _palette_kinds() -> dict[str, str]:
     return found
 
 
+_SHEET_PX = (800, 640)  # what fits into the lowest window
+
+
 class HelpSheet(QDialog):
     """What a first-time user needs, and nothing more."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle("First steps and shortcuts")
-        self.setMinimumWidth(560)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         steps = QGridLayout()
         for number, words in enumerate(_STEPS, 1):
@@ -157,13 +166,7 @@ class HelpSheet(QDialog):
         close = factory.button("Close", "Close this sheet. (Esc)")
         close.clicked.connect(self.reject)
         heading = factory.heading
-        self.setLayout(
-            factory.column(
-                heading("First steps"),
-                steps,
-                heading("Shortcuts"),
-                keys,
-                factory.row(1, close),
-                margin=3 * factory.GRID,
-            )
-        )
+        content = factory.column(heading("First steps"), steps, heading("Shortcuts"), keys, 1)
+        sheet, margin = factory.scrolling(factory.panel(content)), 3 * factory.GRID
+        self.setLayout(factory.column(sheet, factory.row(1, close), margin=margin))
+        self.resize(*_SHEET_PX)

@@ -1,4 +1,4 @@
-"""The only place where an error is shown: cards above the page, each a sentence, a hint and a way on."""
+"""The only place where an error is shown: a line above the page, which keeps its place when there is nothing to say."""
 
 from __future__ import annotations
 
@@ -7,100 +7,28 @@ import sys
 import threading
 import traceback
 from types import TracebackType
-from typing import Literal
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Signal, Slot
+from PySide6.QtGui import QEnterEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from studio.app import theme
 from studio.app.background.job_events import UndoOffered
+from studio.app.notice_panel import Level, NoticeCard, NoticeLine, NoticePanel
 from studio.app.widgets import factory
 from studio.core.events import Halted, JobFailed, Notice
 
 _log = logging.getLogger(__name__)
-Level = Literal["info", "warning", "error"]
 
 _MOST_CARDS = 3
-_SHOWN_MS = {"info": 12_000, "warning": 30_000}  # errors, and what can be acted on, stay
-
-
-class NoticeCard(QFrame):
-    """One message. acted: its button was pressed. closed: it is to go."""
-
-    acted = Signal()
-    closed = Signal()
-
-    def __init__(
-        self, level: Level, title: str, hint: str, details: str = "", button: str = "", *, passes: bool = True
-    ) -> None:
-        """passes: it goes by itself after a while, unless it is an error."""
-        super().__init__()
-        self.level = level
-        self.words = (title, hint)
-        self.passes = level in _SHOWN_MS and passes
-        self._details = details
-        theme.set_role(self, "card")
-        self.setAccessibleName(f"{title} {hint}")
-        self._text = QPlainTextEdit(details)
-        self._text.setReadOnly(True)
-        factory.describe(self._text, "Details of the error", "What a developer needs to find the fault.")
-        self._text.setFixedHeight(160)
-        self._text.hide()
-        self._more = factory.button("Details", "Show what a developer needs to find the fault.")
-        self._more.clicked.connect(self._toggle_details)
-        self._copy = factory.button("Copy", "Copy the message and its details to the clipboard.")
-        self._copy.clicked.connect(self._copy_text)
-        self._act = factory.button(button, f"{button}.")
-        self._act.clicked.connect(self.acted)
-        self._act.clicked.connect(self.closed)
-        self._lay_out(title, hint)
-        self._more.setVisible(bool(details))
-        self._copy.setVisible(False)
-        self._act.setVisible(bool(button))
-        if self.passes:
-            QTimer.singleShot(_SHOWN_MS[level], self, self._expire)
-
-    def _lay_out(self, title: str, hint: str) -> None:
-        sign = QLabel()
-        sign.setPixmap(theme.icon(self.level, self._colour()).pixmap(20, 20))
-        headline, advice = factory.text(title, "heading"), factory.text(hint, "muted")
-        for label in (headline, advice):
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        close = factory.tool("close", "Close message", "Close this message.")
-        close.clicked.connect(self.closed)
-        line = factory.row(sign, factory.column(headline, advice, spacing=2), self._act, self._more, self._copy, close)
-        line.setStretch(1, 1)
-        for widget in (sign, self._act, self._more, self._copy, close):
-            line.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
-        box = factory.column(line, self._text)
-        box.setContentsMargins(16, 8, 8, 8)
-        self.setLayout(box)
-        advice.setVisible(bool(hint))  # not before it has a parent: it would be a window of its own for a moment
-
-    def _colour(self) -> str:
-        colours = theme.colours()
-        return {"info": colours.accent, "warning": colours.warn, "error": colours.error}[self.level]
-
-    @Slot()
-    def _expire(self) -> None:
-        self.closed.emit()
-
-    @Slot()
-    def _toggle_details(self) -> None:
-        shown = self._text.isHidden()
-        self._text.setVisible(shown)
-        self._copy.setVisible(shown)
-        self._more.setText("Hide details" if shown else "Details")
-
-    @Slot()
-    def _copy_text(self) -> None:
-        QGuiApplication.clipboard().setText("\n".join([*self.words, self._details]))
 
 
 class NoticeBar(QWidget):
-    """The newest messages, one above the other; when there are too many the oldest goes, one that passes first.
+    """The newest message in a line, and all of them in a list that opens over the page on demand.
 
+    The line has its place even while it is hidden: no message moves a page. When there are too many messages the oldest
+    goes, one that passes first. The time of a message runs while it is in the line of the active window and nobody
+    points at it.
     end_wanted: a job that has halted is to end, whatever is lost. undo_wanted: what was done last is to be taken back.
     """
 
@@ -110,14 +38,39 @@ class NoticeBar(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._cards: list[NoticeCard] = []
-        self._box = factory.column()
-        self._box.setContentsMargins(16, 12, 16, 0)
-        self.setLayout(self._box)
+        self._frame = QFrame()
+        theme.set_role(self._frame, "notice")
+        self._sign, self._line = QLabel(), NoticeLine()
+        self._act = factory.button("Act", "What can be done about it.")
+        self._more = factory.button("More", "Read this message, and those before it, in full.", role="flat")
+        self._close = factory.tool("close", "Close message", "Close this message.")
+        self._close.setIconSize(QSize(16, 16))
+        self._panel = NoticePanel(self)
+        self._lay_out()
+        self._act.clicked.connect(self._act_on_shown)
+        self._more.clicked.connect(self._open_panel)
+        self._close.clicked.connect(self._close_shown)
+        self._panel.closed.connect(self._count_down)
+        factory.keep_space(self)
         self.hide()
 
+    def _lay_out(self) -> None:
+        line = factory.row(self._sign, self._line, self._act, self._more, self._close)
+        line.setContentsMargins(factory.GRID, 0, 4, 0)
+        line.setStretch(1, 1)
+        self._frame.setLayout(line)
+        self._frame.setFixedHeight(self.fontMetrics().height() + 2 * factory.GRID)
+        box = factory.column(self._frame)
+        box.setContentsMargins(16, 4, 16, 0)
+        self.setLayout(box)
+
     def cards(self) -> list[NoticeCard]:
-        """The messages on show, the oldest first."""
+        """The messages, the oldest first."""
         return list(self._cards)
+
+    def shown(self) -> NoticeCard | None:
+        """The message in the line: the newest."""
+        return self._cards[-1] if self._cards else None
 
     @Slot(object)
     def show_failure(self, failure: JobFailed) -> None:
@@ -160,10 +113,89 @@ class NoticeBar(QWidget):
         card = NoticeCard(level, title, hint, details, button, passes=not button if passes is None else passes)
         card.closed.connect(self._close_sender)
         self._cards.append(card)
-        self._box.addWidget(card)
+        self._panel.add(card)
         self._make_room(card)
-        self.show()
+        self._refresh()
         return card
+
+    def event(self, event: QEvent) -> bool:
+        """Nobody reads in a window that is not active."""
+        handled = super().event(event)
+        if event.type() in (QEvent.Type.WindowActivate, QEvent.Type.WindowDeactivate):
+            self._count_down()
+        return handled
+
+    def enterEvent(self, event: QEnterEvent) -> None:
+        """What is pointed at is being read."""
+        super().enterEvent(event)
+        self._count_down()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        """It has been read, or nearly."""
+        super().leaveEvent(event)
+        self._count_down()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """In a narrow window there is more to read than the line has room for."""
+        super().resizeEvent(event)
+        self._offer_more()
+
+    def changeEvent(self, event: QEvent) -> None:
+        """The sign has the colour of the scheme."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.PaletteChange and self._cards:
+            self._sign.setPixmap(self._cards[-1].sign())
+
+    def _refresh(self) -> None:
+        card = self.shown()
+        if card is not None:
+            title, hint = card.words
+            self._frame.setProperty("level", card.level)
+            theme.set_role(self._frame, "notice")
+            self._frame.setAccessibleName(f"{title} {hint}".strip())
+            self._frame.setToolTip(f"{title}\n{hint}".strip())
+            self._sign.setPixmap(card.sign())
+            self._line.say(title, hint)
+            self._act.setVisible(bool(card.button))
+            if card.button:
+                factory.describe(self._act, card.button, f"{card.button}.")
+                factory.relabel(self._act, card.button)
+            self._offer_more()
+        else:
+            self._panel.hide()
+        self.setVisible(card is not None)
+        self._count_down()
+
+    @Slot()
+    def _count_down(self) -> None:
+        held = self.underMouse() or self._panel.isVisible() or not self.isActiveWindow()
+        for card in self._cards:
+            card.count_down(card is self.shown() and not held)
+
+    def _offer_more(self) -> None:
+        """A button for what the line leaves out, if it does."""
+        card = self.shown()
+        if card is None:
+            return
+        room = self._line.width() + (self._more.width() if self._more.isVisible() else 0)
+        many = len(self._cards)
+        factory.relabel(self._more, f"{many} messages" if many > 1 else "More")
+        self._more.setVisible(many > 1 or bool(card.details) or self._line.width_of_all() > room)
+
+    @Slot()
+    def _open_panel(self) -> None:
+        self._panel.open_below(self)
+        self._count_down()
+
+    @Slot()
+    def _act_on_shown(self) -> None:
+        if self._cards:
+            self._cards[-1].act()
+
+    @Slot()
+    def _close_shown(self) -> None:
+        if self._cards:
+            self._remove(self._cards[-1])
 
     def _make_room(self, new: NoticeCard) -> None:
         """What stays is not driven out by what passes: beside all that stays there is room for one of those."""
@@ -182,10 +214,8 @@ class NoticeBar(QWidget):
     def _remove(self, card: NoticeCard) -> None:
         if card in self._cards:
             self._cards.remove(card)
-            self._box.removeWidget(card)
-            card.hide()
-            card.deleteLater()
-        self.setVisible(bool(self._cards))
+            self._panel.remove(card)
+            self._refresh()
 
 
 class UncaughtErrors(QObject):

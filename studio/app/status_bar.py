@@ -96,25 +96,25 @@ class StatusLine(QStatusBar):
     def _show_job(self) -> None:
         job = self._shown
         self._bar.setVisible(job is not None)
-        self._cancel.setVisible(job is not None and job.cancellable and not job.background)
+        self._cancel.setVisible(job is not None and job.cancellable)
         self._bar.setRange(0, 0)
         if job is None:
             self._text.say("Ready")
         elif job.background and self._session.training.is_busy():
             self._show_training()
         else:
-            self._text.say(self._said or f"{job.title}…")
+            self._text.say(self._said or f"{job.title}…", job.about)
 
     @Slot(object, object)
     def _show_progress(self, job: Job, progress: Progress) -> None:
-        if job is not self._shown or job.background:
+        if job is not self._shown or (job.background and self._session.training.is_busy()):
             return
         of = f" of {progress.total:,}" if progress.total else ""
         self._said = f"{job.title}: {progress.done:,}{of} {progress.what}"
         if not self._patience.isActive():
             self._bar.setRange(0, progress.total)
             self._bar.setValue(progress.done)
-            self._text.say(self._said)
+            self._text.say(self._said, job.about)
 
     @Slot(object)
     def _follow_training(self, event: Event) -> None:

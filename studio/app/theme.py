@@ -20,7 +20,9 @@ from PySide6.QtWidgets import QApplication, QStyleFactory, QWidget
 from studio.core import curves, places
 
 Scheme = Literal["system", "light", "dark"]
-Role = Literal["title", "heading", "muted", "primary", "danger", "flat", "card", "error", "warning", "badge", ""]
+Role = Literal[
+    "title", "heading", "muted", "primary", "danger", "flat", "card", "error", "warning", "badge", "notice", ""
+]
 _ROLES = {"": QPalette.ColorRole.ButtonText, "on_accent": QPalette.ColorRole.HighlightedText}
 _ROLES |= {"muted": QPalette.ColorRole.PlaceholderText, "accent": QPalette.ColorRole.Accent}
 _GROUPS = {QIcon.Mode.Disabled: QPalette.ColorGroup.Disabled}
@@ -74,8 +76,8 @@ DARK = Colours(
     warn="#dba94a",
     error="#ef7b74",
     good="#62bd84",
-    checker_a="#3a3e47",
-    checker_b="#32363e",
+    checker_a="#5e6470",  # black outlines and shadows are to be seen on it, 3:1
+    checker_b="#545a66",
     curves=("#8790f5", "#e0a05e", "#5cbfb2", "#e088b2", "#b5c45a", "#6fb6e8", "#c99a82", "#a5a5b2"),
 )
 
@@ -159,6 +161,16 @@ def set_role(widget: QWidget, role: Role) -> None:
     style.polish(widget)
 
 
+def level_colours(c: Colours) -> dict[str, str]:
+    """The colours of messages."""
+    return {"info": c.accent, "warning": c.warn, "error": c.error}
+
+
+def strip_of(c: Colours, level: str) -> str:
+    """The ground of a message of this level."""
+    return mix(c.surface, level_colours(c)[level], 0.1)
+
+
 def mix(first: str, second: str, share: float) -> str:
     """The colour between two: 0 is the first, 1 the second."""
     one, two = QColor(first), QColor(second)
@@ -199,6 +211,7 @@ def _stylesheet(c: Colours, points: float) -> str:
         "scroll": mix(c.window, c.text, 0.25),
         "disabled": mix(c.muted, c.window, 0.4),
         "selection": mix(c.surface, c.accent, 0.28 if c.dark else 0.16),
+        **{f"{level}_strip": strip_of(c, level) for level in level_colours(c)},
         "accent_fill": mix(c.accent, "#2a2f8f", 0.35) if c.dark else c.accent,  # a white check mark lies on it
         "accent_hover": mix(c.accent, "#ffffff", 0.12),
         "accent_pressed": mix(c.accent, "#000000", 0.12),

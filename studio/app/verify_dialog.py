@@ -23,7 +23,7 @@ class VerifyDialog(QDialog):
     def __init__(self, session: Session, path: Path, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(f"Verify {path.name}")
+        self.setWindowTitle(f"Check of {path.name}")
         self.setMinimumWidth(560)
         self._path = path
         self.verdict = factory.title("Looking at the file…")

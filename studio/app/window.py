@@ -90,6 +90,7 @@ class Window(QMainWindow):
         session.training.halt_withdrawn.connect(self.notices.withdraw)
         self.notices.end_wanted.connect(session.training.give_up)
         session.runs.withdrawn.connect(self.notices.withdraw)
+        session.job_queue.withdrawn.connect(self.notices.withdraw)
         self.notices.undo_wanted.connect(session.runs.undo)
         session.editing.put_away.connect(self._offer_sprite)
         session.editing.withdrawn.connect(self.notices.withdraw)

@@ -105,7 +105,10 @@ def _classes_of_corners(model: TrainedModel, settings: GenerateSettings) -> list
         raise UsageError("The corners of tiles are of two classes.", "Mix two, such as 'grass:1,water:1'.")
     usual = GenerateSettings()
     if (settings.mirror, settings.seamless, settings.outline) != (usual.mirror, usual.seamless, usual.outline):
-        raise UsageError("Corner tiles meet others at every side.", "Leave out mirror, seamless and outline.")
+        raise UsageError(
+            "A set of 16 tiles can't be mirrored, seamless or outlined: each side is to fit other tiles.",
+            "Set mirror, seamless and outline to 'none'.",
+        )
     if settings.quick:
         raise UsageError("The distilled network draws no corner tiles.", "Draw without it.")
     return [int(label) for label in np.flatnonzero(shares)]

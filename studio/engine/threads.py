@@ -11,6 +11,7 @@ from collections import deque
 
 import torch
 
+from studio.core import wording
 from studio.core.events import Events, Notice
 
 _WINDOW_S, _FEWEST_TICKS = 2.0, 3  # what is looked at to say how long a step takes
@@ -124,6 +125,6 @@ def tuned(tuner: ThreadTuner, steps: int, duration_s: float) -> Events:
         torch.set_num_threads(tuner.threads)
     if tuner.has_fewer() and not tuner.is_said:
         tuner.is_said = True
-        title = f"Training computes with fewer CPU threads for now ({tuner.threads}): that is faster."
+        title = f"Training uses {wording.count(tuner.threads, 'CPU thread')} for now: more would slow it down."
         hint = "Most likely another program keeps all cores busy. All threads are tried again now and then."
         yield Notice("info", title, hint)

@@ -108,7 +108,7 @@ class GenerateSettings(Config):
         "", "Sprites between classes, with the share of each: 'sword:0.6,potion:0.4'.", label="Mixture", absent=""
     )
     best_of: int = setting(
-        1, "Draw so many times as many, and take those most like sprites that you liked before; 1: as they come.",
+        1, "Of so many new sprites, give the one that is most like those you liked before; 1 gives all as they come.",
         label="Best of", low=1, high=16, absent=1,
     )  # fmt: skip
     corner_tiles: bool = setting(
@@ -131,7 +131,7 @@ class GenerateSettings(Config):
         low=0.0,
         high=10.0,
     )
-    steps: int = setting(10, "Solver steps a sprite: more are finer and slower.", low=1, high=1000)
+    steps: int = setting(10, "In how many steps a sprite is drawn: more are finer and slower.", low=1, high=1000)
     quick: bool = setting(
         False,
         "Draw with the distilled network: about three times as fast, with the guidance that it was taught.",

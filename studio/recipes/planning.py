@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from studio.core import wording
 from studio.recipes.base import Preset, TrainingBudget
 
 _SHORTEST_MIN = 0.5
@@ -25,7 +26,10 @@ class Planner:
     most_tuning_looks: int
 
     def preset(self, title: str, summary: str, minutes: float, enough: int, means: TrainingBudget) -> Preset:
-        """At most so many minutes, with the widest network that sees `enough` sprites in them."""
+        """At most so many minutes, with the widest network that sees `enough` sprites in them.
+
+        Where few sprites are learnt by heart sooner than that, it is shorter, and says so in place of `summary`.
+        """
         given = None if means.given is None else int(means.given["width"])
         if not means.sprites_per_s:
             return Preset(title, summary, {"minutes": minutes, "width": given or self.width})
@@ -35,9 +39,18 @@ class Planner:
         if means.sprites:
             looks = self.most_looks if given is None else self.most_tuning_looks
             longest = looks * means.sprites / self._speed(width, means) / 60
-            minutes = min(minutes, max(_SHORTEST_MIN, round(2 * longest) / 2))
+            if longest < minutes:
+                summary = _too_few(means.sprites)
+                minutes = min(minutes, max(_SHORTEST_MIN, round(2 * longest) / 2))
         return Preset(title, summary, {"minutes": minutes, "width": width})
 
     def _speed(self, width: int, means: TrainingBudget) -> float:
         """Sprites a second."""
         return float(means.sprites_per_s * (self.width / width) ** self.slowing)
+
+
+def _too_few(sprites: int) -> str:
+    """Why a training of so many sprites is no longer."""
+    if sprites == 1:
+        return "One sprite is too few to learn from: it is only learnt by heart."
+    return f"As long as suits {wording.count(sprites, 'sprite')}: in more time they are only learnt by heart."

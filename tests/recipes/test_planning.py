@@ -38,6 +38,18 @@ def test_few_sprites_are_not_looked_at_more_often_than_is_good() -> None:
     assert changes(TrainingBudget(3, 100.0))["minutes"] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("sprites", "expected"),
+    [
+        (600, "Finer."),
+        (120, "As long as suits 120 sprites: in more time they are only learnt by heart."),
+        (1, "One sprite is too few to learn from: it is only learnt by heart."),
+    ],
+)
+def test_a_preset_that_few_sprites_shorten_says_so(sprites: int, expected: str) -> None:
+    assert PLANNER.preset("Best", "Finer.", 10.0, 60_000, TrainingBudget(sprites, 100.0)).help == expected
+
+
 def test_trained_weights_fix_the_width_and_are_tuned_for_longer() -> None:
     given = {"width": 32}
     assert changes(TrainingBudget(given=given))["width"] == 32

@@ -42,6 +42,19 @@ def answer(monkeypatch: pytest.MonkeyPatch, path: Path, kind: str) -> None:
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *args: (str(path), kind))
 
 
+def test_dialogs_that_open_sprites_list_pictures_first(parent: QWidget, monkeypatch: pytest.MonkeyPatch) -> None:
+    offered: list[str] = []
+
+    def choose(window: QWidget, title: str, folder: str, kinds: str) -> tuple[list[str], str]:
+        offered.extend(kinds.split(";;"))
+        return [], ""
+
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", choose)
+    assert dialogs.for_files(parent, Settings(), "Open sprites") == []
+    assert offered[0].startswith("Pictures (") and "*.png" in offered[0] and "*.aseprite" in offered[0]
+    assert offered[1:] == ["All files (*)"]
+
+
 @pytest.mark.parametrize(
     ("typed", "kind", "expected"),
     [

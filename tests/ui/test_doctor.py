@@ -51,7 +51,7 @@ def groups(window: Window) -> dict[str, int]:
 
 def test_the_findings_are_listed_with_what_to_do(looked_over: Window) -> None:
     assert looked_over.sprites.tabs.tabText(1).startswith("Doctor (")
-    assert {"Left out", "Unreadable", "Kept, but worth a look", "Similar", "Soft alpha"} <= groups(looked_over).keys()
+    assert {"Left out", "Unreadable", "Worth a look", "Similar", "Soft alpha"} <= groups(looked_over).keys()
     view = choose(looked_over, "Unreadable")
     assert view.files.isVisible() and view.files.model().rowCount() == 1 and not view.fixes[0].isVisible()
     choose(looked_over, "Soft alpha")

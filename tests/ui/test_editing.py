@@ -440,4 +440,4 @@ def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: 
     assert "In its silhouette" in titles and not any("of 16" in title for title in titles)
     click(editing.shape)
     drawn(qtbot, page, editing.draw.click)
-    assert "Alpha on or off" in [label.text() for label in page.results._badge_labels]
+    assert "Nothing half-transparent" in [label.text() for label in page.results._badge_labels]

@@ -225,7 +225,7 @@ def test_classes_are_drawn_in_turn_or_as_often_as_the_data_has_them_or_one_alone
     assert asked == [("", False), ("", True), ("swords", False)]
 
 
-def test_the_buttons_and_space_follow_the_training(qtbot: QtBot, opened: Window) -> None:
+def test_the_buttons_and_space_follow_the_training(qtbot: QtBot, opened: Window, sprite_folder: Path) -> None:
     opened.show_page("train")
     set_tiny(opened, steps=1_000_000)
     controls = opened.train.controls
@@ -242,6 +242,9 @@ def test_the_buttons_and_space_follow_the_training(qtbot: QtBot, opened: Window)
     assert opened.session.training.state == "training" and opened.train.save.isEnabled()
     click(controls.stop)
     qtbot.waitUntil(controls.start.isVisible, timeout=LONG_MS)
+    assert "Start trains on discs: 24 sprites." in texts(controls)
+    open_sprites(qtbot, opened.session, sprite_folder / "class1")
+    assert any(words.startswith("Start trains on class1: ") for words in texts(controls))  # beside the run that ended
 
 
 def test_a_small_window_scrolls_before_the_plot_covers_the_samples(qtbot: QtBot, opened: Window) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QIcon, QImage, QPalette
-from PySide6.QtWidgets import QApplication, QLabel, QPushButton
+from PySide6.QtWidgets import QApplication, QComboBox, QLabel, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import theme
+from studio.app.widgets import factory
 from studio.core import places
 
 SCHEMES = pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -44,6 +45,15 @@ def test_texts_can_be_read(colours: theme.Colours) -> None:
         assert all(_contrast(curve, ground) >= 2.5 for curve in colours.curves)
     assert _contrast(colours.on_accent, colours.accent) >= 4.5
     assert colours.curves[0] == colours.accent
+    for level, colour in theme.level_colours(colours).items():
+        strip = theme.strip_of(colours, level)
+        assert _contrast(colours.text, strip) >= 4.5 and _contrast(colours.muted, strip) >= 4.5
+        assert _contrast(colour, strip) >= 3  # the sign
+
+
+@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
+def test_black_outlines_show_on_the_checkerboard(colours: theme.Colours) -> None:
+    assert all(_contrast("#000000", ground) >= 3 for ground in (colours.checker_a, colours.checker_b))
 
 
 @SCHEMES
@@ -76,6 +86,31 @@ def test_a_role_can_be_given_later(qapp: QApplication, qtbot: QtBot) -> None:
     plain = button.sizeHint().height()
     theme.set_role(button, "primary")
     assert button.sizeHint().height() > plain
+
+
+@pytest.mark.parametrize("entries", [2, 3, 6])
+@pytest.mark.parametrize("is_focused", [False, True])
+def test_an_opened_list_shows_all_its_entries(qapp: QApplication, qtbot: QtBot, entries: int, is_focused: bool) -> None:
+    page, box, other = QWidget(), QComboBox(), QPushButton("Other")
+    page.setLayout(factory.column(other, box))
+    box.addItems([f"Entry {number}" for number in range(entries)])
+    page.setStyleSheet(theme.apply(qapp, "light").stylesheet())
+    qtbot.addWidget(page)
+    with qtbot.waitActive(page):
+        page.show()
+    closed = box.sizeHint().height()
+    (box if is_focused else other).setFocus()
+    assert box.hasFocus() == is_focused
+    box.showPopup()
+    qapp.processEvents()
+    rows = sum(box.view().sizeHintForRow(row) for row in range(entries))
+    assert box.view().viewport().height() >= rows
+    opened = box.view().parentWidget()
+    assert opened is not None
+    parts = [part for part in opened.children() if isinstance(part, QWidget) and part.isVisible()]
+    assert parts == [box.view()]  # else Qt's arrows for scrolling lie over the entries
+    box.hidePopup()
+    assert box.sizeHint().height() == closed
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.0, "#000000"), (0.5, "#800040"), (1.0, "#ff0080")])

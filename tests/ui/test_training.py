@@ -8,12 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from studio.app.background.job_events import RunDescribed
 from studio.app.background.worker import JobPaused
 from studio.app.state.feature_training import _TITLE
 from studio.app.state.session import Session
+from studio.app.status_bar import StatusLine
+from studio.app.widgets.factory import RunningLabel
 from studio.app.window import Window
 from studio.core import places
 from studio.core.events import (
@@ -34,6 +37,7 @@ from studio.engine.types import DeviceMeasured, GenerateSettings
 from tests.engine.tools import of_kind
 from tests.ui.conftest import (
     LONG_MS,
+    click,
     cpu_of,
     endless,
     open_sprites,
@@ -218,4 +222,25 @@ def test_getting_to_know_them_gives_way_to_a_training_and_goes_on_after_it(
     start_tiny(ready, steps=3)
     wait_idle(qtbot, ready)
     assert ready.training.chunk is not None
+    qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)
+
+
+def test_getting_to_know_them_says_how_far_it_is_and_can_be_cancelled_for_good(
+    qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = StatusLine(ready)
+    qtbot.addWidget(line)
+    line.resize(1200, 32)
+    line.show()
+    monkeypatch.setattr(features, "_STEPS", 1_000_000)
+    open_sprites(qtbot, ready, sprite_folder)
+    text, cancel = line.findChild(RunningLabel), line.findChild(QPushButton)
+    assert isinstance(text, RunningLabel) and isinstance(cancel, QPushButton)
+    qtbot.waitUntil(lambda: f"{_TITLE}: " in text.text() and "of 1,000,000" in text.text(), timeout=LONG_MS)
+    assert "the Doctor finds" in text.toolTip()
+    click(cancel)
+    qtbot.waitUntil(lambda: not titles(ready), timeout=LONG_MS)
+    ready.training.state_changed.emit()
+    assert _TITLE not in titles(ready)
+    open_sprites(qtbot, ready, sprite_folder)  # others, as far as the studio knows
     qtbot.waitUntil(lambda: _TITLE in titles(ready), timeout=LONG_MS)

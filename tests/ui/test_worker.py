@@ -260,6 +260,17 @@ def test_fault_31_a_plugin_that_fails_is_named() -> None:
     assert worker.failure(caught.value).title == "The plug-in 'idx' failed."
 
 
+def test_a_failure_is_withdrawn_once_a_job_of_its_kind_is_done(qtbot: QtBot, job_queue: JobQueue, log: Log) -> None:
+    withdrawn: list[Notice] = []
+    job_queue.withdrawn.connect(withdrawn.append)
+    for kind in ("Opening", ""):
+        job_queue.start("files", "fails", fails(UsageError("Odd.", f"Of {kind}.")), log.take, kind=kind)
+    for kind in ("Generating", "", "Opening", "Opening"):
+        job_queue.start("files", "goes well", says("Hello."), log.take, kind=kind)
+    qtbot.waitUntil(lambda: log.count(JobEnded) == 6)
+    assert withdrawn == [Notice("error", "Odd.", "Of Opening.")]
+
+
 def test_a_failure_while_closing_is_told(
     qtbot: QtBot, job_queue: JobQueue, log: Log, failures: list[JobFailed]
 ) -> None:

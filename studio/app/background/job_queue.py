@@ -24,17 +24,20 @@ class JobQueue(QObject):
     """Two workers, 'engine' for everything that uses torch and 'files' for the rest.
 
     jobs_changed: a job began or ended. progressed: (Job, Progress). failed: (JobFailed). noticed: (Notice).
+    withdrawn: (Notice) an earlier failure, which no longer matters.
     """
 
     jobs_changed = Signal()
     progressed = Signal(object, object)
     failed = Signal(object)
     noticed = Signal(object)
+    withdrawn = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._workers: dict[Place, Worker] = {"engine": Worker("engine", self), "files": Worker("files", self)}
         self._running: dict[Job, Place] = {}
+        self._failures: dict[str, list[JobFailed]] = {}  # by the kind of job, since one of it was done
         self._delayed: list[Job] = []  # background jobs, not submitted yet
         self._submit_timer = QTimer(self)
         self._submit_timer.setSingleShot(True)
@@ -56,13 +59,18 @@ class JobQueue(QObject):
         receive: Callable[[Event], None],
         *,
         background: bool = False,
-        cancellable: bool = True,
+        cancellable: bool | None = None,
+        kind: str = "",
+        about: str = "",
     ) -> Job:
         """Submit a job to a worker, a background job after a short delay.
 
-        `receive` is called with each of its events in the main thread, with `JobEnded` last. cancellable: by the user.
+        `receive` is called with each of its events in the main thread, with `JobEnded` last. cancellable: by the user;
+        one in the background only if that is said. kind: once such a job is done, the failures of earlier ones are
+        withdrawn. about: what the job is for, a sentence or two.
         """
-        job = Job(title, events, receive, background, cancellable)
+        cancellable = not background if cancellable is None else cancellable
+        job = Job(title, events, receive, background, cancellable, kind, about)
         self._running[job] = place
         if background:
             self._delayed.append(job)
@@ -147,15 +155,23 @@ class JobQueue(QObject):
             del self._running[job]
         job.receive(event)
         if isinstance(event, JobEnded):
+            if event.outcome == "done":
+                self._withdraw_failures(job.kind)
             self.jobs_changed.emit()
         elif job.receive is _ignore:
             return
         elif isinstance(event, JobFailed):
+            if job.kind:
+                self._failures.setdefault(job.kind, []).append(event)
             self.failed.emit(event)
         elif isinstance(event, Notice):
             self.noticed.emit(event)
         elif isinstance(event, Progress):
             self.progressed.emit(job, event)
+
+    def _withdraw_failures(self, kind: str) -> None:
+        for failure in self._failures.pop(kind, ()):
+            self.withdrawn.emit(Notice("error", failure.title, failure.hint))
 
 
 def _ignore(event: Event) -> None:

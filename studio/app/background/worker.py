@@ -66,6 +66,8 @@ class Job:
     receive: Callable[[Event], None]
     background: bool = False
     cancellable: bool = True  # by the user
+    kind: str = ""  # when one of a kind is done, it no longer matters that others of it failed
+    about: str = ""  # what it is for, where its title does not say that
     state: JobState = JobState.READY
 
 

@@ -17,6 +17,10 @@ from studio.data.doctor.findings import Examined
 from studio.data.sprites import Sprites
 
 _TITLE = "Getting to know the sprites"
+_ABOUT = (
+    "A small network learns to tell your sprites apart: by it the Doctor finds those that look like no others, and a "
+    "training is judged. Where it is cancelled, the next training does it."
+)
 
 
 class FeatureTraining(QObject):
@@ -24,7 +28,7 @@ class FeatureTraining(QObject):
 
     That takes seconds, once for each set of sprites; the outliers that it finds go to the doctor. A training would do
     it in between, where it takes minutes; so this begins at once, and ends when a training or an
-    experiment begins.
+    experiment begins, or when the user says so: then it is not begun again for these sprites.
     """
 
     def __init__(
@@ -35,7 +39,7 @@ class FeatureTraining(QObject):
         self._job_queue, self._open_sprites, self._doctor = job_queue, open_sprites, doctor
         self._catalog, self._setup, self._training, self._lab = catalog, setup, training, lab
         self._job: Job | None = None
-        self._seen: Sprites | None = None  # whose features were trained last
+        self._seen: Sprites | None = None  # whose features were trained last, or are not to be
         open_sprites.imported.connect(self._refresh)
         catalog.ready.connect(self._refresh)
         catalog.devices_found.connect(self._refresh)
@@ -47,18 +51,20 @@ class FeatureTraining(QObject):
         """Begin when all is there and nothing trains; end when something does, or for other sprites."""
         sprites, recipe, device = self._open_sprites.sprites, self._catalog.drawing_recipe(), self._setup.device
         if self._job is not None:
+            self._seen = None
             self._job_queue.cancel(self._job)
         elif sprites is None or device is None or recipe is None:
             return
         elif sprites is not self._seen and not self._training.has_own_run() and self._lab.running is None:
             self._seen = sprites
             events = jobs.find_outliers(sprites, recipe.Config(), device)
-            self._job = self._job_queue.start("engine", _TITLE, events, self._receive, background=True)
+            self._job = self._job_queue.start(
+                "engine", _TITLE, events, self._receive, background=True, cancellable=True, about=_ABOUT
+            )
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, Examined):
             self._doctor.add(event)
         elif isinstance(event, JobEnded):
             self._job = None
-            self._seen = None if event.outcome == "cancelled" else self._seen
             self._refresh()

@@ -153,7 +153,7 @@ class Inference(QObject):
     def _begin(self, place: Place, title: str, events: Events, receive: Callable[[Event], None] | None = None) -> None:
         self._job_queue.give_up(self._job)
         receive = partial(self._receive, receive or self._hand_on)
-        self._job = self._job_queue.start(place, title, events, receive)
+        self._job = self._job_queue.start(place, title, events, receive, kind=title)
         self.busy_changed.emit()
 
     def _receive(self, receive: Callable[[Event], None], event: Event) -> None:

@@ -148,7 +148,7 @@ class OpenSprites(QObject):
         self._asked, paths = asked, asked.paths
         title = f"Opening {paths[0].name}" if len(paths) == 1 else f"Opening {len(paths)} files and folders"
         events = sprite_jobs.open_sprites(paths, asked.options)
-        self._job = self._job_queue.start("files", title, events, self._receive)
+        self._job = self._job_queue.start("files", title, events, self._receive, kind="Opening")
 
     def _receive(self, event: Event) -> None:
         if isinstance(event, Progress):

@@ -184,14 +184,14 @@ class RunningLabel(QLabel):
 
     def __init__(self, role: theme.Role = "") -> None:
         super().__init__()
-        self._whole = ""
+        self._whole, self._tip = "", ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         theme.set_role(self, role)
 
-    def say(self, text: str) -> None:
-        """Show this from now on."""
-        self._whole = text
+    def say(self, text: str, tip: str = "") -> None:
+        """Show this from now on; the tool tip says more of it."""
+        self._whole, self._tip = text, tip
         self._fit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -203,7 +203,7 @@ class RunningLabel(QLabel):
         text = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideRight, self.width())
         if text != self.text():
             self.setText(text)
-        self.setToolTip(self._whole if text != self._whole else "")
+        self.setToolTip("\n".join(part for part in (self._whole if text != self._whole else "", self._tip) if part))
 
 
 def _fill(layout: Box, items: tuple[QWidget | QLayout | int, ...], spacing: int, margin: int) -> Box:

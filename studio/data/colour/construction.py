@@ -145,7 +145,9 @@ def badges(
         is_known = np.take_along_axis(alphas, sprites[..., 3].reshape(len(sprites), -1).astype(np.intp), 1)
         is_hard = not alphas[:, 1:255].any()
         yield _badge(
-            "Alpha on or off" if is_hard else "Its levels of alpha", ~is_known.reshape(sprites.shape[:3]), keep
+            "Nothing half-transparent" if is_hard else "Transparent as its sprites are",
+            ~is_known.reshape(sprites.shape[:3]),
+            keep,
         )
     for holds, axis, title in zip(
         construction.mirrors, (2, 1), ("Mirrored left-right", "Mirrored top-bottom"), strict=True

@@ -62,7 +62,7 @@ class EvaluateSettings(Config):
     guidance: float = setting(
         GenerateSettings().guidance, "How strongly the class shapes the sprite, as in generating.", low=0.0, high=10.0
     )
-    steps: int = setting(GenerateSettings().steps, "Solver steps a sprite.", low=1, high=1000)
+    steps: int = setting(GenerateSettings().steps, "In how many steps a sprite is drawn.", low=1, high=1000)
     quick: bool = setting(False, "Judge what the distilled network draws.")
     true_pixels: bool = setting(True, "Judge the sprites with few colours and crisp edges; off, as drawn.")
 

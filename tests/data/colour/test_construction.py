@@ -122,7 +122,12 @@ def test_alpha_is_on_or_off_or_one_of_the_levels_that_are_known() -> None:
     sprites[0, 1], sprites[1, 2] = 255, 128
     alphas = np.zeros((2, 256), bool)
     alphas[:, [0, 255]] = True
-    assert _found(sprites, Construction(), alphas=alphas) == {"Alpha on or off": Badge("Alpha on or off", 1, 2)}
-    assert _found(sprites, Construction(), alphas=alphas, keep=sprites[..., 3] == 128)["Alpha on or off"].but_kept == 1
+    assert _found(sprites, Construction(), alphas=alphas) == {
+        "Nothing half-transparent": Badge("Nothing half-transparent", 1, 2)
+    }
+    assert (
+        _found(sprites, Construction(), alphas=alphas, keep=sprites[..., 3] == 128)["Nothing half-transparent"].but_kept
+        == 1
+    )
     alphas[1, 128] = True
-    assert _found(sprites, Construction(), alphas=alphas)["Its levels of alpha"].holds == 2
+    assert _found(sprites, Construction(), alphas=alphas)["Transparent as its sprites are"].holds == 2

@@ -137,7 +137,7 @@ class GeneratePage(Page):
     def _lay_out(self) -> None:
         margin = 3 * factory.GRID
         form = factory.column(factory.title("Generate"), self.choice, self.request, 1, spacing=2 * factory.GRID)
-        form.setContentsMargins(margin, margin, 2 * factory.GRID, factory.GRID)
+        form.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, factory.GRID)
         scroll = factory.scrolling(factory.panel(form))
         factory.keep_space(self._bar)
         buttons = factory.column(self._reason, self._bar, self.generate, self.cancel)
@@ -165,7 +165,7 @@ class GeneratePage(Page):
 
     def _padded(self, view: QWidget) -> QWidget:
         box = factory.column(view)
-        box.setContentsMargins(2 * factory.GRID, 3 * factory.GRID, 3 * factory.GRID, factory.GRID)
+        box.setContentsMargins(2 * factory.GRID, factory.GRID, 3 * factory.GRID, factory.GRID)
         return factory.panel(box)
 
     def _problem(self) -> str:

@@ -346,7 +346,7 @@ def _badge(badge: Badge) -> QLabel:
     fails = badge.count - badge.holds
     words, tip = badge.title, f"{badge.title}: checked on each of these sprites."
     if fails and fails == badge.but_kept:
-        words, tip = f"{badge.title}, but for kept pixels", "What you keep stays as it is."
+        words, tip = f"{badge.title}, except where nothing changed", "Pixels that were to stay are as they were."
     elif fails:
         words, tip = f"{badge.title}: {badge.holds} of {badge.count}", "Checked on each of these sprites."
     made = factory.badge(words)

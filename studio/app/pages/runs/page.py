@@ -116,7 +116,7 @@ class RunsPage(Page):
         self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
         self._stack.addWidget(self._splitter)
         box = factory.column(head, self._stack, spacing=2 * factory.GRID)
-        box.setContentsMargins(margin, margin, margin, factory.GRID)
+        box.setContentsMargins(margin, factory.GRID, margin, factory.GRID)
         self.setLayout(box)
 
     def _connect(self) -> None:

@@ -101,7 +101,7 @@ class CutView(QWidget):
     def _lay_out(self) -> None:
         self.canvas.setMinimumSize(200, 160)
         numbers = factory.column(self.form, self.cut, self.hint, 1, spacing=2 * factory.GRID)
-        numbers.setContentsMargins(3 * factory.GRID, 3 * factory.GRID, 2 * factory.GRID, factory.GRID)
+        numbers.setContentsMargins(3 * factory.GRID, factory.GRID, 2 * factory.GRID, factory.GRID)
         side = factory.scrolling(factory.panel(numbers))
         side.setFixedWidth(320)
         sheets = factory.row(self.before, self._which, self.after, spacing=4)
@@ -111,7 +111,7 @@ class CutView(QWidget):
         self.problem.setAlignment(Qt.AlignmentFlag.AlignCenter)
         body = factory.column(head, self._reason, self._stack, self.count)
         body.setStretch(2, 1)
-        body.setContentsMargins(factory.GRID, 2 * factory.GRID, 3 * factory.GRID, 2 * factory.GRID)
+        body.setContentsMargins(factory.GRID, 0, 3 * factory.GRID, 2 * factory.GRID)
         whole = factory.row(side, body, spacing=0)
         whole.setStretch(1, 1)
         self.setLayout(whole)

@@ -120,7 +120,7 @@ class DoctorView(QWidget):
         for place, finding in enumerate(self._doctor.findings):
             if finding.left_out != heading:
                 heading = finding.left_out
-                self._add_heading("Left out" if heading else "Kept, but worth a look")
+                self._add_heading("Left out" if heading else "Worth a look")
             item = QListWidgetItem(f"{finding.group.capitalize()} ({number(len(finding.items))})", self.groups)
             item.setData(_GROUP, (finding.group, finding.left_out, place))
         self.groups.blockSignals(False)

@@ -69,7 +69,7 @@ class SpritesPage(Page):
         self.tabs.addTab(self.doctor, "Doctor")
         body = factory.column(self.proposal, self.tabs)
         body.setStretchFactor(self.tabs, 1)
-        body.setContentsMargins(factory.GRID, 2 * factory.GRID, 3 * factory.GRID, factory.GRID)
+        body.setContentsMargins(factory.GRID, 0, 3 * factory.GRID, factory.GRID)
         self._splitter.addWidget(side)
         self._splitter.addWidget(factory.panel(body))
         self._splitter.setStretchFactor(1, 1)

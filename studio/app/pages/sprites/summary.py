@@ -55,7 +55,7 @@ class Summary(QWidget):
             self._title, self._facts, self.train, self.reopen, factory.heading("Classes"), self.classes, options,
             rights, self.palette_view, 1,
         )  # fmt: skip
-        box.setContentsMargins(3 * factory.GRID, 3 * factory.GRID, 2 * factory.GRID, factory.GRID)
+        box.setContentsMargins(3 * factory.GRID, factory.GRID, 2 * factory.GRID, factory.GRID)
         box.setStretchFactor(self.classes, 1)
         self.setLayout(box)
         self.form.changed.connect(self._options_changed)

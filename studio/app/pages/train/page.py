@@ -17,6 +17,7 @@ from studio.app.state.training import CurrentTraining
 from studio.app.widgets import factory
 from studio.app.widgets.layout import Flow
 from studio.core.events import Advised, Event
+from studio.core.wording import count
 from studio.engine.runs.history import HistoryRead
 from studio.engine.runs.watching import TrainingSeen
 
@@ -108,7 +109,7 @@ class TrainPage(Page):
     def _lay_out(self) -> None:
         margin = 3 * factory.GRID
         form = factory.column(self.setup)
-        form.setContentsMargins(margin, margin, 2 * factory.GRID, factory.GRID)
+        form.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, factory.GRID)
         scroll = factory.scrolling(factory.panel(form))
         controls = factory.column(self.controls)
         controls.setContentsMargins(margin, factory.GRID, 2 * factory.GRID, 2 * factory.GRID)
@@ -122,9 +123,9 @@ class TrainPage(Page):
         self.monitor.tabs.setCornerWidget(factory.panel(factory.row(self.sample, self.save)))
         head = factory.row(self._title, buttons)
         head.setStretch(0, 1)
-        words = factory.column(head, self._state, spacing=0)
+        words = factory.column(head, self._state, spacing=factory.GRID // 2)
         right = factory.column(words, self.monitor, spacing=2 * factory.GRID)
-        right.setContentsMargins(2 * factory.GRID, margin, margin, factory.GRID)
+        right.setContentsMargins(2 * factory.GRID, factory.GRID, margin, factory.GRID)
         right.setStretch(1, 1)
         self._splitter.addWidget(left)
         self._splitter.addWidget(factory.scrolling(factory.panel(right)))
@@ -139,6 +140,7 @@ class TrainPage(Page):
         training, sprites = self.session.training, self.session.open_sprites.sprites
         problem = self.session.setup.problem()
         self.controls.set_problem(problem)
+        self.controls.say_aim(f"Start trains on {sprites.title}: {count(len(sprites), 'sprite')}." if sprites else "")
         self.setup.set_locked(training.has_own_run())
         self._title.setText(training.title or (f"Train on {sprites.title}" if sprites else "Train"))
         self._show_state()
@@ -225,7 +227,7 @@ class TrainingButtons(QWidget):
     def __init__(self, training: CurrentTraining) -> None:
         super().__init__()
         self._training = training
-        self._problem = ""
+        self._problem, self._aim = "", ""
         self.start = factory.button("Start", _START, "play", "primary")
         self.pause = factory.button("Pause", _PAUSE, "pause", "primary")
         self.stop = factory.button("Stop", _STOP, "stop")
@@ -257,6 +259,11 @@ class TrainingButtons(QWidget):
         self._problem = problem
         self.refresh()
 
+    def say_aim(self, words: str) -> None:
+        """Say what Start would train on, whatever run is on show."""
+        self._aim = words
+        self.refresh()
+
     def say_queued(self, words: str) -> None:
         """Say what waits; nothing where the words are empty."""
         self._queued.setText(words)
@@ -273,7 +280,7 @@ class TrainingButtons(QWidget):
         factory.enable(self.queue, self._problem, _QUEUE)
         about_next = _NEXT if training.has_own_run() else _NEXT_HERE
         about_next = "" if self._problem else about_next  # with a problem there is no other run yet
-        self._reason.setText(self._problem if state == "idle" else about_next)
+        self._reason.setText(self._problem or self._aim if state == "idle" else about_next)
         self._reason.setVisible(bool(self._reason.text()))
         paused = state == "paused"
         factory.relabel(self.pause, "Go on" if paused else "Pausing…" if state == "pausing" else "Pause")

@@ -1,0 +1,184 @@
+"""A message in full, the list of all messages, and the line in which one of them is shown."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QFont, QFontMetrics, QGuiApplication, QHideEvent, QPainter, QPaintEvent, QPixmap
+from PySide6.QtWidgets import QFrame, QLabel, QPlainTextEdit, QSizePolicy, QWidget
+
+from studio.app import theme
+from studio.app.widgets import factory
+
+Level = Literal["info", "warning", "error"]
+
+_TO_NOTICE_MS = {"info": 4_000, "warning": 10_000}  # errors, and what can be acted on, stay
+_READING_MS = 75  # a character: slow readers need that
+
+
+class NoticeCard(QFrame):
+    """One message in full. acted: its button was pressed. closed: it is to go."""
+
+    acted = Signal()
+    closed = Signal()
+
+    def __init__(
+        self, level: Level, title: str, hint: str, details: str = "", button: str = "", *, passes: bool = True
+    ) -> None:
+        """passes: it goes by itself once it was on show for long enough to be read, unless it is an error."""
+        super().__init__()
+        self.level = level
+        self.words = (title, hint)
+        self.details, self.button = details, button
+        self.passes = level in _TO_NOTICE_MS and passes
+        self.time = QTimer(self)
+        self.time.setSingleShot(True)
+        self.time.setInterval(_TO_NOTICE_MS.get(level, 0) + _READING_MS * len(title + hint))
+        self.time.timeout.connect(self.closed)
+        theme.set_role(self, "card")
+        self.setAccessibleName(f"{title} {hint}")
+        self._text = QPlainTextEdit(details)
+        self._text.setReadOnly(True)
+        factory.describe(self._text, "Details of the error", "What a developer needs to find the fault.")
+        self._text.setFixedHeight(160)
+        self._text.hide()
+        self._more = factory.button("Details", "Show what a developer needs to find the fault.")
+        self._more.clicked.connect(self._toggle_details)
+        self._copy = factory.button("Copy", "Copy the message and its details to the clipboard.")
+        self._copy.clicked.connect(self._copy_text)
+        self._act = factory.button(button, f"{button}.")
+        self._act.clicked.connect(self.act)
+        self._lay_out(title, hint)
+        self._more.setVisible(bool(details))
+        self._copy.setVisible(False)
+        self._act.setVisible(bool(button))
+
+    def _lay_out(self, title: str, hint: str) -> None:
+        sign = QLabel()
+        sign.setPixmap(self.sign())
+        headline, advice = factory.text(title, "heading"), factory.text(hint, "muted")
+        for label in (headline, advice):
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        close = factory.tool("close", "Close message", "Close this message.")
+        close.clicked.connect(self.closed)
+        line = factory.row(sign, factory.column(headline, advice, spacing=2), self._act, self._more, self._copy, close)
+        line.setStretch(1, 1)
+        for widget in (sign, self._act, self._more, self._copy, close):
+            line.setAlignment(widget, Qt.AlignmentFlag.AlignTop)
+        box = factory.column(line, self._text)
+        box.setContentsMargins(16, 8, 8, 8)
+        self.setLayout(box)
+        advice.setVisible(bool(hint))  # not before it has a parent: it would be a window of its own for a moment
+
+    def sign(self) -> QPixmap:
+        """The icon of its level."""
+        return theme.icon(self.level, theme.level_colours(theme.colours())[self.level]).pixmap(20, 20)
+
+    def count_down(self, counts: bool) -> None:
+        """Let its time run, from the start, or hold it: it is hidden by another message, or being read."""
+        if self.passes and counts:
+            self.time.start()
+        else:
+            self.time.stop()
+
+    @Slot()
+    def act(self) -> None:
+        """What its button does."""
+        self.acted.emit()
+        self.closed.emit()
+
+    @Slot()
+    def _toggle_details(self) -> None:
+        shown = self._text.isHidden()
+        self._text.setVisible(shown)
+        self._copy.setVisible(shown)
+        self._more.setText("Hide details" if shown else "Details")
+
+    @Slot()
+    def _copy_text(self) -> None:
+        QGuiApplication.clipboard().setText("\n".join([*self.words, self.details]))
+
+
+class NoticePanel(QFrame):
+    """All messages in full, the newest first, over the page as long as the user looks. closed: it no longer is."""
+
+    closed = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, Qt.WindowType.Popup)
+        self.setAttribute(Qt.WidgetAttribute.WA_NoMouseReplay)  # the button that closes it would open it again
+        self._box = factory.column(margin=factory.GRID)
+        self.setLayout(self._box)
+
+    def add(self, card: NoticeCard) -> None:
+        """List a message before all others."""
+        self._box.insertWidget(0, card)
+
+    def remove(self, card: NoticeCard) -> None:
+        """List it no more."""
+        self._box.removeWidget(card)
+        card.hide()
+        card.deleteLater()
+
+    def open_below(self, bar: QWidget) -> None:
+        """Show it under the bar, as wide as that."""
+        self.setFixedWidth(bar.width())
+        self.resize(bar.width(), self._box.totalHeightForWidth(bar.width()))
+        self.move(bar.mapToGlobal(bar.rect().bottomLeft()))
+        self.show()
+
+    def event(self, event: QEvent) -> bool:
+        """Grow and shrink with the messages."""
+        handled = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.resize(self.width(), self._box.totalHeightForWidth(self.width()))
+        return handled
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Say so: a click elsewhere hides it too."""
+        super().hideEvent(event)
+        self.closed.emit()
+
+
+class NoticeLine(QWidget):
+    """A message in one line: its title, then as much of its hint as there is room for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._title, self._hint = "", ""
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def say(self, title: str, hint: str) -> None:
+        """Show this from now on."""
+        self._title, self._hint = title, hint
+        self.update()
+
+    def width_of_all(self) -> int:
+        """Pixels that the whole message needs."""
+        gap = 2 * factory.GRID if self._hint else 0
+        hint_px = QFontMetrics(self.font()).horizontalAdvance(self._hint)
+        return QFontMetrics(self._bold()).horizontalAdvance(self._title) + gap + hint_px
+
+    def sizeHint(self) -> QSize:
+        """A line of text; it is as wide as there is room for."""
+        return QSize(0, QFontMetrics(self._bold()).height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Write the title, then the hint; what doesn't fit ends in dots."""
+        painter, colours, left = QPainter(self), theme.colours(), 0
+        for words, font, colour in (
+            (self._title, self._bold(), colours.text),
+            (self._hint, self.font(), colours.muted),
+        ):
+            metrics, room = QFontMetrics(font), self.width() - left
+            painter.setFont(font)
+            painter.setPen(colour)
+            shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, room)
+            painter.drawText(left, 0, room, self.height(), Qt.AlignmentFlag.AlignVCenter, shown)
+            left += metrics.horizontalAdvance(shown) + 2 * factory.GRID
+
+    def _bold(self) -> QFont:
+        font = QFont(self.font())
+        font.setWeight(QFont.Weight.DemiBold)
+        return font
