@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QFileDialog, QGridLayout, QWidget
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QDialog, QFileDialog, QGridLayout, QMessageBox, QWidget
 
 from studio.app.state.settings import Settings
 from studio.app.widgets import factory
@@ -16,7 +17,7 @@ from studio.data.sources.base import PICTURE_SUFFIXES
 from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import sprite_exports
 
-_LAST = "last_folder"
+_LAST, _LAST_SAVE = "last_folder", "last_save_folder"
 _STEPS = (
     "Drop a folder of sprites on the window. Its sub-folders become classes.",
     "On the Train page, press Start. The fastest device is already chosen.",
@@ -40,7 +41,11 @@ _SHORTCUTS = (
     ("Ctrl+V", "Edit the picture in the clipboard, on the Generate page"),
     ("Ctrl+E", "Export the model"),
     ("Delete", "Leave out the sprites that are chosen; move runs that are chosen to the trash"),
-    ("Ctrl+Z, Ctrl+Shift+Z", "Undo, and redo, what was done to the sprites; take runs back from the trash"),
+    (
+        "Ctrl+Z, Ctrl+Shift+Z",
+        "Undo and redo on the page on show; bring back rejected sprites, and runs from the trash",
+    ),
+    ("Alt+Left, Alt+Right", "The sprites that were drawn before these, and after"),
     ("F2, Ctrl+D", "Give a run a name, or a star, on the Runs page"),
     ("Ctrl+1 to Ctrl+5", "The five pages"),
     ("F1", "This sheet"),
@@ -65,7 +70,7 @@ def for_files(parent: QWidget, settings: Settings, title: str) -> list[Path]:
 
 def for_file(parent: QWidget, settings: Settings, title: str) -> Path | None:
     """A file that exists."""
-    chosen, _ = QFileDialog.getOpenFileName(parent, title, settings.text("last_save_folder", str(Path.home())))
+    chosen, _ = QFileDialog.getOpenFileName(parent, title, _save_folder(settings))
     return Path(chosen) if chosen else None
 
 
@@ -83,21 +88,35 @@ def for_new_palette(parent: QWidget, settings: Settings, name: str) -> Path | No
     return for_new_file(parent, settings, "Save the palette", name, kinds)
 
 
-def for_new_file(parent: QWidget, settings: Settings, title: str, name: str, kinds: str) -> Path | None:
+def for_new_files(parent: QWidget, settings: Settings, title: str) -> Path | None:
+    """A folder to write files into, under names that are free in it."""
+    chosen = QFileDialog.getExistingDirectory(parent, title, _save_folder(settings))
+    if chosen:
+        settings.keep_text(_LAST_SAVE, chosen)
+    return Path(chosen) if chosen else None
+
+
+def for_new_file(
+    parent: QWidget, settings: Settings, title: str, name: str, kinds: str, *, replaces: bool = True
+) -> Path | None:
     """A file to write; `kinds` as in 'PNG (*.png);;CSV (*.csv)'. A name that ends in none of them gets the chosen one.
 
-    The dialog has asked about a file that is there only where it was named in full: another name is a free one.
+    Where there is one already it may be replaced: the user was asked. replaces: False for what is never replaced;
+    nothing is asked, and a name that is taken becomes a free one.
     """
     stem, dot, ending = name.rpartition(".")
     proposed = f"{files.safe_name(stem)}.{ending}" if dot else files.safe_name(name)  # titles of sprites are in it
-    start = Path(settings.text("last_save_folder", str(Path.home()))) / proposed
-    chosen, kind = QFileDialog.getSaveFileName(parent, title, str(start), kinds)
-    if not chosen:
+    typed, kind = ask_name(parent, title, Path(_save_folder(settings)) / proposed, kinds, confirms=replaces)
+    if typed is None:
         return None
-    path = Path(chosen)
+    path = typed
     if path.suffix.lower() not in _endings(kinds):
-        path = files.free_path(path.with_name(path.name + _endings(kind or kinds)[0]))
-    settings.keep_text("last_save_folder", str(path.parent))
+        path = path.with_name(path.name + _endings(kind or kinds)[0])
+    if not replaces:
+        path = files.free_path(path)
+    elif not _may_replace(parent, [path] if path != typed else []):
+        return None
+    settings.keep_text(_LAST_SAVE, str(path.parent))
     return path
 
 
@@ -106,20 +125,78 @@ def for_new_sprites(
 ) -> tuple[Path, SpriteExport] | None:
     """A file to write sprites into, and its format: the one that was chosen, or that the ending of its name says.
 
+    Where it is there already, it and the files that belong to it may be replaced: the user was asked.
     plays: it shows one sprite after another. The format that `name` ends in is proposed, or the first one.
     """
     forms = [form for form in sprite_exports().values() if form.plays or not plays]
     kinds = {f"{form.title} (*{form.suffix})": form for form in forms}
     proposed = next((kind for kind, form in kinds.items() if form.suffix == Path(name).suffix), "")
-    start = Path(settings.text("last_save_folder", str(Path.home()))) / files.safe_name(name)
-    chosen, kind = QFileDialog.getSaveFileName(parent, title, str(start), ";;".join(kinds), proposed)
-    if not chosen:
+    start = Path(_save_folder(settings)) / files.safe_name(name)
+    typed, kind = ask_name(parent, title, start, ";;".join(kinds), proposed)
+    if typed is None:
         return None
-    path, form = Path(chosen), kinds.get(kind, forms[0])
+    path, form = typed, kinds.get(kind, forms[0])
     if path.suffix.lower() != form.suffix:
         form = next((known for known in forms if known.suffix == path.suffix.lower()), form)
-    settings.keep_text("last_save_folder", str(path.parent))
+    if path.suffix.lower() != form.suffix:
+        path = path.with_name(path.name + form.suffix)
+    was_asked = path == typed and os.path.lexists(path)
+    beside = [path.with_suffix(suffix) for suffix in form.companions]
+    if not _may_replace(parent, [] if was_asked else [path, *beside]):
+        return None
+    settings.keep_text(_LAST_SAVE, str(path.parent))
     return path, form
+
+
+def ask_name(
+    parent: QWidget, title: str, start: Path, kinds: str, proposed: str = "", *, confirms: bool = True
+) -> tuple[Path | None, str]:
+    """Let the system's dialog ask where to save; the path as it was typed, None for none, and the chosen kind.
+
+    confirms: it asks whether a file that is there is to be replaced.
+    """
+    dialog = SaveDialog(parent, title, start, kinds, proposed)
+    dialog.setOption(QFileDialog.Option.DontConfirmOverwrite, not confirms)
+    try:
+        chosen = dialog.selectedFiles() if dialog.exec() else []
+        return Path(chosen[0]) if chosen else None, dialog.selectedNameFilter()
+    finally:
+        dialog.deleteLater()
+
+
+class SaveDialog(QFileDialog):
+    """The system's own. A name without an ending gets that of the chosen kind before it is asked about."""
+
+    def __init__(self, parent: QWidget, title: str, start: Path, kinds: str, proposed: str = "") -> None:
+        super().__init__(parent, title, str(start.parent), kinds)
+        self.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        self.setFileMode(QFileDialog.FileMode.AnyFile)
+        if proposed:
+            self.selectNameFilter(proposed)
+        self.selectFile(start.name)
+        self.filterSelected.connect(self._take_kind)
+        self._take_kind(self.selectedNameFilter())
+
+    @Slot(str)
+    def _take_kind(self, kind: str) -> None:
+        endings = _endings(kind)
+        self.setDefaultSuffix(endings[0] if endings else "")
+
+
+def _may_replace(parent: QWidget, unasked: list[Path]) -> bool:
+    """Ask of files that the system's dialog can't have asked about; True where none of them is there."""
+    there = [path.name for path in unasked if os.path.lexists(path)]
+    if not there:
+        return True
+    are, them = ("is", "it") if len(there) == 1 else ("are", "them")
+    words = f"{' and '.join(there)} {are} there already.\nDo you want to replace {them}?"
+    yes, no = QMessageBox.StandardButton.Yes, QMessageBox.StandardButton.No
+    return QMessageBox.question(parent, "Replace what is there", words, yes | no, no) == yes
+
+
+def _save_folder(settings: Settings) -> str:
+    """Where something was saved last."""
+    return settings.text(_LAST_SAVE, str(Path.home()))
 
 
 def _endings(kinds: str) -> list[str]:

@@ -59,13 +59,42 @@ def exporting(target: Path) -> Iterator[None]:
 
 
 def export_together(contents: Mapping[Path, bytes]) -> None:
-    """Write files that belong together, to names that are free: all of them or none. Raises ExportError."""
-    with contextlib.ExitStack() as unless_good:
+    """Write files that belong together: all of them or none. Files of these names are replaced once all new ones, and
+    copies of the old, are on the disk; where it stops half-way they come back. Raises ExportError.
+    """
+    with contextlib.ExitStack() as temporaries, contextlib.ExitStack() as unless_good:
+        written: dict[Path, Path] = {}
         for target, data in contents.items():
-            unless_good.callback(_discard, target)
             with exporting(target):
-                write_atomic(target, data)
+                written[target] = _laid_beside(target, data, temporaries)
+                if target.is_file():
+                    before = _laid_beside(target, target.read_bytes(), temporaries)
+                    unless_good.callback(_put_back, before, target)
+                elif not os.path.lexists(target):  # a folder in the way is not ours
+                    unless_good.callback(_discard, target)
+        for target, temporary in written.items():
+            with exporting(target):
+                temporary.replace(target)
         unless_good.pop_all()
+    for folder in {target.parent for target in contents}:
+        _flush_folder(folder)
+
+
+def _laid_beside(target: Path, data: bytes, temporaries: contextlib.ExitStack) -> Path:
+    """A temporary file beside `target`, on the disk; it is gone when the stack ends. Raises OSError."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _sweep_stale(target.parent)
+    temporary = _temporary_beside(target)
+    temporaries.callback(_discard, temporary)
+    temporary.write_bytes(data)
+    flush(temporary)
+    return temporary
+
+
+def _put_back(before: Path, target: Path) -> None:
+    """Let what was there take its place again, where the system allows it."""
+    with contextlib.suppress(OSError):
+        before.replace(target)
 
 
 def _discard(path: Path) -> None:
@@ -140,6 +169,11 @@ def free_path(path: Path, beside: Sequence[str] = ()) -> Path:
         candidate = path.with_name(f"{path.stem} {number}{path.suffix}")
         number += 1
     return candidate
+
+
+def output_path(path: Path, beside: Sequence[str] = (), *, replace: bool) -> Path:
+    """Where to write: to `path` itself where its user was asked about what is there (replace), else as `free_path`."""
+    return path if replace else free_path(path, beside)
 
 
 def _temporary_beside(path: Path) -> Path:

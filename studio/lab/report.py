@@ -23,12 +23,12 @@ _FEW_DECADES = 1e3  # high for low: there is room for numbers in between
 _SPRITES_WIDTH = 768  # of the page's pixels, at most
 
 
-def save_report(path: Path, results: Sequence[Result]) -> Path:
-    """Write the page for these results. A file that is there is not replaced: the name used is returned.
+def save_report(path: Path, results: Sequence[Result], *, replace: bool = False) -> Path:
+    """Write the page for these results. A file that is there is not replaced unless `replace` says so.
 
-    Raises ExportError.
+    Returns the name used. Raises ExportError.
     """
-    target = files.free_path(path)
+    target = files.output_path(path, replace=replace)
     with files.exporting(target):
         files.write_atomic(target, page_of(results).encode("utf-8", "replace"))
     return target

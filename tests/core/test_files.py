@@ -113,9 +113,19 @@ def test_files_that_belong_together_are_written_all_or_none(
     with pytest.raises((ExportError, KeyboardInterrupt)):
         export_together(pair)
     assert list(tmp_path.iterdir()) == []
+    old = dict.fromkeys(pair, b"old")
+    for path, data in old.items():
+        path.write_bytes(data)
+    with pytest.raises((ExportError, KeyboardInterrupt)):  # the first is in its place by then
+        export_together(pair)
     monkeypatch.undo()
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == old
     export_together(pair)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == pair
+    (tmp_path / "b" / "inside").mkdir(parents=True)
+    with pytest.raises(ExportError):
+        export_together({tmp_path / "a.png": b"c", tmp_path / "b": b"d"})
+    assert (tmp_path / "a.png").read_bytes() == b"a" and (tmp_path / "b" / "inside").is_dir()
 
 
 @posix

@@ -1,19 +1,22 @@
-"""Where to save: a name gets the ending of its kind, and nothing is overwritten that nobody was asked about. And the
+"""Where to save: a name gets the ending of its kind, and nothing is replaced that nobody was asked about. And the
 export dialog: it begins when it can, shows its own result only, and gives up what it leaves.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLabel, QRadioButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QLineEdit, QMessageBox, QRadioButton, QSpinBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from studio.app import dialogs
-from studio.app.background.model_jobs import SavedModel
+from studio.app.background.model_jobs import SavedModel, SpriteSelection
 from studio.app.pages.base import Page
 from studio.app.pages.export_dialog import ExportDialog
 from studio.app.pages.runs.actions import RunActions
@@ -37,9 +40,21 @@ def parent(qtbot: QtBot) -> QWidget:
     return made
 
 
+def reply(monkeypatch: pytest.MonkeyPatch, button: str) -> list[str]:
+    """What the user says to the studio's own question; the list tells what was asked."""
+    asked: list[str] = []
+
+    def question(parent: QWidget, title: str, words: str, *buttons: object) -> QMessageBox.StandardButton:
+        asked.append(words)
+        return QMessageBox.StandardButton[button]
+
+    monkeypatch.setattr(QMessageBox, "question", question)
+    return asked
+
+
 def answer(monkeypatch: pytest.MonkeyPatch, path: Path, kind: str) -> None:
     """What the user types into the system's dialog."""
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *args: (str(path), kind))
+    monkeypatch.setattr(dialogs, "ask_name", lambda *args, **more: (path, kind))
 
 
 def test_dialogs_that_open_sprites_list_pictures_first(parent: QWidget, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +73,7 @@ def test_dialogs_that_open_sprites_list_pictures_first(parent: QWidget, monkeypa
 @pytest.mark.parametrize(
     ("typed", "kind", "expected"),
     [
-        ("loss", _PNG, "loss 2.png"),  # not the one that is there
+        ("loss", _PNG, None),  # what is there was not asked about, and is not to be replaced
         ("loss.png", _PNG, "loss.png"),  # the dialog has asked
         ("loss.PNG", _CSV, "loss.PNG"),
         ("loss.csv", _PNG, "loss.csv"),
@@ -68,27 +83,78 @@ def test_dialogs_that_open_sprites_list_pictures_first(parent: QWidget, monkeypa
     ],
 )
 def test_a_name_gets_the_ending_of_its_kind(
-    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, kind: str, expected: str
+    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, kind: str, expected: str | None
 ) -> None:
     (tmp_path / "loss.png").write_text("old")
     answer(monkeypatch, tmp_path / typed, kind)
+    reply(monkeypatch, "No")
     chosen = dialogs.for_new_file(parent, Settings(), "Save", "plot.png", f"{_PNG};;{_CSV}")
-    assert chosen == tmp_path / expected
+    assert chosen == (tmp_path / expected if expected else None)
+    free = dialogs.for_new_file(parent, Settings(), "Save", "plot.png", f"{_PNG};;{_CSV}", replaces=False)
+    assert free is not None and not free.exists()
+
+
+def test_a_name_without_an_ending_gets_it_before_the_dialog_asks(parent: QWidget, tmp_path: Path) -> None:
+    dialog = dialogs.SaveDialog(parent, "Save", tmp_path / "plot.csv", f"{_PNG};;{_CSV}", _CSV)
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    line = dialog.findChild(QLineEdit)
+    assert line is not None and line.text() == "plot.csv"
+    line.setText("loss")
+    assert dialog.selectedFiles() == [str(tmp_path / "loss.csv")]
+    dialog.selectNameFilter(_PNG)
+    dialog.filterSelected.emit(_PNG)
+    assert dialog.selectedFiles() == [str(tmp_path / "loss.png")]
+
+
+def test_files_that_go_with_a_new_one_are_asked_about(
+    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sheet = sprite_exports()["sheet"]
+    (tmp_path / "orcs.json").write_text("of the game")
+    answer(monkeypatch, tmp_path / "orcs.png", f"{sheet.title} (*.png)")
+    asked = reply(monkeypatch, "No")
+    assert dialogs.for_new_sprites(parent, Settings(), "Save", "orcs") is None and "orcs.json is there" in asked[0]
+    reply(monkeypatch, "Yes")
+    assert dialogs.for_new_sprites(parent, Settings(), "Save", "orcs") == (tmp_path / "orcs.png", sheet)
+    (tmp_path / "orcs.png").write_text("old")  # the dialog has asked about the pair
+    asked = reply(monkeypatch, "No")
+    assert dialogs.for_new_sprites(parent, Settings(), "Save", "orcs") == (tmp_path / "orcs.png", sheet) and not asked
+
+
+def test_a_sheet_that_was_asked_about_is_replaced_with_its_list(qtbot: QtBot, session: Session, tmp_path: Path) -> None:
+    picked = SpriteSelection(np.full((2, 8, 8, 4), 255, np.uint8), ["a", "b"], {})
+    (tmp_path / "orcs.png").write_text("old")
+    (tmp_path / "orcs.json").write_text("old")
+    with qtbot.waitSignal(session.inference.saved, timeout=LONG_MS):
+        session.inference.save_sprites(tmp_path / "orcs.png", sprite_exports()["sheet"], picked, 2)
+    with Image.open(tmp_path / "orcs.png") as sheet:
+        assert sheet.size == (16, 8)
+    assert len(json.loads((tmp_path / "orcs.json").read_text())["frames"]) == 2
+    with qtbot.waitSignal(session.inference.saved, timeout=LONG_MS):
+        session.inference.save_file(tmp_path / "orcs.png", picked)
+    with Image.open(tmp_path / "orcs.png") as sprite:
+        assert sprite.size == (8, 8)
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.parametrize(
-    ("typed", "chosen", "expected"),
+    ("typed", "chosen", "expected", "name"),
     [
-        ("new", "gif", "gif"), ("new.gif", "sheet", "gif"), ("new.png", "indexed_sheet", "indexed_sheet"),
-        ("new.png", "gif", "sheet"), ("sword 1.5", "apng", "apng"), ("new.tres", "sheet", "godot"),
+        ("new", "gif", "gif", "new.gif"),
+        ("new.gif", "sheet", "gif", "new.gif"),
+        ("new.png", "indexed_sheet", "indexed_sheet", "new.png"),
+        ("new.png", "gif", "sheet", "new.png"),
+        ("sword 1.5", "apng", "apng", "sword 1.5.apng"),
+        ("new.tres", "sheet", "godot", "new.tres"),
     ],
-)  # fmt: skip
+)
 def test_sprites_get_the_format_that_was_chosen_or_typed(
-    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, chosen: str, expected: str
+    parent: QWidget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str, chosen: str, expected: str, name: str
 ) -> None:
     form = sprite_exports()[chosen]
     answer(monkeypatch, tmp_path / typed, f"{form.title} (*{form.suffix})")
-    assert dialogs.for_new_sprites(parent, Settings(), "Save", "a/b") == (tmp_path / typed, sprite_exports()[expected])
+    found = dialogs.for_new_sprites(parent, Settings(), "Save", "a/b")
+    assert found == (tmp_path / name, sprite_exports()[expected])
 
 
 def test_fault_13_what_is_proposed_stays_in_the_folder(
@@ -96,11 +162,11 @@ def test_fault_13_what_is_proposed_stays_in_the_folder(
 ) -> None:
     proposed: list[Path] = []
 
-    def take(parent: QWidget, title: str, start: str, kinds: str) -> tuple[str, str]:
-        proposed.append(Path(start))
-        return "", ""
+    def take(parent: QWidget, title: str, start: Path, *rest: object, **more: object) -> tuple[None, str]:
+        proposed.append(start)
+        return None, ""
 
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", take)
+    monkeypatch.setattr(dialogs, "ask_name", take)
     settings = Settings()
     settings.keep_text("last_save_folder", str(tmp_path))
     for name in ("../../x.gpl", "/etc/x.png", "swords/long 1.5.png", "model"):
@@ -116,7 +182,7 @@ def test_every_kind_of_palette_is_offered_once(parent: QWidget, monkeypatch: pyt
     assert kinds[0] == "GIMP palette (*.gpl)" and len(kinds) == len({kind.partition("*")[2] for kind in kinds}) == 6
 
 
-def test_a_plot_is_saved_beside_the_old_one_and_its_name_is_said(
+def test_a_plot_takes_the_place_of_the_old_one_and_its_name_is_said(
     qtbot: QtBot, session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from studio.app.widgets.plot.loss_plot import LossPlot
@@ -127,11 +193,11 @@ def test_a_plot_is_saved_beside_the_old_one_and_its_name_is_said(
     plot.append([0, 1], [2.0, 1.0])
     (tmp_path / "loss.csv").write_text("old")
     answer(monkeypatch, tmp_path / "loss", _CSV)
+    reply(monkeypatch, "Yes")
     with qtbot.waitSignal(session.noticed) as said:
         page.save_plot(plot, "loss.png")
-    assert (tmp_path / "loss.csv").read_text() == "old"
-    assert (tmp_path / "loss 2.csv").read_text().startswith("step,loss")
-    assert said.args[0].title == "Saved as loss 2.csv."
+    assert (tmp_path / "loss.csv").read_text().startswith("step,loss")
+    assert said.args[0].title == "Saved as loss.csv."
 
 
 @pytest.fixture

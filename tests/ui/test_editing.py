@@ -26,6 +26,7 @@ from studio.core.events import Notice, SpritesGenerated
 from studio.data import corner_tiles
 from studio.data.editing import NamedSprite, rectangle
 from studio.engine.types import GenerateSettings
+from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import sprite_exports
 from tests.ui.conftest import LONG_MS, click, sprites_of
 
@@ -99,12 +100,20 @@ def test_sprites_between_two_and_more_like_several(
     assert len(made.sprites) == 6
     np.testing.assert_array_equal(made.sprites[[0, -1]], ends)
     gif = sprite_exports()["gif"]
-    monkeypatch.setattr(dialogs, "for_new_sprites", lambda *args: (tmp_path / "film", gif))
+    asked: list[str] = []
+
+    def name(*args: str) -> tuple[Path, SpriteExport]:
+        asked.append(args[-1])
+        return tmp_path / "film", gif
+
+    monkeypatch.setattr(dialogs, "for_new_sprites", name)
     results.grid.select([])
+    assert results.save_sheet.text() == "Save 6 sprites as…"
     with qtbot.waitSignal(page.session.inference.saved, timeout=LONG_MS):
         click(results.save_sheet)
     with Image.open(tmp_path / "film.gif") as film:
         assert film.n_frames == 6  # type: ignore[attr-defined]
+    assert asked[0].endswith(".gif") and " to " in asked[0]
     results.grid.select([0, 2, 5])
     assert len(drawn(qtbot, page, results.like.click).sprites) == 16
     results.grid.select([1])
@@ -118,19 +127,19 @@ def test_sprites_between_two_and_more_like_several(
 
 def test_what_is_nearest_to_a_sprite_is_shown_beside_it(qtbot: QtBot, page: GeneratePage) -> None:
     neighbours, data = page.neighbours, sprites_of(page.session)
-    assert not neighbours.isVisible()
+    assert not neighbours.tiled.isVisible()
     page.editing.take(NamedSprite(data.rgba[4].copy(), "one of the data", data.class_names[data.labels[4]]))
     page.editing.strength.setValue(0)
     drawn(qtbot, page, page.editing.draw.click)
     with qtbot.waitSignal(page.session.inference.neighbours_found, timeout=LONG_MS) as found:
         page.results.grid.select([2])
-    assert neighbours.isVisible() and len(found.args[0].sprites) == 3 == len(found.args[0].names)
+    assert neighbours.tiled.isVisible() and len(found.args[0].sprites) == 3 == len(found.args[0].names)
     learnt = data.names[4] in found.args[0].names  # unless it was held out
     assert neighbours.verdict.text().startswith("It is a copy" if learnt else "None")
     if learnt:
         assert found.args[0].names[0] == data.names[4] == neighbours.previews[0].toolTip()
     page.results.grid.select([2, 3])
-    assert not neighbours.isVisible()
+    assert not neighbours.tiled.isVisible() and not neighbours.previews[0].isVisible()
 
 
 def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) -> None:
@@ -139,11 +148,15 @@ def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) 
     view.setFocus()
     results.grid.select([3, 6])
     QTest.keyClick(view, Qt.Key.Key_K)
+    assert results.grid.selected() == [7] and results.grid._model.marked >= {3, 6}
+    results.grid.select([3])
     QTest.keyClick(view, Qt.Key.Key_K)  # each once
-    assert results.kept_tab.text() == "Kept (2)"
+    assert results.kept_tab.text() == "Kept (2)" and results.grid.selected() == [4]
     results.grid.select([0, 1, 2])
     QTest.keyClick(view, Qt.Key.Key_X)
-    assert results.grid.visible_count() == 61
+    assert results.grid.visible_count() == 61 and results.grid.selected() == [3]
+    assert results._title._whole == "64 new sprites, 3 rejected"
+    results.grid.select([])
     picked = results.to_save()
     assert picked is not None and len(picked.sprites) == 61
     rolled = drawn(qtbot, page, lambda: QTest.keyClick(view, Qt.Key.Key_R))
@@ -164,8 +177,65 @@ def test_sprites_are_kept_rejected_and_rolled(qtbot: QtBot, page: GeneratePage) 
     results.grid.select([0])
     QTest.keyClick(view, Qt.Key.Key_X)
     assert results.to_save() is None and results._stack.currentIndex() == 0
+    assert "press K" in results._empty.text() and not page.neighbours.tiled.isVisible()
     page.keep()
     assert KeptSprites().of_size(SIZE) == []
+
+
+def test_rejected_sprites_come_back(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+    """Several levels, of new sprites and of kept ones, by the menu and by its key."""
+    results, undo = page.results, opened.menus.undo
+    view = results.grid.view
+    view.setFocus()
+    assert not undo.isEnabled()
+    results.grid.select([1, 2])
+    QTest.keyClick(view, Qt.Key.Key_X)
+    QTest.keyClick(view, Qt.Key.Key_X)  # the next one
+    results.grid.select([8, 9, 10])
+    click(results.keep)
+    assert view.hasFocus() and results.grid.selected() == [11]
+    click(results.kept_tab)
+    names = [results.sprite(number).name for number in range(3)]
+    results.grid.select([1])
+    click(results.reject)
+    assert results.grid.visible_count() == 2 and results.grid.selected() == [1]
+    assert undo.text() == "Undo: Reject 1 sprite"
+    click(results.new_tab)
+    undo.trigger()
+    assert results.kept_tab.isChecked() and [results.sprite(number).name for number in range(3)] == names
+    assert results.grid.selected() == [1]
+    QTest.keyClick(view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert results.new_tab.isChecked() and results.grid.selected() == [3]
+    assert undo.text() == "Undo: Reject 2 sprites"
+    opened.show_page("runs")
+    assert undo.text() == "Undo"
+    opened.show_page("generate")
+    undo.trigger()
+    assert results.grid.visible_count() == 64 and not undo.isEnabled()
+
+
+def test_earlier_batches_are_gone_back_to(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
+    results, first = page.results, page.results.made()
+    assert first is not None and not results.back.isEnabled() and not results.forward.isEnabled()
+    results.grid.select([0])
+    results.reject.click()
+    second = drawn(qtbot, page, page.generate.click)
+    click(results.back)
+    np.testing.assert_array_equal(results.sprite(5)[0], first.sprites[5])
+    assert results.grid.visible_count() == 63 and not results.back.isEnabled()
+    colours = page.request.colours
+    colours.box.setCurrentIndex(colours.box.findData("drawn"))
+    changed = drawn(qtbot, page, lambda: colours._choose(colours.box.findData("drawn")))
+    assert changed.seed == first.seed != second.seed  # those on show come in other colours
+    np.testing.assert_array_equal(results.sprite(5)[0], changed.sprites[5])
+    click(results.forward)
+    np.testing.assert_array_equal(results.sprite(5)[0], second.sprites[5])
+    monkeypatch.setattr("studio.app.background.recent.MOST", 2)
+    click(results.back)
+    drawn(qtbot, page, page.generate.click)
+    click(results.back)
+    assert results.made() is not None and results.made().seed == second.seed  # type: ignore[union-attr]
+    assert not results.back.isEnabled()
 
 
 def test_sprites_are_copied_and_dragged_away(qtbot: QtBot, page: GeneratePage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +284,7 @@ def test_the_best_of_many_go_by_what_was_kept(qtbot: QtBot, page: GeneratePage) 
     page.results.grid.select([3, 6, 9])
     click(page.results.keep)
     made = drawn(qtbot, page, page.generate.click)
-    assert len(made.sprites) == 12 and page.results._new_title == "The best 12 of 36 new sprites"
+    assert len(made.sprites) == 12 and page.results._title._whole == "The best 12 of 36 new sprites"
 
 
 def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:
@@ -225,18 +295,20 @@ def test_two_classes_are_mixed(qtbot: QtBot, page: GeneratePage) -> None:
     request.mixed_with.setCurrentIndex(request.mixed_with.findData("class0"))
     request.share.setValue(30)
     assert "70 % class1, 30 % class0" in request._share_words.text()
+    page.choice.changed.emit()  # as when the runs are listed again
     assert request.next_settings().mix == "class1:70,class0:30"
     assert set(drawn(qtbot, page, page.generate.click).labels.tolist()) == {1}
+    assert request.mixed_with.findData("class1") < 0  # with itself there is nothing to mix
     request.corners.click()
     tiles = drawn(qtbot, page, page.generate.click)
     assert len(tiles.sprites) == 16 and corner_tiles.meet(tiles.sprites) and not request.share.isVisible()
-    assert "Corners meet" in [label.text() for label in page.results._badge_labels]
+    assert "Corners meet" in [label.text() for label in page.results.badges.labels]
     assert page.neighbours.laid_out.isVisible() and not page.neighbours.tiled.isVisible()
     page.results.grid.select([0])
     assert page.neighbours.tiled.isVisible() and not page.neighbours.laid_out.isVisible()
     click(page.results.edit)
     assert len(drawn(qtbot, page, page.editing.draw.click).sprites) == 16  # variations of one tile
-    assert not page.neighbours.isVisible()
+    assert not page.neighbours.tiled.isVisible()
     request.mixed_with.setCurrentIndex(0)
     assert not request.next_settings().mix and not request.next_settings().corner_tiles
 
@@ -436,8 +508,22 @@ def test_a_sketch_is_begun_with_nothing_and_keeps_its_shape(qtbot: QtBot, page: 
     assert "its shape stays" in editing._about.text()
     made = drawn(qtbot, page, editing.draw.click)
     assert (made.sprites[..., 3] == editing.sprite()[0][..., 3]).all() and len(made.sprites) == 16
-    titles = [label.text() for label in page.results._badge_labels]
+    titles = [label.text() for label in page.results.badges.labels]
     assert "In its silhouette" in titles and not any("of 16" in title for title in titles)
     click(editing.shape)
     drawn(qtbot, page, editing.draw.click)
-    assert "Nothing half-transparent" in [label.text() for label in page.results._badge_labels]
+    assert "Nothing half-transparent" in [label.text() for label in page.results.badges.labels]
+
+
+def test_what_was_done_last_is_undone_first(qtbot: QtBot, page: GeneratePage, opened: Window) -> None:
+    editing, results, undo = page.editing, page.results, opened.menus.undo
+    editing.take(NamedSprite(sprites_of(page.session).rgba[0].copy(), "first"))
+    drawn(qtbot, page, editing.draw.click)
+    results.grid.select([0, 1])
+    click(results.reject)
+    editing.editor.mark_all.click()
+    assert results.grid.visible_count() == 14 and not editing.editor.edit().keep.any()
+    undo.trigger()
+    assert results.grid.visible_count() == 14 and editing.editor.edit().keep.all()
+    undo.trigger()
+    assert results.grid.visible_count() == 16

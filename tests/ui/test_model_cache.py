@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from studio.app.background.model_jobs import ModelCache, SavedModel
+from studio.app.background.job_events import SpritesColoured
+from studio.app.background.model_jobs import EditRequest, ModelCache, SavedModel, generate
+from studio.app.background.recent import recent
 from studio.core.errors import RunError
 from studio.core.events import LossChunk
 from studio.core.generators import returned
+from studio.data.colour.recolouring import ColourChoice
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.loading import load_model
 from studio.engine.runs.checkpoints import add_metrics, find
+from studio.engine.types import GenerateSettings
 from tests.engine.tools import CPU, train_generator
 
 FIGURES = {"kid_error": 0.0, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.0}
@@ -68,3 +73,39 @@ def test_what_stands_in_for_a_damaged_checkpoint_is_not_taken_for_it_and_is_said
     assert model.step == sound.step < damaged.step and returned(cache.load(last, CPU)) is model
     with pytest.raises(RunError, match="is damaged"):
         returned(cache.load(SavedModel(run_path, str(damaged.step)), CPU))
+
+
+def test_filling_takes_the_last_checkpoint_where_the_best_has_not_learnt_it(
+    run_path: Path, sprites: Sprites, loaded: list[str]
+) -> None:
+    """Filling is learnt in the last fifth, and the best may come before it: the picture says which one has drawn."""
+    control = Control()
+    for event in train_generator(run_path, sprites, control, steps=10, filling=1.0, batch_size=8):
+        control.checkpoint_now = isinstance(event, LossChunk)
+    first, *_, last = [info.step for _, info in find(run_path / "checkpoints")]
+    add_metrics(run_path / "checkpoints", first, {**FIGURES, "kid": 0.1})
+    add_metrics(run_path / "checkpoints", last, {**FIGURES, "kid": 0.3})
+    cache, best, keep = ModelCache(), SavedModel(run_path, "best"), np.ones(sprites.rgba.shape[1:3], bool)
+    keep[:2] = False
+    request = EditRequest("redraw", sprites.rgba[:1], ("",), keep)
+
+    def drawn(source: SavedModel, request: EditRequest | None) -> SpritesColoured:
+        events = generate(cache, source, CPU, GenerateSettings(count=1, steps=2), ColourChoice(), request)
+        return next(event for event in events if isinstance(event, SpritesColoured))
+
+    assert f"step {first}" in drawn(best, None).model
+    for _ in range(2):
+        filled = drawn(best, request)
+        assert f"step {last}" in filled.model and filled.note.startswith(
+            f"Filled in by the last checkpoint, step {last}"
+        )
+    assert loaded == ["best", "last"]  # each once
+    assert "has not learnt to fill in" in drawn(SavedModel(run_path, str(first)), request).note
+    assert not drawn(SavedModel(run_path, "last"), request).note
+
+
+def test_what_was_drawn_lately_is_held_while_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("studio.app.background.recent.MOST", 3)
+    assert recent([1, 2, 3, 4], lambda one: one) == [2, 3, 4]
+    assert recent([1, 50 * 2**20, 20 * 2**20], lambda one: one) == [20 * 2**20]
+    assert recent([1, 2**40], lambda one: one) == [2**40]

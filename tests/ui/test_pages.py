@@ -71,14 +71,14 @@ def test_a_window_and_the_picture_in_it_follow_the_scheme(qtbot: QtBot, qapp: QA
     qtbot.waitUntil(lambda: picture.pixmap().toImage() != light)
 
 
-def test_an_empty_window_says_what_to_do(window: Window) -> None:
+def test_an_empty_window_says_what_to_do(qtbot: QtBot, window: Window) -> None:
     assert window.sprites.drop_zone.isVisible()
     window.show_page("train")
     assert not window.train.controls.start.isEnabled()
     assert "Open a folder" in window.train.controls.start.toolTip()
     window.show_page("generate")
     assert not window.generate.generate.isEnabled()
-    assert "no model" in window.generate.generate.toolTip()
+    qtbot.waitUntil(lambda: "no model" in window.generate.generate.toolTip(), timeout=LONG_MS)
     assert not window.generate.request.quick.isVisibleTo(window.generate)
 
 
@@ -160,7 +160,7 @@ def test_training_from_start_to_new_sprites_on_disk(
         click(opened.generate.generate)
     qtbot.waitUntil(opened.generate.generate.hasFocus, timeout=LONG_MS)  # so that Space makes the next ones
     assert opened.generate.results.grid.visible_count() == len(made.args[0].sprites) == 64
-    monkeypatch.setattr(dialogs, "for_folder", lambda *args: tmp_path / "out")
+    monkeypatch.setattr(dialogs, "for_new_files", lambda *args: tmp_path / "out")
     with qtbot.waitSignal(opened.session.inference.saved, timeout=LONG_MS):
         click(opened.generate.results.save_files)
     files = sorted((tmp_path / "out").glob("*.png"))

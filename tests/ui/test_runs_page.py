@@ -187,7 +187,7 @@ def test_a_report_of_the_chosen_runs_is_saved(
         actions.report.menu().actions()[0].trigger()
     assert saved.args[0].paths == (tmp_path / "report.html",)
     assert run_path.name in (tmp_path / "report.html").read_text()
-    monkeypatch.setattr(dialogs, "for_folder", lambda *_: tmp_path / "logs")
+    monkeypatch.setattr(dialogs, "for_new_files", lambda *_: tmp_path / "logs")
     with qtbot.waitSignal(session.runs.saved, timeout=LONG_MS) as saved:
         actions.report.menu().actions()[1].trigger()
     assert saved.args[0].paths == (tmp_path / "logs" / run_path.name,)

@@ -117,14 +117,14 @@ def save_report(path: Path, results: list[Result]) -> Events:
     """A page of HTML about results of experiments."""
     from studio.lab.report import save_report
 
-    yield FilesSaved((save_report(path, results),))
+    yield FilesSaved((save_report(path, results, replace=True),))
 
 
 def save_run_report(paths: Sequence[Path], target: Path) -> Events:
     """A page of HTML about runs."""
     from studio.engine.runs.report import ReportSaved, report
 
-    for event in report(by_name(paths), target):
+    for event in report(by_name(paths), target, replace=True):
         yield FilesSaved((event.path,)) if isinstance(event, ReportSaved) else event
 
 

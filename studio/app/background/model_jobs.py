@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studio.app.background.job_events import CheckpointsListed, FilesSaved, NeighboursFound, SpritesColoured
+from studio.app.background.recent import recent
+from studio.core import files
 from studio.core.config import Config
 from studio.core.errors import StudioError
 from studio.core.events import Distilled, Events, Notice, Progress, Rgba, SpritesGenerated
@@ -43,23 +45,25 @@ class SavedModel:
 @dataclass(frozen=True, eq=False)
 class _Drawn:
     """Sprites as a model drew them, the style of those that it learnt from, what they are to have by construction, and
-    what they come from, as in SpritesColoured.
+    what they come from and what is to be known of them, as in SpritesColoured.
     """
 
     made: SpritesGenerated
     style: PixelStyle
     construction: Construction
     source: str
+    note: str
 
 
 class ModelCache:
     """The model that was loaded last, kept for the next job. Used in the engine's thread alone.
 
-    drawn: the last generated sprites, as the model drew them.
+    drawn: what was generated lately, as the model drew it, the newest last.
     """
 
     def __init__(self) -> None:
-        self.drawn: _Drawn | None = None
+        self.drawn: list[_Drawn] = []
+        self._filling: dict[str, str] = {}  # by the hashes of 'best' and 'last', which of them is to fill
         self._key: tuple[Path, str, str, str] | None = None  # run, hashes of its parts, device, checkpoint
         self._model: TrainedModel | None = None
         self._learnt: tuple[Path, Sprites, NDArray[np.int64]] | None = None
@@ -93,6 +97,25 @@ class ModelCache:
             self._key = exact if self._model.step == info.step else asked
             yield from self._model.notices
         return self._model
+
+    def load_to_fill(self, source: SavedModel | Control, device: Device) -> Generator[Notice, None, TrainedModel]:
+        """The same to fill in a part: 'last' where 'best' is asked for and has not learnt that, but 'last' has."""
+        if not isinstance(source, SavedModel) or source.checkpoint != "best":
+            return (yield from self.load(source, device))
+        from studio.engine.loading import find_checkpoint
+
+        hashes = (find_checkpoint(source.path, name)[1].sha256 for name in ("best", "last"))
+        key = "".join(part for named in hashes for part in named.values())
+        if key not in self._filling:
+            last = dataclasses.replace(source, checkpoint="last")
+            best_can = _knows_filling((yield from self.load(source, device)))
+            last_can = not best_can and _knows_filling((yield from self.load(last, device)))
+            self._filling[key] = "last" if last_can else "best"
+        return (yield from self.load(dataclasses.replace(source, checkpoint=self._filling[key]), device))
+
+
+def _knows_filling(model: TrainedModel) -> bool:
+    return "fill" in model.recipe.can and model.recipe.knows_filling(model.network)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,17 +174,32 @@ def generate(
     from studio.engine.generate import generate
     from studio.engine.provenance import source_text
 
-    model = yield from cache.load(source, device)
+    fills = request is not None and request.keep is not None
+    model = yield from (cache.load_to_fill if fills else cache.load)(source, device)
     as_drawn = settings.replace(true_pixels=False)
     construction = settings.construction(None if request is None else request.silhouette)
     drawing = generate(model, as_drawn) if request is None else _edit(model, as_drawn, request)
     with contextlib.closing(drawing) as events:
         for event in events:
             if isinstance(event, SpritesGenerated):
-                cache.drawn = _Drawn(event, model.style, construction, source_text(model))
+                note = _said_of_filling(source, model) if fills else ""
+                drawn = _Drawn(event, model.style, construction, source_text(model), note)
+                cache.drawn = recent([*cache.drawn, drawn], lambda one: one.made.sprites.nbytes)
                 yield from recolour(cache, colours)
             else:
                 yield event
+
+
+def _said_of_filling(source: SavedModel | Control, model: TrainedModel) -> str:
+    """Which checkpoint fills where the chosen one can't, or that none that was asked can."""
+    if not _knows_filling(model):
+        return "This checkpoint has not learnt to fill in: the new pixels may fit less well. A later one may know it."
+    if isinstance(source, SavedModel) and source.checkpoint == "best":
+        from studio.engine.loading import find_checkpoint
+
+        if model.step != find_checkpoint(source.path, "best")[1].step:
+            return f"Filled in by the last checkpoint, step {model.step:,}: 'Best' has not learnt to fill in."
+    return ""
 
 
 def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest) -> Events:
@@ -178,14 +216,14 @@ def _edit(model: TrainedModel, settings: GenerateSettings, request: EditRequest)
     return between(model, settings, source) if request.kind == "between" else more_like(model, settings, source)
 
 
-def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
-    """The sprites that were drawn last, in other colours."""
+def recolour(cache: ModelCache, colours: ColourChoice, labels: NDArray[np.int64] | None = None) -> Events:
+    """The sprites that were drawn last, or lately with these very labels, in other colours."""
     from studio.data.colour.construction import badges
     from studio.data.colour.recolouring import recoloured
     from studio.data.colour.true_pixels import alphas_of
 
-    if cache.drawn is not None:
-        drawn, style, construction = cache.drawn.made, cache.drawn.style, cache.drawn.construction
+    for one in [one for one in cache.drawn if labels is None or one.made.labels is labels][-1:]:
+        drawn, style, construction = one.made, one.style, one.construction
         sprites = yield from recoloured(drawn.sprites, drawn.labels, style, colours, drawn.keep, construction)
         alphas = alphas_of(drawn.labels, style) if colours.true_pixels else None
         name, palette = "", style.palette if colours.true_pixels else None
@@ -194,8 +232,16 @@ def recolour(cache: ModelCache, colours: ColourChoice) -> Events:
         checked = tuple(badges(sprites, construction, palette, drawn.keep, alphas))
         yield SpritesColoured(
             sprites, drawn.labels, drawn.model, drawn.seed, drawn.keep, drawn.titles, name, palette, checked,
-            cache.drawn.source,
+            one.source, one.note or _said_of_empty(sprites, construction),
         )  # fmt: skip
+
+
+def _said_of_empty(sprites: Rgba, construction: Construction) -> str:
+    """A model of things that stand alone draws nothing on some canvases that have no border."""
+    empty = int((~sprites[..., 3].any((1, 2))).sum())
+    if not empty or not any(construction.meets):
+        return ""
+    return f"{empty:,} of {len(sprites):,} are empty: seamless is for models of tiles that fill their canvas."
 
 
 def find_neighbours(cache: ModelCache, run: Path, sprite: Rgba) -> Events:
@@ -284,6 +330,14 @@ def save_files(folder: Path, picked: SpriteSelection) -> Events:
     yield FilesSaved(tuple(paths))
 
 
+def save_file(path: Path, picked: SpriteSelection) -> Events:
+    """One sprite, as the PNG file that its user has named."""
+    from studio.exports.png import encoded
+
+    files.export_together({path: encoded(picked.sprites[0], picked.texts_of(slice(0, 1)))})
+    yield FilesSaved((path,))
+
+
 def save_film(run: Path, path: Path, form: SpriteExport, tells_source: bool) -> Events:
     """How a run learnt, as an animation."""
     from studio.engine.runs.film import film_of
@@ -313,7 +367,7 @@ def save_sprites(path: Path, form: SpriteExport, picked: SpriteSelection, column
 
 
 def _written(sprites: SpriteSet, path: Path, form: SpriteExport) -> Events:
-    written = form.write(sprites, path)
+    written = form.write(sprites, path, replace=True)
     for note in form.notes(sprites):
         yield Notice("info", note)
     yield FilesSaved(tuple(written))

@@ -104,7 +104,7 @@ def save_palette(path: Path, palette: Palette) -> Events:
     """Write a palette as what the suffix of `path` says."""
     from studio.data.palettes.files import save_palette
 
-    yield FilesSaved((save_palette(path, palette),))
+    yield FilesSaved((save_palette(path, palette, replace=True),))
 
 
 def read_style(path: Path) -> Events:

@@ -145,7 +145,8 @@ class ExportDialog(QDialog):
     def _browse(self) -> None:
         form = self.formats.chosen()
         kinds = f"{form.title} (*{form.suffix})" if form is not None else ""
-        chosen = dialogs.for_new_file(self, self._session.settings, "Export to", Path(self.path.text()).name, kinds)
+        name = Path(self.path.text()).name
+        chosen = dialogs.for_new_file(self, self._session.settings, "Export to", name, kinds, replaces=False)
         if chosen is not None:
             self.path.setText(str(chosen))
 

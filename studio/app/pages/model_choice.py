@@ -29,12 +29,17 @@ class ModelChoice(QWidget):
     """A model and its checkpoint; with `only_runs`, side by side and without the model that trains.
 
     changed: another model, or another checkpoint of it. first: runs of models that can do that come first.
+    before: the run that is chosen until the user chooses, if it is there; else the first one.
     """
 
     changed = Signal()
 
-    def __init__(self, session: Session, *, only_runs: bool = False, first: Ability | None = None) -> None:
+    def __init__(
+        self, session: Session, *, only_runs: bool = False, first: Ability | None = None, before: str = ""
+    ) -> None:
         super().__init__()
+        self._before = before
+        self._checkpoints: dict[str, str] = {}  # that the user has chosen, by run
         self._session, self._only_runs, self._first = session, only_runs, first
         self._quick: tuple[str, ...] = ()  # checkpoints of the chosen run that have a distilled network
         self._wanted = ""  # the run or the live model; empty until the user chooses
@@ -45,11 +50,14 @@ class ModelChoice(QWidget):
         self.models = factory.combo(*what)
         self.checkpoints = QComboBox()
         factory.describe(self.checkpoints, "Checkpoint", "How far the training was; best is best on held-out sprites.")
+        for control in (self.models, self.checkpoints):
+            factory.scroll_past(control)
         self._checkpoint_box = factory.panel(factory.labelled("Checkpoint", self.checkpoints))
         model = factory.labelled(what[0], self.models)
         self.setLayout((factory.row if only_runs else factory.column)(model, self._checkpoint_box))
         self.models.activated.connect(self._user_chose)
         self.models.currentIndexChanged.connect(self._model_chosen)
+        self.checkpoints.activated.connect(self._user_chose_checkpoint)
         self.checkpoints.currentIndexChanged.connect(self._checkpoint_chosen)
         session.runs.listed.connect(self.refresh)
         session.catalog.ready.connect(self.refresh)
@@ -62,8 +70,23 @@ class ModelChoice(QWidget):
         chosen = self.models.currentData()
         if chosen == _LIVE:
             return self._session.training.control
-        checkpoint = self.checkpoints.currentData() or "best"
+        checkpoint = self.checkpoints.currentData() or self._checkpoints.get(chosen, "best")
         return SavedModel(Path(chosen), checkpoint) if chosen else None
+
+    def is_known(self) -> bool:
+        """Whether it is known by now which models there are."""
+        return self._session.training.record is not None or (
+            self._session.runs.are_known and bool(self._session.catalog.recipes)
+        )
+
+    def run(self) -> Path | None:
+        """The folder of the chosen model, also of the one that trains; None when there is none."""
+        chosen = self.models.currentData()
+        return self._session.training.path if chosen == _LIVE else Path(chosen) if chosen else None
+
+    def name(self) -> str:
+        """What the chosen model is called."""
+        return self._session.training.title if self.models.currentData() == _LIVE else self.models.currentText()
 
     def record(self) -> RunRecord | None:
         """What is known of the chosen model."""
@@ -116,7 +139,8 @@ class ModelChoice(QWidget):
             self.models.addItem(f"{training.title} (live)", _LIVE)
         for run in sorted(filter(self._has_model, self._session.runs.runs), key=self._comes_late):
             self.models.addItem(run.title, str(run.path))
-        self.models.setCurrentIndex(max(0, self.models.findData(self._wanted)))
+        wanted = self._wanted or (_LIVE if live else self._before)
+        self.models.setCurrentIndex(max(0, self.models.findData(wanted)))
         self.models.blockSignals(False)
         if self.models.currentData() != before:
             self._model_chosen()
@@ -134,6 +158,10 @@ class ModelChoice(QWidget):
     @Slot()
     def _user_chose(self) -> None:
         self._wanted = self.models.currentData() or ""
+
+    @Slot()
+    def _user_chose_checkpoint(self) -> None:
+        self._checkpoints[self.models.currentData()] = self.checkpoints.currentData()
 
     @Slot()
     def _model_chosen(self) -> None:
@@ -155,6 +183,8 @@ class ModelChoice(QWidget):
             self.checkpoints.clear()
             for name in listed.names:
                 self.checkpoints.addItem(_WORDS.get(name) or f"Step {wording.number(int(name))}", name)
+            wanted = self._checkpoints.get(str(listed.path), "best")
+            self.checkpoints.setCurrentIndex(max(0, self.checkpoints.findData(wanted)))
             self.checkpoints.blockSignals(False)
         if self._wanted == str(listed.path) and self._wanted_checkpoint in listed.names:
             self.checkpoints.setCurrentIndex(self.checkpoints.findData(self._wanted_checkpoint))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from studio.app.background import job_events, model_jobs
@@ -81,11 +83,11 @@ class Inference(QObject):
         events = model_jobs.generate(self._shelf, source, device, settings, chosen, request)
         self._begin("engine", "Generating", events)
 
-    def recolour(self, colours: ColourChoice) -> None:
-        """Bring the sprites that were made last, or are being made, into other colours."""
+    def recolour(self, colours: ColourChoice, labels: NDArray[np.int64] | None = None) -> None:
+        """Bring sprites into other colours: those that were made lately with these very labels, else the last ones."""
         self._job_queue.give_up(self._recolouring)
         self._recolouring = self._job_queue.start(
-            "engine", "Changing the colours", model_jobs.recolour(self._shelf, colours), self._hand_on
+            "engine", "Changing the colours", model_jobs.recolour(self._shelf, colours, labels), self._hand_on
         )
 
     def find_neighbours(self, run: Path, sprite: Rgba) -> None:
@@ -116,6 +118,11 @@ class Inference(QObject):
         """Write one PNG for each sprite."""
         events = model_jobs.save_files(folder, picked.told(self._settings.tells_source()))
         self._job_queue.start("files", "Saving sprites", events, self._receive_saved)
+
+    def save_file(self, path: Path, picked: SpriteSelection) -> None:
+        """Write one sprite as this PNG file."""
+        events = model_jobs.save_file(path, picked.told(self._settings.tells_source()))
+        self._job_queue.start("files", "Saving the sprite", events, self._receive_saved)
 
     def save_sprites(self, path: Path, form: SpriteExport, picked: SpriteSelection, columns: int) -> None:
         """Write all sprites in one format."""

@@ -47,6 +47,7 @@ class RunList(QObject):
         self._again = False
         self._reader = RunReader()  # used in the files' thread alone
         self.runs: tuple[RunSummary, ...] = ()
+        self.are_known = False  # until they were listed once
         self.queued: tuple[RunSummary, ...] = ()  # those of them that are in the queue, in its order
         self._trashed: list[tuple[job_events.Trashed, ...]] = []  # what can be undone, the newest last
         self._offer: job_events.UndoOffered | None = None
@@ -140,7 +141,7 @@ class RunList(QObject):
         if isinstance(event, job_events.QueueListed):
             self.queued = event.runs
         elif isinstance(event, RunsListed):
-            self.runs = event.runs
+            self.runs, self.are_known = event.runs, True
             self.listed.emit()
         elif isinstance(event, JobEnded):
             self._listing = None

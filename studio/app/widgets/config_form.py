@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection
 
 import numpy as np
-from PySide6.QtCore import QEvent, QLocale, QObject, Qt, Signal, Slot
+from PySide6.QtCore import QLocale, Signal, Slot
 from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -54,8 +54,9 @@ class ConfigForm(QWidget):
         box.setSpacing(factory.GRID)
         box.addLayout(self._rows([item for item in self._settings if not item.advanced]))
         advanced = self._rows([item for item in self._settings if item.advanced])
-        if advanced.count():
-            box.addWidget(Disclosure("Advanced", factory.panel(advanced)))
+        self._disclosure = Disclosure("Advanced", factory.panel(advanced)) if advanced.count() else None
+        if self._disclosure is not None:
+            box.addWidget(self._disclosure)
         self.set_config(initial)
 
     def config(self) -> Config:
@@ -71,6 +72,19 @@ class ConfigForm(QWidget):
         self._showing = False
         self._mark_invalid()
 
+    def stops(self) -> list[QWidget]:
+        """Where Tab stops, in the order of the eye."""
+        plain, advanced = (
+            [self._controls[one.name] for one in self._settings if one.advanced == is_advanced]
+            for is_advanced in (False, True)
+        )
+        return [*plain, *([self._disclosure.heading()] if self._disclosure is not None else []), *advanced]
+
+    def say_advanced(self, words: str) -> None:
+        """What to know of the advanced settings while they are folded away."""
+        if self._disclosure is not None:
+            self._disclosure.say(words)
+
     def problem(self) -> str:
         """What is wrong with the values, in a sentence; empty when `config` will give one."""
         try:
@@ -83,13 +97,6 @@ class ConfigForm(QWidget):
         """Make the controls of these settings read-only or editable; labels stay readable."""
         for name in names:
             self._controls[name].setEnabled(not locked)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The wheel scrolls the page; it changes a number only where the user has gone."""
-        if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
-            event.ignore()
-            return True
-        return super().eventFilter(watched, event)
 
     @Slot()
     def _edited(self) -> None:
@@ -120,7 +127,7 @@ class ConfigForm(QWidget):
         control = _make(item)
         control.setObjectName(item.name)
         factory.describe(control, f"{item.label} ({item.unit})" if item.unit else item.label, item.help)
-        control.installEventFilter(self)
+        factory.scroll_past(control)
         if isinstance(control, QSpinBox | NumberBox):
             control.lineEdit().textChanged.connect(self._edited)
         elif isinstance(control, QLineEdit):
@@ -209,7 +216,6 @@ def _fit(control: QWidget) -> None:
     """All controls are equally wide, whatever the longest text is that they could hold."""
     control.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
     control.setMinimumWidth(_CONTROL_WIDTH)
-    control.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not WheelFocus: see ConfigForm.eventFilter
 
 
 def _show(control: QWidget, value: Value) -> None:

@@ -163,6 +163,7 @@ def scrolling(content: QWidget) -> QScrollArea:
     """Let a part of a page scroll up and down where the window is low."""
     made = _Scrolling()
     made.setWidgetResizable(True)
+    made.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # Tab stops where something can be done
     made.setFrameShape(QScrollArea.Shape.NoFrame)
     made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     made.setWidget(content)
@@ -174,6 +175,22 @@ def keep_space(widget: QWidget) -> None:
     policy: QSizePolicy = widget.sizePolicy()
     policy.setRetainSizeWhenHidden(True)
     widget.setSizePolicy(policy)
+
+
+class _WheelPast(QObject):
+    """The wheel scrolls the page; it changes a control only where the user has gone."""
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
+            event.ignore()
+            return True
+        return super().eventFilter(watched, event)
+
+
+def scroll_past(widget: QWidget) -> None:
+    """Let the wheel over a control scroll what it is in, unless the user has gone to the control."""
+    widget.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not WheelFocus
+    widget.installEventFilter(_WheelPast(widget))
 
 
 class RunningLabel(QLabel):

@@ -10,25 +10,35 @@ from studio.app.widgets import factory
 
 
 class Disclosure(QWidget):
-    """A heading with a chevron; a click shows or hides what is under it."""
+    """A heading with a chevron; a click shows or hides what is under it. In its place there can be a line about it."""
 
     toggled = Signal(bool)
 
     def __init__(self, text: str, content: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._content = content
+        self._about = factory.caption("")
         self._heading = QToolButton()
         self._heading.setText(text)
         self._heading.setCheckable(True)
         self._heading.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._heading.setToolTip(f"Show or hide: {text.lower()}.")
-        self.setLayout(factory.column(self._heading, content))
+        self.setLayout(factory.column(self._heading, self._about, content))
         self._heading.toggled.connect(self._unfold)
         self._unfold(False)
 
     def is_open(self) -> bool:
         """Whether the content is shown."""
         return self._heading.isChecked()
+
+    def heading(self) -> QWidget:
+        """What is pressed to show or hide the content."""
+        return self._heading
+
+    def say(self, words: str) -> None:
+        """What to know of the content while it is hidden; nothing when empty."""
+        self._about.setText(words)
+        self._about.setVisible(bool(words) and not self.is_open())
 
     def set_open(self, opened: bool) -> None:
         """Show or hide the content."""
@@ -38,6 +48,7 @@ class Disclosure(QWidget):
     def _unfold(self, opened: bool) -> None:
         self._heading.setIcon(theme.icon("chevron-down" if opened else "chevron-right"))
         self._content.setVisible(opened)
+        self._about.setVisible(not opened and bool(self._about.text()))
         self.toggled.emit(opened)
 
 

@@ -44,14 +44,15 @@ def load_palette(path: Path) -> Palette:
     return dataclasses.replace(palette, name=palette.name or path.stem)
 
 
-def save_palette(path: Path, palette: Palette) -> Path:
-    """Write a palette as what the suffix of `path` says. Nothing is overwritten: returns the name that was free.
+def save_palette(path: Path, palette: Palette, *, replace: bool = False) -> Path:
+    """Write a palette as what the suffix of `path` says. A file that is there is not replaced unless `replace`
+    says so: returns the name used.
 
     Raises UsageError for a suffix that stands for no palette, or for one that can't hold this palette, and ExportError
     when the disk says no.
     """
     data = writer_for(path).write(palette)
-    target = files.free_path(path)
+    target = files.output_path(path, replace=replace)
     with files.exporting(target):
         files.write_atomic(target, data)
     return target

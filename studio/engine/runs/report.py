@@ -56,9 +56,9 @@ class ReportSaved(Event):
     path: Path
 
 
-def report(runs: Mapping[str, Path], target: Path) -> Events:
+def report(runs: Mapping[str, Path], target: Path, *, replace: bool = False) -> Events:
     """Write the report of runs, by what they are called: yields Progress after each, Notice for a damaged one, which is
-    left out, and last ReportSaved. A file that is there is not replaced.
+    left out, and last ReportSaved. A file that is there is not replaced, unless `replace` says so.
 
     Raises RunError where no run can be read or they are too many for one plot, and ExportError.
     """
@@ -78,7 +78,7 @@ def report(runs: Mapping[str, Path], target: Path) -> Events:
         yield Progress(done, len(runs), "runs read")
     if not found:
         raise RunError("None of these runs can be read.", "'studio runs' says what is wrong with each.")
-    chosen = files.free_path(target)
+    chosen = files.output_path(target, replace=replace)
     with files.exporting(chosen):
         files.write_atomic(chosen, _page_of(found).encode("utf-8", "replace"))
     yield ReportSaved(chosen)

@@ -97,16 +97,16 @@ class SpriteExport(ABC):
     order: ClassVar[int] = 100  # formats with a lower one come first; of those with one ending the first is meant
     plays: ClassVar[bool] = False  # one file that shows the sprites one after another
 
-    def write(self, sprites: SpriteSet, target: Path) -> list[Path]:
+    def write(self, sprites: SpriteSet, target: Path, *, replace: bool = False) -> list[Path]:
         """Write `sprites`, all files or none; returns what was written, the main file first.
 
-        The target gets the format's ending if it has another, and a number where it or a companion is there already.
-        Raises ExportError, also for sprites that this format can't hold.
+        The target gets the format's ending if it has another. Where it or a companion is there already, it gets a
+        number, or these files are replaced. Raises ExportError, also for sprites that this format can't hold.
         """
         if not len(sprites):
             raise ExportError("There are no sprites to save.", "Generate some first.")
         wanted = target if target.suffix.lower() == self.suffix else target.with_name(f"{target.name}{self.suffix}")
-        chosen = files.free_path(wanted, self.companions)
+        chosen = files.output_path(wanted, self.companions, replace=replace)
         contents = self.contents(sprites, chosen)
         files.export_together(contents)
         return list(contents)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
-from PySide6.QtCore import QByteArray, QMimeData, QPoint, Qt, QUrl
+from PySide6.QtCore import QByteArray, QMimeData, QObject, QPoint, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDrag, QGuiApplication, QPixmap
 from PySide6.QtWidgets import QWidget
 
 from studio.app.background.model_jobs import SpriteSelection
 from studio.app.state.carried_files import CarriedFiles
+from studio.app.widgets.sprites.list import SpriteList
 from studio.app.widgets.sprites.painting import as_image
 from studio.core import pictures
 from studio.exports import sheets
@@ -41,3 +44,34 @@ def drag(picked: SpriteSelection, carried: CarriedFiles, source: QWidget) -> Non
     dragged.setPixmap(shown)
     dragged.setHotSpot(QPoint(shown.width() // 2, shown.height() // 2))
     dragged.exec(Qt.DropAction.CopyAction)
+
+
+class Carrier(QObject):
+    """Takes the selected sprites of a list into other programs. failed: what went wrong (OSError)."""
+
+    failed = Signal(object)
+
+    def __init__(self, view: SpriteList, carried: CarriedFiles, picked: Callable[[], SpriteSelection | None]) -> None:
+        """picked: gives what is selected, or all where nothing is."""
+        super().__init__(view)
+        self._view, self._carried, self._picked = view, carried, picked
+        view.can_drag = True
+        view.drag_begun.connect(self.drag)
+
+    @Slot()
+    def drag(self) -> None:
+        """Let the user drop them somewhere."""
+        self._carry(lambda picked: drag(picked, self._carried, self._view))
+
+    @Slot()
+    def copy(self) -> None:
+        """Put them into the clipboard; nothing happens while none is selected."""
+        self._carry(lambda picked: copy(picked, self._carried))
+
+    def _carry(self, away: Callable[[SpriteSelection], None]) -> None:
+        picked = self._picked() if len(self._view.spans()) else None
+        if picked is not None:
+            try:
+                away(picked)
+            except OSError as error:
+                self.failed.emit(error)

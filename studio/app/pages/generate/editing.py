@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QCheckBox, QSlider, QWidget
 from studio.app import dialogs
 from studio.app.background.job_events import PictureRead
 from studio.app.background.model_jobs import EditRequest, SpriteSelection
+from studio.app.pages.generate.batches import origin_of
 from studio.app.pages.generate.size_question import SizeQuestion
 from studio.app.state.session import Session
 from studio.app.widgets import factory
@@ -180,12 +181,11 @@ class EditorPanel(QWidget):
     @Slot()
     def _save(self) -> None:
         sprite = self.sprite()
-        path = dialogs.for_new_file(
-            self, self._session.settings, "Save the sprite in the editor", f"{sprite.name}.png", "PNG picture (*.png)"
-        )
+        name, kinds = f"{origin_of([sprite])}.png", "PNG picture (*.png)"
+        path = dialogs.for_new_file(self, self._session.settings, "Save the sprite in the editor", name, kinds)
         if path is not None:
             picked = SpriteSelection(sprite.rgba[None], [path.stem], {}, sources=[sprite.source])
-            self._session.inference.save_files(path.parent, picked)
+            self._session.inference.save_file(path, picked)
             self._session.editing.note_saved()
 
     @Slot()

@@ -21,11 +21,12 @@ _BAR = 16  # at the right of what is scrolled, in logical pixels
 _LAID_OUT = "All of them, each beside those that fit; the picture goes on beyond its own borders."
 _TIP = "One of the sprites that the model learnt from that are nearest to the selected one."
 _COPY = "It is a copy of the first."
+_REST = "Select one sprite: here is how it looks tiled, and what it is nearest to of all that the model learnt from."
 _OWN = "None is so near that it would be a copy."
 
 
 class Neighbours(QWidget):
-    """Hidden until there is one sprite, or a set of tiles, to look at."""
+    """One sprite, or a set of tiles, looked at closely. Its place is kept while there is neither: no sprite moves."""
 
     def __init__(self, inference: Inference) -> None:
         super().__init__()
@@ -40,7 +41,11 @@ class Neighbours(QWidget):
         content = factory.column(self._caption, *pictures, self._heading, nearest, self.verdict, 1, spacing=4)
         self.setLayout(factory.column(factory.scrolling(factory.panel(content))))
         inference.neighbours_found.connect(self._show)
-        self.hide()
+        self.rest()
+
+    def rest(self) -> None:
+        """Say what is shown here once there is something to look at."""
+        self._begin(_REST, None)
 
     def look_at(self, sprite: Rgba) -> None:
         """Show uint8 [S, S, 4]; what is nearest follows."""
@@ -52,12 +57,11 @@ class Neighbours(QWidget):
         self.laid_out.show_sprite(joined(tiles)[0])
         self._begin("Laid out", self.laid_out)
 
-    def _begin(self, caption: str, picture: Preview) -> None:
-        """Show this picture alone."""
+    def _begin(self, caption: str, picture: Preview | None) -> None:
+        """Show this picture alone, or none."""
         self._caption.setText(caption)
         for widget in (self.tiled, self.laid_out, self._heading, *self.previews, self.verdict):
             widget.setVisible(widget is picture)
-        self.show()
 
     @Slot(object)
     def _show(self, found: NeighboursFound) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ from studio.app import dialogs
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import EditRequest, SavedModel
 from studio.app.pages.base import Page
+from studio.app.pages.generate.batches import Asked, origin_of
 from studio.app.pages.generate.editing import COUNT, EditorPanel, picture_in
 from studio.app.pages.generate.neighbours import Neighbours
 from studio.app.pages.generate.predict import PredictPanel
@@ -30,25 +32,8 @@ from studio.data.editing import NamedSprite
 from studio.engine.types import FEWEST_LIKED, GenerateSettings
 
 _LOWEST_EDITOR, _LOWEST_RESULTS = 320, 200  # logical pixels; in a lower window they are scrolled
+_MODEL = "generate_model"  # the run that was used last
 _GENERATE = "Make new sprites with these settings."
-
-
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """What is drawn: the settings, and what it begins with; None for noise.
-
-    title: of the results; empty for the usual one. class_names: of the model that draws, whichever is chosen by then.
-    """
-
-    settings: GenerateSettings
-    request: EditRequest | None
-    title: str
-    class_names: tuple[str, ...]
-
-    @property
-    def kind(self) -> str:
-        """As in EditRequest; empty for noise."""
-        return self.request.kind if self.request is not None else ""
 
 
 class GeneratePage(Page):
@@ -58,7 +43,7 @@ class GeneratePage(Page):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.choice = ModelChoice(session)
+        self.choice = ModelChoice(session, before=session.settings.text(_MODEL))
         self.request = RequestPanel(session, self.choice)
         self.neighbours = Neighbours(session.inference)
         self.results = Results(session.kept, session.carried, self.neighbours)
@@ -71,7 +56,8 @@ class GeneratePage(Page):
         self._bar.setTextVisible(False)
         self._right = QStackedWidget()
         self._drawn = QSplitter(Qt.Orientation.Vertical)
-        self._asked: _Asked | None = None  # what is drawn or was drawn last
+        self._asked: Asked | None = None  # what is drawn or was drawn last
+        self._has_edited_last = True  # since sprites were rejected
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self.setAcceptDrops(True)
         self._lay_out()
@@ -81,6 +67,9 @@ class GeneratePage(Page):
     def keep(self) -> None:
         """Remember the settings and the splitter."""
         self.request.keep()
+        model = self.choice.run()
+        if model is not None:
+            self.session.settings.keep_text(_MODEL, str(model))
         self.session.settings.keep_layout("generate", self._splitter.saveState())
         self.session.settings.keep_layout("generate_editor", self._drawn.saveState())
         try:
@@ -99,7 +88,9 @@ class GeneratePage(Page):
         picked = self.results.to_save()
         if picked is None:
             return False
-        chosen = dialogs.for_new_sprites(self, self.session.settings, "Save sprites", self.results.name())
+        name = f"{self.results.name()}{'.gif' if picked.is_animation else ''}"
+        title = f"Save {wording.count(len(picked.sprites), 'sprite')} in one file"
+        chosen = dialogs.for_new_sprites(self, self.session.settings, title, name)
         if chosen is not None:
             self.session.inference.save_sprites(*chosen, picked, max(1, math.isqrt(len(picked.sprites))))
         return True
@@ -119,9 +110,10 @@ class GeneratePage(Page):
         self.results.roll_wanted.connect(self._roll)
         self.results.failed.connect(self.session.report)
         self.results.grid.selection_changed.connect(self._look_around)
+        self.results.undo_changed.connect(self._note_rejected)
         self.editing.draw_wanted.connect(self._draw_from_sprite)
         self.editing.changed.connect(self._refresh)
-        self.session.editing.changed.connect(self.undo_changed)
+        self.session.editing.changed.connect(self._note_edited)
         self.session.editing.closed.connect(self._leave_editor)
         paste = QShortcut(QKeySequence(QKeySequence.StandardKey.Paste), self)
         paste.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -129,6 +121,7 @@ class GeneratePage(Page):
         self.request.recoloured.connect(self._recolour)
         self.request.colours.own_known.connect(self.editing.editor.swatches.set_palette_of_model)
         self.session.catalog.ready.connect(self._refresh)
+        self.session.catalog.ready.connect(self._order_tabs)
         self.session.catalog.devices_found.connect(self._refresh)
         models.busy_changed.connect(self._refresh_busy)
         models.progressed.connect(self._show_progress)
@@ -169,6 +162,8 @@ class GeneratePage(Page):
         return factory.panel(box)
 
     def _problem(self) -> str:
+        if not self.choice.is_known():
+            return "Looking for models…"
         if self.choice.source() is None or self.choice.record() is None:
             return "There is no model yet. Train one on the Train page."
         if self.choice.device() is None:
@@ -192,6 +187,8 @@ class GeneratePage(Page):
         recipe = self.choice.recipe()
         can = recipe.can if recipe is not None else frozenset()
         self.request.show_classes(record.class_names if record else (), can)
+        self.request.show_model(str(self.choice.run() or ""))
+        self.request.show_editing(is_editing=self._can_edit() and self.editing.is_open())
         self.editing.set_model(record.size if record else 0, can)
         self.editing.setVisible(self._can_edit() and (self.editing.is_open() or self.editing.is_asking()))
         self.results.offer(can, record.size if record else 0, is_editing=self.editing.is_open())
@@ -229,11 +226,7 @@ class GeneratePage(Page):
 
     @Slot(object)
     def _show_results(self, made: SpritesColoured) -> None:
-        asked = self._asked
-        if asked is None:
-            self.results.show_sprites(made, ())
-        else:
-            self.results.show_sprites(made, asked.class_names, asked.title, is_animation=asked.kind == "between")
+        self.results.show_sprites(made, self._asked or Asked(GenerateSettings(), None, "", "", made.model, ()))
         self._look_around()
 
     @Slot()
@@ -242,9 +235,10 @@ class GeneratePage(Page):
         source, selected = self.choice.source(), self.results.grid.selected()
         run = source.path if isinstance(source, SavedModel) else self.session.training.path
         tiles = None if selected else self.results.corner_tiles()
-        self.neighbours.setVisible(len(selected) == 1 or tiles is not None)
         if tiles is not None:
             self.neighbours.lay_out(tiles)
+        elif len(selected) != 1:
+            self.neighbours.rest()
         if len(selected) == 1:
             sprite = self.results.sprite(selected[0]).rgba
             self.neighbours.look_at(sprite)
@@ -254,9 +248,10 @@ class GeneratePage(Page):
     @Slot()
     def _roll(self) -> None:
         """The same again with another seed; while a key is held, as soon as the last ones are there."""
-        asked = self._asked
+        asked = self.results.asked()
         if asked is not None and not self._problem() and not self.session.inference.is_busy():
-            self._draw(asked.settings.replace(seed=self.request.next_seed()), asked.request, asked.title)
+            settings = asked.settings.replace(seed=self.request.next_seed())
+            self._draw(settings, asked.request, asked.title, asked.origin)
 
     @Slot()
     def _generate(self) -> None:
@@ -286,10 +281,10 @@ class GeneratePage(Page):
     @Slot()
     def _draw_from_sprite(self) -> None:
         if not self._problem() and not self.editing.problem():
-            request, name = self.editing.request(), self.editing.sprite().name
+            request, origin = self.editing.request(), origin_of([self.editing.sprite()])
             settings = self._settings_for(COUNT).replace(strength=self.editing.strength_share())
             kind = "variations of" if request.keep is None else "ways to redraw a part of"
-            self._draw(settings, request, f"{COUNT} {kind} {name}")
+            self._draw(settings, request, f"{COUNT} {kind} {origin}", origin)
 
     @Slot(int)
     def _draw_between(self, count: int) -> None:
@@ -311,23 +306,28 @@ class GeneratePage(Page):
             self.session.notify("These sprites are not of one size.", "Choose others, or close the editor.")
         elif not self._problem():
             sprites, classes = np.stack([one.rgba for one in chosen]), tuple(one.class_name for one in chosen)
-            self._draw(self._settings_for(count).replace(mix=""), EditRequest(kind, sprites, classes), title)
+            self._draw(
+                self._settings_for(count).replace(mix=""), EditRequest(kind, sprites, classes), title, origin_of(chosen)
+            )
 
     def _settings_for(self, count: int) -> GenerateSettings:
         """Those on show, for so many sprites that begin with others: of the classes of these, if no class is chosen."""
         settings = self.request.next_settings().replace(count=count, quick=False, in_proportion=False)
         return settings.replace(corner_tiles=False, best_of=1)
 
-    def _draw(self, settings: GenerateSettings, request: EditRequest | None = None, title: str = "") -> None:
+    def _draw(
+        self, settings: GenerateSettings, request: EditRequest | None = None, title: str = "", origin: str = ""
+    ) -> None:
         source, device, record = self.choice.source(), self.choice.device(), self.choice.record()
         if source is not None and device is not None and record is not None:
-            self._asked = _Asked(settings, request, title, record.class_names)
+            self._asked = Asked(settings, request, title, origin, self.choice.name(), record.class_names)
             self.session.inference.generate(source, device, settings, self.request.colour_choice(), request)
 
     @Slot(int)
     def _edit(self, number: int) -> None:
         sprite = self.results.sprite(number)
-        are_candidates = self._asked is not None and self._asked.kind == "redraw"
+        asked = self.results.asked()
+        are_candidates = asked is not None and asked.kind == "redraw"
         if are_candidates and self.editing.is_open() and self.editing.sprite().rgba.shape == sprite.rgba.shape:
             self.editing.take_candidate(sprite.rgba)
         else:
@@ -335,14 +335,24 @@ class GeneratePage(Page):
 
     @Slot()
     def _recolour(self) -> None:
-        self.session.inference.recolour(self.request.colour_choice())
+        made = self.results.made() if not self.session.inference.is_busy() else None
+        self.session.inference.recolour(self.request.colour_choice(), made.labels if made is not None else None)
 
     @Slot()
     def _save_files(self) -> None:
-        picked = self.results.to_save()
-        folder = dialogs.for_folder(self, self.session.settings, "Save one PNG file for each sprite")
-        if folder is not None and picked is not None:
-            self.session.inference.save_files(folder, picked)
+        picked, settings, inference = self.results.to_save(), self.session.settings, self.session.inference
+        if picked is None:
+            return
+        if len(picked.sprites) == 1:
+            kinds, name = "PNG picture (*.png)", f"{picked.names[0]}.png"
+            path = dialogs.for_new_file(self, settings, "Save the sprite", name, kinds)
+            if path is not None:
+                inference.save_file(path, picked)
+            return
+        title = f"A folder for {wording.count(len(picked.sprites), 'PNG file')}"
+        folder = dialogs.for_new_files(self, settings, title)
+        if folder is not None:
+            inference.save_files(folder, picked)
 
     @Slot()
     def _leave_editor(self) -> None:
@@ -350,12 +360,14 @@ class GeneratePage(Page):
         self.results.grid.setFocus()
 
     def undoable(self) -> str:
-        """The last step in the editor, which may be to close it."""
-        return self.session.editing.undo_title()
+        """What was done last: a step in the editor, which may be to close it, or sprites that were rejected."""
+        return next((title for title, _ in self._undos() if title), "")
 
     def undo(self) -> None:
         """Take it back."""
-        self.session.editing.undo()
+        undo = next((undo for title, undo in self._undos() if title), None)
+        if undo is not None:
+            undo()
 
     def redoable(self) -> str:
         """The step in the editor that was taken back last."""
@@ -364,3 +376,26 @@ class GeneratePage(Page):
     def redo(self) -> None:
         """Do it again."""
         self.session.editing.redo()
+
+    def _undos(self) -> list[tuple[str, Callable[[], None]]]:
+        """What can be undone, empty for nothing, and how: what changed last comes first."""
+        editing, results = self.session.editing, self.results
+        found = [(editing.undo_title(), editing.undo), (results.undoable(), results.undo)]
+        return found if self._has_edited_last else found[::-1]
+
+    @Slot()
+    def _note_edited(self) -> None:
+        self._has_edited_last = True
+        self.undo_changed.emit()
+
+    @Slot()
+    def _note_rejected(self) -> None:
+        self._has_edited_last = False
+        self.undo_changed.emit()
+
+    @Slot()
+    def _order_tabs(self) -> None:
+        """By Tab as by eye: the model, what to draw, the buttons under it."""
+        stops = [self.choice.models, self.choice.checkpoints, *self.request.stops(), self.generate, self.cancel]
+        for before, after in pairwise(stops):
+            QWidget.setTabOrder(before, after)

@@ -15,6 +15,7 @@ from studio.app.state.session import Session
 from studio.app.widgets import factory
 from studio.app.widgets.config_form import ConfigForm
 from studio.core.errors import UsageError
+from studio.data.colour.construction import NONE
 from studio.data.colour.recolouring import ColourChoice
 from studio.engine.types import GenerateSettings
 
@@ -29,11 +30,16 @@ _CLASS_TIP = (
 # These have controls of their own.
 _APART = ("class_name", "in_proportion", "mix", "corner_tiles", "seed", "strength", "quick", "true_pixels")
 _MIX_TIP = "Draw sprites between two classes."
+_MIX_HELP = "Choose another class for sprites between the two"
+_TILES_HELP = ", or for a set of 16 tiles of both"
+_EDITING = "Number is for Generate: from the sprite in the editor 16 are drawn at once."
+_BUILT = ("mirror", "seamless", "outline")  # by construction: what suits one model's sprites spoils another's
 _CORNERS_TIP = (
     "Draw the 16 tiles of a set in which each corner is of one class or of the other. Any of them fits beside any that "
     "has the same corners there: in a game, the corners of the map say which tile to lay."
 )
 _IN_PROPORTION = "\0in proportion"  # no class is called so
+_FIRST_CLASS = 2  # after the choices that take every class
 
 
 class RequestPanel(QWidget):
@@ -61,8 +67,9 @@ class RequestPanel(QWidget):
         self.corners = QCheckBox("A set of 16 tiles")
         factory.describe(self.corners, "A set of 16 tiles", _CORNERS_TIP)
         self._share_box = factory.panel(factory.column(self.share, self._share_words, self.corners, spacing=4))
+        self._mix_help = factory.caption("")
         self._mix_box = factory.panel(
-            factory.column(factory.labelled("Mixed with", self.mixed_with), self._share_box, spacing=4)
+            factory.column(factory.labelled("Mixed with", self.mixed_with), self._mix_help, self._share_box, spacing=4)
         )
         self.seed = QSpinBox()
         self.seed.setRange(0, _LARGEST_SEED)
@@ -71,6 +78,9 @@ class RequestPanel(QWidget):
         self.lock = QCheckBox("Same seed again")
         factory.describe(self.lock, "Same seed again", "Off, every press of Generate takes a new seed.")
         self._form_box = factory.column()
+        self._editing = factory.caption(_EDITING)
+        self._model = ""  # the run whose sprites are asked for
+        self._built: dict[str, GenerateSettings] = {}  # what has to hold by construction, by run
         seed = factory.row(self.seed, self.lock)
         seed.setStretch(0, 1)
         self.setLayout(
@@ -80,13 +90,17 @@ class RequestPanel(QWidget):
                 factory.text("Seed", "muted"),
                 seed,
                 self._form_box,
+                self._editing,
                 self.quick,
                 self.colours,
             )
         )
+        for control in (self.classes, self.mixed_with, self.share, self.seed, self.colours.box):
+            factory.scroll_past(control)
+        self._editing.hide()
         self.colours.changed.connect(self.recoloured)
         self.quick.changed.connect(self._lock_taught)
-        self.classes.currentIndexChanged.connect(self._show_mixture)
+        self.classes.currentIndexChanged.connect(self._offer_others)
         self.mixed_with.currentIndexChanged.connect(self._show_mixture)
         self.share.valueChanged.connect(self._show_mixture)
         self.corners.toggled.connect(self._show_mixture)
@@ -94,20 +108,43 @@ class RequestPanel(QWidget):
 
     def show_classes(self, names: tuple[str, ...], can: frozenset[Ability]) -> None:
         """Offer these classes, and what the model can do with them; the choice stays if it can."""
-        before, mixed = self.classes.currentData(), self.mixed_with.currentData()
+        before = self.classes.currentData()
         self._can = can if len(names) > 1 else frozenset()
+        self.classes.blockSignals(True)  # of no classes there is nothing to mix
         self.classes.clear()
         self.classes.addItem("Every class in turn", "")
         self.classes.addItem("Every class in proportion", _IN_PROPORTION)
         for name in names:
             self.classes.addItem(name, name)
         self.classes.setCurrentIndex(max(0, self.classes.findData(before)))
-        self.mixed_with.clear()
-        self.mixed_with.addItem("No other", "")
-        for name in names:
-            self.mixed_with.addItem(name, name)
-        self.mixed_with.setCurrentIndex(max(0, self.mixed_with.findData(mixed)))
-        self._show_mixture()
+        self.classes.blockSignals(False)
+        self._offer_others()
+
+    def show_model(self, run: str) -> None:
+        """Settings that hold by construction belong to a model: another one begins without them, or with its own."""
+        if run == self._model:
+            return
+        was, self._model = self._model, run
+        if self._form is None or self.problem() or not was:
+            return
+        settings = self._form.config()
+        assert isinstance(settings, GenerateSettings)
+        self._built[was] = settings
+        own, usual = self._built.get(run), GenerateSettings()
+        self._form.set_config(settings.replace(**{name: getattr(own or usual, name) for name in _BUILT}))
+        self._say_built()
+
+    def show_editing(self, *, is_editing: bool) -> None:
+        """Say how many are drawn from the sprite in the editor, if there is one."""
+        self._editing.setVisible(is_editing)
+
+    def stops(self) -> list[QWidget]:
+        """Where Tab stops, in the order of the eye."""
+        form = self._form.stops() if self._form is not None else []
+        return [
+            self.classes, self.mixed_with, self.share, self.corners, self.seed, self.lock, *form,
+            self.quick.box, self.quick.teach, self.colours.box, self.colours.dither,
+        ]  # fmt: skip
 
     def next_seed(self) -> int:
         """A new seed, unless it is locked."""
@@ -167,8 +204,33 @@ class RequestPanel(QWidget):
             self._form.set_locked(self.quick.is_wanted(), ("guidance", "steps"))
 
     @Slot()
+    def _say_built(self) -> None:
+        """What has to hold by construction is seen where its settings are not."""
+        if self._form is not None and not self._form.problem():
+            settings = self._settings()
+            on = [f"{name} {getattr(settings, name)}" for name in _BUILT if getattr(settings, name) != NONE]
+            self._form.say_advanced(f"On: {', '.join(on)}" if on else "")
+
+    @Slot()
+    def _offer_others(self) -> None:
+        """The classes to mix with are all others; the choice stays if it can."""
+        chosen, before = self.classes.currentData(), self.mixed_with.currentData()
+        names = [self.classes.itemText(place) for place in range(_FIRST_CLASS, self.classes.count())]
+        self.mixed_with.blockSignals(True)
+        self.mixed_with.clear()
+        self.mixed_with.addItem("No other", "")
+        for name in names:
+            if name != chosen:
+                self.mixed_with.addItem(name, name)
+        self.mixed_with.setCurrentIndex(max(0, self.mixed_with.findData(before)))
+        self.mixed_with.blockSignals(False)
+        self._show_mixture()
+
+    @Slot()
     def _show_mixture(self) -> None:
         chosen = self.classes.currentData()
+        self._mix_help.setText(f"{_MIX_HELP}{_TILES_HELP if 'map' in self._can else ''}.")
+        self._mix_help.setVisible(not self._mixture())
         self.corners.setVisible("map" in self._can)
         self._mix_box.setVisible("mix" in self._can and chosen not in ("", _IN_PROPORTION, None))
         self._share_box.setVisible(bool(self._mixture()))
@@ -185,6 +247,8 @@ class RequestPanel(QWidget):
             settings = GenerateSettings()
         self._form = ConfigForm(settings, exclude=_APART)
         self._form_box.addWidget(self._form)
+        self._form.changed.connect(self._say_built)
+        self._say_built()
         self._lock_taught()
         self.seed.setValue(settings.seed)
         self.lock.setChecked(bool(self._session.settings.text("seed_locked")))

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
-from PySide6.QtWidgets import QButtonGroup, QLabel, QMenu, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QMenu, QStackedWidget, QToolButton, QWidget
 
 from studio.app.background.job_events import SpritesColoured
 from studio.app.background.model_jobs import SpriteSelection
-from studio.app.pages.generate import carrying
+from studio.app.background.recent import MOST, MOST_MB
+from studio.app.pages.generate.badges import Badges
+from studio.app.pages.generate.batches import Asked, Batches, Shown, shown_of
+from studio.app.pages.generate.carrying import Carrier
+from studio.app.pages.generate.rejections import Rejections
 from studio.app.state.carried_files import CarriedFiles
 from studio.app.state.kept import KeptSprites
 from studio.app.widgets import factory
@@ -25,46 +26,31 @@ from studio.core.events import Rgba
 from studio.data.editing import NamedSprite
 
 if TYPE_CHECKING:
-    from studio.data.colour.construction import Badge
     from studio.recipes.base import Ability
 
-_FILES = "Save each sprite, or each selected one, as a PNG file."
-_SHEET = "Save all sprites, or the selected ones, in one file: a sheet, GIF, APNG, for Aseprite or Godot. (Ctrl+S)"
+_FILES = "Save each of them as a PNG file of its own: those that are selected, or all."
+_SHEET = "Save them in one file, those that are selected or all: sheet, GIF, APNG, for Aseprite or Godot. (Ctrl+S)"
 _EDIT = "Take the selected sprite into the editor: vary it, or change a part of it. (Enter, or double-click)"
 _COPY = "Copy the selected sprites, to paste them in another program; or drag them there. (Ctrl+C)"
 _BETWEEN = "Draw the frames that lead from one of two selected sprites to the other."
 _LIKE = "Draw new sprites that have something of two of the selected ones each."
 _OPEN = "Take a picture file into the editor; it can be dropped here, or pasted (Ctrl+V), as well."
 _BLANK = "Begin with an empty sprite: draw rough blobs of colour, and the model makes sprites of them."
-_KEEP = "Keep the selected sprites: they survive the next drawing, and closing. (K)"
-_REJECT = "Take the selected sprites away. (X) R draws others."
-_KEPT = "The sprites that you kept, of this size."
+_KEEP = "Keep the selected sprites, and go on to the next: kept ones survive the next drawing, and closing. (K)"
+_REJECT = "Take the selected sprites away, and go on to the next; Ctrl+Z brings them back. (X) R draws others."
+_KEPT = "The sprites that you kept of this size, whichever model drew them."
+_BACK = f"The sprites that were drawn before these: up to {MOST} batches or {MOST_MB} MB are held. (Alt+Left)"
+_FORWARD = "The sprites that were drawn after these. (Alt+Right)"
+_EMPTY = "Press Generate, and new sprites appear here. It works while a training runs, too."
 _FRAMES = (2, 3, 4, 6, 8)
-
-
-@dataclass(frozen=True, eq=False)
-class _Shown:
-    """Sprites in the grid: uint8 [N, S, S, 4], a name, a class and a source of each (as in NamedSprite), and what is
-    said of them all.
-
-    name: what to call a file of them. palette, is_animation: as in SpriteSelection.
-    """
-
-    sprites: Rgba
-    names: Sequence[str]
-    classes: Sequence[str]
-    sources: Sequence[str]
-    about: dict[str, str]
-    name: str
-    palette: NDArray[np.uint8] | None = None
-    is_animation: bool = False
+_NOTHING = np.zeros((0, 1, 1, 4), np.uint8)
 
 
 class Results(QWidget):
     """A grid of new sprites or of the kept ones, with what it takes to save them, or to go on from there.
 
     edit_wanted: the number of a sprite. between_wanted: how many frames. like_wanted: more like those selected.
-    roll_wanted: the same again, other sprites. failed: what went wrong (OSError).
+    roll_wanted: the same again, other sprites. failed: what went wrong (OSError). undo_changed: `undoable` is another.
     """
 
     edit_wanted = Signal(int)
@@ -72,23 +58,24 @@ class Results(QWidget):
     like_wanted = Signal()
     roll_wanted = Signal()
     failed = Signal(object)
+    undo_changed = Signal()
 
     def __init__(self, kept: KeptSprites, carried: CarriedFiles, neighbours: QWidget) -> None:
         """neighbours: what is shown beside the grid."""
         super().__init__()
         self._neighbours = neighbours
         self._kept = kept
-        self._carried = carried
-        self._made: SpritesColoured | None = None
-        self._new: _Shown | None = None
-        self._rejected: set[int] = set()  # of the new ones
+        self._batches = Batches()
+        self._rejections = Rejections(kept)
         self._size = 0  # of the chosen model's sprites
         self._can: frozenset[Ability] = frozenset()
         self._is_editing = False
         self.grid = SpriteGrid()
         self.grid.set_zoom(3)
-        self.grid.view.can_drag = True
+        self._carrier = Carrier(self.grid.view, carried, self.to_save)
         self.new_tab, self.kept_tab = _tab("New", "The sprites that were drawn last."), _tab("Kept", _KEPT)
+        self.back = factory.tool("chevron-left", "Back", _BACK)
+        self.forward = factory.tool("chevron-right", "Forward", _FORWARD)
         self.keep = factory.button("Keep", _KEEP)
         self.reject = factory.button("Reject", _REJECT)
         self.copy = factory.button("Copy", _COPY)
@@ -103,29 +90,54 @@ class Results(QWidget):
         for count in _FRAMES:
             self._frames.addAction(f"{count} frames").setData(count)
         self.between.setMenu(self._frames)
-        self._new_title = "New sprites"
         self._title, self._facts = factory.RunningLabel("heading"), factory.RunningLabel("muted")
-        self._badges = Flow(factory.GRID // 2, factory.GRID // 2)
-        self._badge_labels: list[QLabel] = []
+        self.badges = Badges()
+        self._empty = factory.caption(_EMPTY)
         self._stack = QStackedWidget()
         self._lay_out()
         self._connect()
         self._show_tab()
 
-    def show_sprites(
-        self, made: SpritesColoured, class_names: tuple[str, ...], title: str = "", *, is_animation: bool = False
-    ) -> None:
-        """Show what was made; the same sprites in other colours take the place of those on show."""
-        again = self._made is not None and made.labels is self._made.labels
-        self._made, self._new = made, _as_shown(made, class_names, is_animation=is_animation)
-        self._new_title = title or wording.count(len(made.sprites), "new sprite")
-        if again and self.new_tab.isChecked():
+    def show_sprites(self, made: SpritesColoured, asked: Asked) -> None:
+        """Show what was made; the same sprites in other colours take the place of what they were."""
+        before = self._batches.current
+        batch = self._batches.add(made, asked)
+        is_on_show = self.new_tab.isChecked() and batch is self._batches.current
+        if is_on_show and batch is before:
             self.grid.replace_pixels(made.sprites)
             self._describe()
-            return
-        self._rejected = set()
-        self.new_tab.setChecked(True)
-        self._show_tab()
+        elif batch is not before and batch is self._batches.current:
+            self.new_tab.setChecked(True)
+            self._show_tab()
+
+    def asked(self) -> Asked | None:
+        """What the new sprites are that are on show, or were last."""
+        return self._batches.current.asked if self._batches.current is not None else None
+
+    def made(self) -> SpritesColoured | None:
+        """The new sprites that are on show, or were last."""
+        return self._batches.current.made if self._batches.current is not None else None
+
+    def undoable(self) -> str:
+        """What `undo` brings back; empty when there is nothing."""
+        return self._rejections.title()
+
+    def undo(self) -> None:
+        """Bring back the sprites that were rejected last, and select them."""
+        last = self._rejections.undo()
+        if last.batch is None:
+            back = [kept for _, kept in last.kept]
+            shown = [number for number, kept in enumerate(self._kept.of_size(self._size)) if kept in back]
+        else:
+            shown = list(last.numbers) if self._batches.show(last.batch) else []
+        if shown:
+            (self.kept_tab if last.batch is None else self.new_tab).setChecked(True)
+            self._show_tab()
+            self.grid.go_to(shown[0])
+            if len(shown) > 1:
+                self.grid.select(shown)
+            self.grid.setFocus()
+        self.undo_changed.emit()
 
     def offer(self, can: frozenset[Ability], size: int, *, is_editing: bool) -> None:
         """Offer what the chosen model can do; size: of its sprites. is_editing: there is a sprite in the editor."""
@@ -143,7 +155,7 @@ class Results(QWidget):
 
     def corner_tiles(self) -> Rgba | None:
         """The set of corner tiles that is in the grid, uint8 [16, S, S, 4]; None where something else is."""
-        made = self._made if self.new_tab.isChecked() else None
+        made = self.made() if self.new_tab.isChecked() else None
         return made.sprites if made is not None and made.titles else None
 
     def to_save(self) -> SpriteSelection | None:
@@ -167,22 +179,24 @@ class Results(QWidget):
         shown = self._shown()
         return shown.name if shown is not None else "sprites"
 
-    def _shown(self) -> _Shown | None:
+    def _shown(self) -> Shown | None:
         """What is in the grid."""
         if self.new_tab.isChecked():
-            return self._new
+            return self._batches.current.shown if self._batches.current is not None else None
         kept = self._kept.of_size(self._size)
-        if not kept:
-            return None
-        sprites = np.stack([each.edit.sprite for each in kept])
-        names, classes, sources = zip(*((each.name, each.class_name, each.source) for each in kept), strict=True)
-        return _Shown(sprites, names, classes, sources, {}, "kept sprites")
+        return shown_of(kept) if kept else None
 
     def _standing(self) -> list[int]:
         """The sprites in the grid that were not rejected."""
         shown = self._shown()
         count = len(shown.sprites) if shown is not None else 0
-        return [number for number in range(count) if not (self.new_tab.isChecked() and number in self._rejected)]
+        gone = self._gone()
+        return [number for number in range(count) if number not in gone]
+
+    def _gone(self) -> set[int]:
+        """Those in the grid that were rejected."""
+        batch = self._batches.current if self.new_tab.isChecked() else None
+        return batch.rejected if batch is not None else set()
 
     @Slot()
     def _show_tab(self) -> None:
@@ -194,23 +208,41 @@ class Results(QWidget):
                 f"{name} – {label}" if label else name for name, label in zip(shown.names, shown.classes, strict=True)
             ]
             self.grid.set_sprites(shown.sprites, names=captions)
-            self.grid.set_visible(self._standing() if self._rejected and self.new_tab.isChecked() else None)
+            self.grid.set_visible(self._standing() if self._gone() else None)
+        else:
+            self.grid.set_sprites(_NOTHING)
         self._describe()
         self._refresh()
 
     def _describe(self) -> None:
         """Say what is in the grid."""
-        made = self._made if self.new_tab.isChecked() else None
-        self._show_badges(made.badges if made is not None else ())
+        batch = self._batches.current if self.new_tab.isChecked() else None
+        made = batch.made if batch is not None else None
+        self.badges.say(made)
         of = f", in the colours of {made.palette}" if made is not None and made.palette else ""
         self._facts.say(f"{made.model}, seed {made.seed}{of}" if made is not None else "")
-        kept = wording.count(len(self._kept.of_size(self._size)), "kept sprite")
-        self._title.say(self._new_title if self.new_tab.isChecked() else kept)
+        self._mark_kept()
+        if self.new_tab.isChecked():
+            self._title.say(batch.title() if batch is not None else "New sprites")
+            self._empty.setText(_EMPTY)
+            return
+        pixels = f"{self._size} x {self._size} pixels"
+        self._title.say(
+            f"{wording.count(len(self._kept.of_size(self._size)), 'kept sprite')}, {self._size} x {self._size}"
+        )
+        others = self._kept.count_of_other_sizes(self._size)
+        more = f"{wording.count(others, 'kept sprite')} of other sizes: choose a model of that size." if others else ""
+        words = f"No sprite of {pixels} is kept yet. Select new ones and press K, or Keep, and they stay here."
+        self._empty.setText(f"{words}\n{more}")
+
+    def _mark_kept(self) -> None:
+        """New sprites that are kept are marked."""
+        made = self.made() if self.new_tab.isChecked() else None
+        self.grid.set_marked(self._kept.among(made.sprites) if made is not None else ())
 
     def _lay_out(self) -> None:
-        empty = factory.caption("Press Generate, and new sprites appear here. It works while a training runs, too.")
-        empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._stack.addWidget(factory.panel(factory.column(1, empty, 1)))
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._stack.addWidget(factory.panel(factory.column(1, self._empty, 1)))
         self._stack.addWidget(self.grid)
         buttons = Flow(factory.GRID, factory.GRID)
         for button in (
@@ -222,33 +254,26 @@ class Results(QWidget):
         for tab in (self.new_tab, self.kept_tab):
             tabs.addButton(tab)
         self.new_tab.setChecked(True)
-        head = factory.row(self._title, self._facts, self.new_tab, self.kept_tab)
+        head = factory.row(self._title, self._facts, self.back, self.forward, self.new_tab, self.kept_tab)
         head.setStretch(0, 1)
         head.setStretch(1, 1)
         middle = factory.row(self._stack, self._neighbours)
         middle.setStretch(0, 1)
-        body = factory.column(head, self._badges, buttons, middle)
+        body = factory.column(head, self.badges, buttons, middle)
         body.setStretch(3, 1)
         self.setLayout(body)
-
-    def _show_badges(self, badges: tuple[Badge, ...]) -> None:
-        """What was checked on the sprites, and of how many it holds."""
-        for label in self._badge_labels:
-            self._badges.removeWidget(label)
-            label.deleteLater()
-        self._badge_labels = [_badge(badge) for badge in badges]
-        for label in self._badge_labels:
-            self._badges.addWidget(label)
 
     def _connect(self) -> None:
         self.grid.selection_changed.connect(self._refresh)
         self.grid.activated.connect(self._edit)
-        self.grid.view.drag_begun.connect(self._drag)
-        self.copy.clicked.connect(self._copy)
+        self._carrier.failed.connect(self.failed)
+        self.copy.clicked.connect(self._carrier.copy)
         self.edit.clicked.connect(self._edit_selected)
         self.like.clicked.connect(self.like_wanted)
         self.keep.clicked.connect(self._keep_selected)
         self.reject.clicked.connect(self._reject_selected)
+        self.back.clicked.connect(self._go_back)
+        self.forward.clicked.connect(self._go_forward)
         self.new_tab.clicked.connect(self._show_tab)
         self.kept_tab.clicked.connect(self._show_tab)
         self._kept.changed.connect(self._show_kept)
@@ -257,7 +282,9 @@ class Results(QWidget):
             ("K", self._keep_selected),
             ("X", self._reject_selected),
             ("R", self.roll_wanted),
-            ("Ctrl+C", self._copy),
+            ("Ctrl+C", self._carrier.copy),
+            ("Alt+Left", self._go_back),
+            ("Alt+Right", self._go_forward),
         )
         for key, slot in keys:
             shortcut = QShortcut(QKeySequence(key), self)
@@ -265,48 +292,64 @@ class Results(QWidget):
             shortcut.activated.connect(slot)
 
     @Slot()
-    def _drag(self) -> None:
-        self._carry(lambda picked: carrying.drag(picked, self._carried, self.grid.view))
-
-    @Slot()
-    def _copy(self) -> None:
-        if self.grid.selected():
-            self._carry(lambda picked: carrying.copy(picked, self._carried))
-
-    def _carry(self, away: Callable[[SpriteSelection], None]) -> None:
-        picked = self.to_save()
-        if picked is not None:
-            try:
-                away(picked)
-            except OSError as error:
-                self.failed.emit(error)
-
-    @Slot()
     def _keep_selected(self) -> None:
-        if self.new_tab.isChecked():
-            for number in self.grid.selected():
-                self._kept.add(self.sprite(number))
+        chosen = self.grid.selected()
+        if self.new_tab.isChecked() and chosen:
+            self._kept.add(map(self.sprite, chosen))
+            self._go_on_after(chosen[-1])
 
     @Slot()
     def _reject_selected(self) -> None:
-        chosen = self.grid.selected()
-        if self.new_tab.isChecked():
-            self._rejected |= set(chosen)
-            self.grid.set_visible(self._standing())
-        elif chosen:
+        chosen, batch = self.grid.selected(), self._batches.current
+        if not chosen:
+            return
+        if self.new_tab.isChecked() and batch is not None:
+            self._rejections.reject(batch, chosen)
+            self.grid.set_visible(self._standing(), stays=True)
+            self._describe()
+            self._go_on_after(chosen[-1])
+        else:
             kept = self._kept.of_size(self._size)
-            self._kept.remove([kept[number] for number in chosen])
+            self._rejections.reject_kept([kept[number] for number in chosen])
+            self._go_on_after(chosen[-1] - len(chosen))
+        self.undo_changed.emit()
+
+    def _go_on_after(self, number: int) -> None:
+        """Select the next sprite alone, the last one where there is none, so that the next key is for it."""
+        standing = self._standing()
+        if standing:
+            self.grid.go_to(next((other for other in standing if other > number), standing[-1]))
+        self.grid.setFocus()
+
+    @Slot()
+    def _go_back(self) -> None:
+        self._go(-1)
+
+    @Slot()
+    def _go_forward(self) -> None:
+        self._go(1)
+
+    def _go(self, steps: int) -> None:
+        """Show another batch of new sprites."""
+        if self._batches.can_go(steps):
+            self._batches.go(steps)
+            self.new_tab.setChecked(True)
+            self._show_tab()
 
     @Slot()
     def _show_kept(self) -> None:
         if self.kept_tab.isChecked():
             self._show_tab()
+        else:
+            self._mark_kept()
         self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
         is_new, shown = self.new_tab.isChecked(), self._stack.currentIndex() == 1
-        why_not = "" if shown else "There are no sprites yet: press Generate."
+        why_not = (
+            "" if shown else ("There are no sprites yet: press Generate." if is_new else "No sprites are kept yet.")
+        )
         selected = self.grid.selected_count() if shown else 0
         none = "" if selected else "Select some sprites first."
         count = len(self._kept.of_size(self._size))
@@ -316,8 +359,13 @@ class Results(QWidget):
         factory.enable(self.copy, why_not or none, _COPY)
         factory.enable(self.save_files, why_not, _FILES)
         factory.enable(self.save_sheet, why_not, _SHEET)
-        files = wording.count(selected, "PNG file") if selected else "PNG files"
-        factory.relabel(self.save_files, f"Save {files}…")
+        saved = selected or (len(self._standing()) if shown else 0)
+        factory.relabel(self.save_files, f"Save {wording.count(saved, 'PNG file') if saved else 'PNG files'}…")
+        factory.relabel(self.save_sheet, f"Save {wording.count(saved, 'sprite')} as…" if saved else "Save as…")
+        for button in (self.save_files, self.save_sheet):  # with what is selected, no other button moves
+            button.setMinimumWidth(max(button.minimumWidth(), button.sizeHint().width()))
+        factory.enable(self.back, "" if self._batches.can_go(-1) else "Nothing is held that was drawn before.", _BACK)
+        factory.enable(self.forward, "" if self._batches.can_go(1) else "Nothing was drawn after these.", _FORWARD)
         factory.enable(self.edit, why_not or ("" if selected == 1 else "Select one sprite first."), _EDIT)
         two = "" if selected == 2 or (selected == 1 and self._is_editing) else "Select two sprites first."
         factory.enable(self.between, why_not or two, _BETWEEN)
@@ -341,35 +389,9 @@ class Results(QWidget):
         self.between_wanted.emit(action.data())
 
 
-def _badge(badge: Badge) -> QLabel:
-    """A check in words: of how many sprites it holds, and why not of the others."""
-    fails = badge.count - badge.holds
-    words, tip = badge.title, f"{badge.title}: checked on each of these sprites."
-    if fails and fails == badge.but_kept:
-        words, tip = f"{badge.title}, except where nothing changed", "Pixels that were to stay are as they were."
-    elif fails:
-        words, tip = f"{badge.title}: {badge.holds} of {badge.count}", "Checked on each of these sprites."
-    made = factory.badge(words)
-    factory.describe(made, words, tip)
-    return made
-
-
 def _tab(words: str, tip: str) -> QToolButton:
     made = QToolButton()
     made.setText(words)
     made.setCheckable(True)
     factory.describe(made, words, tip)
     return made
-
-
-def _as_shown(made: SpritesColoured, class_names: tuple[str, ...], *, is_animation: bool) -> _Shown:
-    """New sprites, with names after their classes."""
-    classes = [class_names[label] if 0 <= label < len(class_names) else "" for label in made.labels]
-    stems = [name.rpartition("/")[2] or "any" for name in classes]
-    names = [f"{title} {made.seed}" for title in made.titles] or [
-        f"{stem} {made.seed} {number:04d}" for number, stem in enumerate(stems)
-    ]
-    about = {"Model": made.model, "Seed": str(made.seed), **({"Palette": made.palette} if made.palette else {})}
-    name = f"{made.model.replace(',', '')} seed {made.seed}"
-    sources = [made.source] * len(names)
-    return _Shown(made.sprites, names, classes, sources, about, name, made.colours, is_animation)

@@ -211,7 +211,7 @@ class RunActions(QWidget):
 
     @Slot()
     def _save_event_logs(self) -> None:
-        folder = dialogs.for_folder(self, self._session.settings, "Save for TensorBoard in")
+        folder = dialogs.for_new_files(self, self._session.settings, "Save for TensorBoard in")
         if folder is not None:
             self._session.runs.save_event_logs([run.path for run in self._runs if run.record is not None], folder)
 

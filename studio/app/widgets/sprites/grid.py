@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,14 @@ from PySide6.QtCore import (
     QItemSelectionRange,
     QModelIndex,
     QPersistentModelIndex,
+    QPoint,
     QRect,
     QSize,
     Qt,
     Signal,
     Slot,
 )  # fmt: skip
-from PySide6.QtGui import QColor, QFontMetrics, QKeySequence, QPainter, QPen, QShortcut
+from PySide6.QtGui import QColor, QFontMetrics, QKeySequence, QPainter, QPen, QPolygon, QShortcut
 from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
@@ -36,6 +37,7 @@ from studio.core.events import Rgba
 
 ZOOMS = range(1, 9)
 _MARGIN = 4  # logical pixels around a sprite
+_MARK = 12  # of the corner that marks one
 _SELECTED, _FOCUSED = QStyle.StateFlag.State_Selected.value, QStyle.StateFlag.State_HasFocus.value
 _Index = QModelIndex | QPersistentModelIndex
 _NO_INDEX = QModelIndex()
@@ -46,6 +48,7 @@ class SpriteModel(QAbstractListModel):
     """Rows are the visible sprites; nothing is made for a sprite until it is drawn.
 
     visible: the number of the sprite in each row; None when all of them are there in order.
+    marked: the numbers of those that are kept.
     """
 
     def __init__(self, parent: QWidget) -> None:
@@ -56,6 +59,7 @@ class SpriteModel(QAbstractListModel):
         self.labels: NDArray[np.int64] = _NO_LABELS
         self.class_names: Sequence[str] = ()
         self.visible: NDArray[np.int64] | None = None
+        self.marked: frozenset[int] = frozenset()
 
     def rowCount(self, parent: _Index = _NO_INDEX) -> int:
         """How many sprites the filter leaves."""
@@ -73,7 +77,8 @@ class SpriteModel(QAbstractListModel):
         if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleTextRole):
             name = self.names[number] if self.names else ""
             label = int(self.labels[number]) if len(self.labels) else -1
-            return " – ".join(text for text in (name, self.class_names[label] if label >= 0 else "") if text)
+            mark = "kept" if number in self.marked else ""
+            return " – ".join(text for text in (name, self.class_names[label] if label >= 0 else "", mark) if text)
         return None
 
 
@@ -105,6 +110,8 @@ class SpriteDelegate(QStyledItemDelegate):
         side = model.rgba.shape[1] * self.zoom
         top = area.y() + _MARGIN
         draw_sprite(painter, QRect(area.x() + (area.width() - side) // 2, top, side, side), model.rgba[number])
+        if number in model.marked:
+            _draw_mark(painter, area)
         if model.captions:
             line = QRect(area.x() + 2, top + side, area.width() - 4, area.bottom() - top - side)
             _draw_caption(painter, line, model.captions[number], bool(state & _SELECTED))
@@ -118,6 +125,16 @@ def _draw_state(painter: QPainter, area: QRect, state: int) -> None:
     if state & _FOCUSED:
         painter.setPen(QPen(QColor(colours.text), 1, Qt.PenStyle.DotLine))
         painter.drawRect(area.adjusted(0, 0, -1, -1))
+
+
+def _draw_mark(painter: QPainter, area: QRect) -> None:
+    """A corner that is turned down, in a frame that can be told from any sprite."""
+    corner = area.topRight()
+    points = [corner + QPoint(-_MARK, 0), corner, corner + QPoint(0, _MARK)]
+    colours = theme.colours()
+    painter.setPen(QPen(QColor(colours.surface), 1))
+    painter.setBrush(QColor(colours.good))
+    painter.drawPolygon(QPolygon(points))
 
 
 def _draw_caption(painter: QPainter, line: QRect, caption: str, selected: bool) -> None:
@@ -173,6 +190,7 @@ class SpriteGrid(QWidget):
         self._model.beginResetModel()
         self._model.rgba, self._model.names, self._model.captions = np.asarray(rgba), names, captions
         self._model.labels, self._model.class_names, self._model.visible = labels, class_names, None
+        self._model.marked = frozenset()
         self._model.endResetModel()
         self._fit_cells()
         self.selection_changed.emit()
@@ -183,11 +201,25 @@ class SpriteGrid(QWidget):
         self._model.rgba = np.asarray(rgba)
         self.view.viewport().update()
 
-    def set_visible(self, indices: NDArray[np.int64] | Sequence[int] | None) -> None:
-        """Show only these sprites, in this order; None shows all. The selection is cleared."""
+    def set_marked(self, indices: Collection[int]) -> None:
+        """Mark these sprites, and no others, as kept."""
+        self._model.marked = frozenset(indices)
+        self.view.viewport().update()
+
+    def go_to(self, index: int) -> None:
+        """Select this sprite alone, put the keyboard on it and bring it into view."""
+        visible = self._model.visible
+        row = index if visible is None else int(np.flatnonzero(visible == index)[0])
+        chosen = QItemSelectionModel.SelectionFlag.ClearAndSelect
+        self.view.selectionModel().setCurrentIndex(self._model.index(row), chosen)
+
+    def set_visible(self, indices: NDArray[np.int64] | Sequence[int] | None, *, stays: bool = False) -> None:
+        """Show only these sprites, in this order; None shows all. The selection is cleared. stays: what is in sight."""
+        top = self.view.verticalScrollBar().value() if stays else 0
         self._model.beginResetModel()
         self._model.visible = None if indices is None else np.asarray(indices, np.int64)
         self._model.endResetModel()
+        self.view.verticalScrollBar().setValue(top)
         self.selection_changed.emit()
 
     def visible_count(self) -> int:

@@ -1,0 +1,153 @@
+"""What was drawn lately: the batch on show, and those before and after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studio.app.background.job_events import SpritesColoured
+from studio.app.background.model_jobs import EditRequest
+from studio.app.background.recent import recent
+from studio.core import wording
+from studio.core.events import Rgba
+from studio.data.editing import KeptEdit, NamedSprite
+from studio.data.sources.base import PICTURE_SUFFIXES
+from studio.engine.types import GenerateSettings
+
+_NUMBERS = re.compile(r"( \d{1,10})?( \d{4})+$")  # seed and numbers of sprites that were drawn here
+_ENDINGS = PICTURE_SUFFIXES | {".ase", ".aseprite"}
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What was to be drawn: the settings, and what it begins with; None for noise.
+
+    title: of the results; empty for the usual one. origin: what they begin with is called so; empty for noise.
+    model, class_names: of the model that draws, whichever is chosen by then.
+    """
+
+    settings: GenerateSettings
+    request: EditRequest | None
+    title: str
+    origin: str
+    model: str
+    class_names: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """As in EditRequest; empty for noise."""
+        return self.request.kind if self.request is not None else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Sprites in the grid: uint8 [N, S, S, 4], a name, a class and a source of each (as in NamedSprite), and what is
+    said of them all.
+
+    name: what to call a file of them. palette, is_animation: as in SpriteSelection.
+    """
+
+    sprites: Rgba
+    names: Sequence[str]
+    classes: Sequence[str]
+    sources: Sequence[str]
+    about: dict[str, str]
+    name: str
+    palette: NDArray[np.uint8] | None = None
+    is_animation: bool = False
+
+
+class Batch:
+    """Sprites that were drawn together, as they were made and as they are shown, and which were rejected since."""
+
+    def __init__(self, asked: Asked, made: SpritesColoured) -> None:
+        self.asked = asked
+        self.made, self.shown = made, _as_shown(made, asked)
+        self.rejected: set[int] = set()
+
+    def recolour(self, made: SpritesColoured) -> None:
+        """The same sprites have come in other colours."""
+        self.made, self.shown = made, _as_shown(made, self.asked)
+
+    def title(self) -> str:
+        """What they are, and how many of them were rejected."""
+        words = self.asked.title or wording.count(len(self.made.sprites), "new sprite")
+        return f"{words}, {len(self.rejected):,} rejected" if self.rejected else words
+
+
+class Batches:
+    """Those that memory is meant to hold, the oldest first. current: the one on show; None before there is any."""
+
+    def __init__(self) -> None:
+        self.current: Batch | None = None
+        self._batches: list[Batch] = []
+
+    def add(self, made: SpritesColoured, asked: Asked) -> Batch:
+        """The batch of these sprites: a new one, which is on show then, or one that has come in other colours."""
+        for batch in self._batches:
+            if batch.made.labels is made.labels:
+                batch.recolour(made)
+                return batch
+        self.current = Batch(asked, made)
+        self._batches = recent([*self._batches, self.current], lambda batch: batch.made.sprites.nbytes)
+        return self.current
+
+    def can_go(self, steps: int) -> bool:
+        """Whether there is a batch so many after the one on show; before it, where negative."""
+        return 0 <= self._place() + steps < len(self._batches)
+
+    def go(self, steps: int) -> None:
+        """Go to it."""
+        self.current = self._batches[self._place() + steps]
+
+    def show(self, batch: Batch) -> bool:
+        """Go to this one; False where it is no longer held."""
+        if batch in self._batches:
+            self.current = batch
+        return batch in self._batches
+
+    def _place(self) -> int:
+        return self._batches.index(self.current) if self.current is not None else -1
+
+
+def _as_shown(made: SpritesColoured, asked: Asked) -> Shown:
+    """New sprites, named after what they came from, else after their classes."""
+    known = asked.class_names
+    classes = [known[label] if 0 <= label < len(known) else "" for label in made.labels]
+    if made.titles:
+        names = [f"{title} {made.seed}" for title in made.titles]
+    elif asked.origin:
+        names = [f"{asked.origin} {number:04d}" for number in range(len(classes))]
+    else:
+        stems = [name.rpartition("/")[2] or asked.model for name in classes]
+        names = [f"{stem} {made.seed} {number:04d}" for number, stem in enumerate(stems)]
+    about = {"Model": made.model, "Seed": str(made.seed), **({"Palette": made.palette} if made.palette else {})}
+    name = asked.origin or f"{made.model.replace(',', '')} seed {made.seed}"
+    sources, is_animation = [made.source] * len(names), asked.kind == "between"
+    return Shown(made.sprites, names, classes, sources, about, name, made.colours, is_animation)
+
+
+def shown_of(kept: Sequence[KeptEdit]) -> Shown:
+    """Kept sprites of one size, at least one."""
+    sprites = np.stack([each.edit.sprite for each in kept])
+    names, classes, sources = zip(*((each.name, each.class_name, each.source) for each in kept), strict=True)
+    return Shown(sprites, names, classes, sources, {}, "kept sprites")
+
+
+def origin_of(chosen: Sequence[NamedSprite]) -> str:
+    """What to call sprites that come from these: 'orc', 'orc to ogre', 'orc and 3 others'."""
+    first, *others = map(_stem, (one.name for one in chosen))
+    if len(others) > 1:
+        return f"{first} and {wording.count(len(others), 'other')}"
+    return f"{first} to {others[0]}" if others else first
+
+
+def _stem(name: str) -> str:
+    """'orc.png' -> 'orc', and 'orc 0003 0007' -> 'orc'."""
+    path = PurePath(name)
+    return _NUMBERS.sub("", path.stem if path.suffix.lower() in _ENDINGS else path.name) or "sprite"
