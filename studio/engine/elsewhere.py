@@ -60,13 +60,21 @@ nohup sh -c '"$@" >"$0/elsewhere.log" 2>&1; echo $? >"$0/elsewhere.exit"' \\
   "$run" "$studio" resume "$run" "$@" </dev/null >/dev/null 2>&1 &
 echo $! >"$run/elsewhere.pid"
 """
-# A process id may be another's by now, after a restart of the machine: where there is /proc it tells.
+# A process id may be another's by now, after a restart of the machine, or still be that of one that has died: where
+# there is /proc it tells. A process that is just becoming another program has no words there.
 _LOOK = f"""\
 cd "$1/$2" 2>/dev/null || exit 0
 pid=$(cat elsewhere.pid 2>/dev/null)
+is_there() {{
+  kill -0 "$pid" 2>/dev/null || return 1
+  [ -d /proc/self ] || return 0
+  ! grep -q "^State:.Z" "/proc/$pid/status" || return 1
+  words=$(tr "\\0" " " <"/proc/$pid/cmdline")
+  case $words in ""|*resume*) ;; *) return 1;; esac
+}}
 if [ -e elsewhere.exit ]; then echo "ended $(cat elsewhere.exit)"
 elif [ -z "$pid" ]; then echo "none"
-elif kill -0 "$pid" 2>/dev/null && {{ [ ! -d /proc/self ] || grep -q resume "/proc/$pid/cmdline"; }}; then echo "trains"
+elif is_there; then echo "trains"
 else echo "ended {_KILLED}"
 fi
 cat {LIVE} 2>/dev/null
