@@ -208,6 +208,7 @@ def art(tmp_path: Path) -> Path:
 SMALL = ["--recipe", "classifier", "--width", "16", "--steps", "6", "--precision", "fp32", "--device", "cpu"]
 
 
+@pytest.mark.slow
 def test_the_same_command_goes_on_with_its_run_when_torchrun_starts_it_again(art: Path) -> None:
     words = ["train", str(art), *SMALL, "--batch-size", "4", "--name", "trial"]
     launcher, run = Launcher(2), places.runs() / "trial"

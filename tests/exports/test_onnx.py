@@ -153,7 +153,10 @@ def test_half_precision_halves_the_weights_and_leaves_times_as_they_are(
     assert {value.type.tensor_type.elem_type for value in proto.graph.output} == {TensorProto.FLOAT}
 
 
-@pytest.mark.parametrize("opset", [15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25])
+_BETWEEN = [pytest.param(opset, marks=pytest.mark.slow) for opset in range(16, 25)]
+
+
+@pytest.mark.parametrize("opset", [15, *_BETWEEN, 25])
 def test_every_opset_that_is_offered_gives_the_same(opset: int, tmp_path: Path) -> None:
     form = Onnx()
     for name in ("generator", "classifier", "regression"):

@@ -274,6 +274,7 @@ def test_what_is_broken_needs_sprites_to_hold_out() -> None:
         list(break_it.BreakIt().run(alone))
 
 
+@pytest.mark.slow
 def test_broken_generators_draw_sprites_to_compare() -> None:
     *_, outcome = break_it.BreakIt().run(small_bench(recipe=Generator()))
     assert isinstance(outcome, Outcome)

@@ -28,7 +28,10 @@ from tests.engine.tools import CPU, learnt, of_kind, train_classifier, train_in_
 
 NETWORKS = (OWN, TUTORIAL, *TORCHVISION)
 _LIGHT = (TUTORIAL, "mobilenet_v3_small")  # of which the tests train some
-_of_each_network = pytest.mark.parametrize("network", NETWORKS)
+_HEAVY = [network for network in TORCHVISION if network not in _LIGHT]
+_of_each_network = pytest.mark.parametrize(
+    "network", [OWN, *_LIGHT, *(pytest.param(network, marks=pytest.mark.slow) for network in _HEAVY)]
+)
 _of_each_recipe = pytest.mark.parametrize("name", ["classifier", "regression"])
 
 
