@@ -54,7 +54,7 @@ class Server:
             self.make_key(key)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            port = self._port = free.getsockname()[1]
+            port = free.getsockname()[1]
         self.known = self._keys / "known"
         self.known.write_text(f"[127.0.0.1]:{port} {(self._keys / 'host.pub').read_text()}")
         shutil.copy(self._keys / "mine.pub", self._keys / "authorized")
@@ -85,13 +85,11 @@ class Server:
         subprocess.run(words, check=True)
 
     def start(self) -> None:
-        words = [str(SSHD), "-D", "-f", str(self._keys / "sshd_config"), "-E", str(self._keys / "log")]
+        log = self._keys / "log"
+        log.unlink(missing_ok=True)
+        words = [str(SSHD), "-D", "-f", str(self._keys / "sshd_config"), "-E", str(log)]
         self._process = subprocess.Popen(words)
-        wait_until(self._listens)
-
-    def _listens(self) -> bool:
-        with socket.socket() as caller:
-            return caller.connect_ex(("127.0.0.1", self._port)) == 0
+        wait_until(lambda: log.exists() and "Server listening" in log.read_text())
 
     def cut(self) -> None:
         """Kill it and its sessions; what they have started in the background lives on."""
