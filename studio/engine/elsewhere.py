@@ -72,9 +72,10 @@ is_there() {{
   words=$(tr "\\0" " " <"/proc/$pid/cmdline")
   case $words in ""|*resume*) ;; *) return 1;; esac
 }}
-if [ -e elsewhere.exit ]; then echo "ended $(cat elsewhere.exit)"
+if [ -s elsewhere.exit ]; then echo "ended $(cat elsewhere.exit)"
 elif [ -z "$pid" ]; then echo "none"
 elif is_there; then echo "trains"
+elif [ -s elsewhere.exit ]; then echo "ended $(cat elsewhere.exit)"  # just now
 else echo "ended {_KILLED}"
 fi
 cat {LIVE} 2>/dev/null

@@ -128,8 +128,10 @@ class Link:
         return code, said, problem
 
     def _rsync(self, words: Sequence[str]) -> tuple[int, str]:
-        """The exit code and the errors. -s: names need no quotes for the shell there. Raises LinkLostError."""
-        code, _, problem = self._call(["rsync", "-rts", "-e", shlex.join(self._ssh), *words])
+        """The exit code and the errors. -s: names need no quotes for the shell there. --modify-window=-1: a file is
+        another also where it is as long as it was and was written within the same second. Raises LinkLostError.
+        """
+        code, _, problem = self._call(["rsync", "-rts", "--modify-window=-1", "-e", shlex.join(self._ssh), *words])
         if code in _CUT and not any(words in problem for words in _FULL):
             raise _lost(self.place, problem)
         return code, problem

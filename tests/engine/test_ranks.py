@@ -98,6 +98,7 @@ def test_what_two_learn_is_what_one_learns(tmp_path: Path) -> None:
     assert_same_learnt(tmp_path / "two", tmp_path / "one")
 
 
+@pytest.mark.slow
 def test_others_go_on_with_a_run_in_whatever_number(tmp_path: Path) -> None:
     """Two, who read their parts of odd batches from the disk; one that goes on with their run, and two that end it."""
     changes: dict[str, Any] = {"batch_size": 5, "data_on_device": "no", "threads": 4}

@@ -75,7 +75,12 @@ def copy(source: Path, target: Path, *, in_place: bool) -> None:
             file.truncate(file.write(source.read_bytes()))
         return
     temporary = target.with_name(f".{target.name}.copied")
-    shutil.copy2(source, temporary)
+    with source.open(
+        "rb"
+    ) as file:  # another may take its place meanwhile: what is read and when it was written are of one
+        temporary.write_bytes(file.read())
+        about = os.fstat(file.fileno())
+    os.utime(temporary, ns=(about.st_atime_ns, about.st_mtime_ns))
     temporary.replace(target)
 
 
