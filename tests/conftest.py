@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import gc
+import itertools
 import os
 import random
 import signal
@@ -51,10 +52,16 @@ def _signals_as_in_a_terminal() -> None:
             signal.signal(number, action)
 
 
+_home_numbers = itertools.count()
+
+
 @pytest.fixture(autouse=True)
 def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs, caches and settings of a test stay in a folder of its own."""
-    monkeypatch.setenv("STUDIO_HOME", str(tmp_path_factory.mktemp("home")))
+    # Not `mktemp`, which looks through all folders of the tests before: seconds, in all.
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(_home_numbers))
+    home.mkdir(parents=True)
+    monkeypatch.setenv("STUDIO_HOME", str(home))
 
 
 @pytest.fixture(autouse=True)

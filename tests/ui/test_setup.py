@@ -125,10 +125,7 @@ def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: W
     setup = session.setup
     open_sprites(qtbot, session, sprite_folder)
     assert [box.itemText(place) for place in range(box.count())] == ["Nothing", "The starter"]
-    (quick, first), (usual, second), _ = setup.presets
-    setup.preset = ""  # as when sprites are there before the recipes
-    setup.set_config(second)
-    assert first == second and setup.preset == usual.title != quick.title  # few sprites make both alike
+    assert setup.preset == "Standard"
     assert "24 are soon learnt by heart" in window.train.setup._parent_summary.text()
     start_tiny(session, steps=2)
     qtbot.waitUntil(lambda: not session.training.is_busy() and box.count() == 3, timeout=LONG_MS)

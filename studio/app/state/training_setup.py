@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,8 @@ class TrainingSetup(QObject):
         self._invalid: dict[str, str] = {}  # by recipe: what is wrong with the settings as they are typed
         self.parents = ParentChoice(settings, runs)
         self.measurements = Measurements()
-        self.presets: Sequence[tuple[Preset, TrainingConfig]] = ()  # of the recipe, for these sprites and this device
+        self.presets: list[tuple[Preset, TrainingConfig]] = []  # on offer for these sprites and this device
+        self._preset_configs: dict[str, TrainingConfig] = {}  # by title, those that are not on offer as well
         self.preset = ""  # the title of the one that `config` is; empty for the user's own settings
         catalog.ready.connect(self._take_recipes)
         catalog.devices_found.connect(self._offer_presets)
@@ -88,7 +89,7 @@ class TrainingSetup(QObject):
     def choose_preset(self, title: str) -> None:
         """Train with the settings of this preset."""
         self.preset = title
-        self.set_config(next(config for preset, config in self.presets if preset.title == title))
+        self.set_config(self._preset_configs[title])
 
     def choose_parent(self, source: ParentSource) -> None:
         """Start from this model, with the chosen preset, or the user's own settings, as they suit that."""
@@ -98,7 +99,7 @@ class TrainingSetup(QObject):
         self._make_presets(recipe)
         usual = recipe.defaults(self._means(recipe))
         own = config.replace(**{name: getattr(usual, name) for name in {*recipe.fine_tuning, *recipe.fixed_by_weights}})
-        self.set_config(next((made for preset, made in self.presets if preset.title == self.preset), own))
+        self.set_config(self._preset_configs.get(self.preset, own))
 
     def take_settings(self, record: RunRecord) -> None:
         """Train with a run's recipe and settings, from nothing. Raises UsageError where these are not known here."""
@@ -226,9 +227,8 @@ class TrainingSetup(QObject):
             self.changed.emit()
             return
         self._make_presets(self.recipe)
-        chosen = next((config for preset, config in self.presets if preset.title == self.preset), None)
-        if chosen is not None:
-            self.set_config(chosen)
+        if self.preset in self._preset_configs:
+            self.set_config(self._preset_configs[self.preset])
         else:
             self._settle()
 
@@ -253,20 +253,24 @@ class TrainingSetup(QObject):
             self.choose_device(fastest)
 
     def _settle(self) -> None:
-        """Say what preset the settings are, and forget measurements that they make wrong."""
+        """Say which preset the settings are, and forget measurements that they make wrong."""
         recipe, config = self.recipe, self.config
         if recipe is not None and config is not None and not self.invalid():
-            titles = [preset.title for preset, made in self.presets if made == config]  # few sprites may make two alike
-            usual = self.presets[len(self.presets) // 2][0].title if self.presets else ""
-            wanted = self.preset if self.preset in titles else usual
-            self.preset = wanted if wanted in titles else next(iter(titles), "")
+            self.preset = next((preset.title for preset, made in self.presets if made == config), "")
             self.measurements.forget_others(recipe, config)
         self.changed.emit()
 
     def _make_presets(self, recipe: Recipe) -> None:
+        """Of presets that few sprites make alike one is on offer, that in the middle if it is among them."""
         means = self._means(recipe)
-        usual = recipe.defaults(means)
-        self.presets = [(preset, usual.replace(**preset.changes)) for preset in recipe.presets(means)]
+        defaults = recipe.defaults(means)
+        made = [(preset, defaults.replace(**preset.changes)) for preset in recipe.presets(means)]
+        self._preset_configs = {preset.title: config for preset, config in made}
+        self.presets = []
+        for preset, config in [*made[len(made) // 2 :], *made[: len(made) // 2]]:
+            if config not in (other for _, other in self.presets):
+                self.presets.append((preset, config))
+        self.presets.sort(key=made.index)
 
     def _means(self, recipe: Recipe) -> TrainingBudget:
         from studio.engine.measure import training_budget  # torch is there: the recipe came with it
@@ -282,7 +286,7 @@ class TrainingSetup(QObject):
             if values and not title:
                 remembered: TrainingConfig = recipe.Config.from_json(values)
                 return remembered
-        configs = {preset.title: config for preset, config in self.presets}
+        configs = self._preset_configs
         usual: TrainingConfig = [*configs.values(), recipe.defaults(self._means(recipe))][len(configs) // 2]
         return configs.get(title, usual)
 
