@@ -116,3 +116,11 @@ def test_what_a_larger_batch_would_save_is_told(run: Path) -> None:
     assert own[1:] == ("1 times", "1 times")
     assert "the noise scale is 12 sprites, with a standard error of 1." in outcome.sentences[0]
     assert "would save 37.5 % of its steps, and cost 25 % more looks" in outcome.sentences[1]  # 4 and 2.5 times
+
+
+def test_what_hides_in_noise_is_told_as_a_bound(run: Path) -> None:
+    gradients = _Gradients(load_model(run, "last", CPU))
+    outcome = _outcome(Scale(1 / 500, 1 / 250, 2400), gradients, load_model(run, "last", CPU))
+    (row,) = outcome.tables[0].rows
+    assert not outcome.plots and row == ("0", "2,400", "100")
+    assert "the noise scale is above 100 sprites in all likelihood" in outcome.sentences[0]

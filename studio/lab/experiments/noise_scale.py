@@ -225,7 +225,9 @@ def _outcome(scale: Scale, gradients: _Gradients, model: TrainedModel) -> Outcom
             f"{seen} the gradient does not stand out from its noise: the noise scale is above "
             f"{count(round(scale.least), 'sprite')} in all likelihood. More seconds tell more."
         )
-        return Outcome(sentences=(sentence,), step=model.step)
+        row = number(gradients.batches), number(scale.sprites), number(round(scale.least))
+        table = Table((">batches", ">looks at sprites", ">noise scale above"), (row,))
+        return Outcome(tables=(table,), sentences=(sentence,), step=model.step)
     return Outcome((_plot(scale, own),), (_table(scale, own),), tuple(_sentences(scale, own, seen)), step=model.step)
 
 
