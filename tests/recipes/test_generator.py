@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import cast
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -50,22 +50,49 @@ def test_pixels_that_are_kept_are_shown_and_marked_and_count_for_nothing(monkeyp
     """A network that guesses 0 everywhere, and the velocity's error that follows from that, pixel by pixel."""
     seen: dict[str, Tensor] = {}
 
-    def network(x: Tensor, t: Tensor, label: Tensor, changes: Tensor, keep: Tensor) -> Tensor:
+    def features(x: Tensor, t: Tensor, label: Tensor, changes: Tensor, keep: Tensor) -> Tensor:
         seen.update(x=x, t=t, keep=keep.expand_as(x))
-        return -x / (1 - t)[:, None, None, None]
+        return torch.zeros_like(x)
 
-    monkeypatch.setattr(network, "classes", 1, raising=False)
-    monkeypatch.setattr(network, "head", None, raising=False)
-    monkeypatch.setattr(network, "size", 12, raising=False)
+    network = UNet(12, classes=1, width=16)
+    monkeypatch.setattr(network, "features", features)
     batch, recipe = _batch(40, 12), Generator()
-    loss = recipe.loss(cast(UNet, network), batch, recipe.Config(filling=1.0), _rng(batch))
+    loss = recipe.loss(network, batch, recipe.Config(filling=1.0), _rng(batch))
     x, kept = seen["x"], seen["keep"] == 1
     assert torch.equal(x[kept], batch.x[kept]) and not torch.isclose(x, batch.x)[~kept].any()
     errors = (batch.x / (1 - seen["t"])[:, None, None, None]) ** 2
     assert float(loss) == pytest.approx(float(errors[~kept].sum() / (errors.numel() / 2)), rel=1e-4)
     early = dataclasses.replace(batch, progress=0.7)
-    recipe.loss(cast(UNet, network), early, recipe.Config(filling=1.0), _rng(early))
+    recipe.loss(network, early, recipe.Config(filling=1.0), _rng(early))
     assert not seen["keep"].any()
+
+
+def test_what_draws_is_told_an_earlier_time_and_what_learns_the_time_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, mixing, batch = _with_palette(12), UNet(12, classes=1, width=16), _batch(3, 12)
+    told = list[tuple[Tensor, Tensor]]()
+    for each in (network, mixing):
+        inner = each.features
+
+        def features(x: Tensor, t: Tensor, *others: Tensor | None, inner: Callable[..., Tensor] = inner) -> Tensor:
+            told.append((x, t))
+            return inner(x, t, *others)
+
+        monkeypatch.setattr(each, "features", features)
+    times = torch.tensor([0.0, 0.5, 0.9])
+    velocity = network(batch.x, times, batch.y)
+    assert told[-1][1].tolist() == pytest.approx([0.0, 0.4875, 0.8955])
+    sprite = network.sprite(network.features(batch.x, told[-1][1], batch.y), times)
+    torch.testing.assert_close(velocity, (sprite - batch.x) / (1 - times)[:, None, None, None])
+    mixing(batch.x, times, batch.y)
+    assert torch.equal(told[-1][1], times)
+    plain = Generator.Config(filling=0.0)
+    Generator().loss(network, batch, plain, _rng(batch))
+    x, t = told[-1]
+    rng = _rng(batch)
+    torch.testing.assert_close(t, torch.sigmoid(rng.randn() + plain.time_mean))
+    rng.rand()
+    mix = t[:, None, None, None]
+    torch.testing.assert_close(x, (1 - mix) * rng.randn(4, 12, 12) + mix * batch.x)
 
 
 def test_a_share_of_the_sprites_show_any_part_of_themselves() -> None:
