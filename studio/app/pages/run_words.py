@@ -94,7 +94,7 @@ def parent(source: ParentSource, titles: Mapping[Path, str]) -> str:
 def parent_summary(source: ParentSource, sprites: int, *, has_starter: bool) -> str:
     """What it means to start from that, with so many sprites."""
     if source is None and has_starter and 1 < sprites <= _FEW:
-        return f"It learns from your sprites alone: {sprites} are soon learnt by heart. The starter copies less."
+        return f"It learns from your sprites alone: {sprites} are soon learnt by heart. The starter draws cleaner."
     if source is None:
         return "It learns from your sprites alone."
     if source == STARTER:
