@@ -178,14 +178,14 @@ class _Maintenance:
         yield from training.take_notices()
 
     def _is_best_yet(self) -> bool:
-        """Whether this model is better by held-out sprites than any that is saved, and may be saved for that alone."""
+        """Whether this model is as good by held-out sprites as any that is saved, and may be saved for that alone."""
         training, saving = self._training, self._saving
         found, headline, best = training.validated, training.recipe.headline, self._best_saved
         if found is None or not training.is_validated() or training.saved_step == training.step:
             return False
         if not saving.affordable() or saving.idle_s() < BEST_APART_SHARE * training.planned_s():
             return False
-        return best is None or headline.is_better(found.metrics[headline.name], best)
+        return best is None or headline.is_as_good(found.metrics[headline.name], best)
 
     def _note_saved(self) -> None:
         found, headline = self._training.validated, self._training.recipe.headline

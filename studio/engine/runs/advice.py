@@ -166,12 +166,13 @@ def advice_by_loss(curve: Curve) -> Advised | None:
     if len(curve) < _TO_SAY.fewest:
         return None
     step, _ = curve[-1]
-    best, lowest = min(curve, key=lambda pair: pair[1])
-    if all(later > best and loss > _RISEN * lowest for later, loss in curve[-_TO_SAY.in_a_row :]):
-        why = f"The loss on held-out sprites was lowest at step {number(best)}: yours are being learnt by heart."
+    lowest_at, lowest = min(curve, key=lambda pair: pair[1])
+    best = max(one for one, loss in curve if LOSS.is_as_good(loss, lowest))
+    if all(later > lowest_at and loss > _RISEN * lowest for later, loss in curve[-_TO_SAY.in_a_row :]):
+        why = f"The loss on held-out sprites was lowest at step {number(lowest_at)}: yours are being learnt by heart."
         return Advised(step, "copying", why, best)
-    if sum(later > best for later, _ in curve) >= _TO_SAY.patience and step >= _TO_SAY.long * best:
-        why = f"The loss on held-out sprites has been no lower since step {number(best)}."
+    if sum(later > lowest_at for later, _ in curve) >= _TO_SAY.patience and step >= _TO_SAY.long * lowest_at:
+        why = f"The loss on held-out sprites has been no lower since step {number(lowest_at)}."
         return Advised(step, "good enough", why, best)
     return Advised(step, "improving", "The loss on held-out sprites still falls.", best)
 
@@ -217,5 +218,6 @@ def _copies(measured: Measurement) -> float:
 
 
 def _differ(one: Advised, other: Advised) -> bool:
-    """Whether to say it again: a best step that moves along with improving is no news."""
-    return one.verdict != other.verdict or (one.verdict != "improving" and one.best_step != other.best_step)
+    """Whether to say it again: a best step that moves along with the training is no news."""
+    moves_along = one.verdict == "improving" or one.best_step == one.step
+    return one.verdict != other.verdict or (one.best_step != other.best_step and not moves_along)

@@ -207,11 +207,14 @@ def essential(found: Found, headline: Metric) -> set[Path]:
     """The checkpoints that a run can't do without: the newest and the best.
 
     So are, of the measured ones, the best, which a later measurement may show to be the best of all, and those without
-    which that could not be told: the one of the lowest distance and the newest.
+    which that could not be told: the one of the lowest distance and the newest. So is that with the best headline
+    figure, by which others are told to be as good.
     """
     steps = {found[-1][1].step} if found else set()
     if measured := _measured(found):
         steps |= {advice.best_step(measured), advice.lowest_step(measured), measured[-1].step}
+    elif judged := _judged(found, headline):
+        steps.add(min(judged, key=lambda pair: headline.rank(pair[0]))[1])
     best = best_of(found, headline)
     return {path for path, info in found if info.step in steps or path == best}
 
@@ -220,15 +223,21 @@ def best_of(found: Found, headline: Metric) -> Path | None:
     """The checkpoint to use; None when there is none.
 
     Where new sprites were measured, the best by that; what was saved since is taken to be no worse than the newest
-    measured one. Else the one with the best headline figure, or the last.
+    measured one. Else the newest that is as good as the best by the headline figure, or the last.
     """
     if measured := _measured(found):
         best = advice.best_step(measured)
         return found[-1][0] if best == measured[-1].step else next(path for path, info in found if info.step == best)
-    judged = [(info.metrics[headline.name], path) for path, info in found if headline.name in info.metrics]
-    if not judged:
-        return found[-1][0] if found else None
-    return min(judged, key=lambda pair: headline.rank(pair[0]))[1]
+    if judged := _judged(found, headline):
+        lowest = min((value for value, _ in judged), key=headline.rank)
+        newest = next(step for value, step in reversed(judged) if headline.is_as_good(value, lowest))
+        return next(path for path, info in found if info.step == newest)
+    return found[-1][0] if found else None
+
+
+def _judged(found: Found, headline: Metric) -> list[tuple[float, int]]:
+    """The headline figures of those that have one, and their steps."""
+    return [(info.metrics[headline.name], info.step) for _, info in found if headline.name in info.metrics]
 
 
 def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:

@@ -19,6 +19,7 @@ from studio.engine.runs.checkpoints import (
     CheckpointInfo,
     add_metrics,
     best_of,
+    essential,
     find,
     load_into,
     load_part,
@@ -82,6 +83,17 @@ def test_rotation_keeps_the_last_two_the_best_and_ever_sparser_ones(tmp_path: Pa
     assert _steps(tmp_path) == [10, 20, 40, 70, 80, 160, 190, 200]
     for headline, best in ((LOSS, 70), (replace(LOSS, better="high"), 200)):
         assert best_of(find(tmp_path), headline) == path_of(tmp_path, best)
+
+
+def test_a_newer_one_is_as_good_as_that_of_the_lowest_loss_which_is_kept(tmp_path: Path) -> None:
+    """Otherwise each would be as good as the one before, and the loss would rise without an end."""
+    for number, loss in enumerate([1.0, 0.5, 0.52, *(0.54 + 0.02 * place for place in range(12))], 1):
+        _save(tmp_path, 100 * number, number, loss=loss)
+        rotate(tmp_path, LOSS)
+    found = find(tmp_path)
+    assert best_of(found, LOSS) == path_of(tmp_path, 300)
+    assert {200, 300} <= {info.step for path, info in found if path in essential(found, LOSS)}
+    assert best_of(found, replace(LOSS, slack=0.0)) == path_of(tmp_path, 200)
 
 
 FIGURES = {"kid_error": 0.01, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.05}
