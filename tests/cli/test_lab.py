@@ -16,7 +16,10 @@ from tests.lab.tools import Here
 SMALL_CLASSIFIER = ["--recipe", "classifier", "--batch-size", "4", *SMALL["classifier"]]
 
 
-def test_an_experiment_from_question_to_report(studio: Studio, folder: Path, tmp_path: Path) -> None:
+def test_an_experiment_from_question_to_report(
+    studio: Studio, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "_Process", Here)  # the window's test has a process of its own for it
     report = tmp_path / "report.html"
     words = ["batch-size", str(folder), *SMALL_CLASSIFIER, "--seconds", "1", "--device", "cpu"]
     said = studio("lab", *words, "--out", str(report), "--json").objects()
