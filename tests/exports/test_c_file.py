@@ -46,7 +46,7 @@ def run(words: list[str], folder: Path) -> str:
 @pytest.mark.parametrize("recipe", with_most_slow(RECIPES))
 def test_int8_is_smaller_and_says_by_how_much_it_differs(recipe: str, tmp_path: Path) -> None:
     exact, rounded = exported(recipe, tmp_path / "exact.c"), exported(recipe, tmp_path / "rounded.c", "int8")
-    assert exact.difference < 1e-5 and 1e-4 < rounded.difference < 0.05
+    assert exact.difference < 3e-5 and 1e-4 < rounded.difference < 0.05
     sizes = [path.stat().st_size for path in (exact.paths[2], rounded.paths[2])]
     assert sizes[1] < 0.4 * sizes[0]
 
