@@ -31,8 +31,8 @@ class Metric:
         return self.rank(value) < self.rank(than)
 
     def is_as_good(self, value: float, best: float) -> bool:
-        """Whether the `value` of a newer model is as good as the best one, within the slack."""
-        return self.rank(value) <= self.rank(best) + self.slack * abs(best)
+        """Whether the `value` of a newer model is better than the best one, or worse by less than the slack."""
+        return self.rank(value) < self.rank(best) + self.slack * abs(best)
 
     def rank(self, value: float) -> float:
         """A number that is the lower, the better `value` is."""

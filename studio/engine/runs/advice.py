@@ -167,7 +167,7 @@ def advice_by_loss(curve: Curve) -> Advised | None:
         return None
     step, _ = curve[-1]
     lowest_at, lowest = min(curve, key=lambda pair: pair[1])
-    best = max(one for one, loss in curve if LOSS.is_as_good(loss, lowest))
+    best = max([lowest_at, *(one for one, loss in curve if LOSS.is_as_good(loss, lowest))])
     if all(later > lowest_at and loss > _RISEN * lowest for later, loss in curve[-_TO_SAY.in_a_row :]):
         why = f"The loss on held-out sprites was lowest at step {number(lowest_at)}: yours are being learnt by heart."
         return Advised(step, "copying", why, best)

@@ -214,7 +214,7 @@ def essential(found: Found, headline: Metric) -> set[Path]:
     if measured := _measured(found):
         steps |= {advice.best_step(measured), advice.lowest_step(measured), measured[-1].step}
     elif judged := _judged(found, headline):
-        steps.add(min(judged, key=lambda pair: headline.rank(pair[0]))[1])
+        steps.add(_first_best(judged, headline)[1])
     best = best_of(found, headline)
     return {path for path, info in found if info.step in steps or path == best}
 
@@ -229,8 +229,8 @@ def best_of(found: Found, headline: Metric) -> Path | None:
         best = advice.best_step(measured)
         return found[-1][0] if best == measured[-1].step else next(path for path, info in found if info.step == best)
     if judged := _judged(found, headline):
-        lowest = min((value for value, _ in judged), key=headline.rank)
-        newest = next(step for value, step in reversed(judged) if headline.is_as_good(value, lowest))
+        value, step = _first_best(judged, headline)
+        newest = max([step, *(other for figure, other in judged if headline.is_as_good(figure, value))])
         return next(path for path, info in found if info.step == newest)
     return found[-1][0] if found else None
 
@@ -238,6 +238,11 @@ def best_of(found: Found, headline: Metric) -> Path | None:
 def _judged(found: Found, headline: Metric) -> list[tuple[float, int]]:
     """The headline figures of those that have one, and their steps."""
     return [(info.metrics[headline.name], info.step) for _, info in found if headline.name in info.metrics]
+
+
+def _first_best(judged: list[tuple[float, int]], headline: Metric) -> tuple[float, int]:
+    """The best headline figure and its step, the first of equals."""
+    return min(judged, key=lambda pair: headline.rank(pair[0]))
 
 
 def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:

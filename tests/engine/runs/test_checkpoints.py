@@ -12,7 +12,7 @@ from torch import nn
 
 from studio.core import files
 from studio.core.errors import DamagedError, RunError
-from studio.core.metrics import LOSS, Quality
+from studio.core.metrics import ACCURACY, LOSS, Quality
 from studio.engine.optim import Muon
 from studio.engine.runs import advice, checkpoints
 from studio.engine.runs.checkpoints import (
@@ -94,6 +94,13 @@ def test_a_newer_one_is_as_good_as_that_of_the_lowest_loss_which_is_kept(tmp_pat
     assert best_of(found, LOSS) == path_of(tmp_path, 300)
     assert {200, 300} <= {info.step for path, info in found if path in essential(found, LOSS)}
     assert best_of(found, replace(LOSS, slack=0.0)) == path_of(tmp_path, 200)
+
+
+def test_without_slack_the_first_of_equals_is_the_best(tmp_path: Path) -> None:
+    for number, accuracy in enumerate([0.5, 1.0, 1.0], 1):
+        _save(tmp_path, 100 * number, number, accuracy=accuracy)
+    assert best_of(find(tmp_path), ACCURACY) == path_of(tmp_path, 200)
+    assert not ACCURACY.is_as_good(1.0, 1.0)
 
 
 FIGURES = {"kid_error": 0.01, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.05}
