@@ -15,18 +15,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Given, Preset, Recipe, Spec, TrainingBudget, evenly_spread
-from studio.recipes.colours import PaletteHead, errors_and_means, in_rows, palette_for, some_rows
+from studio.recipes.colours import errors_and_means, in_rows, palette_for, some_rows
 from studio.recipes.flow import (
     CONSTANTS,
     LATEST,
@@ -41,8 +40,9 @@ from studio.recipes.flow import (
     solve,
     tied,
 )
-from studio.recipes.layers import Attention, ResidualBlock, TimeFeatures, group_norm, whole_groups
+from studio.recipes.layers import whole_groups
 from studio.recipes.planning import Planner
+from studio.recipes.unet import UNet
 
 
 @dataclass(frozen=True)
@@ -82,108 +82,9 @@ _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600
 )
 _STRIDES = 5
-_PIXEL_FEATURES = 64  # divided by the side of a patch: channels of a pixel, of which the head makes odds
 _VELOCITY_SHARE = 0.5  # of its error, beside the cross-entropy
-_EARLIER = 0.05  # times t (1 - t)
 _FILLING_FROM = 0.8  # of the training: learnt from the beginning, it would make new sprites worse by a tenth
-
-
-class UNet(nn.Module):
-    """Velocity [B, 4, S, S] from (x_t [B, 4, S, S], t [B] in [0, 1), label [B]); label `classes` stands for any class.
-
-    A label may also be a mixture: float32 [B, classes + 1], the share of each.
-    `keep` [B, 1, S, S] is 1 where x_t holds the sprite's own pixels, to which the rest is to fit: there the velocity
-    means nothing. Without it, or where it is 0, all is to be drawn.
-
-    With `colours`, what it guesses of a pixel are the odds of so many colours, and the sprite is their mean; at the
-    time of the last step it is the likeliest colour instead.
-
-    Works at half resolution through pixel-unshuffle (a quarter from 96 pixels on), then two levels further down, each
-    as wide as the first: in little time, most is learnt at the finest level.
-    `changes` [B, 3] tells how augmentation changed the sprites, as in `Batch`, so that it does not leak into samples
-    (Karras et al. 2022). Any S: the border is padded.
-    """
-
-    def __init__(self, size: int, classes: int, width: int, colours: int = 0) -> None:
-        super().__init__()
-        self.size, self.classes = size, classes
-        self.patch = 2 if size < 96 else 4
-        self.padding = -size % (4 * self.patch)
-        condition, pixels = 4 * width, 4 * self.patch**2
-        features = _PIXEL_FEATURES // self.patch if colours else 4
-        self.time = nn.Sequential(
-            TimeFeatures(128), nn.Linear(128, condition), nn.SiLU(), nn.Linear(condition, condition)
-        )
-        self.label = nn.Embedding(classes + 1, condition)
-        self.changes = nn.Linear(3, condition, bias=False)
-
-        def blocks(count: int, joined: int = 0) -> nn.ModuleList:
-            """Residual blocks; the first takes `joined` channels more, of the level that is joined here."""
-            return nn.ModuleList(
-                [ResidualBlock(width + (joined if i == 0 else 0), width, condition) for i in range(count)]
-            )
-
-        self.enter, self.down1 = nn.Conv2d(pixels, width, 3, 1, 1), blocks(3)
-        self.pool1, self.down2 = nn.Conv2d(width, width, 3, 2, 1), blocks(2)
-        self.pool2, self.bottom, self.attend = nn.Conv2d(width, width, 3, 2, 1), blocks(2), Attention(width)
-        self.rise2, self.up2 = nn.Conv2d(width, width, 1), blocks(2, joined=width)
-        self.rise1, self.up1 = nn.Conv2d(width, width, 1), blocks(3, joined=width)
-        self.norm, self.leave = group_norm(width), nn.Conv2d(width, features * self.patch**2, 3, 1, 1)
-        self.head = PaletteHead(features, colours) if colours else None
-        self.keep = nn.Conv2d(self.patch**2, width, 3, 1, 1, bias=False)
-        nn.init.normal_(self.leave.weight, std=0.02 if colours else 0.0)
-        nn.init.zeros_(self.changes.weight)
-        nn.init.zeros_(self.keep.weight)
-
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """As torch does; weights from before there was `keep` have none for it, which is as if they were 0."""
-        without = {"keep.weight": torch.zeros_like(self.keep.weight)}
-        return super().load_state_dict({**without, **state_dict}, strict, assign)
-
-    def forward(
-        self, x: Tensor, t: Tensor, label: Tensor, changes: Tensor | None = None, keep: Tensor | None = None
-    ) -> Tensor:
-        features = self.features(x, self.told(t), label, changes, keep)
-        return (self.sprite(features, t) - x) / (1 - t)[:, None, None, None]
-
-    def told(self, t: Tensor) -> Tensor:
-        """The times that it is told when it draws: earlier, as what is drawn is noisier than what it has learnt from
-        (time-shift sampler, Li et al. 2024). Where colours are mixed, that was not measured.
-        """
-        return t if self.head is None else t - _EARLIER * t * (1 - t)
-
-    def sprite(self, features: Tensor, t: Tensor) -> Tensor:
-        """The sprite [B, 4, S, S] that x_t leads to, by its features: float32."""
-        if self.head is None:
-            return features.float()
-        return self.head.mean(features.permute(0, 2, 3, 1), t).permute(0, 3, 1, 2)
-
-    def features(
-        self, x: Tensor, t: Tensor, label: Tensor, changes: Tensor | None = None, keep: Tensor | None = None
-    ) -> Tensor:
-        """What the guess is made of, [B, channels, S, S]: the colour of each pixel, or what the head makes odds of."""
-        condition = self.time(t) + (label @ self.label.weight if label.is_floating_point() else self.label(label))
-        if changes is not None:
-            condition = condition + self.changes(changes)
-        condition = F.silu(condition)
-        border = (0, self.padding, 0, self.padding)
-        fine = self.enter(F.pixel_unshuffle(F.pad(x, border, value=-1.0), self.patch))
-        if keep is not None:
-            fine = fine + self.keep(F.pixel_unshuffle(F.pad(keep, border), self.patch))
-        for block in self.down1:
-            fine = block(fine, condition)
-        coarse = self.pool1(fine)
-        for block in self.down2:
-            coarse = block(coarse, condition)
-        h = self.pool2(coarse)
-        h = self.bottom[1](self.attend(self.bottom[0](h, condition)), condition)
-        h = torch.cat([F.interpolate(self.rise2(h), scale_factor=2.0, mode="nearest"), coarse], 1)
-        for block in self.up2:
-            h = block(h, condition)
-        h = torch.cat([F.interpolate(self.rise1(h), scale_factor=2.0, mode="nearest"), fine], 1)
-        for block in self.up1:
-            h = block(h, condition)
-        return F.pixel_shuffle(self.leave(F.hardswish(self.norm(h))), self.patch)[:, :, : self.size, : self.size]
+_SEAMS = (3, 0.4), (2, 0.3)  # how far from what is kept, in pixels, and how strongly what was filled in is drawn anew
 
 
 class Generator(Recipe[GeneratorConfig, UNet]):
@@ -272,14 +173,21 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     ) -> Iterator[Tensor]:
         """After Meng et al. 2022 (SDEdit): the sprites, as far back towards noise as the strength says, drawn anew.
 
-        A shorter way takes fewer steps: two at least.
+        A shorter way takes fewer steps: two at least. What was filled in is drawn anew along its seam, in narrower and
+        narrower bands: it fits better to what stays once both sides are known.
         """
-        start = 1 - given.strength
-        noise = draw_noise(len(given.sprites), network.size, seed, first).to(given.sprites.device)
-        noise = mirrored(noise, *given.mirror)
-        velocity = _velocity(network, _known(network, labels), guidance, given, noise)
-        fewer = min(steps, max(2, math.ceil(steps * given.strength)))
-        return solve(velocity, torch.lerp(noise, given.sprites, start), moments(fewer, start))
+        x = given.sprites
+        for x in _redrawn(network, given, labels, guidance, steps, seed, first):
+            yield x
+        if given.keep is None or not Generator.knows_filling(network):
+            return
+        for number, (reach, strength) in enumerate(_SEAMS, 1):
+            if strength < given.strength:
+                filled = torch.where(given.keep == 1, given.sprites, x)
+                keep = 1 - F.max_pool2d(given.keep, 2 * reach + 1, 1, reach) + given.keep
+                seam = replace(given, sprites=filled, strength=strength, keep=keep)
+                for x in _redrawn(network, seam, labels, 1.0, steps, seed + number, first):
+                    yield x
 
     @staticmethod
     def knows_filling(network: UNet) -> bool:
@@ -394,6 +302,18 @@ def _velocity(
         return v if keep is None else torch.where(keep == 1, sprites - noise, v)
 
     return velocity
+
+
+def _redrawn(
+    network: UNet, given: Given, labels: Tensor, guidance: float, steps: int, seed: int, first: int
+) -> Iterator[Tensor]:
+    """x after each step of what is drawn anew, the sprites last."""
+    start = 1 - given.strength
+    noise = draw_noise(len(given.sprites), network.size, seed, first).to(given.sprites.device)
+    noise = mirrored(noise, *given.mirror)
+    velocity = _velocity(network, _known(network, labels), guidance, given, noise)
+    fewer = min(steps, max(2, math.ceil(steps * given.strength)))
+    return solve(velocity, torch.lerp(noise, given.sprites, start), moments(fewer, start))
 
 
 def _some_kept(batch: Batch, filling: float, rng: BatchRng) -> Tensor:

@@ -1,6 +1,6 @@
 """How well what is filled in fits to what stays: patches across the seam, by how improbable real sprites make them.
 
-    python -m tests.bench.bench_filling RUN... [--checkpoint last] [--count 192]
+    python -m tests.bench.bench_filling RUN... [--checkpoint last] [--count 384]
 
 Hides a quarter, half and three quarters of the sprites that a run held out, in one square each, and lets its model fill
 it in, as it has learnt to and by imposing the kept pixels anew at each step. Excess: the bits a pixel that the patches
@@ -97,7 +97,7 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--checkpoint", default="last")
-    parser.add_argument("--count", type=int, default=192)
+    parser.add_argument("--count", type=int, default=384)
     args = parser.parse_args()
     for path in args.runs:
         run = RunDir(path)

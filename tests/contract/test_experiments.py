@@ -31,6 +31,7 @@ from tests.lab.tools import bench_of, small_bench
 Runs = Mapping[str, Path]  # small ones, by recipe
 Outcomes = Callable[[Experiment], list[tuple[Bench, list[Event]]]]
 
+_SECONDS = 0.8  # for what may last: fewer, and one of them might end without being told
 SLOW = {"compile"}  # which takes a minute, however small the network is
 EXPERIMENTS = [
     pytest.param(experiment, marks=[pytest.mark.slow] * (name in SLOW), id=name)
@@ -62,8 +63,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
 def _benches(experiment: Experiment, runs: Runs) -> list[Bench]:
     """What it is tried with: sprites, or each run that it can be done with."""
     if experiment.subject == "sprites":
-        return [small_bench(seconds=1.0)]
-    benches = [bench_of(run) for run in runs.values()]
+        return [small_bench(seconds=_SECONDS)]
+    benches = [bench_of(run, seconds=_SECONDS) for run in runs.values()]
     return [bench for bench in benches if not experiment.misfit(bench.recipe)]
 
 

@@ -40,8 +40,8 @@ from studio.engine.quality.features import FeatureNetwork
 from studio.engine.runs.folder import RunDir
 from studio.recipes.base import Spec
 from studio.recipes.classifier import Classifier
-from studio.recipes.generator import UNet
 from studio.recipes.predictors import ResNet
+from studio.recipes.unet import UNet
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.conftest import Memory
 from tests.engine.tools import (

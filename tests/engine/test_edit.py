@@ -25,7 +25,7 @@ from studio.engine.generate import generate
 from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
 from studio.engine.types import GenerateSettings
-from studio.recipes.generator import UNet
+from studio.recipes.unet import UNet
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, agreeing, kept_run, of_kind
 

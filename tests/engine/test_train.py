@@ -40,7 +40,8 @@ from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.train import train_resumed
 from studio.recipes.base import Batch, BatchRng
-from studio.recipes.generator import Generator, GeneratorConfig, UNet
+from studio.recipes.generator import Generator, GeneratorConfig
+from studio.recipes.unet import UNet
 from tests.conftest import make_sprites
 from tests.data.making import sprite, write
 from tests.engine.tools import (

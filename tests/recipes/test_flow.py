@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from studio.recipes.flow import LATEST, Periodic, blend_noise, draw_noise, encode, guided, mirrored, moments, solve
-from studio.recipes.generator import UNet
+from studio.recipes.unet import UNet
 
 
 class _Velocity(nn.Module):

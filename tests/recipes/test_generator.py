@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from studio.recipes import generator
-from studio.recipes.base import Batch, BatchRng
-from studio.recipes.generator import Generator, UNet
+from studio.recipes.base import Batch, BatchRng, Given
+from studio.recipes.generator import Generator
+from studio.recipes.unet import UNet
 
 
 @pytest.mark.parametrize("colours", [0, 7])
@@ -101,6 +102,30 @@ def test_a_share_of_the_sprites_show_any_part_of_themselves() -> None:
     some = shares[shares > 0]
     assert len(some) / len(shares) == pytest.approx(0.33, abs=0.03)
     assert torch.histc(some, 4, 0, 1).min() > 0.2 * len(some)  # a quarter each of little, some, more and much
+
+
+def test_what_is_filled_in_is_drawn_once_more_along_the_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three pixels wide, by a network that has learnt to fill: what lies deeper stays, as what was kept does."""
+    network = _with_palette(12)
+    keep = torch.zeros(2, 1, 12, 12)
+    keep[..., :4] = 1
+    given = Given(_batch(2, 12).x, 1.0, keep)
+    deeper = torch.zeros(12).index_fill_(0, torch.arange(7, 12), 1).bool()
+
+    def drawn() -> Tensor:
+        *_, x = Generator.redraw(network, given, torch.zeros(2, dtype=torch.int64), 1.5, 6, seed=7)
+        return x
+
+    imposed = drawn()
+    nn.init.normal_(network.keep.weight, std=0.1)
+    once_more = drawn()
+    monkeypatch.setattr(generator, "_SEAMS", ())
+    once = drawn()
+    seam = ~deeper & (keep[0, 0, 0] == 0)
+    torch.testing.assert_close(once_more[..., ~seam], once[..., ~seam], rtol=1e-4, atol=1e-4)
+    assert (once_more - once)[..., seam].abs().mean() > 0.01
+    network.keep.weight.zero_()
+    torch.testing.assert_close(drawn(), imposed, rtol=1e-4, atol=1e-4)
 
 
 def test_weights_from_before_there_was_filling_draw_what_they_drew() -> None:

@@ -76,9 +76,10 @@ class NoiseScale(Experiment):
     def run(self, bench: Bench) -> Events:
         model = yield from bench.loaded_model()
         with devices.faults(model.device):
-            gradients, start_s = _Gradients(model), time.perf_counter()
-            while (passed_s := time.perf_counter() - start_s) < bench.seconds or gradients.batches < _BLOCKS:
+            gradients, start_s, passed_s = _Gradients(model), time.perf_counter(), 0.0
+            while passed_s < bench.seconds or gradients.batches < _BLOCKS:
                 gradients.look()
+                passed_s = time.perf_counter() - start_s
                 yield Progress(min(round(passed_s), round(bench.seconds)), round(bench.seconds), "seconds of gradients")
             yield _outcome(gradients.noise.scale(), gradients, model)
 

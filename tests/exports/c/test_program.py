@@ -17,7 +17,7 @@ from studio.exports.c.lowering import Builder
 from studio.exports.c.program import ALIGNMENT, Buffer, Grid, Program, View, contiguous
 from studio.exports.c.tracing import trace
 from studio.exports.c.weights import MAGIC, checksum, int8_parts, pack, quantised
-from studio.recipes.generator import UNet
+from studio.recipes.unet import UNet
 
 
 @pytest.fixture(scope="module")
