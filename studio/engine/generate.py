@@ -209,8 +209,8 @@ def in_parts(
 ) -> Generator[Progress, None, Rgba]:
     """So many sprites, part by part as the device has room: yields Progress after each step, returns them.
 
-    steps_of: x after each of at most so many steps, for the sprites of a part. finished: what becomes of those as they
-    were drawn, uint8 [n, S, S, 4]. stop_after: as in `draw`.
+    steps_of: x after each step, for the sprites of a part; more than so many steps count as all. finished: what becomes
+    of those as they were drawn, uint8 [n, S, S, 4]. stop_after: as in `draw`.
     """
     made: list[Rgba] = []
     batch_size = AutoBatchSize(model.device, _AT_ONCE, model.spec.size)
