@@ -86,6 +86,7 @@ _VELOCITY_SHARE = 0.5  # of its error, beside the cross-entropy
 _FILLING_FROM = 0.8  # of the training: earlier, new sprites get worse by up to a tenth, and fills fit no better
 # How far from what is kept, in pixels, and how strongly what was filled in is drawn anew; more steps do worse.
 _SEAMS, _SEAM_STEPS = ((3, 0.4), (2, 0.3), (2, 0.3)), 6
+_BEFORE_SEAMS = 0.7  # of the steps: the rest is as long as the seams take
 
 
 class Generator(Recipe[GeneratorConfig, UNet]):
@@ -177,15 +178,14 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         A shorter way takes fewer steps: two at least. What was filled in is drawn anew along its seam, again and again:
         it fits better to what stays once both sides are known.
         """
-        x = given.sprites
-        for x in _redrawn(network, given, labels, guidance, steps, seed, first):
+        kept = given.keep if given.keep is not None and Generator.knows_filling(network) else None
+        x, own_steps = given.sprites, steps if kept is None else math.ceil(_BEFORE_SEAMS * steps)
+        for x in _redrawn(network, given, labels, guidance, own_steps, seed, first):
             yield x
-        if given.keep is None or not Generator.knows_filling(network):
-            return
         for number, (reach, strength) in enumerate(_SEAMS, 1):
-            if strength < given.strength:
-                filled = torch.where(given.keep == 1, given.sprites, x)
-                keep = 1 - F.max_pool2d(given.keep, 2 * reach + 1, 1, reach) + given.keep
+            if kept is not None and strength < given.strength:
+                filled = torch.where(kept == 1, given.sprites, x)
+                keep = 1 - F.max_pool2d(kept, 2 * reach + 1, 1, reach) + kept
                 seam = replace(given, sprites=filled, strength=strength, keep=keep)
                 for x in _redrawn(network, seam, labels, 1.0, min(steps, _SEAM_STEPS), seed + number, first):
                     yield x

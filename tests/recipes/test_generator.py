@@ -125,7 +125,7 @@ def test_what_is_filled_in_is_drawn_once_more_along_the_seam(monkeypatch: pytest
     torch.testing.assert_close(once_more[..., ~seam], once[..., ~seam], rtol=1e-4, atol=1e-4)
     assert (once_more - once)[..., seam].abs().mean() > 0.01
     network.keep.weight.zero_()
-    torch.testing.assert_close(drawn(), imposed, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(drawn(), imposed, rtol=1e-4, atol=1e-4)  # for that network there is no seam
 
 
 def test_weights_from_before_there_was_filling_draw_what_they_drew() -> None:
