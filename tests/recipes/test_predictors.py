@@ -26,7 +26,6 @@ from studio.recipes.predictors import OWN, TORCHVISION, TUTORIAL, Perceptron
 from tests.conftest import make_sprites, with_numbers
 from tests.engine.tools import CPU, learnt, of_kind, train_classifier, train_in_two_pieces, train_regression
 
-NETWORKS = (OWN, TUTORIAL, *TORCHVISION)
 _LIGHT = (TUTORIAL, "mobilenet_v3_small")  # of which the tests train some
 _HEAVY = [network for network in TORCHVISION if network not in _LIGHT]
 _of_each_network = pytest.mark.parametrize(
@@ -57,7 +56,12 @@ def _batch(count: int, size: int = 16) -> Batch:
 
 
 @pytest.mark.parametrize(
-    ("name", "network"), [("regression", _LIGHT[1]), *(("classifier", network) for network in NETWORKS)]
+    ("name", "network"),
+    [
+        ("regression", _LIGHT[1]),
+        *(("classifier", network) for network in (OWN, *_LIGHT)),
+        *(pytest.param("classifier", network, marks=pytest.mark.slow) for network in _HEAVY),
+    ],
 )
 def test_a_sprite_does_not_depend_on_the_others_in_its_batch(name: str, network: str) -> None:
     _, _, made = _made(name, network)
