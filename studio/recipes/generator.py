@@ -86,7 +86,7 @@ _VELOCITY_SHARE = 0.5  # of its error, beside the cross-entropy
 _FILLING_FROM = 0.8  # of the training: earlier, new sprites get worse by up to a tenth, and fills fit no better
 # How far from what is kept, in pixels, and how strongly what was filled in is drawn anew; more steps do worse.
 _SEAMS, _SEAM_STEPS = ((3, 0.4), (2, 0.3), (2, 0.3)), 6
-_BEFORE_SEAMS = 0.7  # of the steps: the rest is as long as the seams take
+_BEFORE_SEAMS = 0.6  # of the steps: the rest is as long as the seams take
 
 
 class Generator(Recipe[GeneratorConfig, UNet]):
