@@ -178,17 +178,19 @@ class Generator(Recipe[GeneratorConfig, UNet]):
         A shorter way takes fewer steps: two at least. What was filled in is drawn anew along its seam, again and again:
         it fits better to what stays once both sides are known.
         """
-        kept = given.keep if given.keep is not None and Generator.knows_filling(network) else None
-        x, own_steps = given.sprites, steps if kept is None else math.ceil(_BEFORE_SEAMS * steps)
-        for x in _redrawn(network, given, labels, guidance, own_steps, seed, first):
+        kept, seams = given.keep, [seam for seam in _SEAMS if seam[1] < given.strength]
+        if kept is None or not seams or not Generator.knows_filling(network):
+            yield from _redrawn(network, given, labels, guidance, steps, seed, first)
+            return
+        x = given.sprites
+        for x in _redrawn(network, given, labels, guidance, math.ceil(_BEFORE_SEAMS * steps), seed, first):
             yield x
-        for number, (reach, strength) in enumerate(_SEAMS, 1):
-            if kept is not None and strength < given.strength:
-                filled = torch.where(kept == 1, given.sprites, x)
-                keep = 1 - F.max_pool2d(kept, 2 * reach + 1, 1, reach) + kept
-                seam = replace(given, sprites=filled, strength=strength, keep=keep)
-                for x in _redrawn(network, seam, labels, 1.0, min(steps, _SEAM_STEPS), seed + number, first):
-                    yield x
+        for number, (reach, strength) in enumerate(seams, 1):
+            filled = torch.where(kept == 1, given.sprites, x)
+            keep = 1 - F.max_pool2d(kept, 2 * reach + 1, 1, reach) + kept
+            seam = replace(given, sprites=filled, strength=strength, keep=keep)
+            for x in _redrawn(network, seam, labels, 1.0, min(steps, _SEAM_STEPS), seed + number, first):
+                yield x
 
     @staticmethod
     def knows_filling(network: UNet) -> bool:
