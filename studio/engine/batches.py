@@ -15,6 +15,8 @@ from studio.core.events import Rgba
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch
 
+# Sprites of a batch on the device: pixels uint8 [R, 4, S, S], labels int64 [R] and numbers float32 [R, T].
+Chosen = tuple[Tensor, Tensor, Tensor]
 Rows = TypeVar("Rows", bound=NDArray[Any])
 
 _SHIFT_UNIT_PX = 8
@@ -84,6 +86,26 @@ def shuffled(seed: int, epoch: int, count: int) -> NDArray[np.int64]:
     return np.random.default_rng((seed, epoch)).permutation(count)
 
 
+def augmented(
+    chosen: Chosen, size: int, *, flip: bool, shift_px: int, rng: torch.Generator, progress: float = 0.0,
+    rows: slice | None = None,
+) -> Batch:  # fmt: skip
+    """The batch that those `chosen` make, which are the given rows of one of this size: `TrainSet.batch` without the
+    choice. Nothing in it waits for the device.
+    """
+    rows = rows or slice(0, size)
+    rgba, y, targets = chosen
+    augment_labels = torch.zeros(len(y), 3, device=y.device)
+    if shift_px:
+        offset = torch.randint(0, 2 * shift_px + 1, (2, size, 1), device=y.device, generator=rng)
+        rgba, augment_labels[:, 1:] = shifted(rgba, shift_px, offset[:, rows])
+    if flip:
+        flipped = torch.rand(size, device=y.device, generator=rng)[rows] < 0.5
+        rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
+        augment_labels[:, 0] = flipped
+    return Batch(to_input(rgba), y, augment_labels, targets, progress, rows.start, size)
+
+
 class TrainSet(ABC):
     """A set of sprites, wherever they are; the batch of a step depends on the seed and the step alone."""
 
@@ -107,23 +129,12 @@ class TrainSet(ABC):
 
         rows: those of its sprites that are wanted, with a start and a stop; None: all.
         """
-        rows = rows or slice(0, size)
-        rgba, y, targets = self.chosen(step, size, rows)
-        augment_labels = torch.zeros(len(y), 3, device=self.device)
-        if shift_px:
-            offset = torch.randint(0, 2 * shift_px + 1, (2, size, 1), device=self.device, generator=rng)
-            rgba, augment_labels[:, 1:] = shifted(rgba, shift_px, offset[:, rows])
-        if flip:
-            flipped = torch.rand(size, device=self.device, generator=rng)[rows] < 0.5
-            rgba = torch.where(flipped[:, None, None, None], rgba.flip(-1), rgba)
-            augment_labels[:, 0] = flipped
-        return Batch(to_input(rgba), y, augment_labels, targets, progress, rows.start, size)
+        chosen = self.chosen(step, size, rows or slice(0, size))
+        return augmented(chosen, size, flip=flip, shift_px=shift_px, rng=rng, progress=progress, rows=rows)
 
     @abstractmethod
-    def chosen(self, step: int, size: int, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
-        """Pixels uint8 [R, 4, S, S], labels int64 [R] and numbers float32 [R, T] of R rows of the batch of that step,
-        on the device.
-        """
+    def chosen(self, step: int, size: int, rows: slice) -> Chosen:
+        """R rows of the batch of that step, as they are."""
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """End what works for it in the background."""
@@ -146,7 +157,7 @@ class DeviceSprites(TrainSet):
         self._epoch = -1
         self._order = self.labels  # the shuffled indices of `_epoch`, on the device
 
-    def chosen(self, step: int, size: int, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
+    def chosen(self, step: int, size: int, rows: slice) -> Chosen:
         chosen = self._indices(step * size + rows.start, rows.stop - rows.start)
         rgba, labels, targets = (held.index_select(0, chosen) for held in (self.rgba, self.labels, self.targets))
         return rgba, labels, targets

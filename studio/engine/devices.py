@@ -6,18 +6,19 @@ import contextlib
 import logging
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from studio.core import limits
 from studio.core.errors import DeviceError, DeviceFullError, UsageError
 from studio.core.events import Events
+from studio.engine.graphs import StepGraph, can_record
 from studio.engine.optim import DTYPES, LossScaler
 from studio.engine.runs.folder import RunRecord
 from studio.engine.types import Device, DevicesFound
@@ -31,6 +32,7 @@ _FASTER = 1.05  # times as fast has to be what is to be called faster
 _CARDS = ("cuda", "xpu")  # of which there may be several; torch calls AMD's 'cuda', too
 _CPU_BF16 = ("amx_bf16", "avx512_bf16")  # x86's; what others make of bf16 is found out by a race
 _PROBES = 3
+_WARM_UP_STEPS, _TIMED_STEPS = 2, 3  # of a probe
 # How torch says that a driver or a card refuses, on the first call to it and on later ones.
 _REFUSALS = (RuntimeError, AssertionError, torch.cuda.DeferredCudaCallError)
 
@@ -186,12 +188,12 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
         nn.Conv2d(4, 64, 3, 2, 1), nn.GroupNorm(4, 64), nn.SiLU(), nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(),
         nn.Conv2d(64, 64, 3, 1, 1), nn.SiLU(), nn.Conv2d(64, 4, 3, 1, 1),
     ).to(device)  # fmt: skip
-    optimizer = torch.optim.AdamW(network.parameters(), fused=True)
+    optimizer = torch.optim.AdamW(network.parameters(), fused=True, capturable=can_record(device))
     scaler = LossScaler(network, [optimizer], precision, device)
     sprites = torch.zeros(batch_size, 4, PROBE_SIZE, PROBE_SIZE, device=device)
-    durations_s = []
-    for _ in range(5):
-        start = time.perf_counter()
+
+    def step(inputs: tuple[Tensor]) -> Tensor:
+        (sprites,) = inputs
         with autocast(device.type, precision):
             loss = F.mse_loss(network(sprites).float(), sprites[:, :, ::2, ::2] + 1)
         scaler.scale(loss).backward()
@@ -201,12 +203,21 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
             scaler.update(loss.detach(), norm)
         optimizer.step()
         optimizer.zero_grad()
-        if not torch.isfinite(loss.detach()).item():
+        return loss.detach()
+
+    def seconds(take: Callable[[tuple[Tensor]], Tensor]) -> float:
+        start_s = time.perf_counter()
+        if not torch.isfinite(take((sprites,))).item():
             raise RuntimeError("a training step gave a number that is not finite")
-        durations_s.append(time.perf_counter() - start)
+        return time.perf_counter() - start_s
+
+    for _ in range(_WARM_UP_STEPS):
+        seconds(step)
+    take = StepGraph(step, (sprites,)).replay if can_record(device) else step  # as trainings do
+    fastest_s = min(seconds(take) for _ in range(_TIMED_STEPS))
     if scaler.skip_step.item():
         raise RuntimeError("a training step gave gradients that are not finite")
-    return 1 / min(durations_s[2:])  # the first steps pay for warming up
+    return 1 / fastest_s
 
 
 def _working(device: Device) -> Device:

@@ -131,7 +131,8 @@ class _Student:
         for optimizer in self._optimizers:
             optimizer.step()
         self.step += 1
-        self.average.update(self.step * _BATCH, _BATCH)
+        self.average.begin_step(self.step * _BATCH, _BATCH)
+        self.average.update()
 
     def _add_gradients(self, sprites: Tensor, strides: Tensor, at_once: int) -> None:
         """Forward and backward of a batch, in micro-batches where the device has no room for it at once."""

@@ -107,6 +107,11 @@ class LayerWatch:
             hook = module.register_forward_pre_hook(functools.partial(self._see_inputs, look))
             look.hooks.append(hook)
 
+    @property
+    def is_looking(self) -> bool:
+        """Whether it looks at the next step."""
+        return self._look is not None
+
     @contextlib.contextmanager
     def step(self) -> Iterator[None]:
         """Around what moves the weights, from gradients that are not yet clipped."""

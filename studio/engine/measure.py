@@ -57,7 +57,7 @@ def _measured(recipe: Recipe, config: TrainingConfig, spec: Spec, device: Device
     sprites = Sprites(rgba, labels, spec.class_names, ("",) * count, "measure", targets, spec.target_names)
     moved_ms = transfer_ms(sprites, target)
     for precision in filter(None, ("fp32", device.mixed)):
-        training = TrainingSteps(recipe, config, sprites, target, precision)
+        training = TrainingSteps(recipe, config, sprites, target, precision, is_recorded=True)
         durations_s: list[float] = []
         while len(timed := durations_s[WARM_UP_STEPS:]) < LEAST_STEPS or sum(timed) < LEAST_S:
             durations_s.append(training.take_seconds())

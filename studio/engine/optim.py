@@ -29,8 +29,9 @@ class Muon(torch.optim.Optimizer):
     """
 
     def __init__(
-        self, weights: Iterable[Tensor], lr: float, weight_decay: float, dtype: torch.dtype, *, may_skip: bool = False
-    ) -> None:
+        self, weights: Iterable[Tensor], lr: float | Tensor, weight_decay: float, dtype: torch.dtype, *,
+        may_skip: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(weights, {"lr": lr, "weight_decay": weight_decay})
         self.dtype, self.may_skip = dtype, may_skip
         self.found_inf: Tensor | None = None  # a scalar on the device: weights are left alone where it is not 0
@@ -83,11 +84,15 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
     """The optimizers that are chosen: Muon for convolutions and AdamW (Loshchilov & Hutter 2019) for all other weights,
     AdamW for all, or Adam (Kingma & Ba 2015) for all.
 
-    The last two are fused. AdamW does not decay norms and biases, Adam decays nothing.
+    The last two are fused. AdamW does not decay norms and biases, Adam decays nothing. On a CUDA card the rate is a
+    tensor there, so that a CUDA graph of a step can be given another one.
     """
     weights = [weight for weight in network.parameters() if weight.requires_grad]
+    rate: float | Tensor = config.learning_rate
+    if on_cuda := weights[0].device.type == "cuda":
+        rate = torch.full((), config.learning_rate, device=weights[0].device)
     if config.optimizer == "adam":
-        return [torch.optim.Adam(weights, lr=config.learning_rate, fused=True)]
+        return [torch.optim.Adam(weights, lr=rate, fused=True, capturable=on_cuda)]
     kernels = [weight for weight in weights if weight.ndim == 4] if config.optimizer == "muon" else []
     others = [weight for weight in weights if not kernels or weight.ndim != 4]
     groups = [
@@ -95,12 +100,11 @@ def make_optimizers(network: nn.Module, config: TrainingConfig, precision: str) 
         {"params": [weight for weight in others if weight.ndim <= 1], "weight_decay": 0.0},
     ]
     made: list[torch.optim.Optimizer] = [
-        torch.optim.AdamW(groups, lr=config.learning_rate, betas=(0.9, 0.99), fused=True)
+        torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.99), fused=True, capturable=on_cuda)
     ]
     if kernels:
         dtype = DTYPES.get(precision, torch.float32)
-        rate, decay = config.learning_rate, config.weight_decay
-        made.append(Muon(kernels, rate, decay, dtype, may_skip=precision == "fp16"))
+        made.append(Muon(kernels, rate, config.weight_decay, dtype, may_skip=precision == "fp16"))
     return made
 
 
@@ -184,7 +188,10 @@ def set_learning_rate(optimizers: Sequence[torch.optim.Optimizer], rate: float) 
     """The rate of every weight's next step."""
     for optimizer in optimizers:
         for group in optimizer.param_groups:
-            group["lr"] = rate
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
 
 
 def ema_decay(halflife_sprites: int, seen_sprites: int, batch_size: int) -> float:
@@ -206,11 +213,17 @@ class EMA:
         self._target: list[Tensor] = list(self.network.parameters())
         self._source_buffers: list[Tensor] = list(network.buffers())
         self._target_buffers: list[Tensor] = list(self.network.buffers())
+        self._share = torch.ones((), device=self._target[0].device)  # of a step's weights in their new average
+
+    def begin_step(self, seen_sprites: int, batch_size: int) -> None:
+        """How much the next `update` takes in: `seen_sprites` of the run, with the `batch_size` of that step."""
+        self._share.fill_(1 - ema_decay(self.halflife_sprites, seen_sprites, batch_size))
 
     @torch.no_grad()
-    def update(self, seen_sprites: int, batch_size: int) -> None:
-        """Take in the weights of a step: `seen_sprites` of the run so far, `batch_size` of the step itself."""
-        decay = ema_decay(self.halflife_sprites, seen_sprites, batch_size)
-        torch._foreach_lerp_(self._target, self._source, 1 - decay)
+    def update(self) -> None:
+        """Take in the weights of a step. All that it needs is on the device: a CUDA graph can hold it."""
+        changes = torch._foreach_sub(self._source, self._target)
+        torch._foreach_mul_(changes, self._share)
+        torch._foreach_add_(self._target, changes)
         if self._target_buffers:
             torch._foreach_copy_(self._target_buffers, self._source_buffers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import dataclass
 
@@ -12,8 +13,9 @@ from studio.core.config import TrainingConfig
 from studio.data.sprites import Sprites
 from studio.engine import devices
 from studio.engine.batch_size import AutoBatchSize
-from studio.engine.batches import DeviceSprites, step_seed
+from studio.engine.batches import Chosen, DeviceSprites, augmented, step_seed
 from studio.engine.optim import EMA, LossScaler, make_optimizers, set_learning_rate
+from studio.engine.recording import Recorder
 from studio.recipes.base import Recipe, Spec
 
 
@@ -65,13 +67,10 @@ class TrainingSteps:
     """
 
     def __init__(
-        self,
-        recipe: Recipe,
-        config: TrainingConfig,
-        sprites: Sprites,
-        device: torch.device,
-        precision: str = "fp32",
-    ) -> None:
+        self, recipe: Recipe, config: TrainingConfig, sprites: Sprites, device: torch.device, precision: str = "fp32",
+        *, is_recorded: bool = False,
+    ) -> None:  # fmt: skip
+        """is_recorded: steps are taken as a CUDA graph where a training takes them so; else one by one, everywhere."""
         torch.manual_seed(config.seed)
         self.sprites, self.spec = sprites, Spec.of(sprites)
         network = recipe.build(config, self.spec)
@@ -81,10 +80,11 @@ class TrainingSteps:
         self.ema = EMA(self.network, config.ema_halflife_sprites)
         self.recipe, self.config, self.device, self.precision = recipe, config, device, precision
         self.loss = recipe.loss  # may be replaced by the same, compiled
-        self._data, self._rng = DeviceSprites(sprites, device, config.seed), torch.Generator(device)
+        self._data = DeviceSprites(sprites, device, config.seed)
         self._optimizers = make_optimizers(self.network, config, precision)
         self._scaler = LossScaler(self.network, self._optimizers, precision, device)
         self._room = AutoBatchSize(device, config.batch_size)
+        self._recorder = Recorder(device, self.network, [], is_wanted=is_recorded)
         self.step = 0
 
     @property
@@ -123,12 +123,20 @@ class TrainingSteps:
         return time.perf_counter() - start_s
 
     def _take(self, watch: _Watch) -> Tensor:
-        self._rng.manual_seed(step_seed(self.config.seed, self.step))
+        size = self.config.batch_size
+        seed = step_seed(self.config.seed, self.step)
+        self.ema.begin_step((self.step + 1) * size, size)
+        chosen = self._data.chosen(self.step, size, slice(0, size))
+        total = self._recorder.take(functools.partial(self._step, watch), chosen, seed, stage=0)
+        self.step += 1
+        return total
+
+    def _step(self, watch: _Watch, chosen: Chosen) -> Tensor:
         total = torch.zeros((), device=self.device)
 
         def add_gradients(most: int) -> None:
             total.zero_()
-            self._add_gradients(most, total, watch)
+            self._add_gradients(chosen, most, total, watch)
 
         self._room.gradients(self.network, add_gradients)
         self._scaler.unscale_gradients()
@@ -136,19 +144,16 @@ class TrainingSteps:
         self._scaler.update(total, norm)
         for optimizer in self._optimizers:
             optimizer.step()
-        self.step += 1
-        self.ema.update(self.step * self.config.batch_size, self.config.batch_size)
+        self.ema.update()
         watch.lap("optimizer_s")
         return total
 
-    def _add_gradients(self, most: int, total: Tensor, watch: _Watch) -> None:
+    def _add_gradients(self, chosen: Chosen, most: int, total: Tensor, watch: _Watch) -> None:
         """Forward and backward of the batch, at most so many sprites at once; their loss is added to `total`."""
         config, recipe = self.config, self.recipe
-        batch = self._data.batch(
-            self.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._rng
-        )
+        batch = augmented(chosen, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=self._recorder.rng)
         watch.lap("batch_s")
-        for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // most), self._rng):
+        for micro_batch, numbers in batch.micro_batches(-(-config.batch_size // most), self._recorder.rng):
             with devices.autocast(self.device.type, self.precision):
                 share = recipe.weight(micro_batch) / recipe.weight(batch)
                 loss = self.loss(self.network, micro_batch, config, numbers) * share

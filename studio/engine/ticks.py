@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 from dataclasses import dataclass
 
@@ -12,8 +13,9 @@ from torch import Tensor
 
 from studio.core.errors import NotFiniteError, StepTooLargeError
 from studio.engine import devices
-from studio.engine.batches import step_seed
+from studio.engine.batches import Chosen, augmented, step_seed
 from studio.engine.optim import set_learning_rate
+from studio.engine.recording import Recorder
 from studio.engine.training import Training
 
 
@@ -43,29 +45,38 @@ class Steps:
     def __init__(self, training: Training) -> None:
         self._training = training
         self._weights = [weight for weight in training.network.parameters() if weight.requires_grad]
-        self._rng = torch.Generator(training.device)
+        self._recorder = Recorder(training.device, training.network, training.notices)
 
     def take(self, count: int) -> Taken:
         """So many steps. Raises StepTooLargeError."""
         training = self._training
-        first_step, losses, grad_norms = training.step, list[Tensor](), list[Tensor]()  # of each step, [] each
+        first_step, statistics = training.step, list[Tensor]()  # of each step, [2]
         training.network.train()
         for _ in range(count):
             learning_rate = training.learning_rate()
             set_learning_rate(training.optimizers, learning_rate)
-            loss = _accumulate_gradients(training, self._rng)  # []
-            with devices.faults(training.device, full=StepTooLargeError):
-                grad_norm = self._move_weights(loss)  # []
+            statistics.append(self._take_one())
             training.step += 1
-            training.ema.update(training.step * training.config.batch_size, training.config.batch_size)
-            losses.append(loss)
-            grad_norms.append(grad_norm)
-        read = torch.stack([*losses, *grad_norms, *training.watch.figures]).cpu().numpy()  # the tick's one read-back
+        figures = [torch.stack(statistics).T.flatten(), *(figure[None] for figure in training.watch.figures)]
+        read = torch.cat(figures).cpu().numpy()  # the tick's one read-back
         return Taken(first_step, read[: 2 * count].reshape(2, count), read[2 * count :], learning_rate)
 
-    def _move_weights(self, loss: Tensor) -> Tensor:
-        """What a step makes of its gradients; returns their norm before clipping, float32 []."""
+    def _take_one(self) -> Tensor:
+        """The next step; returns its loss and the norm of its gradients before clipping, float32 [2] on the device."""
+        training, config, recorder = self._training, self._training.config, self._recorder
+        seed = step_seed(config.seed, training.step)
+        training.ema.begin_step((training.step + 1) * config.batch_size, config.batch_size)
+        with devices.faults(training.device, full=StepTooLargeError):
+            rows = training.ranks.rows(config.batch_size)
+            chosen = training.train_set.chosen(training.step, config.batch_size, rows)
+            if not training.takes_plain_steps():
+                return recorder.take_unrecorded(self._step, chosen, seed)
+            return recorder.take(self._step, chosen, seed, bisect.bisect(training.recipe.stages, training.used_up()))
+
+    def _step(self, chosen: Chosen) -> Tensor:
+        """`_take_one`, from what is on the device already: all that changes from one step to the next."""
         training = self._training
+        loss = self._accumulate_gradients(chosen)
         training.scaler.unscale_gradients()
         with training.watch.step():
             grad_norm = torch.nn.utils.clip_grad_norm_(self._weights, training.config.clip_grad_norm)
@@ -73,33 +84,37 @@ class Steps:
             for optimizer in training.optimizers:
                 optimizer.step()
                 optimizer.zero_grad()
-        return grad_norm
+        training.ema.update()
+        return torch.stack([loss, grad_norm])
+
+    def _accumulate_gradients(self, chosen: Chosen) -> Tensor:
+        """Forward and backward passes of the batch; returns its loss, float32 [] on the device.
+
+        Where the device has no room for them, they are done anew, without a graph beside them or in smaller
+        micro-batches; not where others have their part in the step, who know nothing of it. Raises StepTooLargeError.
+        """
+        training = self._training
+        while True:
+            try:
+                with devices.faults(training.device, full=StepTooLargeError):
+                    return _forward_backward(training, chosen, self._recorder.rng)
+            except StepTooLargeError as error:
+                if self._recorder.is_recording or not training.ranks.is_alone:
+                    raise
+                if not self._recorder.give_back_memory():
+                    if training.step_is_too_large():
+                        raise
+                    training.split_micro_batches(error.title)
+            # Not inside the except clause: as long as the error is handled, it keeps what has failed in memory.
+            training.network.zero_grad(set_to_none=True)
+            devices.give_back_memory(training.device)
+            self._recorder.rng.manual_seed(step_seed(training.config.seed, training.step))
 
 
-def _accumulate_gradients(training: Training, rng: torch.Generator) -> Tensor:
-    """Forward and backward passes of the next step's batch; returns its loss, float32 [] on the device.
-
-    Where the device has no room for them, they are done anew in smaller micro-batches; not where others have their part
-    in the step, who know nothing of it. Raises StepTooLargeError.
-    """
-    while True:
-        try:
-            with devices.faults(training.device, full=StepTooLargeError):
-                return _forward_backward(training, rng)
-        except StepTooLargeError as error:
-            if training.step_is_too_large() or not training.ranks.is_alone:
-                raise
-            training.split_micro_batches(error.title)
-        # Not inside the except clause: as long as the error is handled, it keeps what has failed in memory.
-        training.network.zero_grad(set_to_none=True)
-        devices.give_back_memory(training.device)
-
-
-def _forward_backward(training: Training, rng: torch.Generator) -> Tensor:
+def _forward_backward(training: Training, chosen: Chosen, rng: torch.Generator) -> Tensor:
     config, recipe, ranks = training.config, training.recipe, training.ranks
-    rng.manual_seed(step_seed(config.seed, training.step))
-    batch = training.train_set.batch(
-        training.step, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng,
+    batch = augmented(
+        chosen, config.batch_size, flip=config.flip, shift_px=config.shift_px, rng=rng,
         progress=training.used_up(), rows=ranks.rows(config.batch_size),
     )  # fmt: skip
     weight = ranks.total(recipe.weight(batch), training.device)

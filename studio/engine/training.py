@@ -134,6 +134,10 @@ class Training:
         is_free = self.device.type == "cpu" and self.ranks.is_alone
         return is_free and not self.budget_steps() and not self.config.threads
 
+    def takes_plain_steps(self) -> bool:
+        """Whether the next step is as all others are: of one process and one part, and nobody looks at its layers."""
+        return self.ranks.is_alone and self.recovery.micro_batches.count == 1 and not self.watch.is_looking
+
     def epoch(self) -> float:
         """How often each sprite has been trained on."""
         return self.step * self.config.batch_size / len(self.train_set)

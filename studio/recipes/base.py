@@ -206,7 +206,18 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     # How far batches grow with the devices that share them: to the noise scale of its runs, beyond which larger ones
     # stop helping, as 'studio lab noise-scale RUN' says; 0 where that is not known: they don't grow.
     largest_batch: ClassVar[int] = 0
-    headline: ClassVar[Metric] = LOSS  # tells a better checkpoint from a worse one
+    # Shares of a training from which on the loss asks other things of the device. Between them it asks the same in each
+    # step, whatever `Batch.progress` is, so that a CUDA graph can stand for it.
+    stages: ClassVar[tuple[float, ...]] = ()
+    headline: ClassVar[Metric] = LOSS  # the figure on held-out sprites that stands for a run
+
+    @property
+    def best_by(self) -> Metric | None:
+        """The figure on held-out sprites by which a better checkpoint is told from a worse one.
+
+        None where sprites are drawn: of few sprites, the loss on held-out ones rises while new ones still get better.
+        """
+        return None if self.makes == "sprites" else self.headline
 
     def select(self, sprites: Sprites, config: ConfigT) -> tuple[Sprites, list[str]]:
         """The sprites that this recipe can learn from, and a sentence for each thing left out. Raises TrainingError."""

@@ -105,6 +105,7 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     can = frozenset({"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow"})
     solver = CONSTANTS
     strides = _STRIDES
+    stages = (_FILLING_FROM,)
     fixed_by_weights = ("width", "colours")
     fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from studio.core.config import TrainingConfig, Value
 from studio.core.events import CheckpointSaved, Event, LossChunk, RunFinished, SamplesReady, Validated
 from studio.engine import catalog, pace, ticks, train
+from studio.engine.batches import Chosen
 from studio.engine.control import Control
 from studio.engine.optim import EMA, LossScaler
 from studio.engine.runs.folder import MOST_SAMPLES
@@ -63,14 +64,14 @@ class _Clock:
 
     def make_steps_free(self) -> None:
         """Of a training's steps, in this process, only every 64th is computed."""
-        add_gradients, nothing = ticks._accumulate_gradients, torch.zeros(())
+        add_gradients, nothing = ticks._forward_backward, torch.zeros(())
 
-        def take_step(training: Training, rng: torch.Generator) -> Tensor:
+        def take_step(training: Training, chosen: Chosen, rng: torch.Generator) -> Tensor:
             self.now_s += _STEP_S
             self.is_free = training.step % _COMPUTED_EVERY != 0
-            return nothing if self.is_free else add_gradients(training, rng)
+            return nothing if self.is_free else add_gradients(training, chosen, rng)
 
-        ticks._accumulate_gradients = take_step
+        ticks._forward_backward = take_step
         self._spare(torch.nn.utils, "clip_grad_norm_", nothing)
         self._spare(torch.optim.AdamW, "step", None)
         self._spare(LossScaler, "unscale_gradients", None)

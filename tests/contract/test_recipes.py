@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from pathlib import Path
 from typing import get_args
@@ -106,6 +107,19 @@ def test_the_seed_decides_everything(recipe: Recipe) -> None:
 
     assert loss(1) == loss(1)
     assert loss(1) != loss(2)
+
+
+def test_between_its_stages_the_progress_of_a_training_changes_nothing(recipe: Recipe) -> None:
+    """A step that is recorded stands for all others of its stage."""
+    sprites, config = with_numbers(make_sprites()), _config(recipe)
+    network = recipe.build(config, Spec.of(sprites))
+    batch = next(DeviceSprites(sprites, torch.device("cpu")).plain_batches(8, 8))
+    for start, stop in itertools.pairwise([0.0, *recipe.stages, 1.0]):
+        losses = set()
+        for progress in (start, (start + stop) / 2, stop - 1e-6):
+            then, rng = dataclasses.replace(batch, progress=progress), torch.Generator().manual_seed(1)
+            losses.add(recipe.loss(network, then, config, BatchRng(rng, then)).item())
+        assert len(losses) == 1
 
 
 @pytest.mark.parametrize("count", [2, 4])

@@ -172,7 +172,8 @@ def test_the_average_follows_at_once_at_the_start_and_has_its_half_life() -> Non
     average = EMA(network, halflife_sprites=1_000_000)
     nn.init.constant_(network.weight, 3.0)
     (weight,) = average.network.parameters()
-    average.update(seen_sprites=64, batch_size=64)
+    average.begin_step(seen_sprites=64, batch_size=64)
+    average.update()
     assert float(weight) == pytest.approx(3.0, abs=1e-4)
     assert not average.network.training and not weight.requires_grad
     nn.init.zeros_(network.weight)
@@ -180,5 +181,6 @@ def test_the_average_follows_at_once_at_the_start_and_has_its_half_life() -> Non
     (weight,) = average.network.parameters()
     weight.fill_(1.0)
     for _ in range(10):  # 10 times 100 sprites, long after the start: one half-life
-        average.update(seen_sprites=10_000_000, batch_size=100)
+        average.begin_step(seen_sprites=10_000_000, batch_size=100)
+        average.update()
     assert float(weight) == pytest.approx(0.5, abs=1e-5)

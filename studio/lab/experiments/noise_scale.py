@@ -21,7 +21,7 @@ from torch import Tensor
 from studio.core.events import Events, Progress
 from studio.core.wording import count, number, percent
 from studio.engine import devices
-from studio.engine.batches import DeviceSprites, step_seed
+from studio.engine.batches import Chosen, DeviceSprites, step_seed
 from studio.engine.loading import find_checkpoint
 from studio.engine.model import TrainedModel, learnt_by
 from studio.engine.runs import checkpoints
@@ -209,7 +209,7 @@ class _Gradients:
 class _WithReplacement(DeviceSprites):
     """Batches whose sprites are drawn independently. In an epoch each comes once, which is less noise in the end."""
 
-    def chosen(self, step: int, size: int, rows: slice) -> tuple[Tensor, Tensor, Tensor]:
+    def chosen(self, step: int, size: int, rows: slice) -> Chosen:
         places = np.random.default_rng((self.seed, step)).integers(0, len(self), size)[rows]
         chosen = torch.from_numpy(places).to(self.device)
         return self.rgba[chosen], self.labels[chosen], self.targets[chosen]
