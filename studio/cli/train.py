@@ -18,7 +18,7 @@ from studio.cli.messages import DONE, INTERRUPTED, argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.cli.several import has_begun, in_ranks
 from studio.core import files, places
-from studio.core.config import TrainingConfig, settings_of
+from studio.core.config import LENGTHS, TrainingConfig, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
 from studio.core.wake_lock import WakeLock
@@ -208,8 +208,11 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
 
 def chosen_config(recipe: Recipe, args: argparse.Namespace, means: TrainingBudget) -> TrainingConfig:
     """The recipe's defaults, changed by the preset as it suits the means, changed by the flags. Raises UsageError."""
-    changes = dict(_preset(recipe, args.preset, means).changes) if args.preset else {}
-    return recipe.defaults(means).replace(**{**changes, **given(args, recipe.Config)})  # type: ignore[no-any-return]
+    flags = given(args, recipe.Config)
+    preset = _preset(recipe, args.preset, means).changes if args.preset else {}
+    # A length that is asked for is not that of the preset, in whatever it counts.
+    changes = {name: value for name, value in preset.items() if name not in LENGTHS or not flags.keys() & LENGTHS}
+    return recipe.defaults(means).replace(**{**changes, **flags})  # type: ignore[no-any-return]
 
 
 def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Path:

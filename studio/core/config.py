@@ -174,6 +174,9 @@ def _read_settings(config_type: type[Config]) -> tuple[Setting, ...]:
     return tuple(found)
 
 
+LENGTHS = frozenset({"minutes", "steps", "epochs"})  # settings that say how long a training is
+
+
 @dataclass(frozen=True)
 class TrainingConfig(Config):
     """What every recipe trains with; a recipe's own config adds to it and may change the defaults."""
@@ -311,6 +314,12 @@ class TrainingConfig(Config):
         high=86_400.0,
         advanced=True,
     )
+
+    def as_typed(self, before: TrainingConfig) -> Self:
+        """These settings, which were `before` until somebody changed them: minutes that are new decide from now on."""
+        lengths = [(one.steps, one.epochs) for one in (before, self)]
+        is_meant = self.minutes != before.minutes and lengths[0] == lengths[1]
+        return self.replace(steps=0, epochs=0) if is_meant else self
 
     def budget_steps(self, sprites: int) -> int:
         """Steps after which a training on so many sprites ends: by `steps` or `epochs`, whichever comes first.

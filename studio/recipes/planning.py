@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from studio.core import wording
 from studio.recipes.base import Preset, TrainingBudget
 
-_SHORTEST_MIN = 0.5
+_FEWEST_LOOKED_AT = 12_800  # sprites, the same ones again and again if need be: before, nothing is learnt
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Planner:
     def preset(self, title: str, summary: str, minutes: float, enough: int, means: TrainingBudget) -> Preset:
         """At most so many minutes, with the widest network that sees `enough` sprites in them.
 
-        Where few sprites are learnt by heart sooner than that, it is shorter, and says so in place of `summary`.
+        Where few sprites are learnt by heart sooner than that, it takes as many epochs as they bear, and says so in
+        place of `summary`.
         """
         given = None if means.given is None else int(means.given["width"])
         if not means.sprites_per_s:
@@ -37,11 +38,11 @@ class Planner:
         fitting = [width for width in widths if 60 * minutes * self._speed(width, means) >= enough]
         width = fitting[-1] if fitting else widths[0]
         if means.sprites:
-            looks = self.most_looks if given is None else self.most_tuning_looks
-            longest = looks * means.sprites / self._speed(width, means) / 60
-            if longest < minutes:
-                summary = _too_few(means.sprites)
-                minutes = min(minutes, max(_SHORTEST_MIN, round(2 * longest) / 2))
+            most = self.most_looks if given is None else self.most_tuning_looks
+            epochs = max(most, -(-_FEWEST_LOOKED_AT // means.sprites))
+            about_s = epochs * means.sprites / self._speed(width, means)
+            if about_s < 60 * minutes:  # how fast the device is was only guessed, and it may take seconds: not minutes
+                return Preset(title, _too_few(means.sprites), {"epochs": epochs, "width": width}, about_s)
         return Preset(title, summary, {"minutes": minutes, "width": width})
 
     def _speed(self, width: int, means: TrainingBudget) -> float:

@@ -13,15 +13,18 @@ from pathlib import Path
 import pytest
 
 from studio.cli.messages import FAILED, INTERRUPTED, WRONG_USAGE
+from studio.cli.parser import parse
 from studio.cli.reporting import Reporter
-from studio.cli.train import to_the_end
+from studio.cli.train import chosen_config, to_the_end
 from studio.core import places
 from studio.core.events import CheckpointSaved, Events, LossChunk, Progress, RunStarted
+from studio.engine import catalog
 from studio.engine.control import Control
 from studio.engine.runs import listing
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import known_runs, remember
 from studio.engine.train import train_resumed
+from studio.recipes.base import TrainingBudget
 from tests.cli.tools import SMALL, TINY, Studio, json_lines, training
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, of_kind, train_generator
@@ -83,7 +86,18 @@ def test_a_run_gets_a_name_of_its_own_among_the_studios(folder: Path, studio: St
 def test_presets_change_settings_and_flags_win(folder: Path, tmp_path: Path, studio: Studio) -> None:
     studio(*training(folder, tmp_path / "run", "classifier", "--preset", "QUICK", "--width", "16"))
     config = RunDir(tmp_path / "run").record().config
-    assert config["minutes"] == 1.0 and config["width"] == 16 and config["steps"] == 4
+    assert config["width"] == 16 and config["steps"] == 4
+
+
+@pytest.mark.parametrize(
+    ("flags", "minutes", "epochs"),
+    [([], 3.0, 1000), (["--width", "16"], 3.0, 1000), (["--minutes", "2"], 2.0, 0), (["--steps", "5"], 3.0, 0)],
+)
+def test_a_length_that_is_asked_for_is_not_a_preset_s(flags: list[str], minutes: float, epochs: int) -> None:
+    """It would be, where a preset counts epochs: with steps or minutes beside them, they decide."""
+    args = parse(["train", "sprites", "--recipe", "classifier", "--preset", "standard", *flags])
+    config = chosen_config(catalog.recipe("classifier"), args, TrainingBudget(200, 5000.0))
+    assert (config.minutes, config.epochs) == (minutes, epochs)
 
 
 def test_more_minutes_go_on_with_a_finished_run(run_path: Path, folder: Path, studio: Studio) -> None:

@@ -33,9 +33,19 @@ def test_the_widest_network_that_sees_enough(sprites_per_s: float, width: int) -
 
 
 def test_few_sprites_are_not_looked_at_more_often_than_is_good() -> None:
-    assert changes(TrainingBudget(120, 100.0)) == {"minutes": 2.0, "width": 64}  # 12,000 looks at 100 a second
-    assert changes(TrainingBudget(600, 100.0))["minutes"] == 10.0
-    assert changes(TrainingBudget(3, 100.0))["minutes"] == 0.5
+    assert changes(TrainingBudget(300, 100.0)) == {"epochs": 100, "width": 64}
+    assert changes(TrainingBudget(599, 100.0)) == {"epochs": 100, "width": 64}
+    assert changes(TrainingBudget(600, 100.0)) == {"minutes": 10.0, "width": 64}  # that is, 60,000 at 100 a second
+
+
+def test_very_few_are_looked_at_until_something_is_learnt() -> None:
+    assert changes(TrainingBudget(64, 100.0))["epochs"] == 200  # 12,800 in all
+    assert changes(TrainingBudget(3, 100.0))["epochs"] == 4267
+
+
+def test_a_preset_in_epochs_says_about_how_long_it_takes() -> None:
+    few, many = (PLANNER.preset("Standard", "", 10.0, 60_000, TrainingBudget(count, 100.0)) for count in (300, 600))
+    assert few.about_s == pytest.approx(300.0) and many.about_s == 0.0
 
 
 @pytest.mark.parametrize(
@@ -54,7 +64,7 @@ def test_trained_weights_fix_the_width_and_are_tuned_for_longer() -> None:
     given = {"width": 32}
     assert changes(TrainingBudget(given=given))["width"] == 32
     assert changes(TrainingBudget(1_000_000, 1000.0, given))["width"] == 32
-    assert changes(TrainingBudget(120, 25.0, given)) == {"minutes": 4.0, "width": 32}  # 24,000 looks at 100 a second
+    assert changes(TrainingBudget(120, 25.0, given)) == {"epochs": 200, "width": 32}
 
 
 def test_several_devices_train_a_wider_network_with_larger_batches_up_to_where_they_stop_helping() -> None:

@@ -278,15 +278,29 @@ def test_presets_follow_the_sprites_and_own_settings_unmark_them(
     setup._offer_presets()
     usual, best = [button for button in panel.presets.findChildren(QPushButton) if not button.isHidden()]
     assert setup.config is not None
-    assert setup.preset == "Standard" and setup.config.minutes == 0.5
+    assert setup.preset == "Standard" and setup.config.epochs == 534
     # Few sprites are soon learnt by heart: 'Quick' would be the same as 'Standard'; 'Best' has a wider network.
-    assert usual.text() == "Standard\n30 s" and best.text() == "Best\n30 s" and usual.isChecked()
+    assert usual.text() == "Standard\nabout 30 s" and best.text() == "Best\nabout 50 s" and usual.isChecked()
     setup.set_config(setup.config.replace(batch_size=7))
     assert not usual.isChecked() and panel.forms.config().batch_size == 7
     assert "Your own settings." in texts(panel.presets)
     opened.show_page("train")
     click(usual)
-    assert setup.config.minutes == 0.5 and panel.forms.config() == setup.config and usual.isChecked()
+    assert setup.config.epochs == 534 and panel.forms.config() == setup.config and usual.isChecked()
+
+
+def test_minutes_that_are_typed_count_instead_of_the_epochs_of_a_preset(
+    opened: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    form, setup = opened.train.setup.forms, opened.session.setup
+    monkeypatch.setattr(setup, "_means", lambda recipe: TrainingBudget(24, 500.0))
+    setup._offer_presets()
+    assert setup.config is not None and setup.config.epochs
+    setup.type_config(form.config().replace(minutes=3.0))
+    assert (setup.config.minutes, setup.config.epochs) == (3.0, 0) and form.config() == setup.config
+    setup.type_config(form.config().replace(epochs=7))
+    setup.type_config(form.config().replace(batch_size=5))
+    assert (setup.config.minutes, setup.config.epochs, setup.config.batch_size) == (3.0, 7, 5)
 
 
 def test_presets_follow_the_device(opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:

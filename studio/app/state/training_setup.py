@@ -158,6 +158,11 @@ class TrainingSetup(QObject):
         self._invalid.pop(self.recipe.name, None)
         self._settle()
 
+    def type_config(self, config: TrainingConfig) -> None:
+        """Train with the chosen recipe's settings as the user has changed them."""
+        assert self.config is not None
+        self.set_config(config.as_typed(self.config))
+
     def refuse_config(self, problem: str) -> None:
         """Settings were typed that can't be; nothing is trained until they are others."""
         assert self.recipe is not None

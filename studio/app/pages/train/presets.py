@@ -51,7 +51,7 @@ class Presets(QWidget):
             button.deleteLater()
         made = []
         for number, (preset, config) in enumerate(self._presets):
-            button = factory.button(f"{preset.title}\n{_length(config)}", preset.help)
+            button = factory.button(f"{preset.title}\n{_length(preset, config)}", preset.help)
             button.setCheckable(True)
             button.setMinimumHeight(48)
             self._group.addButton(button, number)
@@ -64,7 +64,9 @@ class Presets(QWidget):
         self.chosen.emit(self._presets[number][0].title)
 
 
-def _length(config: TrainingConfig) -> str:
+def _length(preset: Preset, config: TrainingConfig) -> str:
+    if preset.about_s:
+        return "about " + wording.duration(max(10, round(preset.about_s, -1)))
     given = [(config.steps, "step"), (config.epochs, "epoch")]
     counted = [wording.count(value, noun) for value, noun in given if value]
     return " or ".join(counted) or wording.duration(60 * config.minutes)

@@ -158,7 +158,7 @@ class SetupPanel(QWidget):
         if problem:
             self._session.setup.refuse_config(problem)
         else:
-            self._session.setup.set_config(self.forms.config())
+            self._session.setup.type_config(self.forms.config())
 
     @Slot()
     def _measure(self) -> None:
