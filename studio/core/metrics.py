@@ -14,8 +14,7 @@ class Metric:
     """A figure that a recipe tells of held-out sprites.
 
     name: its key in events and on disk. rising, risen: what to say of a run while it gets better, and when it has not
-    got better than `value` since `step`; empty where no advice goes by it. slack: the share by which a newer model may
-    be worse than the best one and still be taken for as good: where the figure swings more than what is learnt.
+    got better than `value` since `step`; empty where no advice goes by it.
     """
 
     name: str
@@ -24,15 +23,10 @@ class Metric:
     better: Literal["low", "high"] = "low"
     rising: str = ""
     risen: str = ""
-    slack: float = 0.0
 
     def is_better(self, value: float, than: float) -> bool:
         """Whether `value` is better than the other one."""
         return self.rank(value) < self.rank(than)
-
-    def is_as_good(self, value: float, best: float) -> bool:
-        """Whether the `value` of a newer model is better than the best one, or worse by less than the slack."""
-        return self.rank(value) < self.rank(best) + self.slack * abs(best)
 
     def rank(self, value: float) -> float:
         """A number that is the lower, the better `value` is."""
@@ -43,8 +37,7 @@ def _three_decimals(value: float) -> str:
     return f"{round(value, 3) + 0:.3f}"  # never '-0.000'
 
 
-# Few sprites are held out of few, and their loss swings by some percent while what is drawn still gets better.
-LOSS = Metric("loss", "loss", slack=0.05)
+LOSS = Metric("loss", "loss")
 ACCURACY = Metric(
     "accuracy",
     "accuracy",

@@ -118,7 +118,7 @@ def _choose(run: RunDir, found: checkpoints.Found, wanted: str, recipe: Recipe) 
     if wanted == "last":
         return found[-1]
     if wanted == "best":
-        best = checkpoints.best_of(found, recipe.headline)
+        best = checkpoints.best_of(found, recipe.best_by)
         return next(entry for entry in found if entry[0] == best)
     for path, info in found:
         if str(info.step) == wanted:

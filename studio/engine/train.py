@@ -139,7 +139,7 @@ class _Maintenance:
         self._saving = Throttle(training.config.checkpoint_every_s, clock)
         self._validating = Throttle(0.0, clock)
         self._validated_epoch = int(training.epoch())
-        self._best_saved: float | None = None  # the best headline figure of a checkpoint
+        self._best_saved: float | None = None  # the best figure of a checkpoint, where held-out sprites tell
         self._adviser = Adviser(read_history(training.run.path))
         self.early_end = EarlyEnd(training, self._adviser, quality)
 
@@ -178,20 +178,20 @@ class _Maintenance:
         yield from training.take_notices()
 
     def _is_best_yet(self) -> bool:
-        """Whether this model is as good by held-out sprites as any that is saved, and may be saved for that alone."""
+        """Whether this model is better by held-out sprites than any that is saved, and may be saved for that alone."""
         training, saving = self._training, self._saving
-        found, headline, best = training.validated, training.recipe.headline, self._best_saved
-        if found is None or not training.is_validated() or training.saved_step == training.step:
+        found, best_by, best = training.validated, training.recipe.best_by, self._best_saved
+        if best_by is None or found is None or not training.is_validated() or training.saved_step == training.step:
             return False
         if not saving.affordable() or saving.idle_s() < BEST_APART_SHARE * training.planned_s():
             return False
-        return best is None or headline.is_as_good(found.metrics[headline.name], best)
+        return best is None or best_by.is_better(found.metrics[best_by.name], best)
 
     def _note_saved(self) -> None:
-        found, headline = self._training.validated, self._training.recipe.headline
-        if found is not None and found.step == self._training.saved_step:
-            value = found.metrics[headline.name]
-            if self._best_saved is None or headline.is_better(value, self._best_saved):
+        found, best_by = self._training.validated, self._training.recipe.best_by
+        if best_by is not None and found is not None and found.step == self._training.saved_step:
+            value = found.metrics[best_by.name]
+            if self._best_saved is None or best_by.is_better(value, self._best_saved):
                 self._best_saved = value
 
     def _validation_is_due(self) -> bool:

@@ -162,8 +162,13 @@ class Training:
             self.logged_step = self.step
         with self.run.writing():
             checkpoints.remove_set_aside(self.run.checkpoints)
-            checkpoints.rotate(self.run.checkpoints, self.recipe.headline, measuring_step=self.measuring_step)
+            checkpoints.rotate(self.run.checkpoints, self.recipe.best_by, measuring_step=self.measuring_step)
         return checkpoints.path_of(self.run.checkpoints, self.step)
+
+    def checkpoints_found(self) -> checkpoints.Found:
+        """The run's checkpoints, the oldest first. Raises UnwritableError."""
+        with self.run.writing():
+            return checkpoints.find(self.run.checkpoints)
 
     def add_figures(self) -> None:
         """Write to the newest checkpoint what validation has found out about it since. Raises UnwritableError."""

@@ -229,15 +229,18 @@ def test_the_best_model_by_held_out_sprites_is_saved_when_it_is_found(
     own_clock(monkeypatch)
     monkeypatch.setattr(pace, "SIDE_SHARE", 1e9)  # validation and checkpoints may take as long as they like
     monkeypatch.setattr(train, "BEST_APART_SHARE", 0.0)
-    losses = {1: 0.5, 2: 0.4, 3: 0.45, 4: 0.3, 5: 0.31, 6: 0.32, 7: 0.35}
+    accuracies = {1: 0.5, 2: 0.6, 3: 0.55, 4: 0.7, 5: 0.7, 6: 0.6, 7: 0.65}
 
     def figures(model: TrainedModel, *rest: object) -> Validated:
-        return Validated(model.step, {"loss": losses[model.step]})
+        return Validated(model.step, {"loss": 1.0, "accuracy": accuracies[model.step]})
 
     monkeypatch.setattr(train, "heldout_figures", figures)
-    saved = of_kind(list(train_generator(run_path, sprites, steps=7, batch_size=20)), CheckpointSaved)  # 20 an epoch
-    assert [event.step for event in saved] == [1, 2, 4, 5, 7]
-    assert load_model(run_path, "best", CPU).step == 5
+    saved = of_kind(list(train_classifier(run_path, sprites, steps=7, batch_size=20)), CheckpointSaved)  # 20 an epoch
+    assert [event.step for event in saved] == [1, 2, 4, 7]
+    assert load_model(run_path, "best", CPU).step == 4
+    generator = run_path.with_name("generator")
+    saved = of_kind(list(train_generator(generator, sprites, steps=7, batch_size=20)), CheckpointSaved)
+    assert [event.step for event in saved] == [7]  # of which no figure tells the best
 
 
 def test_fault_19_a_damaged_checkpoint_falls_back_to_the_one_before(run_path: Path, sprites: Sprites) -> None:

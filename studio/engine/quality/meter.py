@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 import torch
 
-from studio.core.events import Event, Events, Halted, Progress, QualityMeasured, Rgba
+from studio.core.events import Event, Events, Halted, Notice, Progress, QualityMeasured, Rgba
 from studio.core.metrics import Quality
+from studio.core.wording import percent
 from studio.data.sprites import Sprites
 from studio.engine.batches import at_most
 from studio.engine.control import Control, retry_until_writable, until_stopped
 from studio.engine.generate import draw
+from studio.engine.model import TrainedModel
 from studio.engine.pace import Stopwatch, Throttle
 from studio.engine.quality.copies import look_for_copies
 from studio.engine.quality.evaluate import FEWEST, classes_to_draw
 from studio.engine.quality.features import SpriteFeatures, features_of
 from studio.engine.quality.scores import Features, kid
-from studio.engine.runs.advice import COUNT
+from studio.engine.runs import checkpoints
+from studio.engine.runs.advice import COUNT, copies_much
 from studio.engine.runs.checkpoints import add_metrics
 from studio.engine.runs.split import Indices, halves
 from studio.engine.training import Training
@@ -30,6 +33,7 @@ from studio.engine.types import GenerateSettings
 MOST_SEEN = 4096  # real sprites a distance is taken from: more make it no steadier, and its matrices have their square
 SHARE = 0.05  # of the run's time, all in all
 LEARNING_SHARE = 0.2  # at the beginning, so that there is something to measure with early on
+LAST_SHARE = 0.15  # at the end of a run that was too short to be measured, for each model
 APART_SHARE = 0.01  # of the run's time, at least, between a checkpoint and one that is saved only to be measured
 REST_S = 300.0  # before measuring is tried again on a device that had no room for it
 _WHAT = "measurements of new sprites"
@@ -56,7 +60,8 @@ class QualityMeter:
         self._rest_until_s = 0.0  # after the device had no room for measuring
         self._reference: _Reference | None = None
         self._slices: Events | None = None
-        if training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST:
+        self._can_measure = training.recipe.makes == "sprites" and len(training.train_sample) >= FEWEST
+        if self._can_measure:
             self._slices = self._measure_on_and_on()
 
     def advance(self) -> Events:
@@ -88,13 +93,16 @@ class QualityMeter:
         return saving.affordable() and saving.idle_s() >= APART_SHARE * self._training.planned_s()
 
     def finish(self) -> Events:
-        """Measure the model of the run's end, if it can be measured: yields Progress and QualityMeasured.
+        """Measure the model of the run's end, if it can be measured: yields Progress and QualityMeasured. Where the run
+        was too short for that, see at least whether it copies: may yield a Notice.
 
         Gives way, without a measurement, as soon as `control.stop` is set.
         """
-        if self._reference is not None and self._measured_step != self._training.step:
-            with self._training.side_work.skip_if_full(_WHAT):
-                yield from until_stopped(self._measure(self._reference), self._control)
+        if not self._can_measure or self._measured_step == self._training.step:
+            return
+        last = self._find_original() if self._reference is None else self._measure(self._reference)
+        with self._training.side_work.skip_if_full(_WHAT):
+            yield from until_stopped(last, self._control)
 
     def close(self) -> None:
         """Measure no more. The slices hold this meter as it holds them: the training would stay in memory."""
@@ -151,17 +159,38 @@ class QualityMeter:
         Sprites are drawn as users get them, always of the same classes and noise, from the weights as they are now.
         """
         training = self._training
-        model = training.model()
+        model = _copied(training.model())
         training.measuring_step = model.step
-        model = dataclasses.replace(model, network=copy.deepcopy(model.network))
-        labels = classes_to_draw(training.train_sample, COUNT, seed=0)
-        new = yield from draw(model, labels, GenerateSettings())
+        new = yield from _drawn(model, training)
         quality = yield from reference.judge(new)
         measured = QualityMeasured(model.step, quality, reference.against)
         yield from retry_until_writable(self._control, _keep, training, measured)
         training.measuring_step = None
         self._measured_step = model.step
         yield measured
+
+    def _find_original(self) -> Events:
+        """Count the copies that the newest checkpoint draws and, where they are too many, those of older ones, until
+        one draws fewer: `checkpoints.best_of` goes by that. None are counted where that takes too much of the time.
+        """
+        training, control, clock = self._training, self._control, self._clock
+        most_s, by_chance, newest = LAST_SHARE * clock.now_s(), None, ""
+        for path, info in reversed((yield from retry_until_writable(control, training.checkpoints_found))):
+            model = _copied(training.model())
+            checkpoints.load_into(model.network, checkpoints.load_part(path, info, "average"), path.name)
+            new = yield from _within(most_s, _drawn(model, training), clock)
+            if new is None:
+                return
+            if by_chance is None:
+                by_chance = yield from _copies_by_chance(training)
+            copies = yield from _copies(new, training.sprites, training.split.training, training.device)
+            figures = {"copies": copies, "copies_real": by_chance}
+            yield from retry_until_writable(control, _keep_figures, training, info.step, figures)
+            if not copies_much(copies, by_chance):
+                break
+            newest = newest or f"{percent(copies)} of what the newest model draws are copies of your sprites."
+        if newest:
+            yield Notice("warning", newest, "The best is now the one that copies least among those that are kept.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,11 +213,40 @@ class _Reference:
         return Quality(distance.value, distance.error, self.kid_real, copies, self.copies_real)
 
 
+def _copied(model: TrainedModel) -> TrainedModel:
+    """A model whose weights stay as they are."""
+    return dataclasses.replace(model, network=copy.deepcopy(model.network))
+
+
+def _drawn(model: TrainedModel, training: Training) -> Generator[Progress, None, Rgba]:
+    """Sprites as users get them, always of the same classes and noise."""
+    return draw(model, classes_to_draw(training.train_sample, COUNT, seed=0), GenerateSettings())
+
+
+def _within(
+    most_s: float, drawing: Generator[Progress, None, Rgba], clock: Stopwatch
+) -> Generator[Event, None, Rgba | None]:
+    """What is drawn; None as soon as it is seen to take longer than that."""
+    start_s = clock.now_s()
+    while True:
+        try:
+            progress = next(drawing)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
+        if progress.done and (clock.now_s() - start_s) * progress.total > most_s * progress.done:
+            return None
+        yield progress
+
+
 def _keep(training: Training, measured: QualityMeasured) -> None:
     """Write figures to the checkpoint that they are of, and to the record. Raises UnwritableError."""
-    with training.run.writing():
-        add_metrics(training.run.checkpoints, measured.step, asdict(measured.quality))
+    _keep_figures(training, measured.step, asdict(measured.quality))
     training.run.append(measured)
+
+
+def _keep_figures(training: Training, step: int, figures: Mapping[str, float]) -> None:
+    with training.run.writing():
+        add_metrics(training.run.checkpoints, step, figures)
 
 
 def _make_reference(training: Training, features: SpriteFeatures) -> Generator[Event, None, _Reference]:
@@ -207,13 +265,20 @@ def _make_reference(training: Training, features: SpriteFeatures) -> Generator[E
     yield Progress(1, 3, "real sprites measured")
     kid_real = kid(features.of(at_most(unseen, MOST_SEEN)), features.of(at_most(seen, COUNT))).value
     yield Progress(2, 3, "real sprites measured")
-    first, second = halves(training.sprites.groups[learnt])
-    unseen = at_most(heldout, COUNT) if enough else training.sprites.rgba[learnt[at_most(second, COUNT)]]
-    among = learnt if enough else learnt[first]
-    copies_real = yield from _copies(unseen, training.sprites, among, training.device)
+    copies_real = yield from _copies_by_chance(training)
     yield Progress(3, 3, "real sprites measured")
     against: Literal["held-out", "training"] = "held-out" if enough else "training"
     return _Reference(features, real, training.sprites, learnt, against, kid_real, copies_real)
+
+
+def _copies_by_chance(training: Training) -> Generator[Event, None, float]:
+    """The share of copies of what is learnt from among sprites that were made without it."""
+    learnt, heldout = training.split.training, training.heldout_sprites
+    if len(heldout) >= FEWEST:
+        return (yield from _copies(at_most(heldout, COUNT), training.sprites, learnt, training.device))
+    first, second = halves(training.sprites.groups[learnt])
+    unseen = training.sprites.rgba[learnt[at_most(second, COUNT)]]
+    return (yield from _copies(unseen, training.sprites, learnt[first], training.device))
 
 
 def _copies(sprites: Rgba, known: Sprites, learnt: Indices, device: torch.device) -> Generator[Event, None, float]:

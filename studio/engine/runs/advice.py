@@ -18,7 +18,6 @@ from studio.engine.runs.history import History
 COUNT = 128  # sprites that are drawn for a measurement
 COPY_MARGIN = 0.02  # of the new sprites: so many more copies than real sprites have are too many, chance apart
 _UNLIKE_ANY_KID = 1.0  # above it sprites are unlike any real one: noise of 24 grey levels gives a half, the most is 8
-_RISEN = 1.1  # times the lowest loss on held-out sprites: from there on, sprites are learnt by heart
 Curve = Sequence[tuple[int, float]]  # steps, and values of a figure on held-out sprites
 _ADVISING = [metric for metric in METRICS.values() if metric.rising]
 
@@ -39,6 +38,12 @@ _TO_SAY = _Evidence(fewest=3, in_a_row=2, patience=4, long=1.5)
 _TO_END = _Evidence(fewest=6, in_a_row=4, patience=8, long=2.0)
 
 
+def copies_much(copies: float, real: float) -> bool:
+    """Whether this share of copies exceeds that among real sprites by COPY_MARGIN and two standard errors."""
+    error = math.sqrt(real * (1 - real) * 2 / COUNT)
+    return copies > real + COPY_MARGIN + 2 * error
+
+
 @dataclass(frozen=True)
 class Measurement:
     """What one `QualityMeasured` says."""
@@ -48,10 +53,7 @@ class Measurement:
 
     @property
     def copies_much(self) -> bool:
-        """Whether the share of copies exceeds that among real sprites by COPY_MARGIN and two standard errors."""
-        share = self.quality.copies_real
-        error = math.sqrt(share * (1 - share) * 2 / COUNT)
-        return self.quality.copies > share + COPY_MARGIN + 2 * error
+        return copies_much(self.quality.copies, self.quality.copies_real)
 
     @property
     def looks_real(self) -> bool:
@@ -161,20 +163,18 @@ def advice_by_metric(metric: Metric, curve: Curve, evidence: _Evidence = _TO_SAY
 def advice_by_loss(curve: Curve) -> Advised | None:
     """The advice by the loss on held-out sprites, of a generator whose new sprites were not measured.
 
-    It rises as sprites are learnt by heart, before copies are drawn. None when there are too few values.
+    The newest model is the best, as far as that is known: of few sprites, the loss rises while new ones still get
+    better, and says nothing of copies. None when there are too few values.
     """
     if len(curve) < _TO_SAY.fewest:
         return None
     step, _ = curve[-1]
-    lowest_at, lowest = min(curve, key=lambda pair: pair[1])
-    best = max([lowest_at, *(one for one, loss in curve if LOSS.is_as_good(loss, lowest))])
-    if all(later > lowest_at and loss > _RISEN * lowest for later, loss in curve[-_TO_SAY.in_a_row :]):
-        why = f"The loss on held-out sprites was lowest at step {number(lowest_at)}: yours are being learnt by heart."
-        return Advised(step, "copying", why, best)
+    lowest_at, _ = min(curve, key=lambda pair: pair[1])
     if sum(later > lowest_at for later, _ in curve) >= _TO_SAY.patience and step >= _TO_SAY.long * lowest_at:
         why = f"The loss on held-out sprites has been no lower since step {number(lowest_at)}."
-        return Advised(step, "good enough", why, best)
-    return Advised(step, "improving", "The loss on held-out sprites still falls.", best)
+        why = f"{why} With few sprites, new ones may still get better: look at them."
+        return Advised(step, "good enough", why, step)
+    return Advised(step, "improving", "The loss on held-out sprites still falls.", step)
 
 
 def _by_what_is_known(

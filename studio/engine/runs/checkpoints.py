@@ -190,59 +190,52 @@ def check_finite(tensors: Tensors, name: str) -> None:
         raise RunError(f"{name} holds weights that are not numbers.", "Choose another checkpoint of this run.")
 
 
-def rotate(folder: Path, headline: Metric, *, measuring_step: int | None = None) -> None:
+def rotate(folder: Path, best_by: Metric | None, *, measuring_step: int | None = None) -> None:
     """Remove what is no longer needed. Raises OSError.
 
     Kept are those of `essential`, the last two, the numbers 1, 2, 4, 8, ... and the one that is being measured.
     """
     found = find(folder)
-    keep = essential(found, headline) | {path for path, _ in found[-2:]}
+    keep = essential(found, best_by) | {path for path, _ in found[-2:]}
     keep |= {path for path, info in found if info.number & (info.number - 1) == 0}
     for path, info in found:
         if path not in keep and info.step != measuring_step:
             files.remove(path)
 
 
-def essential(found: Found, headline: Metric) -> set[Path]:
+def essential(found: Found, best_by: Metric | None) -> set[Path]:
     """The checkpoints that a run can't do without: the newest and the best.
 
     So are, of the measured ones, the best, which a later measurement may show to be the best of all, and those without
-    which that could not be told: the one of the lowest distance and the newest. So is that with the best headline
-    figure, by which others are told to be as good.
+    which that could not be told: the one of the lowest distance and the newest.
     """
     steps = {found[-1][1].step} if found else set()
     if measured := _measured(found):
         steps |= {advice.best_step(measured), advice.lowest_step(measured), measured[-1].step}
-    elif judged := _judged(found, headline):
-        steps.add(_first_best(judged, headline)[1])
-    best = best_of(found, headline)
+    best = best_of(found, best_by)
     return {path for path, info in found if info.step in steps or path == best}
 
 
-def best_of(found: Found, headline: Metric) -> Path | None:
+def best_of(found: Found, best_by: Metric | None) -> Path | None:
     """The checkpoint to use; None when there is none.
 
     Where new sprites were measured, the best by that; what was saved since is taken to be no worse than the newest
-    measured one. Else the newest that is as good as the best by the headline figure, or the last.
+    measured one. Else the best by this figure on held-out sprites, the first of equals. Where there is none, the newest
+    that is not known to copy or, where all are known to, the one that copies least.
     """
     if measured := _measured(found):
         best = advice.best_step(measured)
         return found[-1][0] if best == measured[-1].step else next(path for path, info in found if info.step == best)
-    if judged := _judged(found, headline):
-        value, step = _first_best(judged, headline)
-        newest = max([step, *(other for figure, other in judged if headline.is_as_good(figure, value))])
-        return next(path for path, info in found if info.step == newest)
-    return found[-1][0] if found else None
+    if best_by and (judged := [(path, info) for path, info in found if best_by.name in info.metrics]):
+        return min(judged, key=lambda entry: best_by.rank(entry[1].metrics[best_by.name]))[0]
+    newest_first = reversed(found)
+    return min(newest_first, key=lambda entry: _share_of_copies(entry[1]), default=(None, None))[0]
 
 
-def _judged(found: Found, headline: Metric) -> list[tuple[float, int]]:
-    """The headline figures of those that have one, and their steps."""
-    return [(info.metrics[headline.name], info.step) for _, info in found if headline.name in info.metrics]
-
-
-def _first_best(judged: list[tuple[float, int]], headline: Metric) -> tuple[float, int]:
-    """The best headline figure and its step, the first of equals."""
-    return min(judged, key=lambda pair: headline.rank(pair[0]))
+def _share_of_copies(info: CheckpointInfo) -> float:
+    """The share of copies in what a checkpoint draws where they are too many; 0 where they are not, or none knows."""
+    copies, real = info.metrics.get("copies", 0.0), info.metrics.get("copies_real", 0.0)
+    return copies if advice.copies_much(copies, real) else 0.0
 
 
 def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:

@@ -76,12 +76,12 @@ def _remove(items: Sequence[Removable]) -> Iterator[int]:
 def _removable(run: RunDir) -> list[Removable]:
     """What can go of a run. Nothing of one that can't be read: who knows what it is good for."""
     try:
-        headline = catalog.recipe(run.record().recipe).headline
+        best_by = catalog.recipe(run.record().recipe).best_by
         with reading(run.path):
             found = checkpoints.find(run.checkpoints)
             samples = run.sample_paths()
             paths = {
-                "checkpoints": _needless(found, checkpoints.essential(found, headline)),
+                "checkpoints": _needless(found, checkpoints.essential(found, best_by)),
                 "leftovers": checkpoints.leftovers(run.checkpoints) if found else [],
                 "samples": [samples[step] for step in samples.keys() - set(spread(list(samples), FEWER_SAMPLES))],
                 "exports": sorted((run.path / EXPORTS).iterdir()) if (run.path / EXPORTS).is_dir() else [],
@@ -98,10 +98,10 @@ def _needless(found: checkpoints.Found, keep: set[Path]) -> list[Path]:
 
 def _check_what_stays(run: RunDir) -> None:
     """Raise DamagedError unless the checkpoints that a run needs are whole: else an older one is its only hope."""
-    headline = catalog.recipe(run.record().recipe).headline
+    best_by = catalog.recipe(run.record().recipe).best_by
     with reading(run.path):
         found = checkpoints.find(run.checkpoints)
-        keep = checkpoints.essential(found, headline)
+        keep = checkpoints.essential(found, best_by)
         for path, info in found:
             if path in keep:
                 checkpoints.check(path, info)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, QualityMeasured
+from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, Notice, QualityMeasured
 from studio.core.generators import returned
 from studio.core.metrics import Quality
 from studio.data.store import packed
@@ -138,6 +138,38 @@ def test_a_run_too_short_to_measure_anything_is_not_held_up(run_path: Path, monk
     with patch.object(features, "corrupted", wraps=features.corrupted) as looks:
         assert not of_kind(trained(run_path), QualityMeasured)
     assert 0 < looks.call_count <= 30
+
+
+def test_a_run_too_short_to_be_measured_is_looked_through_for_copies_at_its_end(
+    run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its newest model copies, and so does the one before; older ones are not looked at once one does not."""
+    shares = iter([0.05, 0.6, 0.4, 0.0])  # of real sprites, then of the models, the newest first
+
+    def copies(*_: object) -> Generator[Event, None, float]:
+        yield from ()
+        return next(shares)
+
+    monkeypatch.setattr(features, "_STEPS", 100_000)
+    monkeypatch.setattr(quality, "SHARE", 0.05)
+    monkeypatch.setattr(quality, "LAST_SHARE", 1e6)
+    monkeypatch.setattr(quality, "_copies", copies)
+    control, events = Control(), list[Event]()
+    for event in train_generator(run_path, SPRITES, control, steps=8):
+        control.checkpoint_now = isinstance(event, LossChunk)
+        events.append(event)
+    warned = [event for event in of_kind(events, Notice) if event.level == "warning"]
+    assert "60 %" in warned[0].title and len(warned) == 1
+    steps = [step for step, kept in sorted(figures_kept(run_path).items()) if "copies" in kept]
+    assert len(steps) == 3 and steps[-1] == 8 and next(shares, None) is None
+    assert load_model(run_path, "best", CPU).step == steps[0] < load_model(run_path, "last", CPU).step
+
+
+def test_a_run_is_not_looked_through_where_that_takes_long(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(features, "_STEPS", 100_000)
+    monkeypatch.setattr(quality, "SHARE", 0.05)
+    monkeypatch.setattr(quality, "LAST_SHARE", 1e-6)
+    assert not any("copies" in figures for figures in (trained(run_path), figures_kept(run_path))[1].values())
 
 
 @pytest.mark.slow

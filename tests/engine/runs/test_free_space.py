@@ -90,9 +90,9 @@ def test_what_can_go_is_found_by_kind_with_its_bytes(run: RunDir) -> None:
     found, steps = _found(run.path), [info.step for _, info in find(run.checkpoints)]
     assert {kind.name for kind in KINDS} == {item.kind for item in found.items}
     assert [item.path for item in _of(found, "checkpoints")] == [
-        path for path, info in find(run.checkpoints) if path not in essential(find(run.checkpoints), LOSS)
+        path for path, info in find(run.checkpoints) if path not in essential(find(run.checkpoints), None)
     ]
-    assert len(_of(found, "checkpoints")) == len(steps) - 2
+    assert len(_of(found, "checkpoints")) == len(steps) - 1
     assert len(_of(found, "samples")) == len(run.sample_paths()) - FEWER_SAMPLES
     for item in found.items:
         size = item.path.stat().st_size if item.path.is_file() else _measured(item.path)
