@@ -100,9 +100,13 @@ class Bench:
         """That of the settings, or what suits the device. Raises DeviceError."""
         return devices.resolve_precision(self.device, self.config.precision)
 
-    def training(self, precision: str = "fp32", **changes: Value) -> TrainingSteps:
-        """A training at its beginning, with these settings changed. Raises DeviceFullError."""
-        return TrainingSteps(self.recipe, self.config.replace(**changes), self.sprites, self.target, precision)
+    def training(self, precision: str = "fp32", *, is_recorded: bool = False, **changes: Value) -> TrainingSteps:
+        """A training at its beginning, with these settings changed. is_recorded: as `TrainingSteps` takes it.
+
+        Raises DeviceFullError.
+        """
+        config = self.config.replace(**changes)
+        return TrainingSteps(self.recipe, config, self.sprites, self.target, precision, is_recorded=is_recorded)
 
 
 def _some_of(indices: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -113,7 +113,7 @@ def _measure(bench: Bench, precision: str, size: int, seconds: float) -> Generat
     devices.give_back_memory(bench.target)
     if has_peak:
         torchs.reset_peak_memory_stats(bench.target)
-    training = bench.training(precision, batch_size=size)
+    training = bench.training(precision, is_recorded=True, batch_size=size)  # as long as a run's steps
     durations_s: list[float] = []
     while len(timed := durations_s[_WARM_UP_STEPS:]) < _LEAST_STEPS or (
         sum(timed) < seconds and len(timed) < _MOST_STEPS
