@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Generator as Events
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from PIL import Image
 from torchvision.transforms import ToTensor
 
 from studio.core.errors import DeviceError, DeviceFullError, TrainingError
+from studio.core.events import Event
 from studio.data.sprites import Sprites
 from studio.engine.steps import StepTimes
 from studio.engine.types import Device
@@ -21,6 +23,7 @@ from studio.lab.experiments import (
     batch_size,
     break_it,
     compiled,
+    cuda_graph,
     devices,
     learning_rate,
     mistakes,
@@ -28,6 +31,7 @@ from studio.lab.experiments import (
     precision,
     threads,
 )
+from studio.lab.experiments.base import Bench
 from studio.lab.experiments.batch_size import _Measured
 from studio.lab.outcome import Outcome, Picture
 from studio.recipes.generator import Generator
@@ -336,3 +340,36 @@ def test_large_sprites_are_moved_a_few_at_a_time(side: int, count: int) -> None:
     sprites = Sprites(np.zeros((300, side, side, 4), np.uint8), np.zeros(300, np.int64), ("one",), ("",) * 300, "blank")
     bench = dataclasses.replace(small_bench(batch_size=1024), sprites=sprites)
     assert moving_data._batch_size(bench) == count
+
+
+def test_how_long_a_card_waits_is_said_of_the_usual_batch() -> None:
+    bench = small_bench()
+    bench = dataclasses.replace(bench, config=bench.config.replace(batch_size=64))
+    found = [cuda_graph._Measured(16, 0.04, 0.005), cuda_graph._Measured(64, 0.04, 0.008)]
+    found.append(cuda_graph._Measured(256, 0.04, 0.02))
+    first, waits, largest, _ = cuda_graph._sentences(found, bench)
+    assert "64 sprites takes 40.00 ms" in first and "8.00 ms" in first and "80 %" in waits
+    assert "256 sprites a step a graph is 2 times as fast: the more" in largest
+    (plot,) = cuda_graph._plots(found)
+    assert [line.y for line in plot.lines] == [(400.0, 1600.0, 6400.0), (3200.0, 8000.0, 12800.0)]
+    assert "nothing waits" in cuda_graph._sentences([cuda_graph._Measured(64, 0.04, 0.04)], bench)[1]
+
+
+def test_only_nvidia_s_cards_have_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = Device("cuda:0", "cuda", "A card", 1, 1)
+    monkeypatch.setattr(torch.version, "hip", None)
+    assert not cuda_graph.CudaGraph().obstacle(card) and cuda_graph.CudaGraph().obstacle(CPU)
+    monkeypatch.setattr(torch.version, "hip", "7.2")
+    assert "NVIDIA" in cuda_graph.CudaGraph().obstacle(card)
+
+
+def test_a_card_that_is_full_ends_with_the_batches_it_had_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(bench: Bench, precision: str, size: int, seconds: float) -> Events[Event, None, cuda_graph._Measured]:
+        if size > 16:
+            raise DeviceFullError("full")
+        yield from ()
+        return cuda_graph._Measured(size, 0.04, 0.01)
+
+    monkeypatch.setattr(cuda_graph, "_measure", measure)
+    *_, outcome = cuda_graph.CudaGraph().run(small_bench())
+    assert isinstance(outcome, Outcome) and len(outcome.tables[0].rows) == 1 and "75 %" in outcome.sentences[1]
