@@ -28,15 +28,19 @@ class StepGraph(Generic[Inputs]):
     ) -> None:
         """Record what `step` asks of the card; nothing of it is done yet.
 
-        It is to have been taken before, on this card, and reads nothing back. generators: of its random numbers, beside
-        torch's own; they may be given another seed before each replay. Whatever else changes from step to step is in
-        tensors that stay where they are. Raises RuntimeError where the step can't be recorded.
+        It is to have been taken before, on the card of the inputs, and reads nothing back. generators: of its random
+        numbers, beside torch's own; they may be given another seed before each replay. Whatever else changes from step
+        to step is in tensors that stay where they are. Raises RuntimeError where the step can't be recorded.
         """
         self._inputs = cast(Inputs, tuple(tensor.clone() for tensor in inputs))
         self._graph = torch.cuda.CUDAGraph()
         for generator in generators:
             self._graph.register_generator_state(generator)
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):  # other threads may pin memory meanwhile
+        device = self._inputs[0].device
+        stream = torch.cuda.Stream(device)  # torch's own for this is on the card that was recorded first
+        # Of other threads nothing is recorded: one may pin memory meanwhile.
+        recording = torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local")
+        with torch.cuda.device(device), recording:
             self._result = step(self._inputs)
 
     def replay(self, inputs: Inputs) -> Tensor:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import logging
 from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 import torch
 
+from studio.core.errors import RunError
 from studio.core.events import Event, Events, Halted, Notice, Progress, QualityMeasured, Rgba
 from studio.core.metrics import Quality
 from studio.core.wording import percent
@@ -29,6 +31,8 @@ from studio.engine.runs.checkpoints import add_metrics
 from studio.engine.runs.split import Indices, halves
 from studio.engine.training import Training
 from studio.engine.types import GenerateSettings
+
+_log = logging.getLogger(__name__)
 
 MOST_SEEN = 4096  # real sprites a distance is taken from: more make it no steadier, and its matrices have their square
 SHARE = 0.05  # of the run's time, all in all
@@ -177,7 +181,11 @@ class QualityMeter:
         most_s, by_chance, newest = LAST_SHARE * clock.now_s(), None, ""
         for path, info in reversed((yield from retry_until_writable(control, training.checkpoints_found))):
             model = _copied(training.model())
-            checkpoints.load_into(model.network, checkpoints.load_part(path, info, "average"), path.name)
+            try:
+                checkpoints.load_into(model.network, checkpoints.load_part(path, info, "average"), path.name)
+            except (RunError, OSError) as error:
+                _log.warning("%s is not counted.", path, exc_info=error)
+                continue
             new = yield from _within(most_s, _drawn(model, training), clock)
             if new is None:
                 return
