@@ -194,6 +194,7 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
 
     def step(inputs: tuple[Tensor]) -> Tensor:
         (sprites,) = inputs
+        optimizer.zero_grad()
         with autocast(device.type, precision):
             loss = F.mse_loss(network(sprites).float(), sprites[:, :, ::2, ::2] + 1)
         scaler.scale(loss).backward()
@@ -202,7 +203,6 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
             norm = torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             scaler.update(loss.detach(), norm)
         optimizer.step()
-        optimizer.zero_grad()
         return loss.detach()
 
     def seconds(take: Callable[[tuple[Tensor]], Tensor]) -> float:
@@ -213,7 +213,12 @@ def probe_step(device: torch.device, precision: str, batch_size: int = PROBE_BAT
 
     for _ in range(_WARM_UP_STEPS):
         seconds(step)
-    take = StepGraph(step, (sprites,)).replay if can_record(device) else step  # as trainings do
+    take = step
+    if can_record(device):
+        try:
+            take = StepGraph(step, (sprites,)).replay  # as trainings do
+        except RuntimeError as error:  # they can do without
+            _log.warning("A step can't be recorded.", exc_info=error)
     fastest_s = min(seconds(take) for _ in range(_TIMED_STEPS))
     if scaler.skip_step.item():
         raise RuntimeError("a training step gave gradients that are not finite")

@@ -280,3 +280,10 @@ def test_measuring_takes_real_steps_in_both_precisions(monkeypatch: pytest.Monke
     for event in found:
         assert event.sprites_per_s == pytest.approx(1000 * 4 / event.compute_ms)
         assert event.transfer_ms > 0
+
+
+def test_a_probe_whose_step_can_not_be_recorded_takes_it_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = Mock(side_effect=RuntimeError("operation not permitted when stream is capturing"))
+    monkeypatch.setattr(devices, "can_record", lambda device: True)
+    monkeypatch.setattr(devices, "StepGraph", recording)
+    assert devices.probe_step(torch.device("cpu"), "fp32", 2) > 0 and recording.called
