@@ -174,12 +174,14 @@ class QualityMeter:
         yield measured
 
     def _find_original(self) -> Events:
-        """Count the copies that the newest checkpoint draws and, where they are too many, those of older ones, until
-        one draws fewer: `checkpoints.best_of` goes by that. None are counted where that takes too much of the time.
+        """Count the copies that the newest checkpoint draws and, where they are too many, those of older ones that have
+        learnt enough, until one draws fewer: `checkpoints.best_of` goes by that. None are counted where that takes too
+        much of the time.
         """
         training, control, clock = self._training, self._control, self._clock
         most_s, by_chance, newest = LAST_SHARE * clock.now_s(), None, ""
-        for path, info in reversed((yield from retry_until_writable(control, training.checkpoints_found))):
+        found = yield from retry_until_writable(control, training.checkpoints_found)
+        for path, info in reversed(checkpoints.learnt_enough(found)):
             model = _copied(training.model())
             try:
                 checkpoints.load_into(model.network, checkpoints.load_part(path, info, "average"), path.name)

