@@ -26,7 +26,7 @@ from studio.engine.quality.evaluate import FEWEST, classes_to_draw
 from studio.engine.quality.features import SpriteFeatures, features_of
 from studio.engine.quality.scores import Features, kid
 from studio.engine.runs import checkpoints
-from studio.engine.runs.advice import COUNT, copies_much
+from studio.engine.runs.advice import COUNT, LAST_COUNT, copies_much
 from studio.engine.runs.checkpoints import add_metrics
 from studio.engine.runs.split import Indices, halves
 from studio.engine.training import Training
@@ -165,7 +165,7 @@ class QualityMeter:
         training = self._training
         model = _copied(training.model())
         training.measuring_step = model.step
-        new = yield from _drawn(model, training)
+        new = yield from _drawn(model, training, COUNT)
         quality = yield from reference.judge(new)
         measured = QualityMeasured(model.step, quality, reference.against)
         yield from retry_until_writable(self._control, _keep, training, measured)
@@ -188,7 +188,7 @@ class QualityMeter:
             except (RunError, OSError) as error:
                 _log.warning("%s is not counted.", path, exc_info=error)
                 continue
-            new = yield from _within(most_s, _drawn(model, training), clock)
+            new = yield from _within(most_s, _drawn(model, training, LAST_COUNT), clock)
             if new is None:
                 return
             if by_chance is None:
@@ -196,7 +196,7 @@ class QualityMeter:
             copies = yield from _copies(new, training.sprites, training.split.training, training.device)
             figures = {"copies": copies, "copies_real": by_chance}
             yield from retry_until_writable(control, _keep_figures, training, info.step, figures)
-            if not copies_much(copies, by_chance):
+            if not copies_much(copies, by_chance, LAST_COUNT):
                 break
             newest = newest or f"{percent(copies)} of what the newest model draws are copies of your sprites."
         if newest:
@@ -228,9 +228,9 @@ def _copied(model: TrainedModel) -> TrainedModel:
     return dataclasses.replace(model, network=copy.deepcopy(model.network))
 
 
-def _drawn(model: TrainedModel, training: Training) -> Generator[Progress, None, Rgba]:
-    """Sprites as users get them, always of the same classes and noise."""
-    return draw(model, classes_to_draw(training.train_sample, COUNT, seed=0), GenerateSettings())
+def _drawn(model: TrainedModel, training: Training, count: int) -> Generator[Progress, None, Rgba]:
+    """So many sprites as users get them, always of the same classes and noise."""
+    return draw(model, classes_to_draw(training.train_sample, count, seed=0), GenerateSettings())
 
 
 def _within(

@@ -16,6 +16,7 @@ from studio.core.wording import number, percent
 from studio.engine.runs.history import History
 
 COUNT = 128  # sprites that are drawn for a measurement
+LAST_COUNT = 256  # those in which copies are counted at the end of a run that was not measured: it is done but once
 COPY_MARGIN = 0.02  # of the new sprites: so many more copies than real sprites have are too many, chance apart
 _UNLIKE_ANY_KID = 1.0  # above it sprites are unlike any real one: noise of 24 grey levels gives a half, the most is 8
 Curve = Sequence[tuple[int, float]]  # steps, and values of a figure on held-out sprites
@@ -38,12 +39,12 @@ _TO_SAY = _Evidence(fewest=3, in_a_row=2, patience=4, long=1.5)
 _TO_END = _Evidence(fewest=6, in_a_row=4, patience=8, long=2.0)
 
 
-def copies_much(copies: float, real: float) -> bool:
+def copies_much(copies: float, real: float, count: int = COUNT) -> bool:
     """Whether this share of copies exceeds that among real sprites by COPY_MARGIN and two standard errors: those of two
-    shares of COUNT sprites each, if all were alike.
+    shares of so many sprites each, if all were alike.
     """
     together = (copies + real) / 2
-    error = math.sqrt(together * (1 - together) * 2 / COUNT)
+    error = math.sqrt(together * (1 - together) * 2 / count)
     return copies > real + COPY_MARGIN + 2 * error
 
 

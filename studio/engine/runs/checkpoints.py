@@ -245,7 +245,7 @@ def learnt_enough(found: Found) -> Found:
 def _share_of_copies(info: CheckpointInfo) -> float:
     """The share of copies in what a checkpoint draws where they are too many; 0 where they are not, or none knows."""
     copies, real = info.metrics.get("copies", 0.0), info.metrics.get("copies_real", 0.0)
-    return copies if advice.copies_much(copies, real) else 0.0
+    return copies if advice.copies_much(copies, real, advice.LAST_COUNT) else 0.0
 
 
 def optimizer_tensors(optimizers: Sequence[torch.optim.Optimizer]) -> Tensors:

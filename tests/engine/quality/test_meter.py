@@ -47,6 +47,7 @@ def _make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(train, "TICK_S", 0.0)
     monkeypatch.setattr(features, "_STEPS", 3)
     monkeypatch.setattr(quality, "COUNT", 24)
+    monkeypatch.setattr(quality, "LAST_COUNT", 24)
     monkeypatch.setattr(copies, "_FARTHEST_PX", 0)
     monkeypatch.setattr(quality, "SHARE", 1e6)
     monkeypatch.setattr(quality, "LEARNING_SHARE", 1e6)
