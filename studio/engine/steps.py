@@ -114,13 +114,14 @@ class TrainingSteps:
         """Wait until the device has done all that it was asked for."""
         devices.synchronize(self.device)
 
-    def take_seconds(self) -> float:
-        """One step as `take`, waited for; returns its seconds."""
+    def take_seconds(self, steps: int = 1) -> float:
+        """So many steps as `take`, the last of which is waited for; returns the seconds of one."""
         self.wait()
         start_s = time.perf_counter()
-        self.take()
+        for _ in range(steps):
+            self.take()
         self.wait()
-        return time.perf_counter() - start_s
+        return (time.perf_counter() - start_s) / steps
 
     def _take(self, watch: _Watch) -> Tensor:
         size = self.config.batch_size

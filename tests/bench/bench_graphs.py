@@ -15,7 +15,6 @@ if __name__ == "__main__":
     prepare_for_training()  # before torch comes in
 
 import statistics
-import time
 
 import numpy as np
 import torch
@@ -41,16 +40,6 @@ def made_up() -> Sprites:
     return Sprites(rgba, np.arange(COUNT) % CLASSES, names, ("",) * COUNT, "noise", targets, ("one", "two"))
 
 
-def step_s(training: TrainingSteps, steps: int) -> float:
-    """Seconds of a step, of so many that nobody waits for in between."""
-    training.wait()
-    start_s = time.perf_counter()
-    for _ in range(steps):
-        training.take()
-    training.wait()
-    return (time.perf_counter() - start_s) / steps
-
-
 def compare(recipe: Recipe, sprites: Sprites, device_id: str, precision: str, width: int, batch: int) -> None:
     """Print a line for this width and batch size."""
     device, config = torch.device(device_id), recipe.Config().replace(width=width, batch_size=batch)
@@ -59,10 +48,10 @@ def compare(recipe: Recipe, sprites: Sprites, device_id: str, precision: str, wi
         for is_recorded in (False, True)
     )
     for training in (plain, recorded):
-        step_s(training, WARM_UP_STEPS)
+        training.take_seconds(WARM_UP_STEPS)
     with FlopCounterMode(display=False) as counted:
         plain.take()
-    rounds = [(step_s(plain, STEPS), step_s(recorded, STEPS)) for _ in range(ROUNDS)]
+    rounds = [(plain.take_seconds(STEPS), recorded.take_seconds(STEPS)) for _ in range(ROUNDS)]
     before_s, after_s = (statistics.median(times) for times in zip(*rounds, strict=True))
     ratio = statistics.median(before / after for before, after in rounds)
     work = counted.get_total_flops()

@@ -94,7 +94,7 @@ def test_a_recipe_that_waits_for_the_card_is_trained_step_by_step(
     assert [event for event in of_kind(events, Notice) if "CUDA graph" in event.title]
 
 
-def test_a_probe_takes_a_training_s_steps(card: Device) -> None:
+def test_the_card_is_probed(card: Device) -> None:
     assert card.steps_per_s > 0 and card.precision in ("bf16", "fp16", "fp32")
 
 

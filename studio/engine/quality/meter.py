@@ -190,7 +190,7 @@ class QualityMeter:
                 continue
             new = yield from _within(most_s, _drawn(model, training, LAST_COUNT), clock)
             if new is None:
-                return
+                break
             if by_chance is None:
                 by_chance = yield from _copies_by_chance(training)
             copies = yield from _copies(new, training.sprites, training.split.training, training.device)

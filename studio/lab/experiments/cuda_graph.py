@@ -14,7 +14,6 @@ from studio.core.events import Events, Progress
 from studio.core.wording import count, number, percent, rate
 from studio.engine import devices
 from studio.engine.graphs import can_record
-from studio.engine.steps import TrainingSteps
 from studio.engine.types import Device
 from studio.lab.experiments.base import Bench, Experiment
 from studio.lab.outcome import Axis, Line, Outcome, Plot, Table
@@ -95,14 +94,15 @@ class CudaGraph(Experiment):
     def run(self, bench: Bench) -> Events:
         precision, found = bench.precision(), list[_Measured]()
         for place, size in enumerate(SIZES):
-            yield Progress(place, len(SIZES), f"batch sizes; {count(size, 'sprite')} a step")
+            what = f"batch sizes; {count(size, 'sprite')} a step"
+            yield Progress(place, len(SIZES), what)
             try:
                 found.append((yield from _measure(bench, precision, size, bench.seconds / len(SIZES))))
             except DeviceFullError:
                 if not found:
                     raise
                 break
-            yield Progress(place + 1, len(SIZES), f"batch sizes; {count(size, 'sprite')} a step")
+            yield Progress(place + 1, len(SIZES), what)
             yield Outcome(_plots(found), (_table(found),))
         yield Outcome(_plots(found), (_table(found),), _sentences(found, bench))
 
@@ -114,22 +114,13 @@ def _measure(bench: Bench, precision: str, size: int, seconds: float) -> Generat
         bench.training(precision, is_recorded=is_recorded, batch_size=size) for is_recorded in (False, True)
     )
     for training in (plain, graph):
-        _step_s(training, _WARM_UP_STEPS)
+        training.take_seconds(_WARM_UP_STEPS)
     start_s, rounds = time.perf_counter(), list[tuple[float, float]]()
     while len(rounds) < _LEAST_ROUNDS or time.perf_counter() - start_s < seconds:
-        rounds.append((_step_s(plain, _AT_ONCE), _step_s(graph, _AT_ONCE)))
+        rounds.append((plain.take_seconds(_AT_ONCE), graph.take_seconds(_AT_ONCE)))
         yield Progress(SIZES.index(size), len(SIZES), f"batch sizes; {count(size, 'sprite')} a step")
     plain_s, graph_s = (statistics.median(times) for times in zip(*rounds, strict=True))
     return _Measured(size, plain_s, graph_s)
-
-
-def _step_s(training: TrainingSteps, steps: int) -> float:
-    training.wait()
-    start_s = time.perf_counter()
-    for _ in range(steps):
-        training.take()
-    training.wait()
-    return (time.perf_counter() - start_s) / steps
 
 
 def _plots(found: list[_Measured]) -> tuple[Plot, ...]:
