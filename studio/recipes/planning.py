@@ -40,8 +40,11 @@ class Planner:
         if means.sprites:
             most = self.most_looks if given is None else self.most_tuning_looks
             epochs = max(most, -(-_FEWEST_LOOKED_AT // means.sprites))
-            about_s = epochs * means.sprites / self._speed(width, means)
-            if about_s < 60 * minutes:  # how fast the device is was only guessed, and it may take seconds: not minutes
+            looked_at = epochs * means.sprites
+            if looked_at < 60 * minutes * self._speed(width, means):
+                # Epochs: how fast the device is was only guessed, and minutes may be seconds. About how long they take
+                # is not to be said too short: a network of half the width was 1.3 times as fast, no more.
+                about_s = looked_at / min(self._speed(width, means), means.sprites_per_s)
                 return Preset(title, _too_few(means.sprites), {"epochs": epochs, "width": width}, about_s)
         return Preset(title, summary, {"minutes": minutes, "width": width})
 

@@ -46,6 +46,8 @@ def test_very_few_are_looked_at_until_something_is_learnt() -> None:
 def test_a_preset_in_epochs_says_about_how_long_it_takes() -> None:
     few, many = (PLANNER.preset("Standard", "", 10.0, 60_000, TrainingBudget(count, 100.0)) for count in (300, 600))
     assert few.about_s == pytest.approx(300.0) and many.about_s == 0.0
+    narrow = PLANNER.preset("Standard", "", 10.0, 60_000, TrainingBudget(120, 50.0))
+    assert narrow.changes["width"] == 32 and narrow.about_s == pytest.approx(12_840 / 50.0)
 
 
 @pytest.mark.parametrize(
