@@ -1,14 +1,13 @@
 """Distillation: a second network learns to draw in few looks what a generator draws in many.
 
 It starts from the generator's weights and learns its paths from noise to sprite, several steps at a time (progressive
-distillation, Salimans & Ho 2022), with the guidance that they were drawn with (Meng et al. 2023). The same noise leads
-to nearly the same sprite. It is kept beside the checkpoint that it was taught by, which stays as it is.
+distillation, Salimans & Ho 2022), with the guidance that they were drawn with (Meng et al. 2023). Each stride is learnt
+from where the one before has led, as in drawing, and not from where the path goes by: errors don't add up. The same
+noise leads to nearly the same sprite. It is kept beside the checkpoint that it was taught by, which stays as it is.
 """
 
 from __future__ import annotations
 
-import copy
-import functools
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from studio.core.config import Config, setting
 from studio.core.errors import UsageError
@@ -31,10 +30,11 @@ from studio.engine.optim import EMA, make_optimizers, set_learning_rate
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.types import Device, GenerateSettings
+from studio.recipes.base import Student
 
 _A_ROUND = 128  # sprites that are drawn, before their paths are learnt
-_PASSES = 3  # over the strides of a round
-_BATCH = 64  # strides
+_PASSES = 4  # over the paths of a round
+_BATCH = 64  # paths
 _RATE, _WARM_UP = 1e-3, 20  # steps; the rate falls to zero over the second half
 _HALFLIFE_SPRITES = 2_000
 _COMPARED, _COMPARED_SEED = 64, 2**31 - 1  # sprites, of noise that nothing was learnt from
@@ -64,7 +64,7 @@ def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings
     run.release()
     model = load_model(path, checkpoint, device)
     yield from model.notices
-    if not model.recipe.strides:
+    if "distil" not in model.recipe.can:
         raise UsageError(f"A {model.recipe.name} draws nothing that could be drawn faster.", "Choose a generator.")
     with devices.faults(model.device):
         student = yield from _taught(model, settings)
@@ -80,67 +80,77 @@ def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings
     yield found
 
 
-def _taught(model: TrainedModel, settings: DistilSettings) -> Generator[Event, None, nn.Module]:
+def _taught(model: TrainedModel, settings: DistilSettings) -> Generator[Event, None, Student]:
     """A network in eval mode that follows the model's paths in strides. Yields Progress."""
-    strides, rounds = model.recipe.strides, -(-settings.count // _A_ROUND)
-    steps = rounds * _PASSES * (_A_ROUND * strides // _BATCH)
-    student, rng = _Student(model, steps), torch.Generator().manual_seed(settings.seed)
+    learner, rounds = _Learner(model), -(-settings.count // _A_ROUND)
+    learner.steps = rounds * _PASSES * (_A_ROUND // _BATCH) * learner.network.strides
+    rng = torch.Generator().manual_seed(settings.seed)
     for first in range(0, rounds * _A_ROUND, _A_ROUND):
         labels = in_proportion(model.style.class_counts, _A_ROUND, first)
         paths = list[Tensor]()
         for part in _paths(model, labels, settings.seed, first):
             paths.append(part)
-            yield Progress(student.step, steps, "steps")
-        student.give(torch.cat(paths), labels)
+            yield Progress(learner.step, learner.steps, "steps")
+        path, classes = torch.cat(paths), torch.from_numpy(labels).to(model.device)
         for _ in range(_PASSES):
-            for chosen in torch.randperm(_A_ROUND * strides, generator=rng).split(_BATCH):
-                student.learn(chosen // strides, chosen % strides)
-                yield Progress(student.step, steps, "steps")
-    return student.average.network
+            for chosen in torch.randperm(_A_ROUND, generator=rng).to(model.device).split(_BATCH):
+                for _ in learner.follow(path[chosen], classes[chosen]):
+                    yield Progress(learner.step, learner.steps, "steps")
+    average = learner.average.network
+    assert isinstance(average, Student)  # a copy of the learner's
+    return average
 
 
-class _Student:
-    """The network that learns, and how far it is. average: of its weights; that is what is kept."""
+class _Learner:
+    """The network that learns, and how many of all `steps` it has taken. average: of its weights; that is kept."""
 
-    def __init__(self, model: TrainedModel, steps: int) -> None:
-        self.step = 0
-        self._model, self._steps = model, steps
+    def __init__(self, model: TrainedModel) -> None:
+        self.step = self.steps = 0
+        self.network = model.recipe.student(model.network).train().requires_grad_(True)
+        self.average = EMA(self.network, _HALFLIFE_SPRITES)
+        self._model = model
         self._precision = "fp32" if model.precision == "fp16" else model.precision  # its loss would have to be scaled
-        self._network = copy.deepcopy(model.network).train().requires_grad_(True)
         self._optimizers: list[torch.optim.Optimizer] = []
         self._batch_size = AutoBatchSize(model.device, _BATCH, model.spec.size)
-        self._paths = self._labels = torch.empty(0)
-        self.average = EMA(self._network, _HALFLIFE_SPRITES)
 
-    def give(self, paths: Tensor, labels: Labels) -> None:
-        """What to learn from: paths [N, strides + 1, 4, S, S] of sprites of these classes."""
-        self._paths, self._labels = paths, torch.from_numpy(labels).to(paths.device)
+    def follow(self, paths: Tensor, labels: Tensor) -> Iterator[None]:
+        """A step for each stride of these paths, [B, strides + 1, 4, S, S], to sprites of the classes int64 [B]."""
+        x = paths[:, 0]
+        for number in range(self.network.strides):
+            x = self._learn(x, number, paths[:, number], paths[:, number + 1], labels)
+            yield
 
-    def learn(self, sprites: Tensor, strides: Tensor) -> None:
-        """A step, on these strides of the paths of these sprites: int64 [B] each."""
-        device = self._paths.device
-        add = functools.partial(self._add_gradients, sprites.to(device), strides.to(device))
-        self._batch_size.gradients(self._network, add)
+    def _learn(self, x: Tensor, number: int, before: Tensor, after: Tensor, labels: Tensor) -> Tensor:
+        """A step for a stride from x to `after`, on a path that leads there from `before`; returns where it led to."""
+        way, parts = (after - before).square().mean(), list[Tensor]()
+
+        def add_gradients(at_once: int) -> None:  # of a part at a time where the device has no room for all at once
+            parts.clear()
+            for start, end, label in zip(x.split(at_once), after.split(at_once), labels.split(at_once), strict=True):
+                with devices.autocast(self._model.device.type, self._precision):
+                    reached = self.network(start, number, label)
+                # As a share of the way, so that all strides count the same, however long they are.
+                ((reached - end).square().mean() / way * (len(start) / len(x))).backward()
+                parts.append(reached.detach())
+
+        self._batch_size.gradients(self.network, add_gradients)
+        self._update()
+        return torch.cat(parts)
+
+    def _update(self) -> None:
         if not self._optimizers:  # by now it is known which weights strides make use of
-            for weight in self._network.parameters():
+            for weight in self.network.parameters():
                 weight.requires_grad_(weight.grad is not None)
-            self._optimizers = make_optimizers(self._network, self._model.config, self._precision)
-        rate = _RATE * min(1, (self.step + 1) / _WARM_UP) * min(1, 2 * (1 - self.step / self._steps))
+            self._optimizers = make_optimizers(self.network, self._model.config, self._precision)
+        rate = _RATE * min(1, (self.step + 1) / _WARM_UP) * min(1, 2 * (1 - self.step / self.steps))
         set_learning_rate(self._optimizers, rate)
-        torch.nn.utils.clip_grad_norm_([weight for weight in self._network.parameters() if weight.requires_grad], 1.0)
+        learnt = [weight for weight in self.network.parameters() if weight.requires_grad]
+        torch.nn.utils.clip_grad_norm_(learnt, 1.0)
         for optimizer in self._optimizers:
             optimizer.step()
         self.step += 1
         self.average.begin_step(self.step * _BATCH, _BATCH)
         self.average.update()
-
-    def _add_gradients(self, sprites: Tensor, strides: Tensor, at_once: int) -> None:
-        """Forward and backward of a batch, in micro-batches where the device has no room for it at once."""
-        for sprite, stride in zip(sprites.split(at_once), strides.split(at_once), strict=True):
-            before, after = self._paths[sprite, stride], self._paths[sprite, stride + 1]
-            with devices.autocast(self._model.device.type, self._precision):
-                reached = self._model.recipe.stride(self._network, before, stride, self._labels[sprite])
-            (_relative_error(reached, before, after) * (len(sprite) / len(sprites))).backward()
 
 
 def _paths(model: TrainedModel, labels: Labels, seed: int, first: int) -> Iterator[Tensor]:
@@ -154,15 +164,6 @@ def _paths(model: TrainedModel, labels: Labels, seed: int, first: int) -> Iterat
             states = torch.stack(list(in_precision(model, path)), 1)
         if states is not None:
             yield states
-
-
-def _relative_error(reached: Tensor, before: Tensor, after: Tensor) -> Tensor:
-    """How far strides ended from where the path goes, as a share of how far it goes: squared, the mean over strides.
-
-    So all strides count the same, however long they are.
-    """
-    missed, way = (reached - after).square().mean((1, 2, 3)), (after - before).square().mean((1, 2, 3))
-    return (missed / way).mean()
 
 
 def _compared(model: TrainedModel) -> Distilled:

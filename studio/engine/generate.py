@@ -24,7 +24,7 @@ from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import on_device, to_input, to_rgba
 from studio.engine.model import TrainedModel
 from studio.engine.types import GenerateSettings
-from studio.recipes.base import Given, evenly_spread
+from studio.recipes.base import Given, Student, evenly_spread
 
 Labels = NDArray[np.int64]
 
@@ -150,7 +150,7 @@ def draw(
         made = true_pixels(drawn, labels[part], model.style) if how.true_pixels else drawn
         return construction.applied(made)
 
-    steps = model.recipe.strides if how.quick else how.steps
+    steps = model.distilled.strides if how.quick and model.distilled is not None else how.steps
     return (yield from in_parts(model, len(labels), steps, steps_of, finished, stop_after))
 
 
@@ -230,8 +230,15 @@ def in_parts(
 def drawing_steps(model: TrainedModel, labels: Tensor, how: SolverSettings, first: int) -> Iterator[Tensor]:
     """The recipe's `draw`: x after each of its steps, the sprites last."""
     if how.quick and model.distilled is not None:
-        return model.recipe.draw_in_strides(model.distilled, labels, how.seed, first)
+        return _in_strides(model, model.distilled, labels, how.seed, first)
     return model.recipe.draw(model.network, labels, how.guidance, how.steps, how.seed, first)
+
+
+def _in_strides(model: TrainedModel, student: Student, labels: Tensor, seed: int, first: int) -> Iterator[Tensor]:
+    x = model.recipe.noise(model.network, len(labels), seed, first).to(model.device)
+    for number in range(student.strides):
+        x = student(x, number, labels)
+        yield x
 
 
 def in_precision(model: TrainedModel, steps: Iterator[Tensor]) -> Iterator[Tensor]:
@@ -276,7 +283,9 @@ def _check_quick(model: TrainedModel, how: SolverSettings) -> None:
         title = f"{model.title} has no distilled network at step {model.step:,}."
         raise UsageError(title, "Teach one ('studio distil'), or draw without it.")
     if (how.guidance, how.steps) != (usual.guidance, usual.steps):
-        title = f"The distilled network knows a guidance of {usual.guidance:g} and {model.recipe.strides} looks only."
+        title = (
+            f"The distilled network knows a guidance of {usual.guidance:g} and {model.distilled.strides} looks only."
+        )
         raise UsageError(title, "Leave out --guidance and --steps, or draw without --quick.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 
 import torch
@@ -38,7 +37,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
         try:
             with reading(chosen):
                 tensors = checkpoints.load_part(chosen, info, DISTILLED)
-            distilled = copy.deepcopy(network)
+            distilled = recipe.student(network).eval()
             checkpoints.load_into(distilled, tensors, chosen.name)
         except DamagedError as error:
             notices.append(Notice("warning", f"The distilled network is left out. {error.title}", error.hint))

@@ -21,7 +21,7 @@ from studio.engine import catalog
 from studio.engine.batches import sampled
 from studio.engine.runs.folder import STYLE, Ancestor, RunDir, RunRecord, reading, writing
 from studio.engine.runs.split import Indices, split_of
-from studio.recipes.base import Recipe, Spec
+from studio.recipes.base import Recipe, Spec, Student
 
 
 @dataclass(eq=False)
@@ -39,7 +39,7 @@ class TrainedModel:
     style: PixelStyle  # of the sprites that it learnt from
     ancestors: tuple[Ancestor, ...] = ()  # as in RunRecord
     notices: tuple[Notice, ...] = ()  # of checkpoints that were passed over for it
-    distilled: nn.Module | None = None  # draws the same in few looks, on the same device
+    distilled: Student | None = None  # draws the same in few looks, on the same device
     run: Path | None = None  # the folder of its run
 
 

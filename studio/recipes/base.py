@@ -27,8 +27,9 @@ Makes = Literal["sprites", "labels", "numbers"]
 # flow: the network gives the velocity [B, 4, S, S] of (x [B, 4, S, S], t [B], label [B]), as in `recipes.flow`, and
 # `draw_from` asks nothing else of it.
 Ability = Literal[
-    "vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "encode", "decode", "flow"
-]
+    "vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "encode", "decode", "flow",
+    "distil",
+]  # fmt: skip
 ConfigT = TypeVar("ConfigT", bound=TrainingConfig, default=Any)
 NetworkT = TypeVar("NetworkT", bound=nn.Module, default=Any)
 
@@ -184,6 +185,21 @@ class Given:
     alpha: Tensor | None = None
 
 
+class Student(nn.Module, ABC):
+    """A network that draws in few strides, each of them one look, what another one draws in many."""
+
+    @property
+    @abstractmethod
+    def strides(self) -> int:
+        """How many lead from noise to sprites."""
+
+    @abstractmethod
+    def forward(self, x: Tensor, number: int, labels: Tensor) -> Tensor:
+        """The states that follow on x [N, 4, S, S] by the stride of that number, towards sprites of these classes:
+        int64 [N] with -1 for any, or shares of all float32 [N, K].
+        """
+
+
 class Recipe(ABC, Generic[ConfigT, NetworkT]):
     """One kind of model, with the config and the network that it has. Stateless: what is learnt is in the network.
 
@@ -204,7 +220,6 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
     # --recipe NAME' says; 0 where that is not known: presets are not told how fast the device is.
     relative_cost: ClassVar[float] = 0.0
     solver: ClassVar[Mapping[str, float]] = MappingProxyType({})  # of one that can 'flow': flow.CONSTANTS
-    strides: ClassVar[int] = 0  # looks in which a distilled network draws; 0 where the recipe has none
     fixed_by_weights: ClassVar[tuple[str, ...]] = ()  # settings that follow from the weights of a trained network
     fine_tuning: ClassVar[Mapping[str, Value]] = {}  # settings that suit a training that starts from trained weights
     # How far batches grow with the devices that share them: to the noise scale of its runs, beyond which larger ones
@@ -350,20 +365,15 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         raise NotImplementedError("this recipe draws no maps")
 
     @staticmethod
-    def path(network: NetworkT, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
-        """As `draw`, from noise to sprites: `strides` + 1 states x, from each of which a distilled network learns to
-        get to the next in one stride. labels: int64 [N] on the network's device.
-        """
+    def student(network: NetworkT) -> Student:
+        """A network that begins as this one is and can be taught to draw in few looks what it draws."""
         raise NotImplementedError("this recipe has no distilled network")
 
     @staticmethod
-    def stride(network: NetworkT, x: Tensor, number: Tensor, labels: Tensor) -> Tensor:
-        """By a distilled network, the states that follow on x; `number`, int64 [N], says which of its path each is."""
-        raise NotImplementedError("this recipe has no distilled network")
-
-    @classmethod
-    def draw_in_strides(cls, network: NetworkT, labels: Tensor, seed: int, first: int = 0) -> Iterator[Tensor]:
-        """`draw` by a distilled network, with the guidance that it was taught: yields x after each stride."""
+    def path(network: NetworkT, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
+        """As `draw`, from noise to sprites: the states x between the strides that a `student` learns, the first and the
+        last one included. labels: int64 [N] on the network's device.
+        """
         raise NotImplementedError("this recipe has no distilled network")
 
     def predict(self, network: NetworkT, x: Tensor) -> Tensor:

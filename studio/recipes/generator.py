@@ -12,7 +12,6 @@ learnt to fill in the rest (after Mayet et al. 2024).
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +23,19 @@ from torch.nn import functional as F
 
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.data.sprites import Sprites
-from studio.recipes.base import Batch, BatchRng, Evaluation, Given, Preset, Recipe, Spec, TrainingBudget, evenly_spread
+from studio.recipes import strides
+from studio.recipes.base import (
+    Batch,
+    BatchRng,
+    Evaluation,
+    Given,
+    Preset,
+    Recipe,
+    Spec,
+    Student,
+    TrainingBudget,
+    evenly_spread,
+)
 from studio.recipes.colours import errors_and_means, in_rows, palette_for, some_rows
 from studio.recipes.flow import (
     CONSTANTS,
@@ -42,7 +53,7 @@ from studio.recipes.flow import (
 )
 from studio.recipes.layers import whole_groups
 from studio.recipes.planning import Planner
-from studio.recipes.unet import UNet
+from studio.recipes.unet import UNet, WithAllOdds, known_labels
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,6 @@ class GeneratorConfig(TrainingConfig):
 _PLANNER = Planner(
     width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600
 )
-_STRIDES = 5
 _VELOCITY_SHARE = 0.5  # of its error, beside the cross-entropy
 _FILLING_FROM = 0.8  # of the training: earlier, new sprites get worse by up to a tenth, and fills fit no better
 # How far from what is kept, in pixels, and how strongly what was filled in is drawn anew; more steps do worse.
@@ -102,9 +112,10 @@ class Generator(Recipe[GeneratorConfig, UNet]):
     # Noise scales of trainings in their middle were 50 to 76 sprites, and at their end 560 to 830.
     largest_batch = 256
     small = GeneratorConfig(width=16, colours=32)
-    can = frozenset({"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow"})
+    can = frozenset(
+        {"vary", "fill", "mirror", "seamless", "silhouette", "blend", "mix", "map", "from_noise", "flow", "distil"}
+    )
     solver = CONSTANTS
-    strides = _STRIDES
     stages = (_FILLING_FROM,)
     fixed_by_weights = ("width", "colours")
     fine_tuning = MappingProxyType({"learning_rate": 1e-3})  # at the usual rate, what they hold is soon forgotten
@@ -199,8 +210,8 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
     @staticmethod
     def blend(network: UNet, sprites: Tensor, labels: Tensor, shares: Tensor, steps: int) -> Iterator[Tensor]:
-        known = _known(network, labels)
-        noise = encode(guided(_WithAllOdds(network), known, 1.0), sprites, steps)
+        known = known_labels(network, labels)
+        noise = encode(guided(WithAllOdds(network), known, 1.0), sprites, steps)
         mixtures = shares @ F.one_hot(known, network.classes + 1).float()
         # The way back knew no guidance: with it, the way forth would not lead to the same sprites.
         yield from solve(guided(network, mixtures, 1.0), blend_noise(noise, shares), moments(steps))
@@ -228,61 +239,15 @@ class Generator(Recipe[GeneratorConfig, UNet]):
 
     @staticmethod
     def path(network: UNet, labels: Tensor, guidance: float, seed: int, first: int = 0) -> Iterator[Tensor]:
-        noise = draw_noise(len(labels), network.size, seed, first).to(labels.device)
-        velocity = guided(_WithAllOdds(network), _known(network, labels), guidance)
-        states = itertools.chain([noise], solve(velocity, noise, moments(2 * _STRIDES)))
-        return itertools.compress(states, _is_between_strides(network))
+        return strides.path(network, labels, guidance, seed, first)
 
     @staticmethod
-    def stride(network: UNet, x: Tensor, number: Tensor, labels: Tensor) -> Tensor:
-        times = torch.tensor(_stride_times(network), device=x.device)
-        t, t_next = times[number], times[number + 1]
-        return x + (t_next - t)[:, None, None, None] * _WithAllOdds(network)(x, t, _known(network, labels))
-
-    @classmethod
-    def draw_in_strides(cls, network: UNet, labels: Tensor, seed: int, first: int = 0) -> Iterator[Tensor]:
-        x, known = draw_noise(len(labels), network.size, seed, first).to(labels.device), _known(network, labels)
-        velocity = guided(network, known, 1.0)
-        for t, t_next in itertools.pairwise(_stride_times(network)):
-            x = x + (t_next - t) * velocity(x, t)
-            yield x
+    def student(network: UNet) -> Student:
+        return strides.InStrides(network)
 
 
 def _draw_from(network: UNet, noise: Tensor, labels: Tensor, guidance: float | Tensor, steps: int) -> Iterator[Tensor]:
-    return solve(guided(network, _known(network, labels), guidance), noise, moments(steps))
-
-
-class _WithAllOdds:
-    """A network that gives no colour precedence in the last step: for what is to be learnt, or followed backwards."""
-
-    def __init__(self, network: UNet) -> None:
-        self.classes = network.classes
-        self._network = network
-
-    def __call__(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
-        features = self._network.features(x, self._network.told(t), label)
-        sprite = self._network.sprite(features, torch.zeros_like(t))
-        return (sprite - x) / (1 - t)[:, None, None, None]
-
-
-def _is_between_strides(network: UNet) -> list[bool]:
-    """Of the states of a path in 2 * _STRIDES steps, whether one is between two strides, the first or the last.
-
-    With a palette, the last stride is the last step, which takes the likeliest colours.
-    """
-    kept = range(0, 2 * _STRIDES + 1, 2) if network.head is None else (0, 3, 5, 7, 9, 10)
-    return [place in kept for place in range(2 * _STRIDES + 1)]
-
-
-def _stride_times(network: UNet) -> list[float]:
-    return list(itertools.compress(moments(2 * _STRIDES), _is_between_strides(network)))
-
-
-def _known(network: UNet, labels: Tensor) -> Tensor:
-    """Labels as the network takes them, of int64 [N] with -1 for any class or of shares float32 [N, classes]."""
-    if labels.is_floating_point():
-        return F.pad(labels, (0, 1))
-    return torch.where(labels < 0, network.classes, labels)
+    return solve(guided(network, known_labels(network, labels), guidance), noise, moments(steps))
 
 
 def _velocity(
@@ -315,7 +280,7 @@ def _redrawn(
     start = 1 - given.strength
     noise = draw_noise(len(given.sprites), network.size, seed, first).to(given.sprites.device)
     noise = mirrored(noise, *given.mirror)
-    velocity = _velocity(network, _known(network, labels), guidance, given, noise)
+    velocity = _velocity(network, known_labels(network, labels), guidance, given, noise)
     fewer = min(steps, max(2, math.ceil(steps * given.strength)))
     return solve(velocity, torch.lerp(noise, given.sprites, start), moments(fewer, start))
 

@@ -112,3 +112,23 @@ class UNet(nn.Module):
         for block in self.up1:
             h = block(h, condition)
         return F.pixel_shuffle(self.leave(F.hardswish(self.norm(h))), self.patch)[:, :, : self.size, : self.size]
+
+
+class WithAllOdds:
+    """A network that gives no colour precedence in the last step: for what is to be learnt, or followed backwards."""
+
+    def __init__(self, network: UNet) -> None:
+        self.classes = network.classes
+        self._network = network
+
+    def __call__(self, x: Tensor, t: Tensor, label: Tensor) -> Tensor:
+        features = self._network.features(x, self._network.told(t), label)
+        sprite = self._network.sprite(features, torch.zeros_like(t))
+        return (sprite - x) / (1 - t)[:, None, None, None]
+
+
+def known_labels(network: UNet, labels: Tensor) -> Tensor:
+    """Labels as the network takes them, of int64 [N] with -1 for any class or of shares float32 [N, classes]."""
+    if labels.is_floating_point():
+        return F.pad(labels, (0, 1))
+    return torch.where(labels < 0, network.classes, labels)

@@ -173,21 +173,24 @@ def test_its_arguments_rebuild_the_network(recipe: Recipe) -> None:
     assert all(isinstance(value, int | float | str | bool) for value in arguments.values())
 
 
-def test_a_distilled_network_strides_along_the_path_of_drawing(recipe: Recipe) -> None:
-    if not recipe.strides:
+def test_a_distilled_network_strides_from_noise_to_sprites(recipe: Recipe) -> None:
+    if "distil" not in recipe.can:
         return
-    spec, labels = Spec(8, ("a", "b")), torch.tensor([0, 1, 1])
+    spec, labels = Spec(8, ("a", "b")), torch.tensor([0, 1, -1])
     network = recipe.build(_config(recipe), spec).eval()
+    student = recipe.student(network)
     with torch.no_grad():
         states = list(recipe.path(network, labels, 1.5, 7, 2))
-        assert len(states) == recipe.strides + 1
+        assert len(states) == student.strides + 1
+        torch.testing.assert_close(states[0], recipe.noise(network, 3, 7, 2))
         *_, later = recipe.path(network, labels[1:], 1.5, 7, 3)  # a sprite's noise follows from seed and place
         torch.testing.assert_close(later, states[-1][1:], rtol=1e-4, atol=1e-4)
-        drawn = list(recipe.draw_in_strides(network, labels, 7, 2))
-        assert len(drawn) == recipe.strides
-        for number, (before, after) in enumerate(zip([states[0], *drawn], drawn[:-1], strict=False)):
-            numbers = torch.full((3,), number)
-            torch.testing.assert_close(recipe.stride(network, before, numbers, labels), after)
+        for weight in network.parameters():  # the student has weights of its own
+            weight.fill_(torch.nan)
+        x = states[0]
+        for number in range(student.strides):
+            x = student(x, number, labels)
+            assert x.shape == states[0].shape and torch.isfinite(x).all()
 
 
 def _redrawn(recipe: Recipe, network: nn.Module, given: Given, seed: int = 7) -> list[Tensor]:

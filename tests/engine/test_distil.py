@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,10 @@ from studio.engine.loading import load_model
 from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.types import GenerateSettings
-from studio.recipes.generator import Generator
+from studio.recipes.base import Student
+from studio.recipes.flow import draw_noise, moments
+from studio.recipes.strides import InStrides
+from studio.recipes.unet import UNet
 from tests.conftest import make_sprites
 from tests.engine.tools import CPU, kept_run, of_kind, train_classifier
 
@@ -42,6 +47,14 @@ def run(trained: Path, tmp_path: Path) -> Path:
     return shutil.copytree(trained, tmp_path / "run")
 
 
+def strided(student: Student, labels: torch.Tensor, seed: int) -> list[torch.Tensor]:
+    """The states after each stride from the noise of a seed."""
+    states = [draw_noise(len(labels), 8, seed)]
+    for number in range(student.strides):
+        states.append(student(states[-1], number, labels))
+    return states[1:]
+
+
 def test_it_goes_where_the_paths_of_its_teacher_go(distilled: tuple[Path, list[Event]]) -> None:
     """Nearer than the teacher itself comes in as many looks, from noise that it has not learnt from."""
     model, labels = load_model(distilled[0], "last", CPU), torch.arange(32) % 2
@@ -51,9 +64,9 @@ def test_it_goes_where_the_paths_of_its_teacher_go(distilled: tuple[Path, list[E
         paths = (
             list(model.recipe.path(model.network, labels, GenerateSettings().guidance, 77))[1:],
             list(drawing_steps(model, labels, GenerateSettings(seed=77, quick=True), 0)),
-            list(Generator.draw_in_strides(model.network, labels, 77)),  # type: ignore[arg-type]
+            strided(model.recipe.student(model.network), labels, 77),
         )
-    usual, quick, untaught = (states[2] for states in paths)  # of five: later, single pixels may tip over
+    usual, quick, untaught = (states[1] for states in paths)  # of four: later, single pixels may tip over
     assert (quick - usual).square().mean() < 0.75 * (untaught - usual).square().mean()
 
 
@@ -65,7 +78,7 @@ def test_it_is_kept_beside_the_checkpoint_which_stays_as_it_is(
     assert {name: info.sha256[name] for name in before.sha256} == before.sha256
     assert info.metrics == before.metrics and (path / "distilled.safetensors").exists()
     progress = of_kind(events, Progress)
-    assert progress[-1].done == progress[-1].total == 3 * 10 and len(progress) > 30
+    assert progress[-1].done == progress[-1].total == 4 * 2 * 4 and len(progress) > 32
     (found,) = of_kind(events, Distilled)
     assert found.step == info.step == 60 and 0 < found.alike <= 1
     assert found.sprites_per_s > found.usual_sprites_per_s > 0
@@ -79,10 +92,10 @@ def test_new_sprites_are_drawn_with_it_when_that_is_asked_for(distilled: tuple[P
         assert of_kind(events, Progress)[-1].done == 4
         return of_kind(events, SpritesGenerated)[0]
 
-    assert len(of_kind(list(generate(model, GenerateSettings(count=4, quick=True))), Progress)) == 5
+    assert len(of_kind(list(generate(model, GenerateSettings(count=4, quick=True))), Progress)) == 4
     assert not np.array_equal(made(quick=True).sprites, made().sprites)
     for how in ({"guidance": 2.0}, {"steps": 5}):
-        with pytest.raises(UsageError, match=r"a guidance of 1\.5 and 5 looks only"):
+        with pytest.raises(UsageError, match=r"a guidance of 1\.5 and 4 looks only"):
             made(quick=True, **how)
 
 
@@ -133,16 +146,16 @@ def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
     monkeypatch.setattr(module, "_PASSES", 1)
 
     def learnt(most: int) -> tuple[dict[str, torch.Tensor], int]:
-        refused, stride = list[int](), Generator.stride
+        refused, forward = list[int](), InStrides.forward
 
-        def limited(network: object, x: torch.Tensor, *more: torch.Tensor) -> torch.Tensor:
+        def limited(student: InStrides, x: torch.Tensor, *more: Any) -> torch.Tensor:
             if len(x) > most:
                 refused.append(len(x))
                 raise DeviceFullError("cpu")
-            return stride(network, x, *more)  # type: ignore[arg-type]
+            return forward(student, x, *more)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Generator, "stride", staticmethod(limited))
+            patch.setattr(InStrides, "forward", limited)
             model = load_model(run, "last", CPU)
             return returned(module._taught(model, DistilSettings(count=128))).state_dict(), len(refused)
 
@@ -150,6 +163,41 @@ def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
     assert (never, once) == (0, 1)
     for name, value in whole.items():
         torch.testing.assert_close(in_parts[name], value, rtol=0.02, atol=0.02)
+
+
+def test_one_that_was_taught_when_all_took_five_strides_still_draws_as_it_did(
+    distilled: tuple[Path, list[Event]], tmp_path: Path
+) -> None:
+    """Its file has the weights alone, under the names that the generator gives them."""
+    run = shutil.copytree(distilled[0], tmp_path / "earlier")
+    model, labels = load_model(run, "last", CPU), torch.arange(4) % 2
+    network = model.network
+    assert isinstance(network, UNet) and network.head is not None
+    checkpoints.add_distilled(RunDir(run).checkpoints, model.step, network.state_dict())
+    times = [moments(10)[place] for place in (0, 3, 5, 7, 9, 10)]
+    x = draw_noise(4, 8, 7)
+    with torch.no_grad():
+        for t, t_next in itertools.pairwise(times):
+            x = x + (t_next - t) * network(x, torch.full((4,), t), labels)
+    read = load_model(run, "last", CPU).distilled
+    assert read is not None and read.strides == 5
+    *_, drawn = strided(read, labels, 7)
+    torch.testing.assert_close(drawn, x, rtol=1e-4, atol=1e-4)
+
+
+def test_strides_lead_by_the_most_used_colours_and_others_far_apart() -> None:
+    torch.manual_seed(0)
+    network = UNet(8, 2, 16, 200)
+    assert network.head is not None
+    network.head.palette[150:, 3] = -2.0  # are absent
+    places = InStrides(network).colours
+    assert len(places) == len(set(places.tolist())) == 64 and places.max() < 150
+    assert places[:16].tolist() == list(range(16))
+    palette = network.head.palette
+    apart = torch.cdist(palette[:150], palette[places]).amin(1).max()
+    assert apart < torch.cdist(palette[:150], palette[:64]).amin(1).max()
+    network.head.palette[30:, 3] = -2.0
+    assert InStrides(network).colours.tolist() == list(range(30))
 
 
 def test_classes_come_in_proportion() -> None:

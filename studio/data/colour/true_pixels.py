@@ -177,13 +177,13 @@ def _without_orphans(field: NDArray[np.int64], palette: NDArray[np.float64]) -> 
         [padded[y : y + size, x : x + size] for y in range(3) for x in range(3) if (y, x) != (1, 1)]
     )  # [8, S, S]
     orphan = (field >= 0) & (around != field).all(0) & (around >= 0).any(0)
+    neighbours, lone = around[:, orphan], field[orphan]
+    distances = np.sqrt(((palette[neighbours] - palette[lone]) ** 2).sum(2))
+    distances[neighbours < 0] = np.inf
+    closest = distances.argmin(0)[None]
+    is_near = np.take_along_axis(distances, closest, 0)[0] < _ORPHAN_REACH
     result = field.copy()
-    for y, x in np.argwhere(orphan):
-        neighbours = around[:, y, x]
-        neighbours = neighbours[neighbours >= 0]
-        distances = np.sqrt(((palette[neighbours] - palette[field[y, x]]) ** 2).sum(1))
-        if distances.min() < _ORPHAN_REACH:
-            result[y, x] = neighbours[distances.argmin()]
+    result[orphan] = np.where(is_near, np.take_along_axis(neighbours, closest, 0)[0], lone)
     return result
 
 

@@ -12,10 +12,10 @@ from studio.app.widgets import factory
 from studio.core import wording
 from studio.core.events import Distilled
 
-_TIP = "Draw nearly the same sprites about three times as fast, with the guidance and steps that were taught."
+_TIP = "Draw nearly the same sprites about four times as fast, with the guidance and steps that were taught."
 _TEACH = "A second network learns, in some minutes, to draw what this one draws with a third of the work."
-_UNTAUGHT = "This model can be taught to draw about three times as fast. It takes some minutes, once."
-_LIVE = "A model that has ended its training can be taught to draw about three times as fast."
+_UNTAUGHT = "This model can be taught to draw about four times as fast. It takes some minutes, once."
+_LIVE = "A model that has ended its training can be taught to draw about four times as fast."
 
 
 class QuickDrawing(QWidget):
@@ -49,7 +49,7 @@ class QuickDrawing(QWidget):
     def _show(self) -> None:
         source, recipe, inference = self._models.source(), self._models.recipe(), self._session.inference
         saved, taught = isinstance(source, SavedModel), self._models.is_quick()
-        self.setVisible(recipe is not None and recipe.strides > 0)
+        self.setVisible(recipe is not None and "distil" in recipe.can)
         factory.enable(self.box, "" if taught else (_UNTAUGHT if saved else _LIVE), _TIP)
         self.teach.setVisible(saved and not taught)
         self.teach.setEnabled(self._models.device() is not None and not inference.is_busy())
