@@ -17,7 +17,7 @@ examples:
   studio train my-sprites --minutes 10         learn to draw what is in a folder
   studio queue add my-sprites --minutes 60     a training for the night; 'studio queue run' trains all that wait
   studio generate "my run" --count 64 --out sheet.png
-  studio distil "my run"                       then 'studio generate --quick' draws three times as fast
+  studio distil "my run"                       then 'studio generate --quick' draws four times as fast
   studio evaluate "my run"                     how good its sprites are, beside real ones
   studio export "my run" --out model.safetensors
   studio export "my run" --format tensorboard --out logs
@@ -179,7 +179,8 @@ def _add_training(parser: argparse.ArgumentParser, words: list[str], *, is_meant
     parser.add_argument(
         "--preset", metavar="NAME", help="settings that belong together, as listed below; flags win over it"
     )
-    about = "start from the weights of 'starter', which learnt from CC0 sprites only, or of a run (default: nothing)"
+    about = "start from the weights of 'starter', which learnt from CC0 sprites only, or of a run, or from 'nothing' "
+    about += "(default: the starter where the generator is to learn from few sprites, else nothing)"
     parser.add_argument("--from", dest="parent", default=None, metavar="MODEL", help=about)
     _add_device(parser)
     place = parser.add_mutually_exclusive_group()
@@ -252,7 +253,7 @@ def _generate(commands: Commands[argparse.ArgumentParser], words: list[str]) -> 
 
 
 def _distil(commands: Commands[argparse.ArgumentParser], words: list[str]) -> None:
-    about = "teach a second network to draw as a generator does, about three times as fast: 'generate --quick'"
+    about = "teach a second network to draw as a generator does, about four times as fast: 'generate --quick'"
     parser = _command(commands, "distil", about, "generate", "RUN ")
     _add_run(parser, checkpoint=True)
     _add_device(parser)

@@ -17,7 +17,7 @@ from studio.cli.interrupts import stopping
 from studio.cli.messages import DONE, INTERRUPTED, argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.cli.several import has_begun, in_ranks
-from studio.core import files, places
+from studio.core import files, places, wording
 from studio.core.config import LENGTHS, TrainingConfig, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
@@ -31,6 +31,7 @@ from studio.engine.runs import queue
 from studio.engine.runs.away import raise_if_away
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import remember
+from studio.engine.types import NOTHING, STARTER, ParentSource
 
 if TYPE_CHECKING:
     from studio.engine.far import Place
@@ -95,25 +96,37 @@ def new_run(args: argparse.Namespace, reporter: Reporter, devices: int = 1) -> N
     """What is to be trained by so many devices: sprites are read and one of them is probed. Raises StudioError."""
     from studio.engine import catalog
     from studio.engine.measure import training_budget
-    from studio.engine.parents import load_parent
+    from studio.engine.parents import load_parent, suggested
     from studio.engine.starting import NewRun
-    from studio.engine.types import STARTER, ParentSource
     from studio.recipes.base import TrainingBudget
 
     recipe = catalog.recipe(args.recipe)
     # A wrong parent or preset is said before sprites are read.
-    source: ParentSource = None
-    if args.parent is not None:
-        source = STARTER if args.parent == STARTER else find_run(args.parent)
+    source = _asked_parent(args)
     parent = load_parent(source, recipe) if source is not None else None
-    fixed = parent.settings if parent else None
-    chosen_config(recipe, args, TrainingBudget(given=fixed))
+    chosen_config(recipe, args, TrainingBudget(given=parent.settings if parent else None))
     found = read_sprites(args, args.paths, reporter)
     say_left_out(found, reporter)
     sprites = Rights.known_of(args.paths).replace(**given(args, Rights)).on(found.sprites)
+    # Who asks for another network than the starter's can't have the starter.
+    if args.parent is None and not given(args, recipe.Config).keys() & {*recipe.fixed_by_weights}:
+        source = suggested(recipe, sprites)
+        if source is not None:
+            parent = load_parent(source, recipe)
+            few = wording.count(len(sprites), "sprite")
+            reporter.say(f"Starting from the starter, which learnt from CC0 sprites only, as suits {few}.")
+            reporter.say("--from nothing learns from your sprites alone.")
+    fixed = parent.settings if parent else None
     device = find_device(args, probe=True)  # its speed decides what a preset suggests
     config = chosen_config(recipe, args, training_budget(recipe, sprites, device, fixed, devices))
     return NewRun(run_folder(args, sprites, recipe), sprites, recipe, config, device, parent)
+
+
+def _asked_parent(args: argparse.Namespace) -> ParentSource:
+    """What --from names; None for nothing, and where it is not given. Raises UsageError."""
+    if args.parent in (None, NOTHING):
+        return None
+    return STARTER if args.parent == STARTER else find_run(args.parent)
 
 
 def _resume(args: argparse.Namespace, ranks: Ranks) -> int:

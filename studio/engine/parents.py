@@ -18,11 +18,12 @@ from studio.core import files, places, records
 from studio.core.config import TrainingConfig, Value
 from studio.core.errors import DamagedError, UsageError
 from studio.data.rights import Rights
+from studio.data.sprites import Sprites
 from studio.engine.loading import load_weights
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import Tensors
 from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, reading, writing
-from studio.engine.types import STARTER
+from studio.engine.types import FEW, STARTER, ParentSource
 from studio.recipes.base import Recipe, Spec
 
 _LENGTH_BYTES = 8  # of a safetensors file: they hold the length of its JSON header
@@ -73,6 +74,15 @@ class StarterInfo:
     step: int
     data_title: str
     data_fingerprint: str
+
+
+def suggested(recipe: Recipe, sprites: Sprites) -> ParentSource:
+    """What a training of these sprites starts from unless something else is asked for: the starter of the recipe where
+    they are few and, at most, twice as large as those that it knows; else nothing.
+    """
+    info = starter_info()
+    suits = info.recipe == recipe.name and len(sprites) <= FEW and sprites.size <= 2 * info.size
+    return STARTER if suits else None
 
 
 def load_parent(source: Path | Literal["starter"], recipe: Recipe) -> Parent:

@@ -15,6 +15,8 @@ from studio.data.colour.construction import MIRRORS, NONE, SEAMLESS, Constructio
 from studio.data.sprites import Sprites
 
 STARTER: Final = "starter"  # the model that comes with the studio: it learnt from CC0 sprites only
+NOTHING: Final = "nothing"
+FEW: Final = 200  # sprites: so many, or fewer, are copied less and drawn cleaner by what starts from the starter
 FEWEST_LIKED: Final = 3  # sprites: what fewer have in common is anyone's guess
 # What a training starts from: nothing, the starter, or the best model of the run in this folder.
 ParentSource = Path | Literal["starter"] | None
@@ -134,7 +136,7 @@ class GenerateSettings(Config):
     steps: int = setting(10, "In how many steps a sprite is drawn: more are finer and slower.", low=1, high=1000)
     quick: bool = setting(
         False,
-        "Draw with the distilled network: about three times as fast, with the guidance that it was taught.",
+        "Draw with the distilled network: about four times as fast, with the guidance that it was taught.",
         absent=False,
     )
     mirror: str = setting(

@@ -197,6 +197,12 @@ def test_a_training_starts_from_a_run_or_from_the_starter(folder: Path, tmp_path
     record = RunDir(third).record()
     assert [one.title for one in record.ancestors] == ["starter"] and record.config["width"] == 64
     assert record.config["learning_rate"] < RunDir(first).record().config["learning_rate"]
+    words = ["train", str(folder), "--steps", "1", *TINY]
+    assert "as suits 24 sprites" in studio(*words, "--out", str(tmp_path / "fourth")).out
+    assert [one.title for one in RunDir(tmp_path / "fourth").record().ancestors] == ["starter"]
+    for name, more in (("fifth", ("--from", "nothing")), ("sixth", ("--colours", "32"))):
+        assert "as suits" not in studio(*words, *more, "--width", "16", "--out", str(tmp_path / name)).out
+        assert not RunDir(tmp_path / name).record().ancestors
     for recipe, parent, said in (
         ("generator", "nobody", "There is no run 'nobody'"),
         ("classifier", "starter", "There is no starter for a classifier"),

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -14,11 +16,11 @@ from studio.core.events import Notice
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control import Control
-from studio.engine.parents import load_parent, starter_info
+from studio.engine.parents import load_parent, starter_info, suggested
 from studio.engine.runs.checkpoints import find
 from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_new
-from studio.engine.types import STARTER
+from studio.engine.types import FEW, STARTER
 from studio.recipes.base import Spec
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites
@@ -147,3 +149,13 @@ def test_the_manifest_names_every_source_with_its_licence() -> None:
     lines = (folder / "tiles.sha256").read_text().splitlines()
     assert all(len(line.split("  ", 1)[0]) == 64 for line in lines)
     assert len({line.split("  ", 1)[1] for line in lines}) == len(lines) > 4000
+
+
+def test_few_sprites_that_it_knows_how_to_draw_are_learnt_from_the_starter_on() -> None:
+    few = make_sprites()
+    assert suggested(GENERATOR, few) == STARTER
+    assert suggested(catalog.recipe("classifier"), few) is None
+    many = few.take(np.arange(FEW + 1) % len(few))
+    assert suggested(GENERATOR, many.take(np.arange(FEW))) == STARTER and suggested(GENERATOR, many) is None
+    large = dataclasses.replace(few, rgba=few.rgba.repeat(9, axis=1).repeat(9, axis=2))  # of 72 pixels
+    assert suggested(GENERATOR, large) is None

@@ -17,7 +17,7 @@ from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core.events import Events
 from studio.engine.runs.folder import RunDir
-from studio.engine.types import Device
+from studio.engine.types import STARTER, Device
 from tests.ui.conftest import LONG_MS, click, cpu_of, open_sprites, start_tiny
 
 
@@ -126,7 +126,13 @@ def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: W
     open_sprites(qtbot, session, sprite_folder)
     assert [box.itemText(place) for place in range(box.count())] == ["Nothing", "The starter"]
     assert setup.preset == "Standard"
-    assert "24 are soon learnt by heart" in window.train.setup._parent_summary.text()
+    said = window.train.setup._parent_summary
+    assert box.currentText() == "The starter" and "few of your own are copied less" in said.text()
+    width = window.train.setup.forms._forms["generator"]._controls["width"]
+    assert not width.isEnabled()  # it is the starter's
+    setup.choose_parent(None)
+    assert width.isEnabled()
+    assert "24 are soon learnt by heart" in said.text() and setup.preset == "Standard"
     start_tiny(session, steps=2)
     qtbot.waitUntil(lambda: not session.training.is_busy() and box.count() == 3, timeout=LONG_MS)
     run = session.training.path
@@ -153,6 +159,49 @@ def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: W
     assert again.close()
     session.runs.runs = ()  # both are thrown away
     session.runs.listed.emit()
-    assert box.currentText() == "Nothing"
+    assert box.currentText() == "The starter"
     setup.choose_recipe("classifier")
     assert [box.itemText(place) for place in range(box.count())] == ["Nothing"]
+
+
+def test_few_sprites_are_learnt_from_the_starter_on_unless_something_else_was_chosen(
+    qtbot: QtBot, ready: Session, sprite_folder: Path
+) -> None:
+    """The user's own settings follow in what depends on it, and only in that."""
+    setup = ready.setup
+    recipe, config = setup.recipe, setup.config
+    assert recipe is not None and recipe.name == "generator" and config is not None
+    setup.type_config(config.replace(width=16, weight_decay=0.5))
+    assert setup.parents.of(recipe) is None and setup.preset == ""
+    open_sprites(qtbot, ready, sprite_folder)
+    assert setup.parents.of(recipe) == STARTER and setup.config is not None
+    own = setup.config.to_json()
+    assert (own["width"], own["learning_rate"], own["weight_decay"]) == (64, 1e-3, 0.5)
+    setup.keep()
+    again = Session(Settings())
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
+    assert again.setup.parents.of(recipe) is None and again.setup.config is not None  # until few are open
+    own = again.setup.config.to_json()
+    assert (own["learning_rate"], own["weight_decay"]) == (config.learning_rate, 0.5)
+    assert again.close()
+    setup.choose_parent(None)
+    setup.keep()
+    again = Session(Settings())
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
+    open_sprites(qtbot, again, sprite_folder)
+    assert again.setup.parents.of(recipe) is None
+    assert again.close()
+
+
+def test_a_preset_stays_chosen_while_another_recipe_is_looked_at(
+    qtbot: QtBot, ready: Session, sprite_folder: Path
+) -> None:
+    setup = ready.setup
+    setup.choose_preset("Quick")
+    setup.choose_recipe("classifier")
+    open_sprites(qtbot, ready, sprite_folder)
+    setup.choose_recipe("generator")
+    assert setup.preset == "Standard"  # few sprites make all presets alike: that in the middle is on offer
+    assert setup.config is not None and setup.config.learning_rate == 1e-3

@@ -12,7 +12,7 @@ from studio.core import wording
 from studio.core.events import LossChunk
 from studio.core.metrics import ACCURACY, LOSS, R2, Quality
 from studio.engine.runs.history import FIGURES
-from studio.engine.types import STARTER, ParentSource
+from studio.engine.types import FEW, STARTER, ParentSource
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary, Standing
@@ -36,7 +36,6 @@ UNITS = {"sprites_per_s": "sprites/s", "memory_bytes": "GB"}
 QUALITY = {figure.key: figure.title for figure in FIGURES if figure.kind == "quality"}
 
 _LONG_SILENCE_S = 15.0  # of a training that is watched: it speaks every other second
-_FEW = 200  # sprites that are better learnt from the starter on
 
 STANDINGS: Mapping[Standing, str] = {
     "queued": "Queued",
@@ -93,12 +92,15 @@ def parent(source: ParentSource, titles: Mapping[Path, str]) -> str:
 
 def parent_summary(source: ParentSource, sprites: int, *, has_starter: bool) -> str:
     """What it means to start from that, with so many sprites."""
-    if source is None and has_starter and 1 < sprites <= _FEW:
-        return f"It learns from your sprites alone: {sprites} are soon learnt by heart. The starter draws cleaner."
+    is_few = 0 < sprites <= FEW
+    if source is None and has_starter and is_few:
+        return f"It learns from your sprites alone: {sprites} are soon learnt by heart, and copied."
     if source is None:
         return "It learns from your sprites alone."
+    if source == STARTER and is_few:
+        return "It knows what sprites are like, from CC0 art only: few of your own are copied less, and drawn cleaner."
     if source == STARTER:
-        return "It has learnt what sprites are like, from CC0 art only. For small sets of your own."
+        return "It knows what sprites are like, from CC0 art only. For small sets of your own."
     return "It goes on from what that model has learnt; classes of the same name are found again."
 
 

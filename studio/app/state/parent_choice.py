@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from studio.app.state.runs import RunList
 from studio.app.state.settings import Settings
+from studio.app.state.sprites import OpenSprites
 from studio.core.config import Value
 from studio.core.errors import UsageError
-from studio.engine.types import STARTER, ParentSource
+from studio.engine.types import NOTHING, STARTER, ParentSource
 
 if TYPE_CHECKING:
     from studio.recipes.base import Recipe
@@ -20,25 +21,37 @@ if TYPE_CHECKING:
 class ParentChoice:
     """By recipe: nothing, the starter, or a run. Needs torch, which comes with the recipes."""
 
-    def __init__(self, settings: Settings, runs: RunList) -> None:
-        self._settings, self._runs = settings, runs
+    def __init__(self, settings: Settings, open_sprites: OpenSprites, runs: RunList) -> None:
+        self._settings, self._open_sprites, self._runs = settings, open_sprites, runs
         self._chosen: dict[str, ParentSource] = {}
 
     def of(self, recipe: Recipe) -> ParentSource:
-        """What is chosen for this recipe; at first the starter where it was chosen the last time, else nothing."""
-        if recipe.name not in self._chosen:
-            remembered = self._settings.text(f"{recipe.name} parent") == STARTER
-            self._chosen[recipe.name] = STARTER if remembered and _starter_settings(recipe) is not None else None
-        return self._chosen[recipe.name]
+        """What was chosen for this recipe, now or the last time; else what suits the open sprites."""
+        if recipe.name in self._chosen:
+            return self._chosen[recipe.name]
+        remembered = self._settings.text(f"{recipe.name} parent")
+        if remembered == NOTHING:
+            return None
+        if remembered == STARTER and _starter_settings(recipe) is not None:
+            return STARTER
+        from studio.engine.parents import suggested
+
+        sprites = self._open_sprites.sprites
+        return None if sprites is None else suggested(recipe, sprites)
 
     def choose(self, recipe: Recipe, source: ParentSource) -> None:
         """Start trainings of this recipe from another model."""
         self._chosen[recipe.name] = source
 
+    def forget(self, recipe: Recipe) -> None:
+        """Start trainings of this recipe from what was remembered, or from what suits the open sprites."""
+        self._chosen.pop(recipe.name, None)
+
     def keep(self, recipe: Recipe) -> None:
-        """Remember what is chosen, unless it is a run, which may be gone the next time."""
-        if not isinstance(self.of(recipe), Path):
-            self._settings.keep_text(f"{recipe.name} parent", str(self.of(recipe) or ""))
+        """Remember what was chosen, unless it is a run, which may be gone the next time."""
+        source = self._chosen.get(recipe.name, "")
+        if source != "" and not isinstance(source, Path):
+            self._settings.keep_text(f"{recipe.name} parent", source or NOTHING)
 
     def offered(self, recipe: Recipe) -> list[ParentSource]:
         """What can be chosen: nothing, the starter where the recipe has one, and runs of the recipe."""

@@ -19,7 +19,7 @@ from studio.core.config import TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.data.sprites import Sprites
 from studio.engine.launching import can_launch
-from studio.engine.types import Device, DeviceMeasured, ParentSource
+from studio.engine.types import NOTHING, STARTER, Device, DeviceMeasured, ParentSource
 
 if TYPE_CHECKING:
     from studio.engine.runs.folder import RunRecord
@@ -47,11 +47,13 @@ class TrainingSetup(QObject):
         self.uses_all_cards = settings.text("all_cards") == "yes"  # where there are several
         self._configs: dict[str, TrainingConfig] = {}  # by recipe: the last sound ones
         self._invalid: dict[str, str] = {}  # by recipe: what is wrong with the settings as they are typed
-        self.parents = ParentChoice(settings, runs)
+        self.parents = ParentChoice(settings, open_sprites, runs)
+        self._suited: dict[str, ParentSource] = {}  # by recipe: what the settings were last made to start from
         self.measurements = Measurements()
         self.presets: list[tuple[Preset, TrainingConfig]] = []  # on offer for these sprites and this device
         self._preset_configs: dict[str, TrainingConfig] = {}  # by title, those that are not on offer as well
         self.preset = ""  # the title of the one that `config` is; empty for the user's own settings
+        self._titles: dict[str, str] = {}  # by recipe: what `preset` was the last time
         catalog.ready.connect(self._take_recipes)
         catalog.devices_found.connect(self._offer_presets)
         catalog.measured.connect(self._add_measurement)
@@ -84,6 +86,11 @@ class TrainingSetup(QObject):
         self._make_presets(recipe)
         if recipe.name not in self._configs:
             self._configs[recipe.name] = self._first_config(recipe)
+            remembered = self._settings.text(f"{recipe.name} suited") == STARTER
+            self._suited[recipe.name] = STARTER if remembered else None
+        self._suit_parent(recipe)
+        self.preset = self._titles.get(recipe.name, "")
+        self._configs[recipe.name] = self._preset_configs.get(self.preset, self._configs[recipe.name])
         self._settle()
 
     def choose_preset(self, title: str) -> None:
@@ -93,13 +100,10 @@ class TrainingSetup(QObject):
 
     def choose_parent(self, source: ParentSource) -> None:
         """Start from this model, with the chosen preset, or the user's own settings, as they suit that."""
-        recipe, config = self.recipe, self.config
-        assert recipe is not None and config is not None
-        self.parents.choose(recipe, source)
-        self._make_presets(recipe)
-        usual = recipe.defaults(self._means(recipe))
-        own = config.replace(**{name: getattr(usual, name) for name in {*recipe.fine_tuning, *recipe.fixed_by_weights}})
-        self.set_config(self._preset_configs.get(self.preset, own))
+        assert self.recipe is not None
+        self._invalid.pop(self.recipe.name, None)
+        self.parents.choose(self.recipe, source)
+        self._offer_presets()
 
     def take_settings(self, record: RunRecord) -> None:
         """Train with a run's recipe and settings, from nothing. Raises UsageError where these are not known here."""
@@ -207,9 +211,11 @@ class TrainingSetup(QObject):
             return
         self._settings.keep_text("recipe", recipe.name)
         self.parents.keep(recipe)
-        if not isinstance(self.parents.of(recipe), Path):  # from a run, settings follow from it
+        source = self.parents.of(recipe)
+        if not isinstance(source, Path):  # from a run, settings follow from it
             self._settings.keep_values(recipe.name, config.to_json())
             self._settings.keep_text(f"{recipe.name} preset", self.preset)
+            self._settings.keep_text(f"{recipe.name} suited", source or NOTHING)
         self._settings.keep_text("device", device.id if device.id != self._catalog.fastest else "")
 
     def _unready(self) -> str:
@@ -227,11 +233,14 @@ class TrainingSetup(QObject):
 
     @Slot()
     def _offer_presets(self) -> None:
-        """Other sprites or another device make other presets; the one that is chosen stays chosen."""
+        """Other sprites, another device or another model to start from make other presets; the one that is chosen stays
+        chosen.
+        """
         if self.recipe is None or self.invalid():
             self.changed.emit()
             return
         self._make_presets(self.recipe)
+        self._suit_parent(self.recipe)
         if self.preset in self._preset_configs:
             self.set_config(self._preset_configs[self.preset])
         else:
@@ -241,7 +250,8 @@ class TrainingSetup(QObject):
     def _forget_lost_parents(self) -> None:
         """A run that has gone is none to start from."""
         if self.recipe is not None and self.parents.is_lost(self.recipe) and not self._training.is_busy():
-            self.choose_parent(None)
+            self.parents.forget(self.recipe)
+            self._offer_presets()
         else:
             self.changed.emit()
 
@@ -257,11 +267,22 @@ class TrainingSetup(QObject):
         if fastest and not self._catalog.is_measuring() and not self._training.has_own_run():
             self.choose_device(fastest)
 
+    def _suit_parent(self, recipe: Recipe) -> None:
+        """Bring the user's own settings to what a training starts from, where that is something else than before."""
+        source, config = self.parents.of(recipe), self._configs.get(recipe.name)
+        if config is None or source == self._suited[recipe.name]:
+            return
+        self._suited[recipe.name] = source
+        usual = recipe.defaults(self._means(recipe))
+        named = {*recipe.fine_tuning, *recipe.fixed_by_weights}
+        self._configs[recipe.name] = config.replace(**{name: getattr(usual, name) for name in named})
+
     def _settle(self) -> None:
         """Say which preset the settings are, and forget measurements that they make wrong."""
         recipe, config = self.recipe, self.config
         if recipe is not None and config is not None and not self.invalid():
             self.preset = next((preset.title for preset, made in self.presets if made == config), "")
+            self._titles[recipe.name] = self.preset
             self.measurements.forget_others(recipe, config)
         self.changed.emit()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
@@ -105,6 +107,7 @@ class SetupPanel(QWidget):
             self._show_parents(setup.parents.of(setup.recipe), setup.parents.offered(setup.recipe))
             self.presets.show_presets(setup.presets, setup.preset)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))
+            self.forms.set_locked(setup.parents.of(setup.recipe) is not None, setup.recipe.fixed_by_weights)
             self._show_estimate(setup.config)
 
     def _show_cards(self, count: int) -> None:
@@ -194,6 +197,10 @@ class RecipeForms(QWidget):
             form.setVisible(name == recipe)
         if not is_typed and (self.problem() or self.config() != config):
             self._forms[recipe].set_config(config)
+
+    def set_locked(self, locked: bool, names: Collection[str]) -> None:
+        """Whether these settings of the recipe on show are another model's to say."""
+        self._forms[self._shown].set_locked(locked, names)
 
     def config(self) -> TrainingConfig:
         """The settings on show. Raises UsageError."""
