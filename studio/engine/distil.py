@@ -82,8 +82,8 @@ def distil(path: Path, checkpoint: str, device: Device, settings: DistilSettings
 
 def _taught(model: TrainedModel, settings: DistilSettings) -> Generator[Event, None, Student]:
     """A network in eval mode that follows the model's paths in strides. Yields Progress."""
-    learner, rounds = _Learner(model), -(-settings.count // _A_ROUND)
-    learner.steps = rounds * _PASSES * (_A_ROUND // _BATCH) * learner.network.strides
+    rounds = -(-settings.count // _A_ROUND)
+    learner = _Learner(model, rounds)
     rng = torch.Generator().manual_seed(settings.seed)
     for first in range(0, rounds * _A_ROUND, _A_ROUND):
         labels = in_proportion(model.style.class_counts, _A_ROUND, first)
@@ -104,13 +104,13 @@ def _taught(model: TrainedModel, settings: DistilSettings) -> Generator[Event, N
 class _Learner:
     """The network that learns, and how many of all `steps` it has taken. average: of its weights; that is kept."""
 
-    def __init__(self, model: TrainedModel) -> None:
-        self.step = self.steps = 0
-        self.network = model.recipe.student(model.network).train().requires_grad_(True)
+    def __init__(self, model: TrainedModel, rounds: int) -> None:
+        self.network = model.recipe.student(model.network).train()
+        self.step, self.steps = 0, rounds * _PASSES * (_A_ROUND // _BATCH) * self.network.strides
         self.average = EMA(self.network, _HALFLIFE_SPRITES)
         self._model = model
         self._precision = "fp32" if model.precision == "fp16" else model.precision  # its loss would have to be scaled
-        self._optimizers: list[torch.optim.Optimizer] = []
+        self._optimizers = make_optimizers(self.network, model.config, self._precision)
         self._batch_size = AutoBatchSize(model.device, _BATCH, model.spec.size)
 
     def follow(self, paths: Tensor, labels: Tensor) -> Iterator[None]:
@@ -138,10 +138,6 @@ class _Learner:
         return torch.cat(parts)
 
     def _update(self) -> None:
-        if not self._optimizers:  # by now it is known which weights strides make use of
-            for weight in self.network.parameters():
-                weight.requires_grad_(weight.grad is not None)
-            self._optimizers = make_optimizers(self.network, self._model.config, self._precision)
         rate = _RATE * min(1, (self.step + 1) / _WARM_UP) * min(1, 2 * (1 - self.step / self.steps))
         set_learning_rate(self._optimizers, rate)
         learnt = [weight for weight in self.network.parameters() if weight.requires_grad]

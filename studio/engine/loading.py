@@ -37,7 +37,7 @@ def load_model(path: Path, checkpoint: str, device: Device) -> TrainedModel:
         try:
             with reading(chosen):
                 tensors = checkpoints.load_part(chosen, info, DISTILLED)
-            distilled = recipe.student(network).eval()
+            distilled = recipe.student(network).eval().requires_grad_(False)
             checkpoints.load_into(distilled, tensors, chosen.name)
         except DamagedError as error:
             notices.append(Notice("warning", f"The distilled network is left out. {error.title}", error.hint))

@@ -366,7 +366,9 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
 
     @staticmethod
     def student(network: NetworkT) -> Student:
-        """A network that begins as this one is and can be taught to draw in few looks what it draws."""
+        """A network that begins as this one is and can be taught to draw in few looks what it draws. It is on the same
+        device, and what is to be learnt requires gradients.
+        """
         raise NotImplementedError("this recipe has no distilled network")
 
     @staticmethod

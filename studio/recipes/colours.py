@@ -19,14 +19,14 @@ from torch.nn import functional as F
 
 _LOOKED_AT = 4_000_000  # pixels
 _WEIGHED = 16_384  # colours, the most used, from which a palette is chosen
-_MOST_USED = 4  # one in so many of the colours that are chosen is one of the most used
+_MOST_USED = 4  # one in so many centres begins as one of the most used colours
 _ROUNDS = 20  # of k-means
 _ABSENT = -2.0  # alpha of a place in a palette that has no colour; real ones are in [-1, 1]
 _NEVER = 1e4  # taken from the odds of what is absent: exp(-1e4) is 0, and 16 bits can hold it
 _FREQUENCIES = (1.5, 3.0, 6.0, 12.0)  # by which colours are told apart
 _CRISP_FROM = 0.94  # of the times: just before the last step
 _LEARNT_PIXELS = 512, 2048  # half of a sprite's in a step, within these bounds: neighbours teach nearly the same
-_SHARPEST = 100.0  # what multiplies odds from there on: the likeliest colour is all that is left
+SHARPEST = 100.0  # what multiplies odds from there on: the likeliest colour is all that is left
 
 
 def palette_for(rgba: NDArray[np.uint8], count: int) -> Tensor:
@@ -49,6 +49,15 @@ def palette_for(rgba: NDArray[np.uint8], count: int) -> Tensor:
     return palette
 
 
+def some_of(palette: Tensor, count: int) -> Tensor:
+    """At most `count` colours that stand for all of a palette, float32 [colours, 4] both, on the CPU."""
+    colours = palette[palette[:, 3] > _ABSENT]
+    if len(colours) <= count:
+        return colours
+    centres = _centres(colours, torch.ones(len(colours)), count)
+    return colours[torch.cdist(centres, colours).argmin(1).unique()]
+
+
 def _premultiplied(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Colours uint8 [pixels, 4], premultiplied and rounded."""
     colours = rgba.reshape(-1, 4).astype(np.uint16)
@@ -57,26 +66,21 @@ def _premultiplied(rgba: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _centres(colours: Tensor, weights: Tensor, count: int) -> Tensor:
-    """Centres [count, 4] of groups of colours [n, 4], most used first, by k-means."""
-    centres = colours[_far_apart(colours, count, weights**0.25)]
+    """Centres [count, 4] of groups of colours [n, 4], most used first, by k-means. It begins with the most used colours
+    and with those that are far from all before them.
+    """
+    centres = colours[: max(1, count // _MOST_USED)]
+    apart = torch.cdist(colours, centres).amin(1)
+    while len(centres) < count:
+        farthest = colours[None, (apart * weights**0.25).argmax()]
+        centres = torch.cat([centres, farthest])
+        apart = torch.minimum(apart, (colours - farthest).norm(dim=1))
     for _ in range(_ROUNDS):
         group = torch.cdist(colours, centres).argmin(1)
         sums = torch.zeros_like(centres).index_add_(0, group, colours * weights[:, None])
         totals = torch.zeros(count).index_add_(0, group, weights)[:, None]
         centres = torch.where(totals > 0, sums / totals.clamp(min=1), centres)
     return centres
-
-
-def _far_apart(colours: Tensor, count: int, weights: Tensor | float = 1.0) -> Tensor:
-    """Places of `count` colours among these [n, 4]: int64 [count]. Some are the first ones, and the others those that
-    are farthest from all before them.
-    """
-    chosen = list(range(max(1, count // _MOST_USED)))
-    apart = torch.cdist(colours, colours[chosen]).amin(1)
-    while len(chosen) < count:
-        chosen.append(int((apart * weights).argmax()))
-        apart = torch.minimum(apart, (colours - colours[chosen[-1]]).norm(dim=1))
-    return torch.tensor(chosen, device=colours.device)
 
 
 @contextmanager
@@ -109,37 +113,24 @@ class PaletteHead(nn.Module):
 
     def mean(self, features: Tensor, t: Tensor) -> Tensor:
         """The colour to be expected by these odds at times t [B], late the likeliest: float32 [B, S, S, 4]."""
-        return self.expected(features, ((t - _CRISP_FROM) * 1e5).clamp(1.0, _SHARPEST)[:, None, None, None])
+        return self.expected(features, ((t - _CRISP_FROM) * 1e5).clamp(1.0, SHARPEST)[:, None, None, None])
 
-    def likeliest(self, features: Tensor) -> Tensor:
-        """The likeliest colour: float32 [B, S, S, 4]."""
-        return self.expected(features, _SHARPEST)
-
-    def expected(self, features: Tensor, sharpness: Tensor | float, among: Tensor | None = None) -> Tensor:
+    def expected(self, features: Tensor, sharpness: Tensor | float) -> Tensor:
         """The colour to be expected where likely colours are made so many times as likely as they are, in logarithms:
-        float32 [B, S, S, 4]. among: the only colours that there are, by their places in the palette, int64 [n].
+        float32 [B, S, S, 4].
         """
         with _full_precision(features.device):
-            known, palette = self.known(), self.palette
-            if among is not None:
-                known, palette = known[among], palette[among]
+            known = self.known()
             asked = F.pad(features.float(), (0, 1), value=1.0) * sharpness
             if torch.compiler.is_compiling():  # for other programs: not all of them know attention
-                return (asked @ known.T).softmax(-1) @ palette
+                return (asked @ known.T).softmax(-1) @ self.palette
             # Attention from pixels to colours: four times as fast, without a table of all odds. It wants values as long
             # as keys.
-            told = F.pad(palette, (0, known.shape[1] - 4))
+            told = F.pad(self.palette, (0, known.shape[1] - 4))
             keys, values = (each.expand(len(features), 1, -1, -1) for each in (known, told))
             found = F.scaled_dot_product_attention(asked.flatten(1, 2)[:, None], keys, values, scale=1.0)
             colours: Tensor = found[:, 0, :, :4].unflatten(1, features.shape[1:3])
             return colours
-
-    def some(self, count: int) -> Tensor:
-        """Places of so many colours of the palette, or of all where there are no more: int64 [n]. The most used ones,
-        and others that are far apart.
-        """
-        places = (self.palette[:, 3] >= -1).nonzero().squeeze(1)
-        return places if len(places) <= count else places[_far_apart(self.palette[places], count)]
 
     def nearest(self, x: Tensor) -> Tensor:
         """The place in the palette of the colour nearest to each of x [..., 4]: int64 [...]."""

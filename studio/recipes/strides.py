@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from studio.recipes.base import Student
+from studio.recipes.colours import SHARPEST, some_of
 from studio.recipes.flow import draw_noise, guided, moments, solve
 from studio.recipes.unet import UNet, WithAllOdds, known_labels
 
@@ -33,22 +34,24 @@ def path(network: UNet, labels: Tensor, guidance: float, seed: int, first: int =
 class InStrides(Student):
     """A generator's network that knows strides.
 
-    All strides but the last guess with few of the palette's colours, in a third of the time that all would take. The
-    last one, in eval mode, takes the likeliest colour of each pixel.
+    All strides but the last guess with a head of their own that knows few colours, in a third of the time that all
+    would take. The last one, in eval mode, takes the likeliest colour of each pixel.
 
-    times: float32 [strides + 1], where strides begin, and where the last one ends. colours: int64 [n], which of the
-    palette's colours lead the way.
+    times: float32 [strides + 1], where strides begin, and where the last one ends. leading: that head.
     """
 
     times: Tensor
-    colours: Tensor
 
     def __init__(self, network: UNet) -> None:
         super().__init__()
-        self.network = copy.deepcopy(network)
-        leading = torch.empty(0, dtype=torch.int64) if network.head is None else network.head.some(_LEADING)
-        self.register_buffer("times", _times(_places(network)))
-        self.register_buffer("colours", leading)
+        self.network, self.leading = copy.deepcopy(network), copy.deepcopy(network.head)
+        if self.leading is not None:
+            palette = self.leading.palette
+            self.leading.palette = some_of(palette.cpu(), _LEADING).to(palette.device)
+        self.register_buffer("times", _times(_places(network)).to(network.label.weight.device))
+        self.requires_grad_(True)
+        for unused in (self.network.keep, self.network.changes):  # by strides
+            unused.requires_grad_(False)
 
     @property
     def strides(self) -> int:
@@ -62,27 +65,25 @@ class InStrides(Student):
 
     def _guess(self, features: Tensor, *, is_last: bool) -> Tensor:
         """The sprite [B, 4, S, S] that the features tell of: float32."""
-        head = self.network.head
+        head = self.network.head if is_last else self.leading
         if head is None:
             return features.float()
-        pixels = features.permute(0, 2, 3, 1)
-        if is_last:
-            sprite = head.expected(pixels, 1.0) if self.training else head.likeliest(pixels)
-        else:
-            sprite = head.expected(pixels, 1.0, self.colours)
-        return sprite.permute(0, 3, 1, 2)
+        sharpness = SHARPEST if is_last and not self.training else 1.0
+        return head.expected(features.permute(0, 2, 3, 1), sharpness).permute(0, 3, 1, 2)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """As torch does, for any number of strides and colours. Networks that were taught before they told these knew
-        five strides and all colours.
+        """As torch does, for any number of strides and colours. Networks that were taught before strides were told had
+        five, and one head.
         """
         if "times" not in state_dict:
-            head = self.network.head
-            times = _times(_BETWEEN_MIXED if head is None else _BETWEEN_EARLIER)
-            colours = torch.arange(0 if head is None else len(head.palette))
+            times = _times(_BETWEEN_MIXED if self.leading is None else _BETWEEN_EARLIER)
             weights = {f"network.{name}": weight for name, weight in state_dict.items()}
-            state_dict = {**weights, "times": times, "colours": colours}
-        self.times, self.colours = (torch.empty_like(state_dict[name]) for name in ("times", "colours"))
+            heads = {name: weight for name, weight in state_dict.items() if name.startswith("head.")}
+            leading = {name.replace("head", "leading", 1): weight for name, weight in heads.items()}
+            state_dict = {**weights, **leading, "times": times}
+        self.times = self.times.new_empty(state_dict["times"].shape)
+        if self.leading is not None:
+            self.leading.palette = self.leading.palette.new_empty(state_dict["leading.palette"].shape)
         return super().load_state_dict(state_dict, strict, assign)
 
 

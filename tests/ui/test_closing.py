@@ -156,6 +156,7 @@ def test_the_window_and_the_settings_of_a_training_come_back_as_they_were(
 ) -> None:
     opened.resize(790, 640)
     size, config = opened.size(), tiny(opened.session, minutes=3.5)
+    opened.session.setup.choose_parent(None)
     opened.session.setup.set_config(config)
     opened.close()
     assert type(config).from_json(opened.session.settings.values("generator")) == config

@@ -52,6 +52,7 @@ def set_tiny(window: Window, **changes: float) -> None:
     """Put settings into the form that train in a second."""
     recipe = window.session.setup.recipe
     assert recipe is not None
+    window.session.setup.choose_parent(None)  # the starter is no tiny model
     window.session.setup.set_config(tiny(window.session, recipe.name, **changes))
 
 

@@ -68,6 +68,7 @@ def test_what_was_added_is_trained_one_after_the_other_also_what_was_added_while
     session, controls, panel = opened.session, opened.train.controls, panel_of(opened)
     assert panel.isHidden()
     opened.show_page("train")
+    session.setup.choose_parent(None)
     session.setup.set_config(tiny(session, steps=2, seed=3))
     click(controls.queue)
     wait_for(qtbot, session, "discs generator")
@@ -161,6 +162,7 @@ def test_a_queue_that_is_paused_begins_no_other_run_and_what_is_stopped_leaves_i
 
 def test_a_run_that_the_closing_window_saves_keeps_its_place(qtbot: QtBot, opened: Window) -> None:
     session = opened.session
+    session.setup.choose_parent(None)
     session.setup.set_config(tiny(session, steps=1_000_000))
     for _ in range(2):
         session.queue_training()

@@ -106,6 +106,7 @@ def test_rights_are_remembered_with_the_files_and_kept_with_the_run(
     assert form.config() == session.open_sprites.rights == Rights()
     open_sprites(qtbot, session, sprite_folder)
     assert form.config() == Rights("CC BY 4.0", "me")
+    session.setup.choose_parent(None)
     assert session.setup.config is not None
     session.setup.set_config(session.setup.config.replace(steps=2, width=16, batch_size=4))
     session.setup.start()
