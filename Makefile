@@ -12,12 +12,11 @@ LOCK = $(BIN)/uv pip compile --universal --generate-hashes --python-version 3.11
 demo: .venv/ready
 	$(BIN)/studio demo
 
-# Three processes share the tests, file by file: where two cores train, a third one uses what waits for windows leave.
-# Bytecode is written even where Python is told not to: the many processes
+# Two processes share the tests, file by file. Bytecode is written even where Python is told not to: the many processes
 # that tests start would compile the studio anew, each of them.
 test: export PYTHONDONTWRITEBYTECODE =
 test: lint types qt-libraries
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/ready-to-test
 	$(BIN)/ruff check .
