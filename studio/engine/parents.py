@@ -23,10 +23,11 @@ from studio.engine.loading import load_weights
 from studio.engine.runs import checkpoints
 from studio.engine.runs.checkpoints import Tensors
 from studio.engine.runs.folder import Ancestor, RunDir, RunRecord, reading, writing
-from studio.engine.types import FEW, STARTER, ParentSource
+from studio.engine.types import STARTER, ParentSource
 from studio.recipes.base import Recipe, Spec
 
 _LENGTH_BYTES = 8  # of a safetensors file: they hold the length of its JSON header
+FEW = 200  # sprites: so many, or fewer, are copied less and drawn cleaner by what starts from the starter
 _HINT = "Start from nothing, or from another model."
 
 

@@ -16,7 +16,6 @@ from studio.data.sprites import Sprites
 
 STARTER: Final = "starter"  # the model that comes with the studio: it learnt from CC0 sprites only
 NOTHING: Final = "nothing"
-FEW: Final = 200  # sprites: so many, or fewer, are copied less and drawn cleaner by what starts from the starter
 FEWEST_LIKED: Final = 3  # sprites: what fewer have in common is anyone's guess
 # What a training starts from: nothing, the starter, or the best model of the run in this folder.
 ParentSource = Path | Literal["starter"] | None

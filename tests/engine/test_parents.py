@@ -16,11 +16,11 @@ from studio.core.events import Notice
 from studio.data.sprites import Sprites
 from studio.engine import catalog
 from studio.engine.control import Control
-from studio.engine.parents import load_parent, starter_info, suggested
+from studio.engine.parents import FEW, load_parent, starter_info, suggested
 from studio.engine.runs.checkpoints import find
 from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_new
-from studio.engine.types import FEW, STARTER
+from studio.engine.types import STARTER
 from studio.recipes.base import Spec
 from studio.recipes.generator import Generator
 from tests.conftest import make_sprites

@@ -12,7 +12,7 @@ from studio.core import wording
 from studio.core.events import LossChunk
 from studio.core.metrics import ACCURACY, LOSS, R2, Quality
 from studio.engine.runs.history import FIGURES
-from studio.engine.types import FEW, STARTER, ParentSource
+from studio.engine.types import STARTER, ParentSource
 
 if TYPE_CHECKING:
     from studio.engine.runs.listing import RunSummary, Standing
@@ -90,14 +90,13 @@ def parent(source: ParentSource, titles: Mapping[Path, str]) -> str:
     return "The starter" if source == STARTER else titles.get(source, source.name)
 
 
-def parent_summary(source: ParentSource, sprites: int, *, has_starter: bool) -> str:
-    """What it means to start from that, with so many sprites."""
-    is_few = 0 < sprites <= FEW
-    if source is None and has_starter and is_few:
+def parent_summary(source: ParentSource, suggested: ParentSource, sprites: int) -> str:
+    """What it means to start from that, with so many sprites, which something else may suit better."""
+    if source is None and suggested == STARTER:
         return f"It learns from your sprites alone: {sprites} are soon learnt by heart, and copied."
     if source is None:
         return "It learns from your sprites alone."
-    if source == STARTER and is_few:
+    if source == STARTER == suggested:
         return "It knows what sprites are like, from CC0 art only: few of your own are copied less, and drawn cleaner."
     if source == STARTER:
         return "It knows what sprites are like, from CC0 art only. For small sets of your own."

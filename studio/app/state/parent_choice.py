@@ -34,6 +34,10 @@ class ParentChoice:
             return None
         if remembered == STARTER and _starter_settings(recipe) is not None:
             return STARTER
+        return self.suggested(recipe)
+
+    def suggested(self, recipe: Recipe) -> ParentSource:
+        """What suits the open sprites."""
         from studio.engine.parents import suggested
 
         sprites = self._open_sprites.sprites

@@ -13,7 +13,7 @@ from studio.core import wording
 from studio.core.events import Distilled
 
 _TIP = "Draw nearly the same sprites about four times as fast, with the guidance and steps that were taught."
-_TEACH = "A second network learns, in some minutes, to draw what this one draws with a third of the work."
+_TEACH = "A second network learns, in some minutes, to draw what this one draws with a quarter of the work."
 _UNTAUGHT = "This model can be taught to draw about four times as fast. It takes some minutes, once."
 _LIVE = "A model that has ended its training can be taught to draw about four times as fast."
 

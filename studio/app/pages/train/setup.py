@@ -16,7 +16,7 @@ from studio.app.widgets.device_picker import DevicePicker
 from studio.app.widgets.layout import Disclosure
 from studio.core import wording
 from studio.core.config import TrainingConfig
-from studio.engine.types import STARTER, ParentSource
+from studio.engine.types import ParentSource
 
 _ALL_CARDS = (
     "Start and Resume have each card take a part of every batch, in processes that outlive the window; a run in the "
@@ -104,10 +104,14 @@ class SetupPanel(QWidget):
             self.recipes.setCurrentIndex(self.recipes.findData(setup.recipe.name))
             blocked.unblock()
             self._summary.setText(setup.recipe.summary)
-            self._show_parents(setup.parents.of(setup.recipe), setup.parents.offered(setup.recipe))
+            parent = setup.parents.of(setup.recipe)
+            self._show_parents(parent, setup.parents.offered(setup.recipe))
+            count = len(self._session.open_sprites.sprites or ())
+            summary = run_words.parent_summary(parent, setup.parents.suggested(setup.recipe), count)
+            self._parent_summary.setText(summary)
             self.presets.show_presets(setup.presets, setup.preset)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))
-            self.forms.set_locked(setup.parents.of(setup.recipe) is not None, setup.recipe.fixed_by_weights)
+            self.forms.set_locked(parent is not None, setup.recipe.fixed_by_weights)
             self._show_estimate(setup.config)
 
     def _show_cards(self, count: int) -> None:
@@ -130,9 +134,6 @@ class SetupPanel(QWidget):
                 box.addItem(words, source)
         self.parents.setCurrentIndex(sources.index(chosen))
         blocked.unblock()
-        sprites = self._session.open_sprites.sprites
-        summary = run_words.parent_summary(chosen, len(sprites or ()), has_starter=STARTER in offered)
-        self._parent_summary.setText(summary)
 
     def _show_estimate(self, config: TrainingConfig) -> None:
         """How long it takes and how much is seen, as far as that is known."""
