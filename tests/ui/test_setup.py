@@ -16,7 +16,7 @@ from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core.events import Events
-from studio.engine.runs.folder import RunDir
+from studio.engine.runs.folder import Ancestor, RunDir
 from studio.engine.types import STARTER, Device
 from tests.ui.conftest import LONG_MS, click, cpu_of, open_sprites, start_tiny
 
@@ -205,3 +205,22 @@ def test_a_preset_stays_chosen_while_another_recipe_is_looked_at(
     setup.choose_recipe("generator")
     assert setup.preset == "Standard"  # few sprites make all presets alike: that in the middle is on offer
     assert setup.config is not None and setup.config.learning_rate == 1e-3
+
+
+def test_a_run_that_goes_on_shows_what_it_started_from_until_other_sprites_are_open(
+    qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path
+) -> None:
+    setup, record = ready.setup, RunDir(own_run).record()
+    recipe = ready.catalog.recipes["generator"]
+    starter = replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),))
+    setup.follow(starter)
+    assert setup.parents.of(recipe) == STARTER and setup.config is not None
+    assert setup.config.to_json() == record.config  # its own, whatever suits the starter
+    setup.follow(record)
+    assert setup.parents.of(recipe) is None
+    open_sprites(qtbot, ready, sprite_folder)
+    assert setup.parents.of(recipe) == STARTER
+    setup.choose_parent(None)
+    setup.follow(starter)
+    setup.choose_parent(None)
+    assert setup.parents.of(recipe) is None

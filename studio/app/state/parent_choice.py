@@ -15,6 +15,7 @@ from studio.core.errors import UsageError
 from studio.engine.types import NOTHING, STARTER, ParentSource
 
 if TYPE_CHECKING:
+    from studio.engine.runs.folder import RunRecord
     from studio.recipes.base import Recipe
 
 
@@ -24,11 +25,15 @@ class ParentChoice:
     def __init__(self, settings: Settings, open_sprites: OpenSprites, runs: RunList) -> None:
         self._settings, self._open_sprites, self._runs = settings, open_sprites, runs
         self._chosen: dict[str, ParentSource] = {}
+        self._followed: dict[str, ParentSource] = {}  # of a run that goes on, until other sprites are opened
 
     def of(self, recipe: Recipe) -> ParentSource:
-        """What was chosen for this recipe, now or the last time; else what suits the open sprites."""
-        if recipe.name in self._chosen:
-            return self._chosen[recipe.name]
+        """What was chosen for this recipe, now or the last time; else what suits the open sprites. While a run goes on,
+        what that started from.
+        """
+        for known in (self._followed, self._chosen):
+            if recipe.name in known:
+                return known[recipe.name]
         remembered = self._settings.text(f"{recipe.name} parent")
         if remembered == NOTHING:
             return None
@@ -45,10 +50,21 @@ class ParentChoice:
 
     def choose(self, recipe: Recipe, source: ParentSource) -> None:
         """Start trainings of this recipe from another model."""
+        self._followed.pop(recipe.name, None)
         self._chosen[recipe.name] = source
+
+    def follow(self, recipe: Recipe, record: RunRecord) -> None:
+        """Show what a run started from, for as long as its sprites are those that matter."""
+        if not record.ancestors or record.ancestors[0].title == STARTER:
+            self._followed[recipe.name] = STARTER if record.ancestors else None
+
+    def unfollow(self) -> None:
+        """Other sprites are open: what runs started from says nothing of them."""
+        self._followed.clear()
 
     def forget(self, recipe: Recipe) -> None:
         """Start trainings of this recipe from what was remembered, or from what suits the open sprites."""
+        self._followed.pop(recipe.name, None)
         self._chosen.pop(recipe.name, None)
 
     def keep(self, recipe: Recipe) -> None:

@@ -58,7 +58,7 @@ class TrainingSetup(QObject):
         catalog.devices_found.connect(self._offer_presets)
         catalog.measured.connect(self._add_measurement)
         catalog.measuring_changed.connect(self._take_fastest)
-        open_sprites.imported.connect(self._offer_presets)
+        open_sprites.imported.connect(self._take_sprites)
         runs.listed.connect(self._forget_lost_parents)
         training.state_changed.connect(self._offer_presets)
 
@@ -117,7 +117,10 @@ class TrainingSetup(QObject):
         """Choose the recipe and the settings of a run that the user resumes, where they are known here."""
         with contextlib.suppress(UsageError):
             config = self._recipe_of(record).Config.from_json(record.config)
+            recipe = self._recipe_of(record)
             self.choose_recipe(record.recipe)
+            self.parents.follow(recipe, record)
+            self._suited[recipe.name] = self.parents.of(recipe)
             self.set_config(config)
 
     def start_from(self, run: Path, record: RunRecord) -> None:
@@ -230,6 +233,11 @@ class TrainingSetup(QObject):
     def _take_recipes(self) -> None:
         if self.recipe is not None:
             self.choose_recipe(self.recipe.name)
+
+    @Slot()
+    def _take_sprites(self) -> None:
+        self.parents.unfollow()
+        self._offer_presets()
 
     @Slot()
     def _offer_presets(self) -> None:
