@@ -12,11 +12,11 @@ LOCK = $(BIN)/uv pip compile --universal --generate-hashes --python-version 3.11
 demo: .venv/ready
 	$(BIN)/studio demo
 
-# Two processes share the tests, file by file. Bytecode is written even where Python is told not to: the many processes
-# that tests start would compile the studio anew, each of them.
+# Two processes share the tests, half each, and the one that is done first takes over some of the other's. Bytecode is
+# written even where Python is told not to: the many processes that tests start would compile the studio anew, each.
 test: export PYTHONDONTWRITEBYTECODE =
 test: lint types qt-libraries
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: .venv/ready-to-test
 	$(BIN)/ruff check .
