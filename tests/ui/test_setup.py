@@ -16,6 +16,7 @@ from studio.app.state.session import Session
 from studio.app.state.settings import Settings
 from studio.app.window import Window
 from studio.core.events import Events
+from studio.engine.parents import starter_info
 from studio.engine.runs.folder import Ancestor, RunDir
 from studio.engine.types import STARTER, Device
 from tests.ui.conftest import LONG_MS, click, cpu_of, open_sprites, start_tiny
@@ -224,3 +225,27 @@ def test_a_run_that_goes_on_shows_what_it_started_from_until_other_sprites_are_o
     setup.follow(starter)
     setup.choose_parent(None)
     assert setup.parents.of(recipe) is None
+
+
+def test_the_settings_of_a_run_come_with_what_it_started_from_which_is_not_remembered(
+    qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path
+) -> None:
+    setup, record = ready.setup, RunDir(own_run).record()
+    recipe = ready.catalog.recipes["generator"]
+    setup.choose_preset("Standard")
+    setup.take_settings(record)
+    open_sprites(qtbot, ready, sprite_folder)  # few ones, which would start from the starter
+    assert setup.config is not None and setup.config.to_json() == record.config
+    assert setup.parents.of(recipe) is None and setup.preset == ""
+    setup.keep()
+    again = Session(Settings())
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
+    open_sprites(qtbot, again, sprite_folder)
+    assert again.setup.parents.of(recipe) == STARTER
+    assert again.close()
+    setup.take_settings(replace(record, ancestors=(Ancestor(STARTER, 5, "tiles", "0", "1"),)))
+    assert setup.parents.of(recipe) == STARTER
+    own = setup.config.to_json()
+    assert own["width"] == starter_info().settings["width"] != record.config["width"]
+    assert own["batch_size"] == record.config["batch_size"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,16 @@ if TYPE_CHECKING:
 _COST_TIME = {"batch_size", "optimizer", "threads", "data_on_device"}
 
 
+@dataclass(eq=False)
+class _OfRecipe:
+    """What is chosen for one recipe."""
+
+    config: TrainingConfig  # the last sound settings
+    suited: ParentSource  # what they were last made to start from
+    preset: str = ""  # the title of the one that they are; empty for the user's own
+    invalid: str = ""  # what is wrong with the settings as they are typed
+
+
 class TrainingSetup(QObject):
     """The chosen recipe, the settings of each recipe, and the chosen device: what Start trains with.
 
@@ -45,15 +56,11 @@ class TrainingSetup(QObject):
         self._settings, self._open_sprites, self._catalog, self._training = settings, open_sprites, catalog, training
         self._recipe_name, self._device_id = settings.text("recipe"), settings.text("device")
         self.uses_all_cards = settings.text("all_cards") == "yes"  # where there are several
-        self._configs: dict[str, TrainingConfig] = {}  # by recipe: the last sound ones
-        self._invalid: dict[str, str] = {}  # by recipe: what is wrong with the settings as they are typed
+        self._chosen: dict[str, _OfRecipe] = {}  # by its name
         self.parents = ParentChoice(settings, open_sprites, runs)
-        self._suited: dict[str, ParentSource] = {}  # by recipe: what the settings were last made to start from
         self.measurements = Measurements()
         self.presets: list[tuple[Preset, TrainingConfig]] = []  # on offer for these sprites and this device
         self._preset_configs: dict[str, TrainingConfig] = {}  # by title, those that are not on offer as well
-        self.preset = ""  # the title of the one that `config` is; empty for the user's own settings
-        self._titles: dict[str, str] = {}  # by recipe: what `preset` was the last time
         catalog.ready.connect(self._take_recipes)
         catalog.devices_found.connect(self._offer_presets)
         catalog.measured.connect(self._add_measurement)
@@ -71,7 +78,16 @@ class TrainingSetup(QObject):
     @property
     def config(self) -> TrainingConfig | None:
         """The settings of the chosen recipe; None until the engine is there."""
-        return self._configs.get(self.recipe.name) if self.recipe is not None else None
+        return None if self._own is None else self._own.config
+
+    @property
+    def preset(self) -> str:
+        """The title of the preset that `config` is; empty for the user's own settings."""
+        return "" if self._own is None else self._own.preset
+
+    @property
+    def _own(self) -> _OfRecipe | None:
+        return None if self.recipe is None else self._chosen.get(self.recipe.name)
 
     @property
     def device(self) -> Device | None:
@@ -84,43 +100,47 @@ class TrainingSetup(QObject):
         recipe = self.recipe
         assert recipe is not None
         self._make_presets(recipe)
-        if recipe.name not in self._configs:
-            self._configs[recipe.name] = self._first_config(recipe)
+        if recipe.name not in self._chosen:
             remembered = self._settings.text(f"{recipe.name} suited") == STARTER
-            self._suited[recipe.name] = STARTER if remembered else None
-        self._suit_parent(recipe)
-        self.preset = self._titles.get(recipe.name, "")
-        self._configs[recipe.name] = self._preset_configs.get(self.preset, self._configs[recipe.name])
+            self._chosen[recipe.name] = _OfRecipe(self._first_config(recipe), STARTER if remembered else None)
+        own = self._chosen[recipe.name]
+        self._suit_parent(recipe, own)
+        own.config = self._preset_configs.get(own.preset, own.config)
         self._settle()
 
     def choose_preset(self, title: str) -> None:
         """Train with the settings of this preset."""
-        self.preset = title
+        assert self._own is not None
+        self._own.preset = title
         self.set_config(self._preset_configs[title])
 
-    def choose_parent(self, source: ParentSource) -> None:
+    def choose_parent(self, source: ParentSource, *, remember: bool = True) -> None:
         """Start from this model, with the chosen preset, or the user's own settings, as they suit that."""
-        assert self.recipe is not None
-        self._invalid.pop(self.recipe.name, None)
-        self.parents.choose(self.recipe, source)
+        assert self.recipe is not None and self._own is not None
+        self._own.invalid = ""
+        self.parents.choose(self.recipe, source, remember=remember)
         self._offer_presets()
 
     def take_settings(self, record: RunRecord) -> None:
-        """Train with a run's recipe and settings, from nothing. Raises UsageError where these are not known here."""
-        config = self._recipe_of(record).Config.from_json(record.config)
-        self.choose_recipe(record.recipe)
-        self.choose_parent(None)
-        self.preset = ""
-        self.set_config(config)
+        """Train with a run's recipe and settings, from the starter if it did, else from nothing. That is not what the
+        user chose, and not remembered. Raises UsageError where recipe or settings are not known here.
+        """
+        recipe = self._recipe_of(record)
+        config = recipe.Config.from_json(record.config)
+        self.choose_recipe(recipe.name)
+        self.choose_parent(STARTER if record.parent == STARTER else None, remember=False)
+        given = self.parents.settings(recipe) or {}  # those of the starter, which may be another one by now
+        self._chosen[recipe.name].preset = ""
+        self.set_config(config.replace(**given))
 
     def follow(self, record: RunRecord) -> None:
         """Choose the recipe and the settings of a run that the user resumes, where they are known here."""
         with contextlib.suppress(UsageError):
-            config = self._recipe_of(record).Config.from_json(record.config)
             recipe = self._recipe_of(record)
-            self.choose_recipe(record.recipe)
+            config = recipe.Config.from_json(record.config)
+            self.choose_recipe(recipe.name)
             self.parents.follow(recipe, record)
-            self._suited[recipe.name] = self.parents.of(recipe)
+            self._chosen[recipe.name].suited = self.parents.of(recipe)
             self.set_config(config)
 
     def start_from(self, run: Path, record: RunRecord) -> None:
@@ -160,9 +180,8 @@ class TrainingSetup(QObject):
 
     def set_config(self, config: TrainingConfig) -> None:
         """Train with these settings of the chosen recipe."""
-        assert self.recipe is not None
-        self._configs[self.recipe.name] = config
-        self._invalid.pop(self.recipe.name, None)
+        assert self._own is not None
+        self._own.config, self._own.invalid = config, ""
         self._settle()
 
     def type_config(self, config: TrainingConfig) -> None:
@@ -172,13 +191,13 @@ class TrainingSetup(QObject):
 
     def refuse_config(self, problem: str) -> None:
         """Settings were typed that can't be; nothing is trained until they are others."""
-        assert self.recipe is not None
-        self._invalid[self.recipe.name] = problem
+        assert self._own is not None
+        self._own.invalid = problem
         self.changed.emit()
 
     def invalid(self) -> str:
         """What is wrong with the settings as they are typed; empty when `config` is what they say."""
-        return self._invalid.get(self.recipe.name, "") if self.recipe is not None else ""
+        return "" if self._own is None else self._own.invalid
 
     def problem(self) -> str:
         """Why nothing can be trained with this; empty when it can."""
@@ -244,11 +263,11 @@ class TrainingSetup(QObject):
         """Other sprites, another device or another model to start from make other presets; the one that is chosen stays
         chosen.
         """
-        if self.recipe is None or self.invalid():
+        if self.recipe is None or self._own is None or self._own.invalid:
             self.changed.emit()
             return
         self._make_presets(self.recipe)
-        self._suit_parent(self.recipe)
+        self._suit_parent(self.recipe, self._own)
         if self.preset in self._preset_configs:
             self.set_config(self._preset_configs[self.preset])
         else:
@@ -275,23 +294,21 @@ class TrainingSetup(QObject):
         if fastest and not self._catalog.is_measuring() and not self._training.has_own_run():
             self.choose_device(fastest)
 
-    def _suit_parent(self, recipe: Recipe) -> None:
+    def _suit_parent(self, recipe: Recipe, own: _OfRecipe) -> None:
         """Bring the user's own settings to what a training starts from, where that is something else than before."""
-        source, config = self.parents.of(recipe), self._configs.get(recipe.name)
-        if config is None or source == self._suited[recipe.name]:
-            return
-        self._suited[recipe.name] = source
-        usual = recipe.defaults(self._means(recipe))
-        named = {*recipe.fine_tuning, *recipe.fixed_by_weights}
-        self._configs[recipe.name] = config.replace(**{name: getattr(usual, name) for name in named})
+        source = self.parents.of(recipe)
+        if source != own.suited:
+            usual = recipe.defaults(self._means(recipe))
+            named = {*recipe.fine_tuning, *recipe.fixed_by_weights}
+            own.config = own.config.replace(**{name: getattr(usual, name) for name in named})
+            own.suited = source
 
     def _settle(self) -> None:
         """Say which preset the settings are, and forget measurements that they make wrong."""
-        recipe, config = self.recipe, self.config
-        if recipe is not None and config is not None and not self.invalid():
-            self.preset = next((preset.title for preset, made in self.presets if made == config), "")
-            self._titles[recipe.name] = self.preset
-            self.measurements.forget_others(recipe, config)
+        recipe, own = self.recipe, self._own
+        if recipe is not None and own is not None and not own.invalid:
+            own.preset = next((preset.title for preset, made in self.presets if made == own.config), "")
+            self.measurements.forget_others(recipe, own.config)
         self.changed.emit()
 
     def _make_presets(self, recipe: Recipe) -> None:

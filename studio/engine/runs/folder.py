@@ -107,6 +107,11 @@ class RunRecord:
     ancestors: tuple[Ancestor, ...] = ()  # the model that it started from, then that one's own; none: from nothing
     start_sha256: str = ""  # of start.safetensors; empty where there is none
 
+    @property
+    def parent(self) -> str:
+        """The title of the model that it started from; empty for nothing."""
+        return self.ancestors[0].title if self.ancestors else ""
+
 
 class RunProgress(msgspec.Struct, frozen=True, rename={"nan_rollbacks": "setbacks", "micro_batches": "pieces"}):
     """state.json: how far a run is. `headline` is its latest figure on held-out sprites, by name."""

@@ -51,7 +51,7 @@ def by_name(paths: Iterable[Path]) -> dict[str, Path]:
 
 def data_of(record: RunRecord) -> str:
     """What a run learnt from, in words: 'items (60)', 'items (60), from starter'."""
-    start = f", from {record.ancestors[0].title}" if record.ancestors else ""
+    start = f", from {record.parent}" if record.parent else ""
     return f"{record.data_title} ({wording.number(record.data_count)}){start}"
 
 

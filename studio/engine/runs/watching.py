@@ -154,7 +154,7 @@ class RunWatcher:
         return RunStarted(
             self._run.path, record.recipe, record.device, live.precision or record.precision, record.parameters,
             live.train_count, live.heldout_count, live.first_step, live.elapsed_s,
-            record.ancestors[0].title if record.ancestors else "",
+            record.parent,
         )  # fmt: skip
 
     def _silent_s(self) -> float:
