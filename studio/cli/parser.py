@@ -176,9 +176,8 @@ def _add_training(parser: argparse.ArgumentParser, words: list[str], *, is_meant
     """All that a new run can be given; what depends on the recipe only if this command `is_meant`."""
     _add_sources(parser)
     parser.add_argument("--recipe", default="", metavar="NAME", help="kind of model (default: the first below)")
-    parser.add_argument(
-        "--preset", metavar="NAME", help="settings that belong together, as listed below; flags win over it"
-    )
+    about = "settings that belong together, as listed below; flags win over it (default: the one in the middle)"
+    parser.add_argument("--preset", metavar="NAME", help=about)
     about = "start from the weights of 'starter', which learnt from CC0 sprites only, or of a run, or from 'nothing' "
     about += "(default: the starter where the generator is to learn from few sprites, else nothing)"
     parser.add_argument("--from", dest="parent", default=None, metavar="MODEL", help=about)

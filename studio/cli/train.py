@@ -7,6 +7,7 @@ import contextlib
 import datetime
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from studio.cli.messages import DONE, INTERRUPTED, argument, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.cli.several import has_begun, in_ranks
 from studio.core import files, places, wording
-from studio.core.config import LENGTHS, TrainingConfig, settings_of
+from studio.core.config import LENGTHS, TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
 from studio.core.wake_lock import WakeLock
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from studio.engine.far import Place
     from studio.engine.ranks import Ranks
     from studio.engine.starting import NewRun
-    from studio.recipes.base import Preset, Recipe, TrainingBudget
+    from studio.recipes.base import Recipe, TrainingBudget
 
 
 _SEVERAL = """\
@@ -222,7 +223,7 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
 def chosen_config(recipe: Recipe, args: argparse.Namespace, means: TrainingBudget) -> TrainingConfig:
     """The recipe's defaults, changed by the preset as it suits the means, changed by the flags. Raises UsageError."""
     flags = given(args, recipe.Config)
-    preset = _preset(recipe, args.preset, means).changes if args.preset else {}
+    preset = _preset_changes(recipe, args.preset, means)
     # A length that is asked for is not that of the preset, in whatever it counts.
     changes = {name: value for name, value in preset.items() if name not in LENGTHS or not flags.keys() & LENGTHS}
     return recipe.defaults(means).replace(**{**changes, **flags})  # type: ignore[no-any-return]
@@ -237,13 +238,15 @@ def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Pa
     return files.free_path(places.runs() / files.safe_name(name.replace(".", " ")))
 
 
-def _preset(recipe: Recipe, name: str, means: TrainingBudget) -> Preset:
-    presets = recipe.presets(means)
-    for preset in presets:
-        if preset.title.lower() == name.lower():
-            return preset
-    names = ", ".join(preset.title.lower() for preset in presets)
-    raise UsageError(f"The {recipe.name} has no preset {name!r}.", f"Choose one of: {names or 'none'}.")
+def _preset_changes(recipe: Recipe, name: str | None, means: TrainingBudget) -> Mapping[str, Value]:
+    """What the preset of this name changes, or the one in the middle. Raises UsageError."""
+    presets = {preset.title.lower(): preset.changes for preset in recipe.presets(means)}
+    if name is None:
+        return [*presets.values(), {}][len(presets) // 2]
+    if name.lower() not in presets:
+        choice = f"Choose one of: {', '.join(presets) or 'none'}."
+        raise UsageError(f"The {recipe.name} has no preset {name!r}.", choice)
+    return presets[name.lower()]
 
 
 def as_typed(path: Path) -> str:

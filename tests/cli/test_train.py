@@ -93,9 +93,12 @@ def test_presets_change_settings_and_flags_win(folder: Path, tmp_path: Path, stu
     ("flags", "minutes", "epochs"),
     [([], 3.0, 1000), (["--width", "16"], 3.0, 1000), (["--minutes", "2"], 2.0, 0), (["--steps", "5"], 3.0, 0)],
 )
-def test_a_length_that_is_asked_for_is_not_a_preset_s(flags: list[str], minutes: float, epochs: int) -> None:
+@pytest.mark.parametrize("preset", [[], ["--preset", "standard"]], ids=["none", "named"])
+def test_a_length_that_is_asked_for_is_not_a_preset_s(
+    preset: list[str], flags: list[str], minutes: float, epochs: int
+) -> None:
     """It would be, where a preset counts epochs: with steps or minutes beside them, they decide."""
-    args = parse(["train", "sprites", "--recipe", "classifier", "--preset", "standard", *flags])
+    args = parse(["train", "sprites", "--recipe", "classifier", *preset, *flags])
     config = chosen_config(catalog.recipe("classifier"), args, TrainingBudget(200, 5000.0))
     assert (config.minutes, config.epochs) == (minutes, epochs)
 
