@@ -198,7 +198,7 @@ def test_a_training_starts_from_a_run_or_from_the_starter(folder: Path, tmp_path
     assert "(24), from first" in studio("runs").out
     studio(*training(folder, third, "generator", "--from", "starter", "--steps", "1"))
     record = RunDir(third).record()
-    assert [one.title for one in record.ancestors] == ["starter"] and record.config["width"] == 64
+    assert [one.title for one in record.ancestors] == ["starter"] and record.config["width"] == 32
     assert record.config["learning_rate"] < RunDir(first).record().config["learning_rate"]
     words = ["train", str(folder), "--steps", "1", *TINY]
     assert "as suits 24 sprites" in studio(*words, "--out", str(tmp_path / "fourth")).out

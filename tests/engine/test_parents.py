@@ -93,7 +93,7 @@ def test_the_starter_is_one_of_the_generator_alone_and_says_what_it_is() -> None
     info, path = starter_info(), places.assets() / "starter" / "starter.safetensors"
     assert path.stat().st_size <= 4_000_000
     parent = load_parent(STARTER, GENERATOR)
-    assert parent.settings == info.settings == {"width": 64, "colours": 256}
+    assert parent.settings == info.settings == {"width": 32, "colours": 256}
     (itself,) = parent.ancestors
     assert (itself.title, itself.sha256) == (STARTER, hashlib.sha256(path.read_bytes()).hexdigest())
     spec = Spec(16, ("sword", "shield"))
@@ -111,7 +111,7 @@ def test_the_settings_that_suit_a_parent_are_proposed() -> None:
     means = TrainingBudget(60, 200.0, starter_info().settings)
     usual = GENERATOR.defaults(means)
     assert usual.learning_rate < GENERATOR.defaults(TrainingBudget(60, 200.0)).learning_rate
-    assert {usual.replace(**preset.changes).width for preset in GENERATOR.presets(means)} == {64}
+    assert {usual.replace(**preset.changes).width for preset in GENERATOR.presets(means)} == {32}
 
 
 def test_a_model_of_another_recipe_is_none_to_start_from(run_path: Path, sprites: Sprites) -> None:

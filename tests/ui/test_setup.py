@@ -141,7 +141,7 @@ def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: W
     window.show_page("train")
     setup.choose_preset("Standard")
     box.setCurrentIndex(1)
-    assert setup.config is not None and str(box.currentData()) == "starter" and setup.config.to_json()["width"] == 64
+    assert setup.config is not None and str(box.currentData()) == "starter" and setup.config.to_json()["width"] == 32
     assert setup.preset == "Standard" and setup.config.learning_rate == 1e-3
     box.setCurrentIndex(2)
     assert str(box.currentData()) == str(run) and setup.config.to_json()["width"] == 16
@@ -177,7 +177,7 @@ def test_few_sprites_are_learnt_from_the_starter_on_unless_something_else_was_ch
     open_sprites(qtbot, ready, sprite_folder)
     assert setup.parents.of(recipe) == STARTER and setup.config is not None
     own = setup.config.to_json()
-    assert (own["width"], own["learning_rate"], own["weight_decay"]) == (64, 1e-3, 0.5)
+    assert (own["width"], own["learning_rate"], own["weight_decay"]) == (32, 1e-3, 0.5)
     setup.keep()
     again = Session(Settings())
     again.open()

@@ -19,6 +19,7 @@ from studio.engine import catalog, generate
 from studio.engine.batches import to_rgba
 from studio.engine.exporting import as_exportable
 from studio.engine.model import TrainedModel
+from studio.engine.parents import starter_info
 from studio.engine.types import GenerateSettings
 from studio.recipes.base import Spec
 from studio.recipes.flow import CONSTANTS, moments
@@ -93,7 +94,7 @@ def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, drawing: Draw
 def test_a_trained_model_draws_the_studios_own_sprites(tmp_path: Path) -> None:
     weights = {name: weight.float() for name, weight in load_file(STARTER).items()}
     recipe = catalog.recipe("generator")
-    config, names = recipe.Config().replace(width=64), ("a", "b", "c")
+    config, names = recipe.Config().replace(**starter_info().settings), ("a", "b", "c")
     rows = weights["label.weight"]
     weights["label.weight"] = rows[-1:].repeat(len(names) + 1, 1)
     network = recipe.build(config, Spec(32, names))
