@@ -53,7 +53,10 @@ class ParentChoice:
         """Start trainings of this recipe from another model. remember: also the next time, as `keep` is called."""
         self._followed.pop(recipe.name, None)
         self._chosen[recipe.name] = source
-        (self._remembered.add if remember else self._remembered.discard)(recipe.name)
+        if remember:
+            self._remembered.add(recipe.name)
+        else:
+            self._remembered.discard(recipe.name)
 
     def follow(self, recipe: Recipe, record: RunRecord) -> None:
         """Show what a run started from, for as long as its sprites are those that matter."""
