@@ -90,10 +90,8 @@ class GeneratorConfig(TrainingConfig):
 
 
 _PLANNER = Planner(
-    width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600,
-    # Fewer copies at the same distance. The network is told which sprites are mirrored, and draws none.
-    tuning_few=MappingProxyType({"flip": True}),
-)  # fmt: skip
+    width=GeneratorConfig.width, widths=(32, 48, 64, 96, 128), slowing=1.4, most_looks=300, most_tuning_looks=600
+)
 _VELOCITY_SHARE = 0.5  # of its error, beside the cross-entropy
 _FILLING_FROM = 0.8  # of the training: earlier, new sprites get worse by up to a tenth, and fills fit no better
 # How far from what is kept, in pixels, and how strongly what was filled in is drawn anew; more steps do worse.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from studio.core import wording
-from studio.core.config import Value
 from studio.recipes.base import Preset, TrainingBudget
 
 _FEWEST_LOOKED_AT = 12_800  # sprites, the same ones again and again if need be: before, nothing is learnt
@@ -18,7 +16,7 @@ class Planner:
 
     width: of its default network; widths: those that presets choose among, rising; slowing: what is wider trains slower
     with the width to this power; most_looks: how often a sprite may be looked at before it is learnt by heart;
-    most_tuning_looks: the same where trained weights are tuned; tuning_few: what else is set for few sprites there.
+    most_tuning_looks: the same where trained weights are tuned.
     """
 
     width: int
@@ -26,7 +24,6 @@ class Planner:
     slowing: float
     most_looks: int
     most_tuning_looks: int
-    tuning_few: Mapping[str, Value] = field(default_factory=dict)
 
     def preset(self, title: str, summary: str, minutes: float, enough: int, means: TrainingBudget) -> Preset:
         """At most so many minutes, with the widest network that sees `enough` sprites in them.
@@ -47,8 +44,7 @@ class Planner:
             if looked_at < 60 * minutes * self._speed(width, means):
                 # Epochs: how fast the device is was only guessed, and minutes may be seconds.
                 about_s = looked_at / self._speed(width, means)
-                also = {} if given is None else self.tuning_few
-                return Preset(title, _too_few(means.sprites), {"epochs": epochs, "width": width, **also}, about_s)
+                return Preset(title, _too_few(means.sprites), {"epochs": epochs, "width": width}, about_s)
         return Preset(title, summary, {"minutes": minutes, "width": width})
 
     def _speed(self, width: int, means: TrainingBudget) -> float:

@@ -67,9 +67,6 @@ def test_trained_weights_fix_the_width_and_are_tuned_for_longer() -> None:
     assert changes(TrainingBudget(given=given))["width"] == 32
     assert changes(TrainingBudget(1_000_000, 1000.0, given))["width"] == 32
     assert changes(TrainingBudget(120, 25.0, given)) == {"epochs": 200, "width": 32}
-    mirrored = replace(PLANNER, tuning_few={"flip": True})
-    presets = [mirrored.preset("", "", 10.0, 60_000, TrainingBudget(120, 100.0, known)) for known in (given, None)]
-    assert ["flip" in preset.changes for preset in presets] == [True, False]
 
 
 def test_several_devices_train_a_wider_network_with_larger_batches_up_to_where_they_stop_helping() -> None:
