@@ -46,7 +46,7 @@ SEED = 20261123
 SIZE = 32
 PER_CLASS = 300  # drawn sprites: as many, in all, as there are tiles
 STEPS = 4000
-WIDTH = 32  # twice that needs twice the time, to learn and to be learnt from, and sixty sprites came out no nearer
+WIDTH = 32  # of twice that, sixty sprites take twice the time; they come out a little nearer, with more copies
 CLASS_DROP = 0.3  # the classes are not those that it will be used for
 
 
