@@ -27,7 +27,7 @@ from studio.engine.train import train_resumed
 from studio.recipes.base import TrainingBudget
 from tests.cli.tools import SMALL, TINY, Studio, json_lines, training
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, of_kind, train_generator
+from tests.engine.tools import CPU, of_kind, own_clock, train_generator
 
 
 @pytest.mark.parametrize("recipe", ["generator", "classifier"])
@@ -103,11 +103,14 @@ def test_a_length_that_is_asked_for_is_not_a_preset_s(
     assert (config.minutes, config.epochs) == (minutes, epochs)
 
 
-def test_more_minutes_go_on_with_a_finished_run(run_path: Path, folder: Path, studio: Studio) -> None:
+def test_more_minutes_go_on_with_a_finished_run(
+    run_path: Path, folder: Path, studio: Studio, monkeypatch: pytest.MonkeyPatch
+) -> None:
     studio("train", folder, "--out", run_path, *SMALL["generator"], "--steps", "2")
     assert "--more-minutes 10 trains it longer" in studio("resume", run_path).err
     for wrong in ("0", "-3", "nan"):
         assert "Minutes" in studio("resume", run_path, "--more-minutes", wrong, code=2).err
+    own_clock(monkeypatch)
     said = studio("resume", run_path, "--more-minutes", "0.05", "--json").objects()
     chunks = [each for each in said if each["type"] == "LossChunk"]
     assert chunks[0]["first_step"] == 2 and said[-1]["type"] == "RunFinished" and said[-1]["reason"] == "finished"
