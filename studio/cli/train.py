@@ -240,9 +240,9 @@ def run_folder(args: argparse.Namespace, sprites: Sprites, recipe: Recipe) -> Pa
 
 def _preset_changes(recipe: Recipe, name: str | None, means: TrainingBudget) -> Mapping[str, Value]:
     """What the preset of this name changes, or the one in the middle. Raises UsageError."""
-    presets = {preset.title.lower(): preset.changes for preset in recipe.presets(means)}
     if name is None:
-        return [*presets.values(), {}][len(presets) // 2]
+        return recipe.usual_changes(means)
+    presets = {preset.title.lower(): preset.changes for preset in recipe.presets(means)}
     if name.lower() not in presets:
         choice = f"Choose one of: {', '.join(presets) or 'none'}."
         raise UsageError(f"The {recipe.name} has no preset {name!r}.", choice)

@@ -254,6 +254,11 @@ class Recipe(ABC, Generic[ConfigT, NetworkT]):
         """Trainings as suit these means, the usual one in the middle. Each takes the time that it states."""
         return ()
 
+    def usual_changes(self, means: TrainingBudget) -> Mapping[str, Value]:
+        """What the preset in the middle changes; nothing where there are no presets."""
+        presets = self.presets(means)
+        return presets[len(presets) // 2].changes if presets else {}
+
     def cost(self, size: int) -> float:
         """`relative_cost` for sprites of so many pixels a side. A quarter of it is the same for all of them: the
         optimizer's step, and what each operation costs whatever its size.

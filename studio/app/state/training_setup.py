@@ -337,9 +337,9 @@ class TrainingSetup(QObject):
             if values and not title:
                 remembered: TrainingConfig = recipe.Config.from_json(values)
                 return remembered
-        configs = self._preset_configs
-        usual: TrainingConfig = [*configs.values(), recipe.defaults(self._means(recipe))][len(configs) // 2]
-        return configs.get(title, usual)
+        means = self._means(recipe)
+        usual: TrainingConfig = recipe.defaults(means).replace(**recipe.usual_changes(means))
+        return self._preset_configs.get(title, usual)
 
 
 class Measurements:
