@@ -86,7 +86,7 @@ def _pin_torch() -> None:
     import torch
 
     torch.set_num_threads(THREADS)
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)  # `torch.manual_seed` notes for each device, too, who has asked for it
     modes = torch.is_grad_enabled(), torch.get_default_dtype()
     torch.set_grad_enabled(True)
     torch.set_default_dtype(torch.float32)

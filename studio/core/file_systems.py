@@ -14,6 +14,7 @@ from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 TEMPORARY = ".tmp-"
 _POLL_S = 0.02
+_LOOKING_S = 0.06  # who only looks whether a lock is taken holds it for a moment: another one who looks waits that long
 _UNKNOWN = frozenset({errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK})  # what lacks locks answers
 _LACKS = {
     "flush": "It can't confirm that a folder is written: a power failure may cost the newest checkpoint, and the one "
@@ -62,7 +63,7 @@ def is_locked(path: Path) -> bool:
         there = path.exists() or path.with_name(f"{path.name}-file").exists()
         if not there or not os.access(path.parent, os.W_OK):
             return False
-        lock = take_lock(path, 0.0)
+        lock = take_lock(path, _LOOKING_S)
         if lock is not None:
             lock.release()
     except OSError:

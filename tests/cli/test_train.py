@@ -116,6 +116,7 @@ def test_more_minutes_go_on_with_a_finished_run(
     assert chunks[0]["first_step"] == 2 and said[-1]["type"] == "RunFinished" and said[-1]["reason"] == "finished"
 
 
+@pytest.mark.slow
 def test_a_training_that_is_good_enough_ends_if_it_is_to_and_says_why(
     folder: Path, run_path: Path, studio: Studio
 ) -> None:

@@ -32,7 +32,7 @@ Runs = Mapping[str, Path]  # small ones, by recipe
 Outcomes = Callable[[Experiment], list[tuple[Bench, list[Event]]]]
 
 _SECONDS = 0.8  # for what may last: fewer, and one of them might end without being told
-SLOW = {"compile"}  # which takes a minute, however small the network is
+SLOW = {"compile", "cuda-graph"}  # they take long, however small the network is
 EXPERIMENTS = [
     pytest.param(experiment, marks=[pytest.mark.slow] * (name in SLOW), id=name)
     for name, experiment in experiments().items()

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,16 @@ def test_fault_27_who_looks_does_not_keep_others_from_a_lock(tmp_path: Path) -> 
         ended.set()
         watcher.join()
     assert refused == 0
+
+
+def test_fault_27_who_looks_while_another_one_looks_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / ".lock"
+    other = take_lock(path, 0.0)
+    assert other is not None
+    monkeypatch.setattr(time, "sleep", lambda seconds: other.release())  # between two tries
+    assert not is_locked(path)
 
 
 def test_a_lock_that_can_not_be_tried_is_taken_for_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -214,6 +214,7 @@ def test_it_counts_in_the_cache(folder: Path, tmp_path: Path) -> None:
     assert changed.sprites.fingerprint != first.sprites.fingerprint
 
 
+@pytest.mark.slow
 def test_very_many_lines_are_read_and_very_many_complaints_are_not_listed() -> None:
     rows = 100_000
     found = table_of("file,class,x\n" + "".join(f"{n}.png,c{n % 7},{n}\n" for n in range(rows)) + "no\n" * 500)

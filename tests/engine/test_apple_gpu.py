@@ -173,7 +173,11 @@ def apple_gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize(
     ("recipe", "config"),
-    [(Generator(), small_generator), (Classifier(), small_classifier), (Regression(), small_regression)],
+    [
+        (Generator(), small_generator),
+        (Classifier(), small_classifier),
+        pytest.param(Regression(), small_regression, marks=pytest.mark.slow),
+    ],
 )
 def test_a_recipe_trains_is_used_and_measured(
     run_path: Path, sprites: Sprites, recipe: Recipe, config: Any, monkeypatch: pytest.MonkeyPatch

@@ -163,6 +163,7 @@ def measuring(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, value)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("measuring")
 def test_fault_33_measuring_takes_fewer_sprites_at_once_and_finds_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -291,6 +291,7 @@ def test_of_very_many_a_choice_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(sampled(sprites, indices)) == 7
 
 
+@pytest.mark.slow
 def test_of_very_many_a_choice_is_judged_and_copies_are_looked_for_among_all(
     run_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

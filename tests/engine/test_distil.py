@@ -140,6 +140,7 @@ def test_a_damaged_one_is_left_out_with_a_word(distilled: tuple[Path, list[Event
     ]
 
 
+@pytest.mark.slow
 def test_fault_33_where_there_is_no_room_it_learns_the_same_in_parts(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,7 @@ def losses(events: list[Event]) -> list[float]:
     return [loss for chunk in of_kind(events, LossChunk) for loss in chunk.losses.tolist()]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_good_enough_ends_and_only_more_minutes_go_on_with_it(
     run_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,7 @@ def test_stop_and_pause_reach_it(run: Path, far: FarMachine) -> None:
     assert summarise(run).standing == "stopped" and not (run / ASKED).exists()
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_here_is_followed_by_another(run: Path, far: FarMachine) -> None:
     following = begin(run)
     following.until(LossChunk)

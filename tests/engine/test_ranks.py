@@ -135,6 +135,7 @@ def in_trouble(group: Group, trouble: str, path: Path, changes: dict[str, Any]) 
         return []
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_no_number_in_one_process_sets_all_back(run_path: Path) -> None:
     events, _ = in_group(2, in_trouble, "not a number", run_path, {"batch_size": 5})
     (back,) = of_kind(events, SteppedBack)
@@ -144,6 +145,7 @@ def test_a_loss_that_is_no_number_in_one_process_sets_all_back(run_path: Path) -
     assert rates[5] < 0.6 * rates[4]
 
 
+@pytest.mark.slow
 def test_a_process_without_memory_ends_all_and_they_go_on_with_smaller_parts(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     list(train_regression(one, some_numbers()))

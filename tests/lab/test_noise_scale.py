@@ -70,6 +70,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_it_is_that_of_the_weights_that_were_trained_on_the_sprites_learnt_from(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,11 +66,13 @@ def test_cancelling_ends_all_of_its_processes_at_once() -> None:
     assert kept() == ([], [])
 
 
+@pytest.mark.slow
 def test_one_that_dies_says_so() -> None:
     with pytest.raises(StudioError, match="process has died"):
         list(run_experiment(Dying(), small_bench()))
 
 
+@pytest.mark.slow
 def test_its_errors_are_raised_here() -> None:
     with pytest.raises(StudioError, match="'Toy' failed") as caught:
         list(run_experiment(Broken(), small_bench()))

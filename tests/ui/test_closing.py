@@ -132,6 +132,7 @@ def test_a_window_whose_run_can_not_be_saved_stays_open_once(
         opened.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("training")
 def test_ctrl_c_leaves_also_when_nothing_can_be_saved(
     qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -142,6 +143,7 @@ def test_ctrl_c_leaves_also_when_nothing_can_be_saved(
     assert capsys.readouterr().err == "Can't use /runs/trial. No space left on device.\n"
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_run_that_waits_for_its_disk(
     qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -224,6 +226,7 @@ def test_a_run_that_waits_for_its_disk_can_be_ended_from_its_message(
     assert card.words[1] == "No space left on device. Free some space or choose another folder."
 
 
+@pytest.mark.slow
 def test_the_question_whether_to_leave_keeps_up_with_the_disk(
     qtbot: QtBot, opened: Window, training: CurrentTraining, disk: Disk
 ) -> None:

@@ -330,6 +330,7 @@ def test_a_classifier_shows_its_confusion_and_names_sprites(
     assert answer.probabilities.shape == (5, 2)
 
 
+@pytest.mark.slow
 def test_a_regression_shows_its_numbers_beside_the_true_ones(
     qtbot: QtBot, window: Window, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,6 +396,7 @@ def test_a_model_that_trains_becomes_its_run_when_it_ends(qtbot: QtBot, opened: 
     qtbot.waitUntil(lambda: models.currentData() == str(training.path), timeout=LONG_MS)
 
 
+@pytest.mark.slow
 def test_measuring_fills_in_how_much_is_learnt(qtbot: QtBot, opened: Window, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("studio.engine.measure.LEAST_S", 0.0)
     setup = opened.session.setup

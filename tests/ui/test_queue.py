@@ -143,6 +143,7 @@ def test_after_a_restart_the_queue_is_offered_and_an_interrupted_run_of_it_with_
     assert "damaged" in RunDir(three["b"]).progress().message
 
 
+@pytest.mark.slow
 def test_a_queue_that_is_paused_begins_no_other_run_and_what_is_stopped_leaves_it(
     qtbot: QtBot, three: dict[str, Path], ready: Session
 ) -> None:

@@ -213,6 +213,7 @@ def test_open_sprites_are_got_to_know_while_nothing_else_is_to_be_done(
     qtbot.waitUntil(lambda: not titles(ready), timeout=LONG_MS)  # and that was all
 
 
+@pytest.mark.slow
 def test_getting_to_know_them_gives_way_to_a_training_and_goes_on_after_it(
     qtbot: QtBot, ready: Session, sprite_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

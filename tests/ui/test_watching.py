@@ -229,6 +229,7 @@ def test_a_training_of_the_windows_own_ends_the_watching(qtbot: QtBot, ready: Se
     assert RunDir(far.run).is_busy() and not far.control.stop
 
 
+@pytest.mark.slow
 def test_a_queue_does_not_wait_for_a_run_that_is_only_watched(
     qtbot: QtBot, ready: Session, begun: list[Elsewhere]
 ) -> None:

@@ -43,6 +43,7 @@ def model(run: Path) -> TrainedModel:
     return load_model(run, "last", CPU)
 
 
+@pytest.mark.slow
 def test_a_young_generator_is_far_from_real(run: Path, model: TrainedModel) -> None:
     (found,) = of_kind(list(evaluate(model, run, EvaluateSettings(count=24, steps=2))), Evaluated)
     assert (found.count, found.heldout_count, found.training_count) == (24, 24, 96)
@@ -91,6 +92,7 @@ def test_too_few_held_out_sprites_are_no_judge(run_path: Path) -> None:
         assert refusal.value.hint == "It takes 40 sprites, half of them held out."
 
 
+@pytest.mark.slow
 def test_a_run_that_held_out_too_little_says_how_much_it_takes(tmp_path: Path) -> None:
     sprites = make_sprites(62)
     list(train_generator(tmp_path / "little", sprites, steps=1, holdout=0.1))
@@ -103,6 +105,7 @@ def test_a_run_that_held_out_too_little_says_how_much_it_takes(tmp_path: Path) -
     assert of_kind(list(evaluate(model, tmp_path / "enough", EvaluateSettings(count=20, steps=1))), Evaluated)
 
 
+@pytest.mark.slow
 def test_of_many_other_sprites_as_many_are_judged_as_asked_for(run: Path, model: TrainedModel) -> None:
     others = make_sprites(30, seed=5).rgba
 

@@ -55,7 +55,7 @@ def _make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def trained(path: Path, **changes: Any) -> list[Event]:
-    return list(train_generator(path, SPRITES, **{"steps": 45, **changes}))
+    return list(train_generator(path, SPRITES, **{"steps": 30, **changes}))
 
 
 def figures_kept(run: Path) -> dict[int, Mapping[str, float]]:
@@ -78,17 +78,17 @@ def test_a_run_is_measured_again_and_again_and_keeps_the_figures(
 ) -> None:
     path, measured = measured_run
     steps = [event.step for event in measured]
-    assert len(steps) >= 2 and steps == sorted(set(steps)) and 0 < steps[0] < 45
-    assert steps[-1] == 45  # the model that the run ends with
+    assert len(steps) >= 2 and steps == sorted(set(steps)) and 0 < steps[0] < 30
+    assert steps[-1] == 30  # the model that the run ends with
     curve = read_history(path).quality["kid"]
     assert curve.steps.tolist() == steps
     assert curve.values.tolist() == [event.quality.kid for event in measured]
-    assert figures_kept(path)[45].items() >= vars(measured[-1].quality).items()
+    assert figures_kept(path)[30].items() >= vars(measured[-1].quality).items()
 
 
 def test_a_checkpoint_stays_while_it_is_measured(run_path: Path) -> None:
     control, measured = Control(), None
-    for event in train_generator(run_path, SPRITES, control, steps=45):
+    for event in train_generator(run_path, SPRITES, control, steps=30):
         control.checkpoint_now = isinstance(event, LossChunk)  # a checkpoint a step, while measuring takes many
         if isinstance(event, QualityMeasured):
             measured, control.stop = event, True
@@ -102,10 +102,10 @@ def test_checkpoints_are_not_saved_for_measuring_alone_while_they_cost_too_much(
 ) -> None:
     monkeypatch.setattr(pace, "SIDE_SHARE", 1e-9)
     first, last = of_kind(trained(run_path), CheckpointSaved)  # before the first, its cost is not known
-    assert first.step < last.step == 45
+    assert first.step < last.step == 30
     monkeypatch.setattr(quality, "APART_SHARE", 1e6)
     (last,) = of_kind(trained(run_path.with_name("apart")), CheckpointSaved)
-    assert last.step == 45
+    assert last.step == 30
 
 
 def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> None:
@@ -129,6 +129,7 @@ def test_the_figures_are_those_of_the_weights_at_that_step(run_path: Path) -> No
     assert vars(first.quality) == pytest.approx(vars(kept), rel=0.01)
 
 
+@pytest.mark.slow
 def test_where_few_are_held_out_those_learnt_from_are_the_measure(run_path: Path) -> None:
     first = of_kind(trained(run_path, holdout=0.05), QualityMeasured)[0]
     assert first.against == "training"
@@ -172,6 +173,7 @@ def test_a_run_too_short_to_be_measured_is_looked_through_for_copies_at_its_end(
     assert load_model(run_path, "best", CPU).step == steps[0] < load_model(run_path, "last", CPU).step
 
 
+@pytest.mark.slow
 def test_a_run_is_not_looked_through_where_that_takes_long(run_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(features, "_STEPS", 100_000)
     monkeypatch.setattr(quality, "SHARE", 0.05)
@@ -217,13 +219,14 @@ def test_measuring_changes_nothing_that_is_learnt(
     assert all(torch.equal(measured[name], unmeasured[name]) for name in measured)
 
 
+@pytest.mark.slow
 def test_copies_are_looked_for_in_parts_among_all_that_was_learnt(
     run_path: Path, measured_run: tuple[Path, list[QualityMeasured]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = measured_run[1][0].quality
     monkeypatch.setattr(copies, "_AT_ONCE", 10 * 4 * 4 * 8 * 8)  # ten sprites
     monkeypatch.setattr(batches, "_MOST_SAMPLED", 40)  # of which all other figures are
-    in_parts = of_kind(trained(run_path), QualityMeasured)[0].quality
+    in_parts = of_kind(trained(run_path, steps=45), QualityMeasured)[0].quality
     assert in_parts.copies_real == whole.copies_real
 
 

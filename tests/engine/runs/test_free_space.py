@@ -185,6 +185,7 @@ _FIGURES = st.fixed_dictionaries(
 
 @settings(max_examples=200, deadline=None)
 @given(figures=st.lists(_FIGURES, min_size=1, max_size=8))
+@pytest.mark.slow
 def test_the_best_is_the_same_among_those_that_stay(figures: list[dict[str, float]]) -> None:
     measured = {"kid_error": 0.01, "kid_real": 0.0, "copies": 0.0, "copies_real": 0.05}
     found = [

@@ -206,6 +206,7 @@ def test_a_long_run_is_read_without_holding_its_text(tmp_path: Path) -> None:
     assert most_bytes < 2.5 * found.series["loss"].steps.nbytes * 3  # losses, norms and steps, and their copies
 
 
+@pytest.mark.slow
 def test_what_a_resume_overtakes_is_left_out(run_path: Path, sprites: Sprites) -> None:
     control = Control(checkpoint_now=True)
     training = train_generator(run_path, sprites, control, steps=40)
