@@ -77,7 +77,7 @@ def test_the_entry_in_the_menu_starts_the_window() -> None:
     entry = configparser.ConfigParser(interpolation=None)
     entry.optionxform = str  # type: ignore[assignment, method-assign]
     entry.read(folder / f"{DESKTOP_ENTRY}.desktop", encoding="utf-8")
-    assert entry["Desktop Entry"]["Exec"] == "sprite-training-studio"
+    assert entry["Desktop Entry"]["Exec"] == "sprite-training-studio %F"
     assert entry["Desktop Entry"]["Icon"] == DESKTOP_ENTRY
     component = ElementTree.parse(folder / f"{DESKTOP_ENTRY}.metainfo.xml").getroot()
     assert component.findtext("id") == DESKTOP_ENTRY

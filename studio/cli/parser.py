@@ -10,9 +10,12 @@ from pathlib import Path
 from studio.core.errors import UsageError
 from studio.core.versions import versions_line
 
-_ABOUT = "Train small models on your own pixel art. Without a command, the window opens."
+_ABOUT = (
+    "Train small models on your own pixel art. Without a command, the window opens, with the sprites that are named."
+)
 _EXAMPLES = """\
 examples:
+  studio my-sprites                            open the window with what is in a folder
   studio demo                                  see the whole thing in three minutes
   studio train my-sprites --minutes 10         learn to draw what is in a folder
   studio queue add my-sprites --minutes 60     a training for the night; 'studio queue run' trains all that wait
@@ -51,18 +54,27 @@ def parse(words: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the versions of the studio and of torch")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    parser.set_defaults(run=_lazily("studio.cli.window", "open_window"))
+    parser.set_defaults(run=_lazily("studio.cli.window", "open_window"), paths=[])
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for add in (
         _demo, _devices, _inspect, _train, _resume, _queue, _generate, _distil, _predict, _evaluate, _export, _verify,
         _plot, _report, _film, _map, _palette, _runs, _note, _free, _lab,
     ):  # fmt: skip
         add(commands, words)
+    if words and words[0] not in commands.choices and Path(words[0]).exists():
+        return _with_sprites(parser, words)
     args, unknown = parser.parse_known_args(words)
     if unknown:
         command = f"studio {next((word for word in words if not word.startswith('-')), '')}".rstrip()
         raise UsageError(f"'{command}' does not know {unknown[0]!r}.", f"'{command} --help' lists all that it does.")
     return args
+
+
+def _with_sprites(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
+    """To open the window with the sprites that are named in place of a command. Raises UsageError."""
+    if flag := next((word for word in words if word.startswith("-")), ""):
+        raise UsageError(f"The window does not know {flag!r}.", "'studio --help' lists the commands; they take flags.")
+    return argparse.Namespace(run=parser.get_default("run"), paths=[Path(word) for word in words])
 
 
 class _Version(argparse.Action):

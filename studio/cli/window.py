@@ -9,10 +9,12 @@ _UNSEEN = ("offscreen", "minimal", "vnc")
 
 
 def open_window(args: argparse.Namespace) -> int:
-    """Open the window and return its exit code; where there is no screen, one sentence says so."""
+    """Open the window, with the sprites that were named, and return its exit code; where there is no screen, one
+    sentence says so.
+    """
     from studio.app import launch
 
-    return launch.main()
+    return launch.main(paths=args.paths)
 
 
 def open_demo() -> int:

@@ -6,7 +6,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,13 +103,28 @@ def test_what_the_system_refuses_is_no_bug(monkeypatch: pytest.MonkeyPatch, stud
     assert studio("runs", code=FAILED).err == "The system says: Permission denied (/somewhere).\n"
 
 
-def test_no_command_opens_the_window(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_command_opens_the_window_with_the_sprites_that_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from studio.app import launch
 
-    monkeypatch.setattr(launch, "main", lambda demo=False: 7 if not demo else 8)
-    assert main([]) == 7
+    opened: list[tuple[bool, list[Path]]] = []
+
+    def launched(demo: bool = False, paths: Sequence[Path] = ()) -> int:
+        opened.append((demo, list(paths)))
+        return 7
+
+    monkeypatch.setattr(launch, "main", launched)
     monkeypatch.setattr(window, "obstacle", lambda: "")
-    assert main(["demo"]) == 8
+    monkeypatch.chdir(tmp_path)
+    for name in ("sprites", "runs"):
+        (tmp_path / name).mkdir()
+    assert main([]) == main(["sprites", str(tmp_path)]) == main(["demo"]) == 7
+    assert opened == [(False, []), (False, [Path("sprites"), tmp_path]), (True, [])]
+    assert main(["runs"]) == DONE  # a command, whatever else is called so
+    for words, wrong in ((["spritez"], "'spritez'"), (["sprites", "--size", "16"], "'--size'")):
+        assert main(words) == WRONG_USAGE and wrong in capsys.readouterr().err
+    assert len(opened) == 3
 
 
 def test_a_program_without_a_console_says_nothing_and_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def main(words: list[str]) -> int:
         console.rule(name)
         with tempfile.TemporaryDirectory() as folder:
             report, started_s = Path(folder) / "report.xml", time.perf_counter()
-            command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile", f"--junit-xml={report}"]
+            command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal", f"--junit-xml={report}"]
             done = subprocess.run([*command, *more, *words], env={**os.environ, **environment}, check=False)
             seconds = time.perf_counter() - started_s
             counts = _counts(report)
