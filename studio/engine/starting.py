@@ -237,14 +237,12 @@ def _extended(config: TrainingConfig, minutes: float) -> TrainingConfig:
 def _about_schedule(training: Training) -> Notice:
     """What more minutes do to the learning rate of a run that had nearly reached the end of its schedule."""
     title = f"It trains for {duration(60 * training.extended_min)} in all."
-    share = training.config.lr_decay_share
+    share, rate = training.config.lr_decay_share, training.learning_rate()
     if training.used_up() >= 1 - share:
-        return Notice("info", title, "")
-    return Notice(
-        "info", title,
-        f"The learning rate is at its peak again, {training.learning_rate():g}, and falls in the last {percent(share)} "
-        "of that: at first the loss may rise.",
-    )  # fmt: skip
+        way = f"The learning rate is {rate:.2g} now, and falls from there"
+    else:
+        way = f"The learning rate is at its peak again, {rate:g}, and falls in the last {percent(share)} of that"
+    return Notice("info", title, f"{way}: at first the loss may rise.")
 
 
 def _assemble(
