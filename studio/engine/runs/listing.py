@@ -90,14 +90,15 @@ def summarise(path: Path) -> RunSummary:
     """What the list of runs says of one; a damaged run is listed as such."""
     run, notes = RunDir(path), read_notes(path)
     try:
-        record, progress = run.record(), run.progress()
+        record, is_busy = run.record(), run.is_busy()
+        progress = run.progress()  # only now: how a training has ended is written before its lock is given back
     except RunError as error:
         return RunSummary(path, None, None, "damaged", str(error), notes)
     standing: Standing = progress.state
-    if run.is_busy():
+    if is_busy:
         standing = "training"
     elif progress.state == "training":
-        standing = "interrupted"
+        standing = "training" if run.is_busy() else "interrupted"  # it may have begun just now
     return RunSummary(path, record, progress, standing, notes=notes)
 
 

@@ -18,9 +18,9 @@ from studio.core.events import CheckpointSaved, LossChunk, RunStarted, SamplesRe
 from studio.data.sprites import Sprites
 from studio.engine.control import Control
 from studio.engine.runs import history
-from studio.engine.runs.folder import RunDir, spread
+from studio.engine.runs.folder import RunDir, RunProgress, spread
 from studio.engine.runs.history import HistoryRead, RunReader, read_history, read_run, read_samples
-from studio.engine.runs.listing import RunsListed, list_runs
+from studio.engine.runs.listing import RunsListed, list_runs, summarise
 from studio.engine.train import train_resumed
 from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
 
@@ -220,6 +220,25 @@ def test_what_a_resume_overtakes_is_left_out(run_path: Path, sprites: Sprites) -
         lines.write('{"step": 999, "loss": [0.1')  # and in the middle of a line
     list(train_resumed(run_path, CPU, Control()))
     assert read_history(run_path).series["loss"].steps.tolist() == list(range(40))
+
+
+def test_a_training_that_begins_or_ends_while_one_looks_was_not_interrupted(
+    sprites: Sprites, run_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    list(train_generator(run_path, sprites))
+    ended, under_way = RunDir(run_path).progress(), RunProgress("training", 3, 1.0, {})
+
+    def ends(run: RunDir) -> bool:
+        run.write_progress(ended)
+        return False
+
+    RunDir(run_path).write_progress(under_way)
+    monkeypatch.setattr(RunDir, "is_busy", ends)
+    assert summarise(run_path).standing == "finished"
+    RunDir(run_path).write_progress(under_way)
+    looks = iter([False, True])
+    monkeypatch.setattr(RunDir, "is_busy", lambda run: next(looks))
+    assert summarise(run_path).standing == "training"
 
 
 def test_all_runs_are_listed_with_their_standing(sprites: Sprites, tmp_path: Path) -> None:
