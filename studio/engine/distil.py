@@ -46,7 +46,7 @@ class DistilSettings(Config):
     """How a network is taught to draw in few looks."""
 
     count: int = setting(
-        2048, "How many sprites are drawn to learn from: more take longer and come nearer to the usual ones.",
+        4096, "How many sprites are drawn to learn from: more take longer and come nearer to the usual ones.",
         unit="sprites",
         low=_A_ROUND, high=1_000_000,
     )  # fmt: skip
