@@ -187,7 +187,7 @@ def test_the_layers_hold() -> None:
     assert breaches(modules) == []
 
 
-@pytest.mark.parametrize("package", ["studio", "tests"])
+@pytest.mark.parametrize("package", ["studio", pytest.param("tests", marks=pytest.mark.slow)])
 def test_every_module_can_be_imported_on_windows(package: str) -> None:
     """What a platform lacks is imported where it is needed: a test that needs it is collected, and skipped there."""
     found = [

@@ -88,8 +88,9 @@ def test_the_run_folder_is_the_record(run_path: Path, sprites: Sprites) -> None:
 @pytest.mark.parametrize(
     ("train", "precision"),
     [
-        (train_generator, "fp32"), (train_classifier, "fp32"), (train_generator, "bf16"), (train_classifier, "bf16"),
-        (train_generator, "fp16"),
+        (train_generator, "fp32"), (train_classifier, "bf16"), (train_generator, "fp16"),
+        pytest.param(train_classifier, "fp32", marks=pytest.mark.slow),
+        pytest.param(train_generator, "bf16", marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_stop_and_resume_is_bit_identical_to_never_stopping(

@@ -16,7 +16,7 @@ from studio.engine import catalog
 from studio.exports.graphs import graph_of
 from studio.exports.pt2 import ExportedProgram, program_of
 from tests.exports import unity
-from tests.exports.tools import CLASS_NAMES, small_exportable, with_most_slow
+from tests.exports.tools import CLASS_NAMES, small_exportable
 
 pytestmark = pytest.mark.usefixtures("made_once")
 
@@ -33,7 +33,8 @@ def test_the_step_takes_batches_of_any_size(tmp_path: Path) -> None:
         assert (module(x, t, label) - live).abs().max() < 1e-4 * live.square().mean().sqrt()
 
 
-@pytest.mark.parametrize("name", with_most_slow(list(catalog.recipes())))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", catalog.recipes())
 def test_a_game_engine_has_all_its_operators(name: str, tmp_path: Path) -> None:
     model = small_exportable(name)
     program = program_of(graph_of(model, "step" if "flow" in model.can else "sampler", 1))

@@ -86,7 +86,7 @@ def test_a_seed_gives_the_studios_own_sprites(model: TrainedModel, packed: bytes
         engine.draw(3, 0, 1.0, 1)
 
 
-@pytest.mark.parametrize("recipe", ["classifier", "regression"])
+@pytest.mark.parametrize("recipe", ["classifier", pytest.param("regression", marks=pytest.mark.slow)])
 def test_what_is_predicted_is_what_the_model_says(recipe: str) -> None:
     model = small_exportable(recipe)
     engine = Engine(ENGINE.read_bytes(), pack_model(model, "fp32"))

@@ -87,7 +87,9 @@ def test_micro_batches_learn_what_the_batch_learns(network: str) -> None:
     assert float(gradients[0].abs().max()) > 0
 
 
-@pytest.mark.parametrize(("name", "network"), [("regression", _LIGHT[0]), ("classifier", _LIGHT[1])])
+@pytest.mark.parametrize(
+    ("name", "network"), [("regression", _LIGHT[0]), pytest.param("classifier", _LIGHT[1], marks=pytest.mark.slow)]
+)
 def test_a_resumed_training_is_exact(name: str, network: str, tmp_path: Path) -> None:
     train = {"classifier": train_classifier, "regression": train_regression}[name]
     whole = list(train(tmp_path / "whole", _sprites(), network=network))

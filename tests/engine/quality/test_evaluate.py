@@ -119,6 +119,7 @@ def test_of_many_other_sprites_as_many_are_judged_as_asked_for(run: Path, model:
     assert some.figures == judged(count=25).figures != judged(count=25, seed=1).figures
 
 
+@pytest.mark.slow
 def test_real_sprites_are_as_near_to_those_learnt_from_as_other_real_ones(run_path: Path) -> None:
     """However few are held out: Fréchet's distance falls with the number of sprites."""
     list(train_generator(run_path, make_sprites(400, classes=1), steps=1, holdout=0.06))

@@ -135,6 +135,7 @@ def test_snapping_is_the_studios(drawing: Drawing) -> None:
         assert same_pixels(found, expected) >= 0.999
 
 
+@pytest.mark.slow
 def test_without_a_palette_nothing_is_snapped(model: TrainedModel, tmp_path: Path) -> None:
     plain = dataclasses.replace(STYLE, palette=np.zeros((0, 3), np.uint8))
     drawing = Drawing.of(write(as_exportable(dataclasses.replace(model, style=plain)), tmp_path / "model.c"), SIZE)
