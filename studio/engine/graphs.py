@@ -5,14 +5,17 @@ A small network's kernels take a card less time than it takes the CPU to ask for
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
-from typing import Generic, cast
+from typing import Any, Generic, cast
 
 import torch
 from torch import Tensor
 from typing_extensions import TypeVar
 
 Inputs = TypeVar("Inputs", bound=tuple[Tensor, ...])
+
+_STREAMS = 32  # of a card: torch hands out the same ones, in turns
 
 
 def can_record(device: torch.device) -> bool:
@@ -37,14 +40,31 @@ class StepGraph(Generic[Inputs]):
         for generator in generators:
             self._graph.register_generator_state(generator)
         device = self._inputs[0].device
-        stream = torch.cuda.Stream(device)  # torch's own for this is on the card that was recorded first
+        self.stream = _unshared_stream(device)  # torch's own for this is on the card that was recorded first
         # Of other threads nothing is recorded: one may pin memory meanwhile.
-        recording = torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local")
+        recording = torch.cuda.graph(self._graph, stream=self.stream, capture_error_mode="thread_local")
         with torch.cuda.device(device), recording:
             self._result = step(self._inputs)
+        _recorded.add(self)
 
     def replay(self, inputs: Inputs) -> Tensor:
         """Take the step with these inputs, of the same shapes; returns what it gives, without waiting for it."""
         torch._foreach_copy_(self._inputs, inputs)
         self._graph.replay()
         return self._result.clone()
+
+
+_recorded: weakref.WeakSet[StepGraph[Any]] = weakref.WeakSet()  # those that are still there
+
+
+def _unshared_stream(device: torch.device) -> torch.cuda.Stream:
+    """A stream on which none of these graphs was recorded. Raises RuntimeError where there is none.
+
+    Matrix products keep memory for each stream, and a graph that goes takes it from all that were recorded on its own
+    (https://github.com/pytorch/pytorch/issues/193402): what is then in it, the others go on using.
+    """
+    taken = {graph.stream.cuda_stream for graph in _recorded}
+    for _ in range(_STREAMS):
+        if (stream := torch.cuda.Stream(device)).cuda_stream not in taken:
+            return stream
+    raise RuntimeError("Too many graphs were recorded.")

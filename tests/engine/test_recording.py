@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,8 +15,9 @@ from torch import Tensor
 
 from studio.core.events import Event, Notice, RunFinished
 from studio.data.sprites import Sprites
-from studio.engine import devices, recording, ticks
+from studio.engine import devices, graphs, recording, ticks
 from studio.engine.batches import Chosen
+from studio.engine.graphs import StepGraph
 from studio.engine.runs.history import read_history
 from studio.engine.training import Training
 from tests.conftest import make_sprites
@@ -64,6 +68,31 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Card:
 def test_on_the_cpu_nothing_is_recorded(run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording, "StepGraph", None)
     assert of_kind(list(train_classifier(run_path, sprites)), RunFinished)[0].step == 8
+
+
+def test_graphs_that_live_share_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that matrix products of a stream use goes with the first graph of that stream that goes."""
+
+    streams = itertools.cycle([SimpleNamespace(cuda_stream=number) for number in range(graphs._STREAMS)])
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: next(streams))
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", object)
+    monkeypatch.setattr(torch.cuda, "graph", lambda graph, **more: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "device", lambda device: contextlib.nullcontext())
+
+    def recorded() -> StepGraph[Chosen]:
+        nothing = torch.zeros(1)
+        return StepGraph(lambda inputs: inputs[0], (nothing, nothing, nothing))
+
+    living = recorded()
+    for _ in range(2 * graphs._STREAMS):
+        assert recorded().stream is not living.stream
+    all_others = [recorded() for _ in range(graphs._STREAMS - 1)]
+    assert len({id(graph.stream) for graph in [living, *all_others]}) == graphs._STREAMS
+    with pytest.raises(RuntimeError, match="Too many"):
+        recorded()
+    left = living.stream
+    del living
+    assert recorded().stream is left
 
 
 def test_each_stage_has_a_graph_of_its_own_after_steps_that_warm_up(
