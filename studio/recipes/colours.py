@@ -26,7 +26,8 @@ _NEVER = 1e4  # taken from the odds of what is absent: exp(-1e4) is 0, and 16 bi
 _FREQUENCIES = (1.5, 3.0, 6.0, 12.0)  # by which colours are told apart
 _CRISP_FROM = 0.94  # of the times: just before the last step
 _LEARNT_PIXELS = 512, 2048  # half of a sprite's in a step, within these bounds: neighbours teach nearly the same
-SHARPEST = 100.0  # what multiplies odds from there on: the likeliest colour is all that is left
+_SOFTENED = 0.97  # what multiplies odds before that: of states that are drawn, the network is a little too sure
+SHARPEST = 100.0  # what multiplies them from there on: the likeliest colour is all that is left
 
 
 def palette_for(rgba: NDArray[np.uint8], count: int) -> Tensor:
@@ -112,8 +113,8 @@ class PaletteHead(nn.Module):
         nn.init.normal_(self.leave.weight, std=0.05)
 
     def mean(self, features: Tensor, t: Tensor) -> Tensor:
-        """The colour to be expected by these odds at times t [B], late the likeliest: float32 [B, S, S, 4]."""
-        return self.expected(features, ((t - _CRISP_FROM) * 1e5).clamp(1.0, SHARPEST)[:, None, None, None])
+        """The colour to be expected by softened odds at times t [B], late the likeliest: float32 [B, S, S, 4]."""
+        return self.expected(features, ((t - _CRISP_FROM) * 1e5).clamp(_SOFTENED, SHARPEST)[:, None, None, None])
 
     def expected(self, features: Tensor, sharpness: Tensor | float) -> Tensor:
         """The colour to be expected where likely colours are made so many times as likely as they are, in logarithms:
