@@ -166,6 +166,7 @@ def test_a_script_that_trains_otherwise_is_refused(tmp_path: Path) -> None:
         form.read_back(paths, other, Config())
 
 
+@pytest.mark.slow
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:
     model, form = small_exportable("vae"), Script()
     paths = form.write(model, tmp_path / "trial.py", Config())

@@ -144,6 +144,7 @@ def test_without_a_palette_nothing_is_snapped(model: TrainedModel, tmp_path: Pat
         assert np.abs(drawing.finish(0, sprite).astype(int) - drawn).max() <= 1
 
 
+@pytest.mark.slow
 def test_int8_is_near_in_a_single_look(model: TrainedModel, drawing: Drawing, tmp_path: Path) -> None:
     rounded = Drawing.of(write(as_exportable(model), tmp_path / "model.c", "int8"), SIZE)
     exact, found = (one.draw_from(0, one.noise(1), 1, 1) for one in (drawing, rounded))

@@ -204,7 +204,7 @@ class SpriteSheetView(QWidget):
             if self._captions:
                 line = QRect(box.x() - 2, box.y() + box.width(), box.width() + 4, box.height() - box.width())
                 text = self._captions[number].rpartition("/")[2]
-                text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, line.width())
+                text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, line.width())
                 painter.drawText(line, Qt.AlignmentFlag.AlignCenter, text)
 
     def event(self, event: QEvent) -> bool:
