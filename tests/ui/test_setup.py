@@ -227,6 +227,25 @@ def test_a_run_that_goes_on_shows_what_it_started_from_until_other_sprites_are_o
     assert setup.parents.of(recipe) is None
 
 
+def test_a_run_that_goes_on_leaves_what_was_chosen_for_other_sprites_as_it_was(
+    qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path
+) -> None:
+    setup, record = ready.setup, RunDir(own_run).record()
+    setup.choose_preset("Standard")
+    setup.follow(record)
+    setup.follow(record)
+    assert setup.config is not None and setup.config.to_json() == record.config and setup.preset == ""
+    setup.keep()
+    assert ready.settings.text("generator preset") == "Standard"
+    open_sprites(qtbot, ready, sprite_folder)
+    assert setup.preset == "Standard"
+    setup.follow(record)
+    changed = setup.config.replace(steps=7)
+    setup.type_config(changed)  # from now on they are the user's
+    open_sprites(qtbot, ready, sprite_folder)
+    assert setup.config.steps == 7 and setup.preset == ""
+
+
 def test_the_settings_of_a_run_come_with_what_it_started_from_which_is_not_remembered(
     qtbot: QtBot, own_run: Path, ready: Session, sprite_folder: Path
 ) -> None:

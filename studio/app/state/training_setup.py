@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ class _OfRecipe:
     suited: ParentSource  # what they were last made to start from
     preset: str = ""  # the title of the one that they are; empty for the user's own
     invalid: str = ""  # what is wrong with the settings as they are typed
+    before: _OfRecipe | None = None  # what the user had chosen, while the settings of a run that goes on are shown
 
 
 class TrainingSetup(QObject):
@@ -111,13 +112,13 @@ class TrainingSetup(QObject):
     def choose_preset(self, title: str) -> None:
         """Train with the settings of this preset."""
         assert self._own is not None
-        self._own.preset = title
+        self._own.preset, self._own.before = title, None
         self.set_config(self._preset_configs[title])
 
     def choose_parent(self, source: ParentSource, *, remember: bool = True) -> None:
         """Start from this model, with the chosen preset, or the user's own settings, as they suit that."""
         assert self.recipe is not None and self._own is not None
-        self._own.invalid = ""
+        self._own.invalid, self._own.before = "", None
         self.parents.choose(self.recipe, source, remember=remember)
         self._offer_presets()
 
@@ -134,13 +135,17 @@ class TrainingSetup(QObject):
         self.set_config(config.replace(**given))
 
     def follow(self, record: RunRecord) -> None:
-        """Choose the recipe and the settings of a run that the user resumes, where they are known here."""
+        """Show the recipe and the settings of a run that the user resumes, where they are known here. With other
+        sprites, the user's own choice is back; it is what is remembered.
+        """
         with contextlib.suppress(UsageError):
             recipe = self._recipe_of(record)
             config = recipe.Config.from_json(record.config)
             self.choose_recipe(recipe.name)
             self.parents.follow(recipe, record)
-            self._chosen[recipe.name].suited = self.parents.of(recipe)
+            own = self._chosen[recipe.name]
+            own.before = own.before or replace(own)
+            own.suited = self.parents.of(recipe)
             self.set_config(config)
 
     def start_from(self, run: Path, record: RunRecord) -> None:
@@ -186,7 +191,8 @@ class TrainingSetup(QObject):
 
     def type_config(self, config: TrainingConfig) -> None:
         """Train with the chosen recipe's settings as the user has changed them."""
-        assert self.config is not None
+        assert self.config is not None and self._own is not None
+        self._own.before = None
         self.set_config(config.as_typed(self.config))
 
     def refuse_config(self, problem: str) -> None:
@@ -228,16 +234,16 @@ class TrainingSetup(QObject):
 
     def keep(self) -> None:
         """Remember what is chosen, of the device only one that would not be chosen anyway."""
-        recipe, config, device = self.recipe, self.config, self.device
-        if self._unready() or recipe is None or config is None or device is None:
+        recipe, own, device = self.recipe, self._own, self.device
+        if self._unready() or recipe is None or own is None or device is None:
             return
+        own = own.before or own
         self._settings.keep_text("recipe", recipe.name)
         self.parents.keep(recipe)
-        source = self.parents.of(recipe)
-        if not isinstance(source, Path):  # from a run, settings follow from it
-            self._settings.keep_values(recipe.name, config.to_json())
-            self._settings.keep_text(f"{recipe.name} preset", self.preset)
-            self._settings.keep_text(f"{recipe.name} suited", source or NOTHING)
+        if not isinstance(own.suited, Path):  # from a run, settings follow from it
+            self._settings.keep_values(recipe.name, own.config.to_json())
+            self._settings.keep_text(f"{recipe.name} preset", own.preset)
+            self._settings.keep_text(f"{recipe.name} suited", own.suited or NOTHING)
         self._settings.keep_text("device", device.id if device.id != self._catalog.fastest else "")
 
     def _unready(self) -> str:
@@ -256,6 +262,7 @@ class TrainingSetup(QObject):
     @Slot()
     def _take_sprites(self) -> None:
         self.parents.unfollow()
+        self._chosen = {name: own.before or own for name, own in self._chosen.items()}
         self._offer_presets()
 
     @Slot()
