@@ -235,6 +235,7 @@ def test_a_run_that_goes_on_leaves_what_was_chosen_for_other_sprites_as_it_was(
     setup.follow(record)
     setup.follow(record)
     assert setup.config is not None and setup.config.to_json() == record.config and setup.preset == ""
+    assert setup.is_following
     setup.keep()
     assert ready.settings.text("generator preset") == "Standard"
     open_sprites(qtbot, ready, sprite_folder)
@@ -243,7 +244,7 @@ def test_a_run_that_goes_on_leaves_what_was_chosen_for_other_sprites_as_it_was(
     changed = setup.config.replace(steps=7)
     setup.type_config(changed)  # from now on they are the user's
     open_sprites(qtbot, ready, sprite_folder)
-    assert setup.config.steps == 7 and setup.preset == ""
+    assert setup.config.steps == 7 and setup.preset == "" and not setup.is_following
 
 
 def test_the_settings_of_a_run_come_with_what_it_started_from_which_is_not_remembered(

@@ -87,6 +87,11 @@ class TrainingSetup(QObject):
         return "" if self._own is None else self._own.preset
 
     @property
+    def is_following(self) -> bool:
+        """Whether `config` is that of a run which goes on, and not what the user has chosen."""
+        return self._own is not None and self._own.before is not None
+
+    @property
     def _own(self) -> _OfRecipe | None:
         return None if self.recipe is None else self._chosen.get(self.recipe.name)
 

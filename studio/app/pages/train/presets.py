@@ -31,8 +31,10 @@ class Presets(QWidget):
         self.setLayout(factory.column(self._row, self._help))
         self._group.idClicked.connect(self._choose)
 
-    def show_presets(self, presets: Sequence[tuple[Preset, TrainingConfig]], marked: str) -> None:
-        """Offer these; `marked` is the title of the one whose settings are on show, empty for the user's own."""
+    def show_presets(self, presets: Sequence[tuple[Preset, TrainingConfig]], marked: str, others: str) -> None:
+        """Offer these; `marked` is the title of the one whose settings are on show. others: what is said where it is
+        none of them.
+        """
         if presets != self._presets:
             self._presets = presets
             self._make_buttons()
@@ -41,7 +43,7 @@ class Presets(QWidget):
             button.setChecked(preset.title == marked)
         self._group.setExclusive(True)
         summary = next((preset.help for preset, _ in presets if preset.title == marked), "")
-        self._help.setText(summary or "Your own settings.")
+        self._help.setText(summary or others)
 
     def _make_buttons(self) -> None:
         for button in self._buttons:

@@ -109,7 +109,8 @@ class SetupPanel(QWidget):
             count = len(self._session.open_sprites.sprites or ())
             summary = run_words.parent_summary(parent, setup.parents.suggested(setup.recipe), count)
             self._parent_summary.setText(summary)
-            self.presets.show_presets(setup.presets, setup.preset)
+            others = "The settings of this run." if setup.is_following else "Your own settings."
+            self.presets.show_presets(setup.presets, setup.preset, others)
             self.forms.show_config(setup.recipe.name, setup.config, is_typed=bool(setup.invalid()))
             self.forms.set_locked(parent is not None, setup.recipe.fixed_by_weights)
             self._show_estimate(setup.config)
