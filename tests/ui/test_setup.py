@@ -196,6 +196,20 @@ def test_few_sprites_are_learnt_from_the_starter_on_unless_something_else_was_ch
     assert again.close()
 
 
+def test_the_preset_of_few_sprites_is_chosen_the_next_time_as_it_suits_none(
+    qtbot: QtBot, ready: Session, sprite_folder: Path
+) -> None:
+    open_sprites(qtbot, ready, sprite_folder)
+    ready.setup.choose_preset("Standard")
+    assert ready.setup.recipe is not None and ready.setup.parents.of(ready.setup.recipe) == STARTER
+    ready.setup.keep()
+    again = Session(Settings())
+    again.open()
+    qtbot.waitUntil(lambda: again.setup.config is not None and again.setup.device is not None, timeout=LONG_MS)
+    assert again.setup.preset == "Standard"
+    assert again.close()
+
+
 def test_a_preset_stays_chosen_while_another_recipe_is_looked_at(
     qtbot: QtBot, ready: Session, sprite_folder: Path
 ) -> None:

@@ -107,8 +107,7 @@ class TrainingSetup(QObject):
         assert recipe is not None
         self._make_presets(recipe)
         if recipe.name not in self._chosen:
-            remembered = self._settings.text(f"{recipe.name} suited") == STARTER
-            self._chosen[recipe.name] = _OfRecipe(self._first_config(recipe), STARTER if remembered else None)
+            self._chosen[recipe.name] = self._of_last_time(recipe)
         own = self._chosen[recipe.name]
         self._suit_parent(recipe, own)
         own.config = self._preset_configs.get(own.preset, own.config)
@@ -342,16 +341,16 @@ class TrainingSetup(QObject):
         cards = self.processes(device)
         return training_budget(recipe, self._open_sprites.sprites, device, given, cards)
 
-    def _first_config(self, recipe: Recipe) -> TrainingConfig:
+    def _of_last_time(self, recipe: Recipe) -> _OfRecipe:
         """The settings of the last time: the user's own, or the preset, of which there is one in the middle."""
         values, title = self._settings.values(recipe.name), self._settings.text(f"{recipe.name} preset")
         with contextlib.suppress(UsageError):  # settings that this version does not know
             if values and not title:
-                remembered: TrainingConfig = recipe.Config.from_json(values)
-                return remembered
+                suited_starter = self._settings.text(f"{recipe.name} suited") == STARTER
+                return _OfRecipe(recipe.Config.from_json(values), STARTER if suited_starter else None)
         means = self._means(recipe)
         usual: TrainingConfig = recipe.defaults(means).replace(**recipe.usual_changes(means))
-        return self._preset_configs.get(title, usual)
+        return _OfRecipe(self._preset_configs.get(title, usual), self.parents.of(recipe))
 
 
 class Measurements:
