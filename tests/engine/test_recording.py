@@ -72,7 +72,6 @@ def test_on_the_cpu_nothing_is_recorded(run_path: Path, sprites: Sprites, monkey
 
 def test_graphs_that_live_share_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that matrix products of a stream use goes with the first graph of that stream that goes."""
-
     streams = itertools.cycle([SimpleNamespace(cuda_stream=number) for number in range(graphs._STREAMS)])
     monkeypatch.setattr(torch.cuda, "Stream", lambda device: next(streams))
     monkeypatch.setattr(torch.cuda, "CUDAGraph", object)

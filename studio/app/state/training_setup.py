@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,6 @@ class _OfRecipe:
     suited: ParentSource  # what they were last made to start from
     preset: str = ""  # the title of the one that they are; empty for the user's own
     invalid: str = ""  # what is wrong with the settings as they are typed
-    before: _OfRecipe | None = None  # what the user had chosen, while the settings of a run that goes on are shown
 
 
 class TrainingSetup(QObject):
@@ -58,6 +57,9 @@ class TrainingSetup(QObject):
         self._recipe_name, self._device_id = settings.text("recipe"), settings.text("device")
         self.uses_all_cards = settings.text("all_cards") == "yes"  # where there are several
         self._chosen: dict[str, _OfRecipe] = {}  # by its name
+        self._followed: dict[
+            str, _OfRecipe
+        ] = {}  # what is shown instead: a run's that goes on, until sprites are opened
         self.parents = ParentChoice(settings, open_sprites, runs)
         self.measurements = Measurements()
         self.presets: list[tuple[Preset, TrainingConfig]] = []  # on offer for these sprites and this device
@@ -89,11 +91,12 @@ class TrainingSetup(QObject):
     @property
     def is_following(self) -> bool:
         """Whether `config` is that of a run which goes on, and not what the user has chosen."""
-        return self._own is not None and self._own.before is not None
+        return self.recipe is not None and self.recipe.name in self._followed
 
     @property
     def _own(self) -> _OfRecipe | None:
-        return None if self.recipe is None else self._chosen.get(self.recipe.name)
+        recipe = self.recipe
+        return None if recipe is None else self._followed.get(recipe.name) or self._chosen.get(recipe.name)
 
     @property
     def device(self) -> Device | None:
@@ -108,21 +111,21 @@ class TrainingSetup(QObject):
         self._make_presets(recipe)
         if recipe.name not in self._chosen:
             self._chosen[recipe.name] = self._of_last_time(recipe)
-        own = self._chosen[recipe.name]
+        own = self._own
+        assert own is not None
         self._suit_parent(recipe, own)
         own.config = self._preset_configs.get(own.preset, own.config)
         self._settle()
 
     def choose_preset(self, title: str) -> None:
         """Train with the settings of this preset."""
-        assert self._own is not None
-        self._own.preset, self._own.before = title, None
+        self._adopt().preset = title
         self.set_config(self._preset_configs[title])
 
     def choose_parent(self, source: ParentSource, *, remember: bool = True) -> None:
         """Start from this model, with the chosen preset, or the user's own settings, as they suit that."""
-        assert self.recipe is not None and self._own is not None
-        self._own.invalid, self._own.before = "", None
+        assert self.recipe is not None
+        self._adopt().invalid = ""
         self.parents.choose(self.recipe, source, remember=remember)
         self._offer_presets()
 
@@ -147,10 +150,8 @@ class TrainingSetup(QObject):
             config = recipe.Config.from_json(record.config)
             self.choose_recipe(recipe.name)
             self.parents.follow(recipe, record)
-            own = self._chosen[recipe.name]
-            own.before = own.before or replace(own)
-            own.suited = self.parents.of(recipe)
-            self.set_config(config)
+            self._followed[recipe.name] = _OfRecipe(config, self.parents.of(recipe))
+            self._settle()
 
     def start_from(self, run: Path, record: RunRecord) -> None:
         """Train a run's recipe, starting from its model. Raises UsageError where the recipe is not known here."""
@@ -195,9 +196,7 @@ class TrainingSetup(QObject):
 
     def type_config(self, config: TrainingConfig) -> None:
         """Train with the chosen recipe's settings as the user has changed them."""
-        assert self.config is not None and self._own is not None
-        self._own.before = None
-        self.set_config(config.as_typed(self.config))
+        self.set_config(config.as_typed(self._adopt().config))
 
     def refuse_config(self, problem: str) -> None:
         """Settings were typed that can't be; nothing is trained until they are others."""
@@ -238,10 +237,10 @@ class TrainingSetup(QObject):
 
     def keep(self) -> None:
         """Remember what is chosen, of the device only one that would not be chosen anyway."""
-        recipe, own, device = self.recipe, self._own, self.device
+        recipe, device = self.recipe, self.device
+        own = None if recipe is None else self._chosen.get(recipe.name)
         if self._unready() or recipe is None or own is None or device is None:
             return
-        own = own.before or own
         self._settings.keep_text("recipe", recipe.name)
         self.parents.keep(recipe)
         if not isinstance(own.suited, Path):  # from a run, settings follow from it
@@ -266,7 +265,7 @@ class TrainingSetup(QObject):
     @Slot()
     def _take_sprites(self) -> None:
         self.parents.unfollow()
-        self._chosen = {name: own.before or own for name, own in self._chosen.items()}
+        self._followed.clear()
         self._offer_presets()
 
     @Slot()
@@ -304,6 +303,13 @@ class TrainingSetup(QObject):
         fastest = self.measurements.fastest()
         if fastest and not self._catalog.is_measuring() and not self._training.has_own_run():
             self.choose_device(fastest)
+
+    def _adopt(self) -> _OfRecipe:
+        """What is on show for the recipe, which the user is about to change: a run's settings become the user's own."""
+        assert self.recipe is not None and self._own is not None
+        self._chosen[self.recipe.name] = own = self._own
+        self._followed.pop(self.recipe.name, None)
+        return own
 
     def _suit_parent(self, recipe: Recipe, own: _OfRecipe) -> None:
         """Bring the user's own settings to what a training starts from, where that is something else than before."""
