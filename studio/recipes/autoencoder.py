@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from studio.core.config import TrainingConfig, Value, setting, with_default
 from studio.data.sprites import Sprites
 from studio.recipes.base import Batch, BatchRng, Evaluation, Preset, Recipe, Spec, TrainingBudget
-from studio.recipes.colours import PaletteHead, errors_and_means, in_rows, palette_for, some_rows
+from studio.recipes.colours import PaletteHead, colour_errors, in_rows, palette_for, some_rows
 from studio.recipes.flow import normal_rows
 from studio.recipes.layers import ResidualBlock, group_norm, whole_groups
 from studio.recipes.planning import Planner
@@ -165,9 +165,9 @@ class Autoencoder(Recipe[AutoencoderConfig, CodeNetwork]):
         mean, deviation = network.encode(batch.x)
         features = network.features(mean + deviation.exp() * rng.randn(network.code))
         rows = some_rows(network.size, rng.rand(1))
-        errors = _errors(network, in_rows(features, rows), in_rows(batch.x, rows))
+        error = _error(network, in_rows(features, rows), in_rows(batch.x, rows))
         divergence = _divergence(mean, deviation, *network.codes_of(label))
-        return (errors + config.kl_weight / network.size**2 * divergence).mean()
+        return error + config.kl_weight / network.size**2 * divergence.mean()
 
     def evaluate(
         self, network: CodeNetwork, batches: Iterable[Batch], config: AutoencoderConfig, spec: Spec
@@ -177,11 +177,12 @@ class Autoencoder(Recipe[AutoencoderConfig, CodeNetwork]):
         for batch in batches:
             mean, deviation = network.encode(batch.x)
             divergence = _divergence(mean, deviation, *network.codes_of(batch.y))
-            features, true = network.features(mean), network.head.nearest(_by_pixel(batch.x))
-            losses = _errors(network, features, batch.x) + config.kl_weight / network.size**2 * divergence
-            likeliest = network.head.mean(_by_pixel(features), torch.ones(len(mean), device=mean.device))
+            pixels, true = _by_pixel(network.features(mean)), network.head.nearest(_by_pixel(batch.x))
+            error = _error(network, pixels, _by_pixel(batch.x))
+            loss = error + config.kl_weight / network.size**2 * divergence.mean()
+            likeliest = network.head.mean(pixels, torch.ones(len(mean), device=mean.device))
             found = network.head.nearest(likeliest)
-            total += float(losses.sum())
+            total += float(loss) * len(batch.x)
             right += float((found == true).float().mean((1, 2)).sum())
             count += len(batch.x)
         return Evaluation({"loss": total / count, "pixels": right / count})
@@ -227,10 +228,10 @@ def _by_pixel(values: Tensor) -> Tensor:
     return values.permute(0, 2, 3, 1).contiguous()
 
 
-def _errors(network: CodeNetwork, features: Tensor, x: Tensor) -> Tensor:
-    """The cross-entropy of the odds of colours, in nats a pixel, by features [B, channels, H, W] of x: [B]."""
-    errors, _ = errors_and_means(network.head, _by_pixel(features), network.head.nearest(_by_pixel(x)))
-    return errors.mean((1, 2))
+def _error(network: CodeNetwork, features: Tensor, x: Tensor) -> Tensor:
+    """The cross-entropy of the odds of colours, in nats a pixel, by features [B, H, W, channels] of x [B, H, W, 4]."""
+    even = torch.full(x.shape[:-1], 1 / x[..., 0].numel(), device=x.device)
+    return colour_errors(network.head, features, x, even, torch.zeros_like(even))
 
 
 def _divergence(mean: Tensor, deviation: Tensor, prior_mean: Tensor, prior_deviation: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ _ABSENT = -2.0  # alpha of a place in a palette that has no colour; real ones ar
 _NEVER = 1e4  # taken from the odds of what is absent: exp(-1e4) is 0, and 16 bits can hold it
 _FREQUENCIES = (1.5, 3.0, 6.0, 12.0)  # by which colours are told apart
 _CRISP_FROM = 0.94  # of the times: just before the last step
+_IN_CACHE = 2**18  # odds of a table, 1 MiB: of CPUs' second caches, most hold that
 _LEARNT_PIXELS = 512, 2048  # half of a sprite's in a step, within these bounds: neighbours teach nearly the same
 _SOFTENED = 0.97  # what multiplies odds before that: of states that are drawn, the network is a little too sure
 SHARPEST = 100.0  # what multiplies them from there on: the likeliest colour is all that is left
@@ -136,7 +137,7 @@ class PaletteHead(nn.Module):
     def nearest(self, x: Tensor) -> Tensor:
         """The place in the palette of the colour nearest to each of x [..., 4]: int64 [...]."""
         with _full_precision(x.device):
-            return F.linear(x, 2 * self.palette, -self.palette.square().sum(1)).argmax(-1)
+            return _nearness(self.palette, x.flatten(0, -2)).argmax(1).view(x.shape[:-1])
 
     def known(self) -> Tensor:
         """What is known of each colour, and last its odds whatever the pixel: float32 [colours, channels + 1]."""
@@ -146,41 +147,73 @@ class PaletteHead(nn.Module):
         return torch.cat([known[:, :-1], known[:, -1:] + absent], 1)
 
 
-class _ErrorsAndMeans(torch.autograd.Function):
-    """Cross-entropies [n] and expected colours [n, 4] from one table of all odds; autograd would write five of them.
+class _ColourErrors(torch.autograd.Function):
+    """What `colour_errors` adds up, with its gradients, from the odds of some pixels at a time.
 
     The odds are the products of what is asked of each pixel, float32 [n, numbers], and known of each colour, float32
-    [colours, numbers]. palette: float32 [colours, 4]. true: int64 [n].
+    [colours, numbers]. palette: float32 [colours, 4]. Of each pixel its colour, float32 [n, 4], and its two weights,
+    float32 [n].
+
+    On a CPU a table of all odds would take a third of a training step: the system has to find its memory anew each
+    time, and none of it stays in the cache.
     """
 
     @staticmethod
-    def forward(ctx: Any, asked: Tensor, known: Tensor, palette: Tensor, true: Tensor) -> tuple[Tensor, Tensor]:
-        odds = asked @ known.T
-        shares = odds.softmax(1)
-        highest, place = odds.max(1, keepdim=True)  # its share is never 0
-        errors = (highest - odds.gather(1, true[:, None]) - shares.gather(1, place).log()).squeeze(1)
-        means = shares @ palette
-        ctx.save_for_backward(asked, known, palette, true, shares, means)
-        return errors, means
+    def forward(
+        ctx: Any, asked: Tensor, known: Tensor, palette: Tensor, colours: Tensor, of_odds: Tensor, of_means: Tensor
+    ) -> Tensor:
+        total, is_learnt = asked.new_zeros(()), any(ctx.needs_input_grad)
+        of_asked, of_known = torch.empty_like(asked), torch.zeros_like(known.T)
+        leads = torch.cat([palette, torch.ones_like(palette[:, :1])], 1).T.contiguous()
+        in_parts = asked.device.type == "cpu" and not torch.compiler.is_compiling()
+        at_once = min(len(asked), _IN_CACHE // len(known)) if in_parts else len(asked)
+        tables = asked.new_empty(2, at_once, len(known))
+        for start in range(0, len(asked), at_once):
+            some = slice(start, start + at_once)
+            weights, mean_weights = of_odds[some], of_means[some]
+            table, shares = tables[:, : len(weights)]
+            place = _nearness(palette, colours[some], out=table).argmax(1, keepdim=True)
+            torch.mm(asked[some], known.T, out=table)
+            torch.softmax(table, 1, out=shares)
+            errors = table.amax(1) - table.gather(1, place)[:, 0] - shares.amax(1).log()  # the highest is never 0
+            means = (palette.T @ shares.T).T
+            apart = means - colours[some]
+            total += weights @ errors + mean_weights @ apart.square().sum(1)
+            if not is_learnt:
+                continue
+            # Of the odds: the share times (weight + of_mean . (colour - mean)), less the weight at the true colour.
+            of_mean = 2 * mean_weights[:, None] * apart
+            rest = weights - (of_mean * means).sum(1)
+            torch.mm(torch.cat([of_mean, rest[:, None]], 1), leads, out=table).mul_(shares)
+            table.scatter_add_(1, place, -weights[:, None])
+            torch.mm(table, known, out=of_asked[some])
+            of_known.addmm_(asked[some].T, table)
+        ctx.save_for_backward(of_asked, of_known)
+        return total
 
     @staticmethod
-    def backward(ctx: Any, of_errors: Tensor, of_means: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        asked, known, palette, true, shares, means = ctx.saved_tensors
-        # Of the odds: the share times (of_errors + of_means . (colour - mean)), and less of_errors at the true colour.
-        with torch.autocast(shares.device.type, enabled=False):  # torch.compile traces this where it is on
-            of_odds = torch.addmm((of_errors - (of_means * means).sum(1))[:, None], of_means, palette.T).mul_(shares)
-            of_odds.scatter_add_(1, true[:, None], -of_errors[:, None])
-            return of_odds @ known, of_odds.T @ asked, None, None
+    def backward(ctx: Any, of_total: Tensor) -> tuple[Tensor | None, ...]:
+        of_asked, of_known = ctx.saved_tensors
+        return of_total * of_asked, of_total * of_known.T, None, None, None, None
 
 
-def errors_and_means(head: PaletteHead, features: Tensor, true: Tensor) -> tuple[Tensor, Tensor]:
-    """The cross-entropy of the odds of pixels, in nats, float32 [...], and the colours to be expected by them, float32
-    [..., 4]. features: [..., channels]. true: the places of their colours in the palette, int64 [...].
+def colour_errors(head: PaletteHead, features: Tensor, colours: Tensor, of_odds: Tensor, of_means: Tensor) -> Tensor:
+    """How wrong the odds of pixels are, float32 []: the sum of their cross-entropies, in nats, and of the squared
+    distances between expected and true colours, each times its weight, of_odds and of_means [...].
+
+    features: [..., channels]. colours: [..., 4], the pixels' own; the nearest one of the palette is the true one. Only
+    features and head get gradients.
     """
     with _full_precision(features.device):
         asked = F.pad(features.float().flatten(0, -2), (0, 1), value=1.0)
-        errors, means = _ErrorsAndMeans.apply(asked, head.known(), head.palette, true.flatten())
-    return errors.view(true.shape), means.view(*true.shape, 4)
+        given = colours.flatten(0, -2), of_odds.flatten(), of_means.flatten()
+        total: Tensor = _ColourErrors.apply(asked, head.known(), head.palette, *given)
+        return total
+
+
+def _nearness(palette: Tensor, x: Tensor, out: Tensor | None = None) -> Tensor:
+    """Rises with how near the colours of a palette are to each of x [n, 4]: [n, colours]."""
+    return torch.addmm(-palette.square().sum(1), x, 2 * palette.T, out=out)
 
 
 def some_rows(size: int, offset: Tensor) -> Tensor:
@@ -195,6 +228,8 @@ def some_rows(size: int, offset: Tensor) -> Tensor:
 
 
 def in_rows(values: Tensor, rows: Tensor) -> Tensor:
-    """Of [B, channels, S, S] these rows, int64 [B, rows]: [B, channels, rows, S]."""
-    index = rows[:, None, :, None].expand(-1, values.shape[1], -1, values.shape[3])
-    return values.gather(2, index)
+    """Of [B, channels, S, S] these rows, int64 [B, rows], with channels last: [B, rows, S, channels]."""
+    every = values.permute(0, 2, 3, 1).flatten(0, 1)
+    first = torch.arange(0, len(every), values.shape[2], device=rows.device)
+    chosen: Tensor = every.index_select(0, (first[:, None] + rows).flatten()).unflatten(0, rows.shape)
+    return chosen

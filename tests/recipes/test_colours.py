@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch.nn import functional as F
 
-from studio.recipes.colours import PaletteHead, _ErrorsAndMeans, errors_and_means, in_rows, palette_for, some_rows
+from studio.recipes import colours as colours_module
+from studio.recipes.colours import PaletteHead, _ColourErrors, colour_errors, in_rows, palette_for, some_rows
 
 
 def _sprites(colours: NDArray[np.uint8], uses: NDArray[np.int64]) -> NDArray[np.uint8]:
@@ -47,9 +48,8 @@ def _head(colours: int = 5) -> PaletteHead:
 
 
 def _odds(head: PaletteHead, features: torch.Tensor) -> torch.Tensor:
-    """Logarithms of the chances of each colour, as learning by cross-entropy sees them: [..., colours]."""
-    places = [torch.full(features.shape[:-1], place) for place in range(len(head.palette))]
-    return torch.stack([-errors_and_means(head, features, place)[0] for place in places], -1)
+    """Logarithms of the chances of each colour: [..., colours]."""
+    return (F.pad(features, (0, 1), value=1.0) @ head.known().T).log_softmax(-1)
 
 
 def test_a_colour_is_the_mean_of_all_by_their_softened_odds_and_in_the_last_step_the_likeliest() -> None:
@@ -63,26 +63,34 @@ def test_a_colour_is_the_mean_of_all_by_their_softened_odds_and_in_the_last_step
     torch.testing.assert_close(late, head.palette[odds.argmax(-1)], atol=1e-3, rtol=0)
 
 
-def test_what_is_learnt_from_is_torchs_own_cross_entropy_and_mean_and_so_are_its_gradients() -> None:
+@pytest.mark.parametrize("in_cache", [2**18, 9 * 8])
+def test_what_is_learnt_from_is_torchs_own_cross_entropy_and_distance_and_so_are_its_gradients(
+    in_cache: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether the odds of all pixels fit the cache or those of eight at a time: the last ones are fewer."""
+    monkeypatch.setattr(colours_module, "_IN_CACHE", in_cache)
     generator = torch.Generator().manual_seed(0)
     asked, known = (5 * torch.randn(count, 7, generator=generator, dtype=torch.float64) for count in (30, 9))
-    palette, true = torch.randn(9, 4, generator=generator, dtype=torch.float64), torch.arange(30) % 9
+    palette = torch.randn(9, 4, generator=generator, dtype=torch.float64)
+    of_odds, of_means = torch.rand(2, 30, generator=generator, dtype=torch.float64)
+    true = torch.arange(30) % 9
     leaves = asked.requires_grad_(), known.requires_grad_()
-    errors, means = _ErrorsAndMeans.apply(*leaves, palette, true)
+    found = _ColourErrors.apply(*leaves, palette, palette[true], of_odds, of_means)
     odds = asked @ known.T
-    torch.testing.assert_close(errors, F.cross_entropy(odds, true, reduction="none"))
-    torch.testing.assert_close(means, odds.softmax(1) @ palette)
-    ours = torch.autograd.grad(errors.sum() + means.square().sum(), leaves)
-    plain = F.cross_entropy(odds, true, reduction="sum") + (odds.softmax(1) @ palette).square().sum()
-    for found, expected in zip(ours, torch.autograd.grad(plain, leaves), strict=True):
-        torch.testing.assert_close(found, expected)
+    apart = (odds.softmax(1) @ palette - palette[true]).square().sum(1)
+    expected = (of_odds * F.cross_entropy(odds, true, reduction="none") + of_means * apart).sum()
+    torch.testing.assert_close(found, expected)
+    ours, plain = (torch.autograd.grad(3 * total, leaves) for total in (found, expected))
+    for one, other in zip(ours, plain, strict=True):
+        torch.testing.assert_close(one, other)
 
 
 def test_odds_far_apart_are_learnt_from_without_infinities() -> None:
     asked, known = torch.tensor([[300.0]]), torch.tensor([[1.0], [-1.0]], requires_grad=True)
-    errors, _ = _ErrorsAndMeans.apply(asked, known, torch.zeros(2, 4), torch.tensor([1]))
-    (gradient,) = torch.autograd.grad(errors.sum(), known)
-    assert errors.item() == 600 and gradient.flatten().tolist() == [300, -300]
+    palette = torch.eye(2, 4)
+    error = _ColourErrors.apply(asked, known, palette, palette[1:], torch.ones(1), torch.zeros(1))
+    (gradient,) = torch.autograd.grad(error, known)
+    assert error.item() == 600 and gradient.flatten().tolist() == [300, -300]
 
 
 def test_a_place_without_a_colour_is_never_chosen() -> None:
@@ -94,11 +102,16 @@ def test_a_place_without_a_colour_is_never_chosen() -> None:
     assert torch.isfinite(found).all() and (found.norm(dim=1) > 0).all()
 
 
-def test_what_is_drawn_is_told_in_full_precision() -> None:
+def test_what_is_drawn_and_what_is_learnt_is_told_in_full_precision() -> None:
     head, features, t = _head(), torch.randn(1, 4, 4, 6), torch.tensor([0.95])
-    plain, odds = head.mean(features, t), _odds(head, features)
+    ones = torch.ones(1, 4, 4)
+
+    def told() -> tuple[torch.Tensor, ...]:
+        return head.mean(features, t), colour_errors(head, features, head.palette[ones.long()], ones, ones)
+
+    plain = told()
     with torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(head.mean(features, t), plain) and torch.equal(_odds(head, features), odds)
+        assert all(torch.equal(one, other) for one, other in zip(told(), plain, strict=True))
 
 
 def test_odds_follow_a_colour_to_its_place_in_another_palette() -> None:
@@ -131,18 +144,18 @@ def test_of_large_sprites_some_rows_stand_for_all() -> None:
     assert some_rows(32, offsets).shape == (500, 16)
     assert torch.equal(some_rows(16, offsets[:1]), torch.arange(16)[None])
     values = torch.randn(2, 3, 5, 4)
-    assert torch.equal(in_rows(values, torch.tensor([[0, 4], [1, 2]]))[1], values[1][:, [1, 2]])
+    found = in_rows(values, torch.tensor([[0, 4], [1, 2]]))
+    assert torch.equal(found[1], values[1][:, [1, 2]].permute(1, 2, 0))
 
 
 @pytest.mark.slow
 def test_compiled_in_16_bits_the_gradients_are_those_of_the_usual_way() -> None:
     torch.manual_seed(3)
     head, layer = PaletteHead(8, 16), torch.nn.Linear(8, 8)
-    features, true = torch.randn(2, 4, 4, 8), torch.randint(0, 16, (2, 4, 4))
+    features, true, weights = torch.randn(2, 4, 4, 8), torch.randint(0, 16, (2, 4, 4)), torch.full((2, 4, 4), 1 / 32)
 
     def loss() -> torch.Tensor:
-        errors, means = errors_and_means(head, layer(features), true)
-        return (errors + means.square().sum(-1)).mean()
+        return colour_errors(head, layer(features), head.palette[true], weights, weights)
 
     found = []
     for way in (loss, torch.compile(loss)):
