@@ -137,7 +137,7 @@ class PaletteHead(nn.Module):
     def nearest(self, x: Tensor) -> Tensor:
         """The place in the palette of the colour nearest to each of x [..., 4]: int64 [...]."""
         with _full_precision(x.device):
-            return _nearness(self.palette, x.flatten(0, -2)).argmax(1).view(x.shape[:-1])
+            return F.linear(x, 2 * self.palette, -self.palette.square().sum(1)).argmax(-1)
 
     def known(self) -> Tensor:
         """What is known of each colour, and last its odds whatever the pixel: float32 [colours, channels + 1]."""
@@ -165,19 +165,20 @@ class _ColourErrors(torch.autograd.Function):
         total, is_learnt = asked.new_zeros(()), any(ctx.needs_input_grad)
         of_asked, of_known = torch.empty_like(asked), torch.zeros_like(known.T)
         leads = torch.cat([palette, torch.ones_like(palette[:, :1])], 1).T.contiguous()
+        lengths = palette.square().sum(1)
         in_parts = asked.device.type == "cpu" and not torch.compiler.is_compiling()
         at_once = min(len(asked), _IN_CACHE // len(known)) if in_parts else len(asked)
         tables = asked.new_empty(2, at_once, len(known))
         for start in range(0, len(asked), at_once):
             some = slice(start, start + at_once)
-            weights, mean_weights = of_odds[some], of_means[some]
+            true, weights, mean_weights = colours[some], of_odds[some], of_means[some]
             table, shares = tables[:, : len(weights)]
-            place = _nearness(palette, colours[some], out=table).argmax(1, keepdim=True)
+            place = torch.addmm(-lengths, true, 2 * palette.T, out=table).argmax(1, keepdim=True)  # the nearest
             torch.mm(asked[some], known.T, out=table)
             torch.softmax(table, 1, out=shares)
             errors = table.amax(1) - table.gather(1, place)[:, 0] - shares.amax(1).log()  # the highest is never 0
             means = (palette.T @ shares.T).T
-            apart = means - colours[some]
+            apart = means - true
             total += weights @ errors + mean_weights @ apart.square().sum(1)
             if not is_learnt:
                 continue
@@ -209,11 +210,6 @@ def colour_errors(head: PaletteHead, features: Tensor, colours: Tensor, of_odds:
         given = colours.flatten(0, -2), of_odds.flatten(), of_means.flatten()
         total: Tensor = _ColourErrors.apply(asked, head.known(), head.palette, *given)
         return total
-
-
-def _nearness(palette: Tensor, x: Tensor, out: Tensor | None = None) -> Tensor:
-    """Rises with how near the colours of a palette are to each of x [n, 4]: [n, colours]."""
-    return torch.addmm(-palette.square().sum(1), x, 2 * palette.T, out=out)
 
 
 def some_rows(size: int, offset: Tensor) -> Tensor:
