@@ -180,15 +180,14 @@ class _ColourErrors(torch.autograd.Function):
             means = (palette.T @ shares.T).T
             apart = means - true
             total += weights @ errors + mean_weights @ apart.square().sum(1)
-            if not is_learnt:
-                continue
-            # Of the odds: the share times (weight + of_mean . (colour - mean)), less the weight at the true colour.
-            of_mean = 2 * mean_weights[:, None] * apart
-            rest = weights - (of_mean * means).sum(1)
-            torch.mm(torch.cat([of_mean, rest[:, None]], 1), leads, out=table).mul_(shares)
-            table.scatter_add_(1, place, -weights[:, None])
-            torch.mm(table, known, out=of_asked[some])
-            of_known.addmm_(asked[some].T, table)
+            if is_learnt:
+                # Of the odds: the share times (weight + of_mean . (colour - mean)), less the weight at the true colour.
+                of_mean = 2 * mean_weights[:, None] * apart
+                rest = weights - (of_mean * means).sum(1)
+                torch.mm(torch.cat([of_mean, rest[:, None]], 1), leads, out=table).mul_(shares)
+                table.scatter_add_(1, place, -weights[:, None])
+                torch.mm(table, known, out=of_asked[some])
+                of_known.addmm_(asked[some].T, table)
         ctx.save_for_backward(of_asked, of_known)
         return total
 
