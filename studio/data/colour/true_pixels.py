@@ -23,12 +23,12 @@ from studio.data.sprites import Sprites
 _LOOKED_AT = 20_000  # sprites, and
 _LOOKED_AT_BYTES = 256 << 20
 _FEWEST, _MOST = 2, 64  # colours a sprite
-_SOFT_SHARE = 0.02  # of visible pixels: with fewer half-transparent ones, alpha is on or off
-_MOST_LEVELS = 3  # of half-transparent alpha in a class
+_SOFT_SHARE = 0.002  # of visible pixels: with fewer half-transparent ones, alpha is on or off
+_MOST_LEVELS = 8  # of half-transparent alpha in a class
 _LEVEL_REACH = 24  # levels nearer than that are one
-_LEVEL_SHARE = 0.1  # of the half-transparent pixels, at least, for a level
+_LEVEL_SHARE = 0.02  # of the half-transparent pixels, at least, for a level
 _OWN_REACH = 0.15  # in OKLab: a new colour this near to one that is kept becomes that one, or else the seam shows
-_ORPHAN_REACH = 0.08  # in OKLab: a lone pixel this near to a neighbour's colour takes it; eyes and sparkles are farther
+_ORPHAN_REACH = 0.05  # in OKLab: a lone pixel this near to a neighbour's colour takes it; eyes and sparkles are farther
 
 
 @dataclass(frozen=True, eq=False)

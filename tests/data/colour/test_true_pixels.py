@@ -87,7 +87,15 @@ def test_of_many_levels_of_alpha_a_few_stand_for_all() -> None:
     rgba[10:, 0, :, 3] = np.arange(80).reshape(10, 8) + 100  # a smooth shadow
     first, second = style_of(dataclasses.replace(ART, rgba=rgba)).alpha_levels
     assert first == (45, 120, 200)
-    assert len(second) in (2, 3) and min(np.diff(second)) > 24
+    assert len(second) in (3, 4) and min(np.diff(second)) > 24
+
+
+def test_one_half_transparent_pixel_in_a_thousand_is_hardly_any() -> None:
+    rgba = np.full((1, 100, 100, 4), 255, np.uint8)
+    for soft, levels in ((10, ()), (30, (128,))):
+        rgba[0, 0, :soft, 3] = 128
+        sprites = Sprites(rgba, np.zeros(1, np.int64), ("tile",), ("a",), "")
+        assert style_of(sprites).alpha_levels == (levels,), soft
 
 
 def test_alpha_takes_the_nearest_level_of_the_data() -> None:

@@ -3,7 +3,7 @@
 
 enum { MOST_GROUPS = 64 };
 
-#define ORPHAN_REACH 0.08 /* in OKLab: a lone pixel this near to a neighbour's colour takes it */
+#define ORPHAN_REACH 0.05 /* in OKLab: a lone pixel this near to a neighbour's colour takes it */
 
 typedef struct { double l, a, b; } oklab;
 
