@@ -11,6 +11,7 @@ from studio.cli.flags import given
 from studio.cli.reporting import Reporter, follow
 from studio.core import places
 from studio.core.errors import UsageError
+from studio.core.names import composed
 from studio.core.wording import number
 from studio.data.options import ImportOptions, SpritesImported
 from studio.engine.runs.listing import by_name, known_runs, run_folders
@@ -22,14 +23,18 @@ if TYPE_CHECKING:
 
 
 def find_run(name: str) -> Path:
-    """The folder of a run, given by path, by its folder's name or by the name that it was given. Raises UsageError."""
+    """Return the folder of a run from its path, its folder's name, or the user's name for the run.
+
+    Raises UsageError where several runs are called `name`, and where no run is.
+    """
     typed = Path(name)
     if typed.name == "run.json":
         typed = typed.parent
-    for path in (typed, places.runs() / name, *(known for known in known_runs() if known.name == name)):
-        if (path / "run.json").is_file():
-            return path
-    named = [path for path in run_folders(known_runs()) if name and read_notes(path).name == name]
+    if (typed / "run.json").is_file():
+        return typed
+    wanted, runs = composed(str(typed)), run_folders(known_runs())
+    named = [path for path in runs if composed(path.name) == wanted]
+    named = named or [path for path in runs if composed(read_notes(path).name) == wanted]
     if len(named) == 1:
         return named[0]
     if named:

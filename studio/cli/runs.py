@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core.metrics import title_of, written
+from studio.core.names import composed
 from studio.core.wording import count, duration, memory, number, rate
 from studio.engine.runs.disk_use import disk_use, together
 from studio.engine.runs.listing import RunsListed, RunSummary, data_of, known_runs, list_runs
@@ -102,7 +103,7 @@ def _measure_row(item: DeviceMeasured, top: float) -> tuple[str, ...]:
 
 def _is_wanted(run: RunSummary, args: argparse.Namespace) -> bool:
     tags = {tag.casefold() for tag in run.notes.tags}
-    return {tag.casefold() for tag in args.tag} <= tags and (run.notes.starred or not args.starred)
+    return {composed(tag).casefold() for tag in args.tag} <= tags and (run.notes.starred or not args.starred)
 
 
 def _run_row(run: RunSummary) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def free(args: argparse.Namespace) -> int:
 def _said(run: Path, notes: RunNotes) -> Iterable[str]:
     star = "★ " if notes.starred else ""
     tags = f"  [{', '.join(notes.tags)}]" if notes.tags else ""
-    yield f"{star}{notes.name or run.resolve().name}{tags}"
+    yield f"{star}{called(run)}{tags}"
     if notes.name:
         yield str(run)
     if notes.note:

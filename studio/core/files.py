@@ -14,6 +14,7 @@ from pathlib import Path
 
 from studio.core.errors import ExportError
 from studio.core.file_systems import TEMPORARY, flush
+from studio.core.names import composed
 
 _OURS = re.compile(rf"{re.escape(TEMPORARY)}[0-9a-f]{{12}}([.-].*)?")
 _STALE_S = 3600.0  # nobody is still writing
@@ -152,7 +153,7 @@ def remove(path: Path) -> None:
 
 def safe_name(text: str, fallback: str = "unnamed") -> str:
     """A file name of at most 80 characters and 200 bytes that every system takes and that can't leave its folder."""
-    name = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*\ud800-\udfff]+', "_", text).strip(" .")[:80]
+    name = re.sub(r'[\x00-\x1f\x7f<>:"/\\|?*\ud800-\udfff]+', "_", composed(text)).strip(" .")[:80]
     name = name.encode()[:200].decode(errors="ignore").strip(" .")
     if _RESERVED.match(name):
         name = f"_{name}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -22,6 +21,7 @@ from studio.data.colour.true_pixels import true_pixels
 from studio.engine import devices
 from studio.engine.batch_size import AutoBatchSize
 from studio.engine.batches import on_device, to_input, to_rgba
+from studio.engine.class_choice import find_class, read_mixture
 from studio.engine.model import TrainedModel
 from studio.engine.types import GenerateSettings
 from studio.recipes.base import Given, Student, evenly_spread
@@ -31,7 +31,6 @@ Labels = NDArray[np.int64]
 _AT_ONCE = 64  # sprites drawn in one pass, at most: enough to fill a device, few enough to stop soon
 _DRAWN = "sprites drawn"
 _SEEN_AT_ONCE = 256
-_MOST_CLASSES_SAID = 30
 
 
 class SolverSettings(Protocol):
@@ -315,22 +314,10 @@ def wanted_classes(model: TrainedModel, settings: GenerateSettings) -> WantedCla
         shares = _mixture(model, settings.mix)
         return WantedClasses(np.full(settings.count, shares.argmax()), shares)
     if settings.class_name:
-        return WantedClasses(np.full(settings.count, _class_called(model, settings.class_name), np.int64))
+        return WantedClasses(np.full(settings.count, find_class(model.spec.class_names, settings.class_name), np.int64))
     if settings.in_proportion:
         return WantedClasses(in_proportion(model.style.class_counts, settings.count))
     return None
-
-
-def _class_called(model: TrainedModel, name: str) -> int:
-    """The class of that name, or whose last folder has it. Raises UsageError."""
-    names = model.spec.class_names
-    matches = [i for i, known in enumerate(names) if name in (known, known.rpartition("/")[2])]
-    if not matches:
-        known = ", ".join(names[:_MOST_CLASSES_SAID])
-        more = len(names) - _MOST_CLASSES_SAID
-        hint = f"It knows: {known}{f' and {more} more' if more > 0 else ''}."
-        raise UsageError(f"The model knows no class {name!r}.", hint)
-    return matches[0]
 
 
 def _mixture(model: TrainedModel, text: str) -> NDArray[np.float32]:
@@ -338,16 +325,8 @@ def _mixture(model: TrainedModel, text: str) -> NDArray[np.float32]:
     if "mix" not in model.recipe.can:
         raise UsageError(f"{model.title} can't mix classes.", "Name one class.")
     shares = np.zeros(len(model.spec.class_names), np.float32)
-    for part in text.split(","):
-        name, _, share = part.strip().rpartition(":")
-        try:
-            value = float(share)
-        except ValueError:
-            value = math.nan
-        if not name or not 0 <= value < math.inf:
-            hint = "Write classes with their shares, such as 'sword:0.6,potion:0.4'."
-            raise UsageError(f"Mixture: {part.strip()!r} is not a class and its share.", hint)
-        shares[_class_called(model, name)] += value
+    for name, share in read_mixture(text):
+        shares[find_class(model.spec.class_names, name)] += share
     if not shares.any():
         raise UsageError("The shares of the mixture are all 0.", "Let one of them be more.")
     return np.asarray(shares / shares.sum(), np.float32)

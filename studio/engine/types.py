@@ -106,7 +106,11 @@ class GenerateSettings(Config):
         False, "Draw the classes as often as the sprites learnt from have them, instead of all in turn."
     )
     mix: str = setting(
-        "", "Sprites between classes, with the share of each: 'sword:0.6,potion:0.4'.", label="Mixture", absent=""
+        "",
+        "Sprites between classes, with the share of each: 'sword:0.6,potion:0.4'. A class name with a comma stands in "
+        "double quotes.",
+        label="Mixture",
+        absent="",
     )
     best_of: int = setting(
         1, "Of so many new sprites, give the one that is most like those you liked before; 1 gives all as they come.",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import unicodedata
 from pathlib import Path
 
 import pytest
 
 from studio.cli.messages import WRONG_USAGE
 from studio.core import places
+from studio.engine.runs.listing import remember
 from tests.cli.tools import Studio
 
 
@@ -48,6 +50,22 @@ def test_a_name_that_two_runs_have_is_asked_about(runs: list[Path], studio: Stud
     studio("report", *runs, "--out", tmp_path / "other.html")
     page = (tmp_path / "other.html").read_text()
     assert "bosses, step" in page and "dragons, step" in page
+
+
+def test_a_folder_name_that_two_runs_share_is_asked_about(runs: list[Path], studio: Studio, tmp_path: Path) -> None:
+    other = shutil.copytree(runs[0], tmp_path / "elsewhere" / "first")
+    remember(other)
+    err = studio("note", "first", code=WRONG_USAGE).err
+    assert "2 runs are called 'first'" in err and str(runs[0]) in err and str(other) in err
+    assert studio("note", other, "--star").out.startswith("★ first")
+
+
+def test_a_run_is_found_by_either_spelling_of_an_accent(runs: list[Path], studio: Studio) -> None:
+    as_macos_writes = unicodedata.normalize("NFD", "épées")
+    runs[0].rename(runs[0].with_name(as_macos_writes))
+    assert studio("note", "épées").out.startswith("épées")
+    studio("note", "second", "--name", unicodedata.normalize("NFD", "Drachenkämpfe"))
+    assert studio("note", "Drachenkämpfe").out.startswith("Drachenkämpfe")
 
 
 def test_what_runs_take_on_the_disk_is_told(runs: list[Path], studio: Studio) -> None:

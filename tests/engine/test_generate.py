@@ -61,15 +61,19 @@ def test_a_sprite_depends_on_seed_and_place_alone(model: TrainedModel, monkeypat
     assert (drawn(0, 10, seed=4) - drawn(0, 10)).abs().mean((1, 2, 3)).min() > 0.01
 
 
-def test_classes_take_turns_or_are_chosen(model: TrainedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_take_turns_or_are_chosen(model: TrainedModel) -> None:
     assert _made(model, count=4).labels.tolist() == [0, 1, 0, 1]
     assert _made(model, count=3, class_name="class1").labels.tolist() == [1, 1, 1]
     with pytest.raises(UsageError, match="unicorn"):
         _made(model, class_name="unicorn")
-    monkeypatch.setattr(module, "_MOST_CLASSES_SAID", 1)
-    with pytest.raises(UsageError) as caught:
-        _made(model, class_name="unicorn")
-    assert caught.value.hint == "It knows: class0 and 1 more."
+
+
+@pytest.mark.parametrize(("wanted", "label"), [("sword", 1), ("items/sword", 0)])
+def test_a_full_class_name_is_drawn_before_a_last_folder(model: TrainedModel, wanted: str, label: int) -> None:
+    spec = dataclasses.replace(model.spec, class_names=("items/sword", "sword"))
+    two_levels = dataclasses.replace(model, spec=spec)
+    assert _made(two_levels, count=2, class_name=wanted).labels.tolist() == [label] * 2
+    assert _made(two_levels, count=2, mix=f"{wanted}:1").labels.tolist() == [label] * 2
 
 
 def test_classes_come_as_often_as_the_data_has_them(model: TrainedModel) -> None:

@@ -33,6 +33,7 @@ from studio.core import places
 from studio.core.events import Advised, QualityMeasured
 from studio.core.metrics import Quality
 from studio.engine import distil
+from studio.engine.class_choice import read_mixture
 from studio.engine.distil import DistilSettings
 from studio.exports.sprites.formats import sprite_exports
 from studio.recipes.base import TrainingBudget
@@ -224,6 +225,14 @@ def test_classes_are_drawn_in_turn_or_as_often_as_the_data_has_them_or_one_alone
         settings = request.next_settings()
         asked.append((settings.class_name, settings.in_proportion))
     assert asked == [("", False), ("", True), ("swords", False)]
+
+
+def test_a_class_with_a_comma_is_mixed(window: Window) -> None:
+    request = window.generate.request
+    request.show_classes(("swords, long", "potions"), frozenset({"mix"}))
+    request.classes.setCurrentIndex(request.classes.findData("swords, long"))
+    request.mixed_with.setCurrentIndex(request.mixed_with.findData("potions"))
+    assert read_mixture(request.next_settings().mix) == [("swords, long", 50), ("potions", 50)]
 
 
 def test_the_buttons_and_space_follow_the_training(qtbot: QtBot, opened: Window, sprite_folder: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from studio.core import file_systems, files, places, records, wording
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
+from studio.core.names import composed
 from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, reading
 from studio.engine.runs.notes import RunNotes, called, read_notes
 
@@ -34,7 +35,7 @@ class RunSummary:
     @property
     def title(self) -> str:
         """What it is called: the name that it was given, or that of its folder."""
-        return self.notes.name or self.path.name
+        return self.notes.name or composed(self.path.name)
 
 
 @dataclass(frozen=True)

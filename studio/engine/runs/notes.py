@@ -19,6 +19,7 @@ import msgspec
 
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError, UsageError
+from studio.core.names import composed
 from studio.engine.runs.folder import RunDir, reading
 
 LONGEST_NAME, LONGEST_NOTE, LONGEST_TAG = 80, 10_000, 32  # letters
@@ -66,7 +67,7 @@ def change_notes(
         before.starred if starred is None else starred,
         before.tags if tags is None else split_tags(" ".join(tags)),
     )
-    if notes.name == run.resolve().name:
+    if notes.name == composed(run.resolve().name):
         notes = dataclasses.replace(notes, name="")
     _check(notes)
     if notes != before:
@@ -79,7 +80,7 @@ def change_notes(
 def split_tags(text: str) -> tuple[str, ...]:
     """'boss, dark #wip Boss' -> ('boss', 'dark', 'wip'): words, each once, as it was spelt first."""
     found: dict[str, str] = {}
-    for word in re.split(r"[#,;\s]+", text):
+    for word in re.split(r"[#,;\s]+", composed(text)):
         if word:
             found.setdefault(word.casefold(), word)
     return tuple(found.values())
@@ -87,11 +88,11 @@ def split_tags(text: str) -> tuple[str, ...]:
 
 def called(run: Path) -> str:
     """What a run is called: its name, or else that of its folder."""
-    return read_notes(run).name or run.resolve().name
+    return read_notes(run).name or composed(run.resolve().name)
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return composed(" ".join(text.split()))
 
 
 def _check(notes: RunNotes) -> None:

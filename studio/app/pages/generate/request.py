@@ -17,6 +17,7 @@ from studio.app.widgets.config_form import ConfigForm
 from studio.core.errors import UsageError
 from studio.data.colour.construction import NONE
 from studio.data.colour.recolouring import ColourChoice
+from studio.engine.class_choice import mixture_text
 from studio.engine.types import GenerateSettings
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class RequestPanel(QWidget):
         if "mix" not in self._can or first in ("", _IN_PROPORTION, None) or not second or second == first:
             return ""
         share = self.share.value()
-        return f"{first}:{100 - share},{second}:{share}"
+        return mixture_text({first: 100 - share, second: share})
 
     def _wants_corners(self) -> bool:
         return bool(self._mixture()) and "map" in self._can and self.corners.isChecked()

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QStyleOptionViewIt
 from studio.app import theme
 from studio.app.pages import run_words
 from studio.core import wording
+from studio.core.names import composed
 from studio.engine.runs.listing import data_of
 from studio.engine.runs.notes import LONGEST_NAME
 
@@ -187,7 +188,7 @@ class RunFilter(QSortFilterProxyModel):
 
     def look_for(self, text: str, *, starred: bool) -> None:
         """Show only these runs; starred: only those with a star."""
-        self._words, self._starred = text.casefold().split(), starred
+        self._words, self._starred = composed(text).casefold().split(), starred
         self.invalidate()
 
     def filterAcceptsRow(self, row: int, parent: _Index) -> bool:

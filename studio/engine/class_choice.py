@@ -1,0 +1,69 @@
+"""Parse class names and mixtures of classes that users type."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+
+from studio.core.errors import UsageError
+from studio.core.names import composed
+
+_MOST_CLASSES_SAID = 30
+_HINT = "Write classes with their shares, such as 'sword:0.6,potion:0.4'. A class with a comma stands in double quotes."
+
+
+def find_class(names: Sequence[str], wanted: str) -> int:
+    """Return the index of the class called `wanted`, or of the only class whose last folder is called `wanted`.
+
+    Raises UsageError for an unknown name, and for a last folder that several classes share.
+    """
+    if wanted in names:
+        return names.index(wanted)
+    name = composed(wanted)
+    known = [composed(other) for other in names]  # run.json of older versions may hold decomposed names
+    matches = [index for index, other in enumerate(known) if other == name]
+    matches = matches or [index for index, other in enumerate(known) if other.rpartition("/")[2] == name]
+    if not matches:
+        raise UsageError(f"The model knows no class {wanted!r}.", f"It knows: {_listed(names)}.")
+    if len(matches) > 1:
+        title = f"{len(matches)} classes of the model are called {wanted!r}."
+        raise UsageError(title, f"Give the full name: {_listed([names[index] for index in matches])}.")
+    return matches[0]
+
+
+def read_mixture(text: str) -> list[tuple[str, float]]:
+    """Parse 'sword:0.6,potion:0.4' into pairs (class name, share). Raises UsageError.
+
+    A class name with a comma stands in double quotes, as in a CSV file.
+    """
+    try:
+        parts = next(csv.reader([text], skipinitialspace=True))
+    except csv.Error:
+        raise UsageError("The mixture can't be read.", _HINT) from None
+    pairs = []
+    for part in parts:
+        name, _, share = part.rpartition(":")
+        try:
+            value = float(share)
+        except ValueError:
+            value = math.nan
+        if not name or not 0 <= value < math.inf:
+            raise UsageError(f"Mixture: {part.strip()!r} is not a class and its share.", _HINT)
+        pairs.append((name, value))
+    return pairs
+
+
+def mixture_text(shares: Mapping[str, float]) -> str:
+    """Return the text of a mixture, which `read_mixture` parses. shares: by class name."""
+    return ",".join(f"{_quoted(name)}:{share:g}" for name, share in shares.items())
+
+
+def _quoted(name: str) -> str:
+    is_plain = not any(mark in name for mark in ',"') and name == name.strip()
+    return name if is_plain else '"' + name.replace('"', '""') + '"'
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_CLASSES_SAID
+    return ", ".join(names[:_MOST_CLASSES_SAID]) + (f" and {more} more" if more > 0 else "")
