@@ -6,7 +6,6 @@ import argparse
 import io
 import logging
 import os
-import shlex
 import sys
 import traceback
 import warnings
@@ -18,6 +17,7 @@ from studio.core import logs
 from studio.core.errors import StudioError, UsageError
 from studio.core.events import JobFailed
 from studio.core.process import prepare_for_training
+from studio.core.shell import command
 from studio.core.wording import error_words
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ def _guarded(words: list[str]) -> int:
         from studio.cli.parser import parse
 
         args = parse(words)
-        _log.info("studio %s", shlex.join(words))
+        _log.info("%s", command("studio", *words))
         code = int(args.run(args))
         sys.stdout.flush()
         _log.info("ended with exit code %d", code)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from studio.cli import window
 from studio.cli.arguments import import_with
 from studio.cli.generate import as_set
-from studio.cli.messages import DONE, INTERRUPTED, argument, finished
+from studio.cli.messages import DONE, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.cli.train import to_the_end
 from studio.core import files, places
 from studio.core.errors import UsageError
 from studio.core.events import Exported, RunFinished, SpritesGenerated
+from studio.core.shell import command
 from studio.core.wording import agreement, count
 from studio.data.options import ImportOptions
 from studio.data.rights import Rights
@@ -59,7 +60,7 @@ def in_terminal(minutes: float, out: Path | None, reporter: Reporter) -> int:
     end, interrupted = _train(folder / RUN, minutes, device, sprites, reporter)
     reporter.say(f"   {finished(end)}")
     if interrupted:
-        reporter.say(f"   Go on with it:  studio resume {argument(folder / RUN)}")
+        reporter.say(f"   Go on with it:  {command('studio', 'resume', str(folder / RUN))}")
         return INTERRUPTED
     _make_results(folder, device, reporter)
     return DONE
@@ -113,7 +114,7 @@ def _make_results(folder: Path, device: Device, reporter: Reporter) -> None:
         (plot.name, "how the loss fell"),
         *((f"{MODELS}/{path.name}", about) for path, about in exported.items()),
         (f"{MODELS}/...card.html", "where each of them comes from; studio verify says whether it is as it was"),
-        (RUN, f"the run: studio generate {argument(folder / RUN)}"),
+        (RUN, f"the run: {command('studio', 'generate', str(folder / RUN))}"),
     ]
     reporter.table(("file", "what it is"), rows)
 

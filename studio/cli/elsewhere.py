@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import signal
 import sys
 from pathlib import Path
 
 from studio.cli.interrupts import stopping
-from studio.cli.messages import argument
 from studio.cli.reporting import Reporter, follow
 from studio.core.errors import UsageError
 from studio.core.events import RunFinished
+from studio.core.shell import command
 from studio.engine.control import Control
 from studio.engine.elsewhere import train_elsewhere
 from studio.engine.far import Place
@@ -46,7 +45,8 @@ def to_the_end(path: Path, place: Place, device: str, more_min: float, reporter:
             what = "It may not have heard there that it is to stop."
         else:
             what = "The training goes on there."
-        sys.stderr.write(f"{what} Take it up again: studio resume {argument(path)} --on {shlex.quote(str(place))}\n")
+        again = command("studio", "resume", str(path), "--on", str(place))
+        sys.stderr.write(f"{what} Take it up again: {again}\n")
         raise
     finally:
         remember(path)

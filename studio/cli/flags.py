@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Callable, Collection, Mapping
 
 from studio.core.config import Config, Setting, Value, settings_of
 from studio.core.errors import UsageError
+from studio.core.shell import quoted
 
 _KINDS = {int: "N", float: "X", str: "TEXT"}
 _PREFIX = "setting:"
@@ -54,7 +54,7 @@ def _add(group: argparse._ArgumentGroup, item: Setting, name: str) -> None:
     word = item.unit.removesuffix("s") if item.default == 1 and len(item.unit) > 2 else item.unit
     unit = f" {word}" if word else ""
     help_text = f"{item.help} (default: {default or 'none'}{unit}{bounds})"
-    metavar = "{" + ",".join(map(shlex.quote, item.choices)) + "}" if item.choices else _KINDS[item.kind]
+    metavar = "{" + ",".join(map(quoted, item.choices)) + "}" if item.choices else _KINDS[item.kind]
     group.add_argument(flag, dest=dest, default=absent, type=_reader(item), metavar=metavar, help=_escaped(help_text))
 
 

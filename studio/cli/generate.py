@@ -21,6 +21,7 @@ from studio.core.discovery import pick
 from studio.core.errors import UsageError
 from studio.core.events import Classified, Distilled, Event, Exported, Notice, NumbersPredicted, SpritesGenerated
 from studio.core.generators import returned
+from studio.core.shell import command
 from studio.core.wording import agreement, count, decimal, memory, number, percent, quicker
 from studio.data import corner_tiles
 from studio.data.colour.recolouring import ColourChoice, recoloured
@@ -152,7 +153,7 @@ def distil(args: argparse.Namespace) -> int:
     settings = DistilSettings(**given(args, DistilSettings))  # type: ignore[arg-type]
     found = follow(distil(path, args.checkpoint, find_device(args), settings), reporter, Distilled)
     reporter.say(quicker(found.sprites_per_s, found.usual_sprites_per_s, found.alike))
-    reporter.say(f"studio generate {args.run_name} --quick")
+    reporter.say(command("studio", "generate", args.run_name, "--quick"))
     return 0
 
 

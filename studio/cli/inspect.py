@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections import Counter
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from studio.cli.arguments import import_options, read_sprites
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import places
+from studio.core.shell import command
 from studio.core.wording import count, decimal, number
 from studio.data.doctor.examining import examine
 from studio.data.doctor.findings import Examined, Finding, Fix, findings_of
@@ -110,5 +110,5 @@ def _flags(fix: Fix) -> str:
         text = f"{value:g}" if isinstance(value, float) else str(value)
         if len(text) > _LONGEST_VALUE:
             text = f"{text.partition(';')[0]};…"
-        words.append(f"--{name.replace('_', '-')} {shlex.quote(text)}")
-    return " ".join(words)
+        words += [f"--{name.replace('_', '-')}", text]
+    return command(*words)

@@ -14,6 +14,7 @@ from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.core import files, places
 from studio.core.errors import UsageError
 from studio.core.events import Events
+from studio.core.shell import command
 from studio.core.wording import count, duration
 from studio.data.options import ImportOptions, SpritesImported
 from studio.engine.runs.folder import RunDir
@@ -119,9 +120,8 @@ def _inside(chosen: Experiment, seconds: float, args: argparse.Namespace, report
     from studio.lab.running import look_inside
 
     if len(args.paths) != 1:
-        raise UsageError(
-            f"'{chosen.title}' looks into one run.", f"studio lab {chosen.name} RUN; 'studio runs' lists all."
-        )
+        hint = f"{command('studio', 'lab', chosen.name, 'RUN')}; 'studio runs' lists all."
+        raise UsageError(f"'{chosen.title}' looks into one run.", hint)
     run = find_run(str(args.paths[0]))
     recipe = catalog.recipe(RunDir(run).record().recipe)
     if args.recipe or given(args, catalog.recipe(args.recipe).Config) or given(args, ImportOptions):
@@ -148,8 +148,10 @@ def _say(result: Result, reporter: Reporter) -> None:
     for sentence in result.outcome.sentences:
         reporter.say(sentence)
     if result.outcome.suggests:
-        flags = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in result.outcome.suggests.items())
-        reporter.say(f"Use it:  studio train FOLDER --recipe {result.recipe} {flags}")
+        settings = result.outcome.suggests.items()
+        flags = [word for name, value in settings for word in (f"--{name.replace('_', '-')}", str(value))]
+        again = command("studio", "train", "FOLDER", "--recipe", result.recipe, *flags)
+        reporter.say(f"Use it:  {again}")
 
 
 def _list(reporter: Reporter) -> int:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from studio.core.events import Advised, Halted, LossChunk, Notice, QualityMeasured, RunFinished, RunStarted, Validated
 from studio.core.metrics import title_of, written
 from studio.core.wording import (
@@ -83,9 +80,3 @@ def notice(event: Notice) -> str:
     mark = {"info": "", "warning": "Warning: ", "error": "Error: "}[event.level]
     again = " It is tried again until it works; Ctrl+C twice gives up." if isinstance(event, Halted) else ""
     return f"{mark}{event.title} {event.hint}{again}".strip()
-
-
-def argument(path: Path) -> str:
-    """A path as it can be typed."""
-    text = os.fspath(path)
-    return f'"{text}"' if any(letter in " ()&;'*?$[]" for letter in text) else text

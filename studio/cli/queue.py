@@ -12,9 +12,10 @@ from studio.cli.arguments import find_device, find_run
 from studio.cli.messages import DONE, FAILED, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.cli.several import in_ranks
-from studio.cli.train import as_typed, new_run, to_the_end
+from studio.cli.train import name_of, new_run, to_the_end
 from studio.core.errors import DeviceError, ProcessGoneError, RunError, StepTooLargeError, UsageError
 from studio.core.events import Notice
+from studio.core.shell import command
 from studio.core.wording import count, error_words, number
 from studio.engine.control import Control
 from studio.engine.runs import queue
@@ -73,7 +74,8 @@ def remove(args: argparse.Namespace) -> int:
     reporter, waiting = reporter_for(args), _waiting()
     for run in [_in_queue(name, waiting) for name in args.run_names]:
         queue.remove(run.path)
-        reporter.say(f"{run.title} waits no longer. It is kept; train it:  studio resume {as_typed(run.path)}")
+        again = command("studio", "resume", name_of(run.path))
+        reporter.say(f"{run.title} waits no longer. It is kept; train it:  {again}")
     return DONE
 
 

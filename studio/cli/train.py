@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
-import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,14 @@ from studio.cli import elsewhere
 from studio.cli.arguments import find_device, find_run, read_sprites, say_left_out
 from studio.cli.flags import add_settings, given
 from studio.cli.interrupts import stopping
-from studio.cli.messages import DONE, INTERRUPTED, argument, finished
+from studio.cli.messages import DONE, INTERRUPTED, finished
 from studio.cli.reporting import Reporter, follow, reporter_for
 from studio.cli.several import has_begun, in_ranks
 from studio.core import files, places, wording
 from studio.core.config import LENGTHS, TrainingConfig, Value, settings_of
 from studio.core.errors import UsageError
 from studio.core.events import Events, Notice, RunFinished
+from studio.core.shell import command
 from studio.core.wake_lock import WakeLock
 from studio.data.rights import Rights
 from studio.data.sprites import Sprites
@@ -166,7 +166,7 @@ def _resume_elsewhere(args: argparse.Namespace) -> int:
 
 def _drive_elsewhere(path: Path, place: Place, args: argparse.Namespace, more_min: float, reporter: Reporter) -> int:
     end, interrupted = elsewhere.to_the_end(path, place, args.device, more_min, reporter)
-    return _say_ended(end, path, f" --on {shlex.quote(str(place))}", interrupted, reporter)
+    return _say_ended(end, path, ("--on", str(place)), interrupted, reporter)
 
 
 def _go_on(path: Path, args: argparse.Namespace, ranks: Ranks, reporter: Reporter, more_min: float = 0.0) -> int:
@@ -186,15 +186,15 @@ def _go_on(path: Path, args: argparse.Namespace, ranks: Ranks, reporter: Reporte
 def drive(events: Events, path: Path, control: Control, reporter: Reporter) -> int:
     """Train to the end, or until Ctrl+C; say where the work is and how to use it. Returns the exit code."""
     end, interrupted = to_the_end(events, path, control, reporter)
-    return _say_ended(end, path, "", interrupted, reporter)
+    return _say_ended(end, path, (), interrupted, reporter)
 
 
-def _say_ended(end: RunFinished, path: Path, where: str, interrupted: bool, reporter: Reporter) -> int:
+def _say_ended(end: RunFinished, path: Path, where: Sequence[str], interrupted: bool, reporter: Reporter) -> int:
     """Say how it ended, and what to do next; `where`: the flag with which to go on. Returns the exit code."""
     reporter.say(finished(end))
     reporter.say(f"The run is in {path}")
     if end.reason == "stopped":
-        reporter.say(f"Go on with it:  studio resume {as_typed(path)}{where}")
+        reporter.say(f"Go on with it:  {command('studio', 'resume', name_of(path), *where)}")
     else:
         _say_what_next(path, reporter)
     return INTERRUPTED if interrupted else DONE
@@ -211,7 +211,8 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
             end = follow(heeding(events, control, can_pause=True), reporter, RunFinished)
     except KeyboardInterrupt:
         if (path / "run.json").is_file():
-            sys.stderr.write(f"What was saved last is kept. Go on with it: studio resume {argument(path)}\n")
+            again = command("studio", "resume", str(path))
+            sys.stderr.write(f"What was saved last is kept. Go on with it: {again}\n")
         raise
     finally:
         if (path / "run.json").is_file():
@@ -249,16 +250,17 @@ def _preset_changes(recipe: Recipe, name: str | None, means: TrainingBudget) -> 
     return presets[name.lower()]
 
 
-def as_typed(path: Path) -> str:
-    """The shortest word by which a run can be named on the command line."""
-    return argument(Path(path.name) if path.parent == places.runs() else path)
+def name_of(path: Path) -> str:
+    """Return the shortest word that names a run on the command line, not quoted."""
+    return path.name if path.parent == places.runs() else str(path)
 
 
 def _say_what_next(path: Path, reporter: Reporter) -> None:
     from studio.engine import catalog
 
+    name = name_of(path)
     if catalog.recipe(RunDir(path).record().recipe).makes == "sprites":
-        reporter.say(f"Draw sprites with it:  studio generate {as_typed(path)} --out sheet.png")
+        reporter.say(f"Draw sprites with it:  {command('studio', 'generate', name, '--out', 'sheet.png')}")
     else:
-        reporter.say(f"Let it look at sprites:  studio predict {as_typed(path)} FOLDER")
-    reporter.say(f"Use it elsewhere:  studio export {as_typed(path)} --out model.safetensors")
+        reporter.say(f"Let it look at sprites:  {command('studio', 'predict', name, 'FOLDER')}")
+    reporter.say(f"Use it elsewhere:  {command('studio', 'export', name, '--out', 'model.safetensors')}")

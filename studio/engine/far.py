@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studio.core.errors import RunError, UnwritableError, UsageError
+from studio.core.shell import command
 from studio.core.versions import versions_in, versions_line
 
 _SSH = (
@@ -166,16 +167,14 @@ def linked(place: Place) -> Iterator[Link]:
 
 def _lost(place: Place, problem: str) -> LinkLostError:
     """Why ssh has not got through, as far as it says so in words that are known."""
-    host = place.host
+    host, typed = place.host, command("ssh", place.host)
     if "Could not resolve hostname" in problem:
         return LinkLostError(f"There is no machine {host}.", "Look after its name, and after the network.")
     if "Host key verification failed" in problem:
-        hint = f"Type 'ssh {host}' once, and compare the fingerprint that it shows with that of the machine."
+        hint = f"Type '{typed}' once, and compare the fingerprint that it shows with that of the machine."
         return LinkLostError(f"{host} is not known here, or is another machine than it was.", hint)
     if "Permission denied" in problem:
-        hint = (
-            f"'ssh {host}' must get in without a question: give a key that has a passphrase to the agent, by ssh-add."
-        )
+        hint = f"'{typed}' must get in without a question: give a key that has a passphrase to the agent, by ssh-add."
         return LinkLostError(f"{host} lets nobody in.", hint)
     return LinkLostError(f"{host} can't be reached.", _last_line(problem))
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from studio.core.config import Config
 from studio.core.errors import ExportError
 from studio.core.files import remove, write_atomic
+from studio.core.shell import command
 from studio.exports.base import PROBE, ExportableModel, ModelExport, fill
 from studio.exports.sources import standalone
 from studio.exports.templates import LOAD, NUMBERS, PROBABILITIES, READ_PICTURE, SAMPLE
@@ -128,10 +129,10 @@ def compose_loader(model: ExportableModel, weights_name: str) -> str:
 
 def _heading(model: ExportableModel, weights_name: str, code: str) -> str:
     name = _plain(weights_name)
-    start = f"python {loader_path(Path(name)).name}"
+    start = command("python", loader_path(Path(name)).name, "--help")
     return (
         f'"""{_WHAT[model.makes]}: the weights in {name}, loaded and used with {_needs(code)} alone.\n\n'
-        f"Start it with '{start} --help', or import it: load() gives the network.\n"
+        f"Start it with: {start}; or import it: load() gives the network.\n"
         f"Trained for {model.step:,} steps by the recipe {model.recipe!r} of Sprite Training Studio.\n"
         f"{_lineage(model)}\n"
         '"""\n\nfrom __future__ import annotations\n'

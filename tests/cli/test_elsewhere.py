@@ -39,7 +39,7 @@ def test_a_training_there_learns_what_one_here_learns(
     here, there = tmp_path / "here", tmp_path / "there, too"
     studio(*training(folder, here, "classifier"))
     out, err = studio(*training(folder, there, "classifier"), "--on", "me@far:runs")
-    assert "is sent to me@far:runs" in err and "Done: 4 steps" in out and f'studio predict "{there}"' in out
+    assert "is sent to me@far:runs" in err and "Done: 4 steps" in out and f"studio predict '{there}'" in out
     for name in ("loss", "grad_norm"):
         learnt = [read_history(run).series[name].values.tolist() for run in (here, there)]
         assert learnt[0] == learnt[1]

@@ -71,7 +71,7 @@ def test_a_run_elsewhere_is_remembered_and_what_is_removed_is_kept(art: Path, tm
     far = tmp_path / "far away"
     studio("queue", "add", art, "--out", far, "--steps", 2, *SMALL)
     assert known_runs() == [far]
-    assert f'studio resume "{far}"' in studio("queue", "remove", far).out
+    assert f"studio resume '{far}'" in studio("queue", "remove", far).out
     assert summarise(far).standing == "stopped" and "Nothing waits." in studio("queue").out
     assert "is not in the queue" in studio("queue", "remove", far, code=WRONG_USAGE).err
     studio("resume", far)

@@ -40,7 +40,7 @@ def test_a_run_is_made_and_remembered_and_what_it_did_without_is_said(
     assert "Done: 4 steps in" in out and str(run) in out and "Left out: 1; 'studio inspect' says why." in out
     assert f"Training the {recipe} on cpu in fp32" in err and "held out" in err
     assert ("studio generate" if recipe == "generator" else "studio predict") in out
-    assert f'"{run}"' in out  # a path with a space can be copied from here
+    assert f"'{run}'" in out  # a path with a space can be copied from here
     assert known_runs() == [run] and RunDir(run).record().data_count == 24
     assert listing.summarise(run).standing == "finished"
     assert "is not empty" in studio(*training(folder, run, recipe), code=FAILED).err

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 
 import msgspec
 
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError
+from studio.core.shell import command
 from studio.engine.runs.folder import ELSEWHERE, reading, writing
 
 
@@ -46,7 +46,7 @@ def unmark(run: Path) -> None:
 def raise_if_away(run: Path) -> None:
     """Raise RunError where the run is out: two machines would go on with it, each in its own way."""
     if place := place_of(run):
-        again = f"studio resume {shlex.quote(str(run))} --on {shlex.quote(place)}"
+        again = command("studio", "resume", str(run), "--on", place)
         raise RunError(
             f"{run.name} is being trained on {place}.",
             f"Take it up again with: {again}. If that machine is gone for good, remove {ELSEWHERE} from the run's "

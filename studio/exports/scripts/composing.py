@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from studio.core.config import Setting, TrainingConfig, settings_of
+from studio.core.shell import command
 from studio.core.wording import number
 from studio.exports.base import ExportableModel
 from studio.exports.scripts.cells import PACKAGES, Cell, cells_for, stand_ins
@@ -101,18 +102,19 @@ def as_notebook(cells: Sequence[tuple[Cell, str]]) -> str:
 
 
 def _heading(model: ExportableModel, target: Path, code: str) -> str:
-    name = _plain(target.name)
     torch = "torch, torchvision" if "from torchvision import" in code else "torch"
     paragraphs = [
         f"The run {_plain(model.title)!r} as plain PyTorch: trains it anew with {torch}, numpy and pillow alone.",
-        f'Start it with: python "{name}"; the notebook beside it has the same cells. In fp32 on one CPU thread, from '
-        "the run's own sprites, its losses are those of the studio; elsewhere they part slowly, as roundings add up. "
+        "The notebook beside it has the same cells. In fp32 on one CPU thread, from the run's own sprites, its losses "
+        "are those of the studio; elsewhere they part slowly, as roundings add up. "
         f"Written by Sprite Training Studio, mostly from its own source, the recipe {model.recipe!r}.",
     ]
     if model.ancestors:
         others = ", ".join(_plain(str(one["title"])) for one in model.ancestors)
         paragraphs.append(f"The run itself started from the weights of {others}; this begins anew, and loses more.")
-    return "\n\n".join(textwrap.fill(text, _WIDTH - 4) for text in paragraphs)
+    first, *rest = (textwrap.fill(text, _WIDTH - 4) for text in paragraphs)
+    start = f"Start it with: {command('python', _plain(target.name))}"  # in one line, to be pasted
+    return "\n\n".join([first, start, *rest])
 
 
 def _about_settings(model: ExportableModel) -> str:

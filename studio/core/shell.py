@@ -1,0 +1,33 @@
+"""Quoting of the commands that the studio prints for people to paste into a terminal."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+
+_SAFE_ON_WINDOWS = re.compile(r"[\w.:/\\+=-]+", re.ASCII)
+# In double quotes PowerShell replaces $name and $(command), and takes curly quotes for straight ones.
+_POWERSHELL_READS = re.compile("([`$\u201c\u201d\u201e])")
+
+
+def command(*words: str) -> str:
+    """Return a command line from which a shell reads back exactly these words."""
+    return " ".join(map(quoted, words))
+
+
+def quoted(word: str) -> str:
+    """Return one word of a command, quoted for the shells of this system."""
+    return _for_windows(word) if sys.platform == "win32" else shlex.quote(word)
+
+
+def _for_windows(word: str) -> str:
+    """Quote a word for cmd and PowerShell; neither runs a part of the word.
+
+    PowerShell needs a backtick before '$', and cmd keeps the backtick: a path with '$' works in PowerShell alone.
+    """
+    if _SAFE_ON_WINDOWS.fullmatch(word):
+        return word
+    escaped = _POWERSHELL_READS.sub(r"`\1", word).replace('"', '""')
+    end = escaped[len(escaped.rstrip("\\")) :]  # backslashes, which would escape the closing quote
+    return f'"{escaped}{end}"'
