@@ -48,7 +48,7 @@ def test_a_turned_frame_of_texture_packer(tmp_path: Path, source: dict[str, int]
     turned |= {"sourceSize": {"w": 16, "h": 16}, "spriteSourceSize": source} if source else {}
     write_sheet(tmp_path / "set" / "s.png", packed((3, 5, clockwise(TALL)), (20, 0, sprite(2))), [turned])
     event = imported(tmp_path / "set", size=16)
-    assert event.sprites.names == ("s.png#tall",)
+    assert event.sprites.names == ("s.png#art/tall",)
     assert (event.sprites.rgba[0] == on_canvas(TALL, left, top)).all()
 
 
@@ -97,8 +97,8 @@ def test_libgdx_in_both_syntaxes(tmp_path: Path, text: str) -> None:
     write(tmp_path / "set" / "s.png", packed((3, 5, anticlockwise), (20, 0, sprite(2))))
     (tmp_path / "set" / "any name.atlas").write_text(text)
     event = imported(tmp_path / "set", size=16)
-    assert event.sprites.names == ("s.png#tall", "s.png#small 3") and not event.quarantine
-    assert event.sprites.class_names == ("s",)
+    assert event.sprites.names == ("s.png#ui/tall", "s.png#small 3") and not event.quarantine
+    assert event.sprites.class_names == ("s", "ui")
     assert (event.sprites.rgba[0] == on_canvas(TALL, 9, 1)).all()  # its offset is counted from the bottom
     assert (event.sprites.rgba[1] == on_canvas(sprite(2), 4, 4)).all()
 

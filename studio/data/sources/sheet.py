@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +23,7 @@ _MOST_RESTORED = 16 * LARGEST_SIDE**2  # pixels of all frames together once thei
 
 
 class SheetSource(Source):
-    """Every frame is a sprite, and the sheet's name is a class."""
+    """Reads each frame as a sprite. Folders in a frame's name make its class, else the sheet's name does."""
 
     name = "sheet"
     order = -10
@@ -56,8 +56,9 @@ def _cut(sheet: Rgba, regions: list[Region], folders: tuple[str, ...]) -> Iterat
     height, width = sheet.shape[:2]
     left, room = _MOST_OVERLAP * height * width, _MOST_RESTORED
     used: dict[str, int] = {}
-    for number, region in enumerate(regions):
-        part, box = _part(region.name, number, used), region.box
+    paths = _paths([region.name for region in regions])
+    for number, (region, path) in enumerate(zip(regions, paths, strict=True)):
+        part, box = _part(path, number, used), region.box
         if box is None:
             yield Remark("unreadable", "its place in the sheet is not given", part)
         elif not box.inside(width, height):
@@ -72,7 +73,7 @@ def _cut(sheet: Rgba, regions: list[Region], folders: tuple[str, ...]) -> Iterat
             room -= restored.shape[0] * restored.shape[1]
             if room < 0:
                 raise Refused("refused", "a sheet whose frames grow out of all proportion when their borders are back")
-            yield Picture(restored, part, folders)
+            yield Picture(restored, part, path[:-1] or folders)
 
 
 def _untrimmed(pixels: Rgba, region: Region) -> Rgba:
@@ -87,12 +88,29 @@ def _untrimmed(pixels: Rgba, region: Region) -> Rgba:
     return restored
 
 
-def _part(name: str, number: int, used: dict[str, int]) -> str:
-    """A short name for a frame, unlike those before it: the file's own, without folders and suffix."""
-    last = name.replace("\\", "/").rpartition("/")[2]
+def _paths(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Split frame names at their folders and drop the leading folders shared by all frames.
+
+    Every frame keeps its last folder: 'art/swords/1.png' and 'art/potions/1.png' -> ('swords', '1'), ('potions', '1').
+    """
+    paths = [tuple(name.replace("\\", "/").split("/")) for name in names]
+    paths = [(*(_shortened(part) for part in path[:-1] if part.strip(" .")), path[-1]) for path in paths]
+    shared = 0
+    while all(len(path) > shared + 2 and path[shared] == paths[0][shared] for path in paths):
+        shared += 1
+    return [path[shared:] for path in paths]
+
+
+def _part(path: Sequence[str], number: int, used: dict[str, int]) -> str:
+    """Return a unique name for a frame: its folders and last part, without suffix."""
+    *folders, last = path
     stem, dot, suffix = last.rpartition(".")
     if dot and f".{suffix.lower()}" in PICTURE_SUFFIXES | {".ase", ".aseprite"}:
         last = stem
-    last = shown(last)[:80].strip() or f"frame {number}"
-    used[last] = used.get(last, 0) + 1
-    return last if used[last] == 1 else f"{last} ({used[last]})"
+    part = "/".join((*folders, _shortened(last) or f"frame {number}"))
+    used[part] = used.get(part, 0) + 1
+    return part if used[part] == 1 else f"{part} ({used[part]})"
+
+
+def _shortened(name: str) -> str:
+    return shown(name)[:80].strip()

@@ -67,8 +67,25 @@ def test_frame_names_stay_inside_and_apart(tmp_path: Path) -> None:
     names = ["../../x", "a\\b\\x", "x", "", "\x00bell\x07"]
     frames = [frame(name, 8 * number, 0, 8, 8) for number, name in enumerate(names)]
     write_sheet(tmp_path / "set" / "s.png", strip(0, 1, 2, 3, 4), frames)
-    expected = ("x", "x (2)", "x (3)", "frame 3", "\\x00bell\\x07")
+    expected = ("x", "a/b/x", "x (2)", "frame 3", "\\x00bell\\x07")
     assert imported(tmp_path / "set").sprites.names == tuple(f"s.png#{name}" for name in expected)
+
+
+def test_folders_in_frame_names_are_classes(tmp_path: Path) -> None:
+    names = ["art/swords/1.png", "art/potions/1.png", "art\\potions\\red\\1.png", "art/../potions/2.png"]
+    frames = [frame(name, 8 * number, 0, 8, 8) for number, name in enumerate(names)]
+    write_sheet(tmp_path / "set" / "all.png", strip(0, 1, 2, 3), frames)
+    sprites = imported(tmp_path / "set").sprites
+    expected = {"all.png#swords/1": "swords", "all.png#potions/1": "potions", "all.png#potions/red/1": "potions/red",
+                "all.png#potions/2": "potions"}  # fmt: skip
+    assert {name: sprites.class_names[k] for name, k in zip(sprites.names, sprites.labels, strict=True)} == expected
+
+
+def test_each_page_of_a_sheet_keeps_the_folder_of_its_frames(tmp_path: Path) -> None:
+    for number, folder in enumerate(("swords", "potions")):
+        frames = [frame(f"{folder}/1.png", 0, 0, 8, 8), frame(f"{folder}/2.png", 8, 0, 8, 8)]
+        write_sheet(tmp_path / "set" / f"all-{number}.png", strip(2 * number, 2 * number + 1), frames)
+    assert imported(tmp_path / "set").sprites.class_names == ("potions", "swords")
 
 
 def test_trimmed_frames_get_their_borders_back(tmp_path: Path) -> None:
