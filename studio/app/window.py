@@ -25,6 +25,8 @@ from studio.app.theme import Theme
 from studio.app.widgets import factory
 from studio.core.events import Notice
 
+_KEEP_MS = 500
+
 
 class Window(QMainWindow):
     """The main window. painted: its first picture is on the screen. closed: it is gone for good."""
@@ -75,6 +77,11 @@ class Window(QMainWindow):
         self.show_page("sprites")
         self.resize(1280, 800)
         self.restoreGeometry(session.settings.layout("window"))
+        self._unstored = ""  # the error that storing ended with last
+        self._keeper = QTimer(self)
+        self._keeper.setInterval(_KEEP_MS)
+        self._keeper.timeout.connect(self.keep)
+        self._keeper.start()
 
     def _connect(self) -> None:
         session, menus = self.session, self.menus
@@ -210,11 +217,30 @@ class Window(QMainWindow):
         if not self._may_close and not self.close_guard.may_close():
             event.ignore()
             return
-        for page in self.pages.values():
-            page.keep()
-        self.session.settings.keep_layout("window", self.saveGeometry())
+        self._keeper.stop()
+        self._store(leaving=True)
         event.accept()
         self.closed.emit()
+
+    @Slot()
+    def keep(self) -> None:
+        """Store what changed, so that a crash loses nothing; report an error once until storing works again."""
+        self._store(leaving=False)
+
+    def _store(self, *, leaving: bool) -> None:
+        self.session.settings.keep_layout("window", self.saveGeometry())
+        failed: OSError | None = None
+        for page in self.pages.values():
+            try:
+                if leaving:
+                    page.leave()
+                else:
+                    page.keep()
+            except OSError as error:
+                failed = error
+        before, self._unstored = self._unstored, str(failed or "")
+        if failed is not None and self._unstored != before:
+            self.session.report(failed)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         """Paint; the first time, say so as soon as the picture is out."""

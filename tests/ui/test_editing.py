@@ -19,12 +19,11 @@ from studio.app.background.model_jobs import SpriteSelection
 from studio.app.pages.generate.carrying import mime_of
 from studio.app.pages.generate.page import GeneratePage
 from studio.app.state.kept import KeptSprites
-from studio.app.state.session import Session
-from studio.app.state.settings import Settings
 from studio.app.window import Window
+from studio.core import places
 from studio.core.events import Notice, SpritesGenerated
 from studio.data import corner_tiles
-from studio.data.editing import NamedSprite, rectangle
+from studio.data.editing import KeptEdit, NamedSprite, rectangle
 from studio.engine.types import GenerateSettings
 from studio.exports.sprites.base import SpriteExport
 from studio.exports.sprites.formats import sprite_exports
@@ -365,16 +364,12 @@ def test_a_sprite_of_the_data_is_edited_and_survives_closing(qtbot: QtBot, page:
     editor._do(editor.edit().kept(rectangle((1, 1), (4, 2), SIZE), stays=False))
     opened.show_page("train")
     page.keep()
-    later = Session(Settings())
-    try:
-        current = later.editing.current
-        assert current is not None and current.edit.is_same(editor.edit()) and current.name == data.names[3]
-    finally:
-        assert later.close()
+    stored = KeptEdit.from_json((places.home() / "edit.json").read_bytes())
+    assert stored.edit.is_same(editor.edit()) and stored.name == data.names[3]
     click(page.editing.close_editor)
     assert not page.editing.isVisibleTo(page)
     page.keep()
-    assert page.session.editing._kept() is None
+    assert not (places.home() / "edit.json").exists()
 
 
 def test_a_sprite_of_another_size_than_the_models_is_fitted_first(

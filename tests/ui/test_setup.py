@@ -151,12 +151,12 @@ def test_a_training_starts_from_the_model_that_is_chosen(qtbot: QtBot, window: W
     assert session.training.path is not None
     (parent,) = RunDir(session.training.path).record().ancestors
     assert (parent.title, parent.step) == (run.name, 2)
-    again = Session(Settings())  # remembers none that started from a run
+    again = Session(Settings())  # remembers the starter, which was chosen before the run
     again.open()
     qtbot.waitUntil(lambda: again.setup.config is not None, timeout=LONG_MS)
     recipe, config = again.setup.recipe, again.setup.config
-    assert recipe is not None and again.setup.parents.of(recipe) is None
-    assert config is not None and config.learning_rate > 1e-3
+    assert recipe is not None and str(again.setup.parents.of(recipe)) == "starter"
+    assert config is not None and config.to_json()["width"] == 32
     assert again.close()
     session.runs.runs = ()  # both are thrown away
     session.runs.listed.emit()

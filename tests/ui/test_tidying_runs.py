@@ -135,7 +135,7 @@ def test_tags_and_a_note_are_kept_when_another_run_is_chosen(qtbot: QtBot, page:
     with qtbot.waitSignal(page.session.runs.listed, timeout=LONG_MS):
         page.session.runs.list_runs()
     assert page.notes.note.toPlainText() == "Typing"
-    page.keep()
+    page.leave()
     assert read_notes(runs[0]).note == "Typing"  # by now: the window closes, and with it all jobs end
     assert _said(qtbot, page, runs[0]).note == "Typing"
     _choose(page, "a", "b")

@@ -68,7 +68,11 @@ class Page(QWidget):
         """Do it again."""
 
     def keep(self) -> None:
-        """Remember layouts and settings: the window is about to close."""
+        """Store layouts, settings and work that changed; the window calls this about twice a second. Raises OSError."""
+
+    def leave(self) -> None:
+        """Store what waits to be stored: the window is about to close. Raises OSError."""
+        self.keep()
 
     def save_samples(self) -> bool:
         """Save the sprites that the page shows, asking where. False when it shows none to save."""

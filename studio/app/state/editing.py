@@ -1,17 +1,21 @@
-"""The sprites that are edited, one after the other: where they came from, and kept from one time to the next."""
+"""The sprites that are edited, one after the other: where they came from, and the file that remembers the last one."""
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
+from filelock import BaseFileLock
 from PySide6.QtCore import QObject, Signal, Slot
 
 from studio.app.background import sprite_jobs
 from studio.app.background.job_events import PictureRead, UndoOffered
 from studio.app.background.job_queue import JobQueue
-from studio.core import files, places
+from studio.core import file_systems, files, places
 from studio.core.events import Event
 from studio.data.editing import Edit, History, KeptEdit, NamedSprite
+
+_MOST_WINDOWS = 9  # whose editors are remembered
 
 
 class SpriteEditing(QObject):
@@ -31,9 +35,8 @@ class SpriteEditing(QObject):
     def __init__(self, job_queue: JobQueue, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._job_queue = job_queue
-        self._path = places.home() / "edit.json"
-        kept = self._kept()
-        self.history = History(kept) if kept is not None else None
+        self._file = EditFile()
+        self.history = History(self._file.stored) if self._file.stored is not None else None
         self._is_closed = False
         self._saved: Edit | None = None  # as it was opened or saved last
         self._offer: UndoOffered | None = None
@@ -106,11 +109,12 @@ class SpriteEditing(QObject):
         self._job_queue.start("files", f"Opening {path.name}", sprite_jobs.read_picture(path), self._receive)
 
     def keep(self) -> None:
-        """Remember it for the next time. Raises OSError."""
-        if self.current is None:
-            files.remove(self._path)
-        else:
-            files.write_atomic(self._path, self.current.to_json())
+        """Remember the sprite in the editor for the next start. Raises OSError."""
+        self._file.store(self.current)
+
+    def end(self) -> None:
+        """Let another window take this window's file."""
+        self._file.release()
 
     def _step(self, offer: UndoOffered | None = None) -> None:
         """Say what changed; an offer to undo is good for the last step alone."""
@@ -129,16 +133,65 @@ class SpriteEditing(QObject):
         hint = "Undo or Ctrl+Z brings it back as you left it."
         return UndoOffered("info", f"{current.name} was put away; it is not saved.", hint)
 
-    def _kept(self) -> KeptEdit | None:
-        """What was remembered; what is damaged is as if it had never been."""
-        try:
-            return KeptEdit.from_json(self._path.read_bytes())
-        except (OSError, ValueError):
-            return None
-
     def _receive(self, event: Event) -> None:
         if isinstance(event, PictureRead):
             self.read.emit(event)
+
+
+class EditFile:
+    """The file of the sprite in a window's editor: each window that is open holds a file of its own.
+
+    A new window takes the first free file that holds a sprite, else the first free name. stored: the sprite in it.
+    """
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._lock: BaseFileLock | None = None
+        stored: KeptEdit | None = None
+        for number in range(1, _MOST_WINDOWS + 1):
+            path = places.home() / (f"edit {number}.json" if number > 1 else "edit.json")
+            lock = _locked(path) if path.exists() or self._lock is None else None
+            if lock is not None:
+                self.release()
+                self._path, self._lock, stored = path, lock, _read(path)
+            if stored is not None:
+                break
+        self.stored = stored
+
+    def store(self, edit: KeptEdit | None) -> None:
+        """Write this sprite, or remove the file for None; do nothing without a change. Raises OSError."""
+        if edit is self.stored:
+            return
+        if self._path is None:
+            raise OSError(errno.EACCES, "The folder can't be written, or too many windows are open", str(places.home()))
+        if edit is None:
+            files.remove(self._path)
+        else:
+            files.write_atomic(self._path, edit.to_json())
+        self.stored = edit
+
+    def release(self) -> None:
+        """Let another window take the file."""
+        if self._lock is not None:
+            self._lock.release()
+        self._lock = self._path = None
+
+
+def _locked(path: Path) -> BaseFileLock | None:
+    """Lock the file of an editor; return None when another window holds it or its folder can't be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return file_systems.take_lock(path.with_name(f".{path.stem}.lock"), 0.0)
+    except OSError:
+        return None
+
+
+def _read(path: Path) -> KeptEdit | None:
+    """Read the sprite of an editor; return None for a missing or damaged file."""
+    try:
+        return KeptEdit.from_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
 
 
 def _title(before: KeptEdit, after: KeptEdit) -> str:

@@ -1,27 +1,44 @@
-"""Sprites that were kept: they survive the next drawing, and closing."""
+"""Sprites that were kept: the file of kept sprites, which all windows share."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import hashlib
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 from PySide6.QtCore import QObject, Signal
 
-from studio.core import files, places
+from studio.core import file_systems, files, places
 from studio.core.events import Rgba
 from studio.data.editing import Edit, KeptEdit, NamedSprite
 
 _MOST = 1000  # the oldest go
+_Stamp = tuple[int, int, int]
+_WAIT_S = 1.0  # for another window that writes the file
+_Key = bytes  # a digest of a sprite's side and pixels
 
 
 class KeptSprites(QObject):
-    """Kept sprites of all sizes, the oldest first, each once. changed: one came or went."""
+    """Kept sprites of all sizes, the oldest first, each once. changed: a sprite was added or removed.
+
+    Windows share one file. `keep` merges the changes of this window into the sprites that other windows kept.
+    """
 
     changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._path = places.home() / "kept.jsonl"
-        self._kept = self._read()
+        self._lock = places.home() / ".kept.lock"
+        self._stamp: _Stamp | None = None  # of the file as this window read or wrote it last
+        self._kept: list[KeptEdit] = []
+        with contextlib.suppress(OSError):  # `keep` reads an unreadable file again before it writes
+            stamp = self._file_stamp()
+            self._kept, self._stamp = self._read(), stamp
+        self._stored = [_key(kept) for kept in self._kept]  # the sprites in the file at that time
+        self._is_stored = True
 
     def of_size(self, size: int) -> list[KeptEdit]:
         """Those that are so many pixels wide and high."""
@@ -33,13 +50,11 @@ class KeptSprites(QObject):
         new = {_pixels(sprite.rgba): sprite for sprite in sprites if _pixels(sprite.rgba) not in known}
         if new:
             added = [KeptEdit(Edit.of(sprite.rgba), *sprite[1:]) for sprite in new.values()]
-            self._kept = [*self._kept, *added][-_MOST:]
-            self.changed.emit()
+            self._set([*self._kept, *added])
 
     def remove(self, kept: list[KeptEdit]) -> None:
         """Keep these no longer."""
-        self._kept = [each for each in self._kept if each not in kept]
-        self.changed.emit()
+        self._set([each for each in self._kept if each not in kept])
 
     def places(self, kept: list[KeptEdit]) -> tuple[tuple[int, KeptEdit], ...]:
         """Each of these with its place among all, for `put_back`."""
@@ -50,8 +65,7 @@ class KeptSprites(QObject):
         kept = list(self._kept)
         for place, each in removed:
             kept.insert(place, each)
-        self._kept = kept[-_MOST:]
-        self.changed.emit()
+        self._set(kept)
 
     def among(self, sprites: Rgba) -> list[int]:
         """Which of these, uint8 [N, S, S, 4], are kept."""
@@ -63,27 +77,80 @@ class KeptSprites(QObject):
         return len(self._kept) - len(self.of_size(size))
 
     def keep(self) -> None:
-        """Remember them for the next time. Raises OSError."""
-        if self._kept:
-            files.write_atomic(self._path, b"\n".join(kept.to_json() for kept in self._kept))
+        """Write the changes since the last call to the file; do nothing without a change. Raises OSError."""
+        if self._is_stored:
+            return
+        places.home().mkdir(parents=True, exist_ok=True)
+        lock = file_systems.take_lock(self._lock, _WAIT_S)
+        if lock is None:
+            raise OSError(errno.EAGAIN, "Another window is writing the kept sprites", str(self._path))
+        try:
+            self._write([_key(kept) for kept in self._kept])
+            self._stamp, self._is_stored = self._file_stamp(), True
+        finally:
+            lock.release()
+
+    def _set(self, kept: list[KeptEdit]) -> None:
+        self._kept = kept[-_MOST:]
+        self._is_stored = False
+        self.changed.emit()
+
+    def _write(self, now: list[_Key]) -> None:
+        """Bring the file to the state `now`, with the changes of other windows merged in. Raises OSError."""
+        count = len(self._stored)
+        is_unchanged = self._file_stamp() == self._stamp
+        if is_unchanged and count and now[:count] == self._stored:
+            for kept in self._kept[count:]:
+                files.append_line(
+                    self._path, f"\n{kept.to_json().decode()}"
+                )  # a torn last line stays a line of its own
+            self._stored = now
+            return
+        merged = self._kept if is_unchanged else self._merged(self._read(), set(now))
+        text = b"".join(kept.to_json() + b"\n" for kept in merged)
+        if text:
+            files.write_atomic(self._path, text)
         else:
             files.remove(self._path)
+        self._stored = [_key(kept) for kept in merged]
+        if merged is not self._kept:
+            self._set(merged)
+
+    def _merged(self, others: list[KeptEdit], now: set[_Key]) -> list[KeptEdit]:
+        """The sprites in the file without those that this window removed, then those that it added."""
+        stored, known = set(self._stored), {_key(kept) for kept in others}
+        standing = [kept for kept in others if (key := _key(kept)) in now or key not in stored]
+        added = [kept for kept in self._kept if (key := _key(kept)) not in stored and key not in known]
+        return [*standing, *added][-_MOST:]
+
+    def _file_stamp(self) -> _Stamp | None:
+        """Return numbers that change when the file is written; None without a file. Raises OSError."""
+        try:
+            found = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
     def _read(self) -> list[KeptEdit]:
-        """What was remembered; what is damaged is as if it had never been."""
-        found = []
+        """Read the kept sprites from the file; skip damaged lines. Raises OSError."""
+        found: dict[_Key, KeptEdit] = {}
         try:
             lines = self._path.read_bytes().split(b"\n")
-        except OSError:
+        except FileNotFoundError:
             return []
         for line in lines:
             try:
-                found.append(KeptEdit.from_json(line))
+                kept = KeptEdit.from_json(line)
             except ValueError:
                 continue
-        return found
+            found.setdefault(_key(kept), kept)
+        return list(found.values())
 
 
-def _pixels(sprite: Rgba) -> tuple[int, bytes]:
-    """What makes a square sprite, uint8 [S, S, 4], another one than others are."""
-    return len(sprite), sprite.tobytes()
+def _key(kept: KeptEdit) -> _Key:
+    return _pixels(kept.edit.sprite)
+
+
+def _pixels(sprite: Rgba) -> _Key:
+    """Return the digest of a square sprite, uint8 [S, S, 4]."""
+    return hashlib.blake2b(np.ascontiguousarray(sprite).data, digest_size=16).digest()

@@ -25,7 +25,6 @@ class ParentChoice:
     def __init__(self, settings: Settings, open_sprites: OpenSprites, runs: RunList) -> None:
         self._settings, self._open_sprites, self._runs = settings, open_sprites, runs
         self._chosen: dict[str, ParentSource] = {}
-        self._remembered: set[str] = set()  # recipes for which that is what the user chose
         self._followed: dict[str, ParentSource] = {}  # of a run that goes on, until other sprites are opened
 
     def of(self, recipe: Recipe) -> ParentSource:
@@ -50,13 +49,14 @@ class ParentChoice:
         return None if sprites is None else suggested(recipe, sprites)
 
     def choose(self, recipe: Recipe, source: ParentSource, *, remember: bool = True) -> None:
-        """Start trainings of this recipe from another model. remember: also the next time, as `keep` is called."""
+        """Start trainings of this recipe from another model.
+
+        remember: store the choice for the next time, unless it is a run, which may be gone by then.
+        """
         self._followed.pop(recipe.name, None)
         self._chosen[recipe.name] = source
-        if remember:
-            self._remembered.add(recipe.name)
-        else:
-            self._remembered.discard(recipe.name)
+        if remember and not isinstance(source, Path):
+            self._settings.keep_text(f"{recipe.name} parent", source or NOTHING)
 
     def follow(self, recipe: Recipe, record: RunRecord) -> None:
         """Show what a run started from, for as long as its sprites are those that matter."""
@@ -71,13 +71,6 @@ class ParentChoice:
         """Start trainings of this recipe from what was remembered, or from what suits the open sprites."""
         self._followed.pop(recipe.name, None)
         self._chosen.pop(recipe.name, None)
-        self._remembered.discard(recipe.name)
-
-    def keep(self, recipe: Recipe) -> None:
-        """Remember what was chosen, unless it is a run, which may be gone the next time."""
-        source = self._chosen.get(recipe.name)
-        if recipe.name in self._remembered and not isinstance(source, Path):
-            self._settings.keep_text(f"{recipe.name} parent", source or NOTHING)
 
     def offered(self, recipe: Recipe) -> list[ParentSource]:
         """What can be chosen: nothing, the starter where the recipe has one, and runs of the recipe."""

@@ -177,6 +177,7 @@ class Session(QObject):
     def close(self) -> bool:
         """End both threads and keep what the window remembers. False when a thread is still busy after a while."""
         self.settings.sync()
+        self.editing.end()
         self.carried.close()
         return self.job_queue.shut_down(_LONGEST_FAREWELL_MS)
 

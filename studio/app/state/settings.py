@@ -22,6 +22,7 @@ class Settings:
 
     def __init__(self, path: Path | None = None) -> None:
         self._file = QSettings(str(path or places.home() / "window.ini"), QSettings.Format.IniFormat)
+        self._stored: dict[str, QByteArray | str] = {}  # values that this window stored
 
     def layout(self, name: str) -> QByteArray:
         """The geometry of a window or a splitter; empty when unknown."""
@@ -30,7 +31,7 @@ class Settings:
 
     def keep_layout(self, name: str, state: QByteArray) -> None:
         """Remember the geometry of a window or a splitter."""
-        self._file.setValue(f"layout/{name}", state)
+        self._store(f"layout/{name}", state)
 
     def text(self, name: str, default: str = "") -> str:
         """A remembered word."""
@@ -39,7 +40,7 @@ class Settings:
 
     def keep_text(self, name: str, value: str) -> None:
         """Remember a word."""
-        self._file.setValue(name, value)
+        self._store(name, value)
 
     def tells_source(self) -> bool:
         """Whether saved pictures say which model and seed made them, and from what it learnt."""
@@ -83,9 +84,16 @@ class Settings:
 
     def keep_recent(self, path: Path) -> None:
         """Put a folder or an archive at the head of the recent ones."""
+        self.sync()  # another window may have opened folders, too
         others = [other for other in self.recent() if other != str(path)]
         self.keep_text("recent", json.dumps([str(path), *others][:_RECENT]))
 
     def sync(self) -> None:
-        """Write the file now."""
+        """Write the file now, and read what other windows stored."""
         self._file.sync()
+
+    def _store(self, name: str, value: QByteArray | str) -> None:
+        """Store a value that this window has changed; Qt writes the file soon after."""
+        if self._stored.get(name) != value:
+            self._stored[name] = value
+            self._file.setValue(name, value)

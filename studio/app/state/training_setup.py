@@ -242,7 +242,6 @@ class TrainingSetup(QObject):
         if self._unready() or recipe is None or own is None or device is None:
             return
         self._settings.keep_text("recipe", recipe.name)
-        self.parents.keep(recipe)
         if not isinstance(own.suited, Path):  # from a run, settings follow from it
             self._settings.keep_values(recipe.name, own.config.to_json())
             self._settings.keep_text(f"{recipe.name} preset", own.preset)

@@ -65,18 +65,15 @@ class GeneratePage(Page):
         self._refresh()
 
     def keep(self) -> None:
-        """Remember the settings and the splitter."""
+        """Store the settings, the splitters, the sprite in the editor and the kept sprites. Raises OSError."""
         self.request.keep()
         model = self.choice.run()
         if model is not None:
             self.session.settings.keep_text(_MODEL, str(model))
         self.session.settings.keep_layout("generate", self._splitter.saveState())
         self.session.settings.keep_layout("generate_editor", self._drawn.saveState())
-        try:
-            self.session.editing.keep()
-            self.session.kept.keep()
-        except OSError as error:
-            self.session.report(error)
+        self.session.editing.keep()
+        self.session.kept.keep()
 
     def show_run(self, path: Path, checkpoint: str = "") -> None:
         """Use the model of this run, at this checkpoint if one is named."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QSizePolicy, QWidget
 
@@ -23,6 +23,7 @@ _TIPS = {
 _ONE_RUN = "Choose one run in the table."
 _TAGS_PX = 220
 _MOST_LINES = 3  # then it scrolls
+_SOON_MS = 500  # typed text is stored after this time
 _AROUND_PX = 12  # of the lines: margin, padding and border, so that one line is as high as the field of tags
 
 
@@ -52,7 +53,7 @@ class NoteField(QPlainTextEdit):
 
 
 class RunNotesRow(QWidget):
-    """Kept when a field is left, when another run is chosen, and when the window closes."""
+    """The fields store what is typed after a moment, when they lose the focus, and when the window closes."""
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -70,6 +71,12 @@ class RunNotesRow(QWidget):
             row.setAlignment(field, Qt.AlignmentFlag.AlignTop)
         self.setLayout(row)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_SOON_MS)
+        self._soon.timeout.connect(self.keep)
+        self.tags.textEdited.connect(self._keep_soon)
+        self.note.textChanged.connect(self._keep_soon)
         self.tags.editingFinished.connect(self.keep)
         self.note.left.connect(self.keep)
         self.show_runs(())
@@ -85,12 +92,17 @@ class RunNotesRow(QWidget):
         self._shown = run
         for field, tip in ((self.tags, _TIPS["tags"]), (self.note, _TIPS["note"])):
             factory.enable(field, "" if run is not None else _ONE_RUN, tip)
-        if tags is None:
-            self.tags.setText("" if run is None else ", ".join(run.notes.tags))
-        if note is None:
-            text = "" if run is None else run.notes.note
-            if text != self.note.toPlainText():
-                self.note.setPlainText(text)
+        known_tags, known_note = (run.notes.tags, run.notes.note) if run is not None else ((), "")
+        # A comma or a blank that was typed last stays in its field, though it is not stored.
+        if tags is None and not (same and split_tags(self.tags.text()) == known_tags):
+            self.tags.setText(", ".join(known_tags))
+        if note is None and not (same and self._note() == known_note) and known_note != self.note.toPlainText():
+            self.note.setPlainText(known_note)
+
+    @Slot()
+    def _keep_soon(self) -> None:
+        if not self._soon.isActive():
+            self._soon.start()
 
     @Slot()
     def keep(self) -> None:
@@ -109,6 +121,10 @@ class RunNotesRow(QWidget):
         """The tags and the note as they are in the fields; None where they are those of the run."""
         if self._shown is None:
             return None, None
-        tags, note = split_tags(self.tags.text()), self.note.toPlainText().strip()[:LONGEST_NOTE]
+        tags, note = split_tags(self.tags.text()), self._note()
         notes = self._shown.notes
         return None if tags == notes.tags else tags, None if note == notes.note else note
+
+    def _note(self) -> str:
+        """Return the text of the note field, without blanks around it."""
+        return self.note.toPlainText().strip()[:LONGEST_NOTE]

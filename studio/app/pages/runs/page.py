@@ -60,10 +60,14 @@ class RunsPage(Page):
         self.session.run_space.measure_again()
 
     def keep(self) -> None:
-        """Remember the splitters, and what was typed last."""
-        self.notes.keep_now()
+        """Store the splitters."""
         self.session.settings.keep_layout("runs", self._splitter.saveState())
         self.comparison.keep()
+
+    def leave(self) -> None:
+        """Store the notes that were typed last, and the splitters."""
+        self.notes.keep_now()
+        self.keep()
 
     def selected(self) -> list[RunSummary]:
         """The chosen runs, from top to bottom."""
