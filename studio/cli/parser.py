@@ -398,7 +398,7 @@ def _palette(commands: Commands[argparse.ArgumentParser], words: list[str]) -> N
         "--out",
         type=Path,
         metavar="PATH",
-        help="save the palette as .gpl, .pal, .hex, .json, .png or .act; with --snap, a new folder",
+        help="save the palette as .gpl, .pal, .hex, .json, .txt, .png or .act; with --snap, a new folder",
     )
 
 

@@ -156,11 +156,11 @@ def test_the_palette_is_saved_as_what_its_name_says(
             click(view.save)
         assert said.args[0].title == f"Saved as {path.name}."
         assert np.array_equal(load_palette(path).colours, view._palette())
-    monkeypatch.setattr(dialogs, "for_new_palette", lambda *args: tmp_path / "discs.txt")
+    monkeypatch.setattr(dialogs, "for_new_palette", lambda *args: tmp_path / "discs.doc")
     with qtbot.waitSignal(session.failed, timeout=LONG_MS) as said:
         click(view.save)
-    assert "'discs.txt'" in said.args[0].title and ".gpl" in said.args[0].hint
-    assert not list(tmp_path.glob("discs.txt*"))
+    assert "'discs.doc'" in said.args[0].title and ".gpl" in said.args[0].hint
+    assert not list(tmp_path.glob("discs.doc*"))
 
 
 def test_a_palette_can_be_dropped_and_comes_back(

@@ -26,13 +26,15 @@ def palette_formats() -> tuple[PaletteFormat, ...]:
 
 
 def load_palette(path: Path) -> Palette:
-    """The palette in a file, whose format is recognised by content and, where that says nothing, by suffix.
+    """Load a palette. Its content decides the format; its suffix decides where several formats or none fit.
 
     A palette without a name gets that of its file. Raises BadInputError, which names the line that is wrong.
     """
     name = shown(path.name)
     data = _read(path, name)
-    form = next((form for form in palette_formats() if form.recognises(data)), None) or _by_suffix(path)
+    suffix = path.suffix.lower()
+    found = [form for form in palette_formats() if form.recognises(data)]
+    form = min(found, key=lambda form: (form.order, suffix not in form.suffixes), default=_by_suffix(path))
     if form is None:
         raise BadInputError(f"Can't read {name}: it is no palette.", f"Palettes end in {_suffixes()}.")
     try:

@@ -124,6 +124,26 @@ def test_colours_that_can_be_seen_through_and_whole_tables(tmp_path: Path) -> No
     assert len(loaded(tmp_path, b"010203\r\n" * 96, "text.act")) == 96  # as long as a table: 768 bytes
 
 
+@pytest.mark.parametrize(
+    ("name", "lines", "colours"),
+    [
+        ("a.txt", "; paint.net Palette File\n; aarrggbb\n80be4a2f\nFF010203", [[190, 74, 47, 128], [1, 2, 3, 255]]),
+        ("a.hex", ";Palette Name: Warm\nFFbe4a2f\n", [[190, 74, 47, 255]]),
+        ("a.txt", "FFbe4a2f\nFF010203", [[190, 74, 47, 255], [1, 2, 3, 255]]),
+        ("a.txt", "80be4a2f\nFF010203", [[190, 74, 47, 128], [1, 2, 3, 255]]),
+        ("a.txt", "ff0000FF\nff0102FF", [[0, 0, 255, 255], [1, 2, 255, 255]]),
+        ("a.txt", "be4a2fFF\n010203FF", [[190, 74, 47, 255], [1, 2, 3, 255]]),
+        ("a.txt", "be4a2f\n01020304", [[190, 74, 47, 255], [1, 2, 3, 4]]),
+        ("a.hex", "ff4a2f80\nff020304", [[255, 74, 47, 128], [255, 2, 3, 4]]),
+        ("a.lst", "be4a2f80\n01020304", [[190, 74, 47, 128], [1, 2, 3, 4]]),
+    ],
+)
+def test_alpha_comes_first_in_paint_net_files(tmp_path: Path, name: str, lines: str, colours: list[list[int]]) -> None:
+    found = loaded(tmp_path, lines.encode(), name)
+    assert found.colours.tolist() == colours
+    assert found.name == ("Warm" if "Name" in lines else "a")
+
+
 def test_what_is_written(tmp_path: Path) -> None:
     def saved(suffix: str) -> bytes:
         return save_palette(tmp_path / f"new{suffix}", Palette(WARM, "Warm Evening")).read_bytes()
@@ -176,7 +196,9 @@ def test_what_is_written(tmp_path: Path) -> None:
         ("a.act", bytes(767), "a.act: it has 767 bytes, and a colour table has 768 or 772"),
         ("a.act", bytes(772), "a.act: there are no colours in it"),
         ("a.act", bytes(768) + b"\xff\xff\0\0", "a.act: 65,535 colours are announced"),
-        ("a.txt", b"hello", "a.txt: it is no palette"),
+        ("a.md", b"hello", "a.md: it is no palette"),
+        ("a.txt", b"hello", "line 1 of a.txt: 'hello' is not a colour such as be4a2f"),
+        ("a.txt", b"; paint.net\n", "a.txt: there are no colours in it"),
         ("a.hex", b"010203\n" * 150_000, "a.hex: it has more than 1 MB"),
     ],
 )
