@@ -19,7 +19,7 @@ from PIL import ExifTags, Image, ImageOps
 
 from studio.core.events import Rgba
 from studio.data.archives.unpacking import unpacked
-from studio.data.images import png
+from studio.data.images import bmp, png
 from studio.data.source_files import CUT_OFF, Refused, Remark, SourceFile, opened
 
 LARGEST_SIDE = 4096  # pixels of a picture, sheets included
@@ -137,6 +137,8 @@ def _open(data: bytes, kind: str) -> Image.Image:
     if kind in ("WEBP", "TGA", "TIFF"):
         names = {"WEBP": "WebP", "TGA": "Tga", "TIFF": "Tiff"}
         importlib.import_module(f"PIL.{names[kind]}ImagePlugin")
+    if kind == "BMP" and (rgba := bmp.rgba_of(data)) is not None:
+        return Image.fromarray(rgba)
     image = Image.open(io.BytesIO(data), formats=(kind,))
     check_size(*image.size)
     image.load()
