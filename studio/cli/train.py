@@ -31,7 +31,7 @@ from studio.engine.heeding import heeding
 from studio.engine.runs import queue
 from studio.engine.runs.away import raise_if_away
 from studio.engine.runs.folder import RunDir
-from studio.engine.runs.listing import remember
+from studio.engine.runs.listing import remember, resume_words
 from studio.engine.types import NOTHING, STARTER, ParentSource
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def to_the_end(events: Events, path: Path, control: Control, reporter: Reporter)
     except KeyboardInterrupt:
         if (path / "run.json").is_file():
             again = command("studio", "resume", str(path))
-            sys.stderr.write(f"What was saved last is kept. Go on with it: {again}\n")
+            sys.stderr.write(f"{resume_words(RunDir(path).saved_step())} {again}\n")
         raise
     finally:
         if (path / "run.json").is_file():

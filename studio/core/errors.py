@@ -46,11 +46,27 @@ class RunError(StudioError):
 
 
 class UnwritableError(RunError):
-    """A run folder that can't be written, for now perhaps: its disk is full, or not there any more."""
+    """A run folder that can't be written, for now perhaps: its disk is full, or not there any more.
+
+    remedy: what the user can do. while_halted: what a training that waits for the folder says.
+    """
+
+    remedy = "Free some space or choose another folder."
+    while_halted = "Training waits and nothing is lost. Fix the cause, then go on."
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"Can't write to {path}.", f"{reason}. Free some space or choose another folder.")
+        super().__init__(f"Can't write to {path}.", f"{reason}. {self.remedy}")
         self.reason = reason
+
+
+class RunGoneError(UnwritableError):
+    """A run folder that was moved or removed, or whose drive is not connected."""
+
+    remedy = "Put the folder back, from the trash perhaps."
+    while_halted = "Training waits with the model in memory. Put the folder back, from the trash perhaps, then go on."
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "The run's folder was moved or removed, or its drive is not connected")
 
 
 class DamagedError(RunError):
@@ -73,6 +89,6 @@ class NotFiniteError(TrainingError):
     """A loss or a gradient that is no number, at `step`; the weights are those before it."""
 
     def __init__(self, step: int) -> None:
-        hint = "The last checkpoint is kept. Train again with a lower learning rate."
+        hint = "Saved checkpoints are kept. Train again with a lower learning rate."
         super().__init__(f"The loss stopped being a number at step {step:,}.", hint)
         self.step = step

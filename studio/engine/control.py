@@ -49,5 +49,4 @@ def retry_until_writable(
         except UnwritableError as error:
             if control.give_up:
                 raise
-            hint = f"{error.reason}. Training waits and nothing is lost. Once that is mended it can go on."
-            yield Halted("error", error.title, hint)
+            yield Halted("error", error.title, f"{error.reason}. {error.while_halted}")

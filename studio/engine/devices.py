@@ -45,9 +45,7 @@ _LOST = ("CUDA error", "cuDNN error", "HIP error", "MIOpen Error", "level_zero b
 _FULL_HINT = (
     "Close other programs or choose another device. In training, a smaller batch size or width needs less memory, too."
 )
-_LOST_HINT = (
-    "Start the studio again. A training keeps its last checkpoint: resume the run from there, on the CPU if need be."
-)
+_LOST_HINT = "Start the studio again. Saved checkpoints are kept: resume the run, on the CPU if need be."
 
 
 def find_devices() -> Events:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from studio.core.errors import UnwritableError
 from studio.core.events import Event, Events, Halted, LossChunk, Notice, RunStarted
 from studio.engine.control import Control
 from studio.engine.runs.live import Asked, Live, fall_silent, read_asked, write_live
@@ -81,7 +82,7 @@ class _Speaker:
         if now_s - self._spoke_s >= BEAT_S:
             self._spoke_s = now_s
             self._live = msgspec.structs.replace(self._live, beat=self._live.beat + 1, is_stopping=self._control.stop)
-            with contextlib.suppress(OSError):  # the training halts by itself where the disk can't be written
+            with contextlib.suppress(UnwritableError):  # the training halts by itself where the disk can't be written
                 write_live(self._run, self._live)
 
     def _heed(self, asked: Asked) -> None:

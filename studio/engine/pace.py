@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Generator
@@ -64,10 +65,14 @@ class Stopwatch:
 
 
 class Throttle:
-    """When periodic work is due: at most every `every_s`, and at most SIDE_SHARE of the time."""
+    """When periodic work is due: at most every `every_s`, and at most SIDE_SHARE of the time.
 
-    def __init__(self, every_s: float, clock: Stopwatch) -> None:
+    first_s: when the work is due for the first time, if that is earlier.
+    """
+
+    def __init__(self, every_s: float, clock: Stopwatch, first_s: float = math.inf) -> None:
         self._every_s, self._clock = every_s, clock
+        self._wait_s = min(every_s, first_s)
         self._done_s, self._cost_s = clock.now_s(), 0.0
 
     def idle_s(self) -> float:
@@ -80,7 +85,7 @@ class Throttle:
 
     def due(self) -> bool:
         """Whether it is time to do it again."""
-        return self.affordable() and self.idle_s() >= self._every_s
+        return self.affordable() and self.idle_s() >= self._wait_s
 
     def timed(self, events: Events) -> Events:
         """Forward `events` and remember how long they took."""
@@ -88,6 +93,7 @@ class Throttle:
         yield from events
         self._done_s = self._clock.now_s()
         self._cost_s = self._done_s - start_s
+        self._wait_s = self._every_s
 
 
 class Speedometer:

@@ -37,7 +37,7 @@ _BACKENDS = {"cpu": "gloo", "cuda": "nccl"}  # torch calls AMD's cards and their
 _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.0005, 0.02  # between two looks into the store
 _PATIENCE_S = 3.0  # of a rank that is asked to end, with the first one: that may be gone
 _GONE = "Another process of this training has ended."
-_GO_ON = "The last checkpoint is kept: resume the run. 'torchrun --max-restarts 3' does so by itself."
+_GO_ON = "Saved checkpoints are kept: resume the run. 'torchrun --max-restarts 3' does so by itself."
 
 
 class Start(msgspec.Struct, frozen=True, tag=True):

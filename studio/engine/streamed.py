@@ -31,7 +31,7 @@ from studio.engine.batches import Chosen, DeviceSprites, TrainSet, shuffled
 _AHEAD = 4  # batches that are gathered before they are asked for
 _PATIENCE_S = 30.0  # with a drive that does not answer: one that was asleep needs some seconds
 _JOIN_S = 0.5
-_HINT = "The last checkpoint is kept: see to the drive, then resume the run."
+_HINT = "Saved checkpoints are kept: check the drive, then resume the run."
 
 
 class StreamedSprites(TrainSet):

@@ -56,6 +56,7 @@ SAMPLE_COUNT = 16
 SAMPLE_STEPS = 10
 SAMPLE_SEED = 7
 LONGEST_UNVALIDATED_S = 60.0
+FIRST_CHECKPOINT_S = 10.0  # of training: a kill before the first checkpoint costs no more
 BEST_APART_SHARE = 0.05  # of the run's time, at least, between checkpoints that are saved only as the best so far
 
 
@@ -136,7 +137,8 @@ class _Maintenance:
     def __init__(self, training: Training, control: Control, clock: Stopwatch, quality: QualityMeter) -> None:
         self._training, self._control, self._quality = training, control, quality
         self._sampling = Throttle(training.config.sample_every_s, clock)
-        self._saving = Throttle(training.config.checkpoint_every_s, clock)
+        first_s = math.inf if training.saved_step >= 0 else FIRST_CHECKPOINT_S
+        self._saving = Throttle(training.config.checkpoint_every_s, clock, first_s)
         self._validating = Throttle(0.0, clock)
         self._validated_epoch = int(training.epoch())
         self._best_saved: float | None = None  # the best figure of a checkpoint, where held-out sprites tell

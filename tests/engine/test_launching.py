@@ -10,8 +10,9 @@ import pytest
 
 from studio.core.errors import RunError
 from studio.engine.launching import TrainingProcesses, last_words
-from studio.engine.runs.folder import RunDir, RunProgress
+from studio.engine.runs.folder import RunProgress
 from tests.conftest import posix
+from tests.engine.tools import bare_run
 
 pytestmark = posix
 _LONGEST_S = 60.0
@@ -50,7 +51,7 @@ def test_what_they_have_said_last_is_why_they_failed(run: Path, monkeypatch: pyt
     torchrun, _, studio = failure.hint.partition(" -m studio ")
     assert torchrun == "1 -m torch.distributed.run --standalone --nproc-per-node 3 --max-restarts 3"
     assert studio == f"resume {run} --device cuda --more-minutes 2.0"
-    RunDir(run).write_progress(RunProgress("failed", 3, 1.0, {}, "The card has gone."))
+    bare_run(run).write_progress(RunProgress("failed", 3, 1.0, {}, "The card has gone."))
     assert str(processes.failure()) == "far has failed. The card has gone."
 
 

@@ -13,13 +13,12 @@ from torch import Tensor, nn
 from studio.core.generators import returned
 from studio.data.sprites import Sprites
 from studio.engine.layers import MOST_LAYERS, LayerWatch, layers_of
-from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.runs.metrics import LayersSeen
 from studio.recipes.base import Recipe, Spec
 from studio.recipes.classifier import Classifier
 from studio.recipes.generator import Generator
-from tests.engine.tools import learnt, train_classifier, train_generator
+from tests.engine.tools import bare_run, learnt, train_classifier, train_generator
 
 
 @pytest.mark.parametrize("train", [train_generator, train_classifier])
@@ -115,7 +114,7 @@ def test_layers_are_few_and_hold_every_matrix_once(recipe: Recipe) -> None:
 
 
 def test_what_a_resume_overtakes_is_left_out(tmp_path: Path) -> None:
-    run = RunDir(tmp_path)
+    run = bare_run(tmp_path)
     for step in (1, 5, 9):
         run.append(LayersSeen(step, {"enter": (0.5 / step, 2.0, None), "leave": (0.1, 1.0, 0.25)}))
     run.append({"resumed": 5, "device": "cpu"})

@@ -36,6 +36,7 @@ from studio.engine import pace, train
 from studio.engine.control import Control
 from studio.engine.loading import load_model
 from studio.engine.model import TrainedModel
+from studio.engine.runs import checkpoints
 from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import read_history
 from studio.engine.train import train_resumed
@@ -242,6 +243,18 @@ def test_the_best_model_by_held_out_sprites_is_saved_when_it_is_found(
     generator = run_path.with_name("generator")
     saved = of_kind(list(train_generator(generator, sprites, steps=7, batch_size=20)), CheckpointSaved)
     assert [event.step for event in saved] == [7]  # of which no figure tells the best
+
+
+def test_the_first_checkpoint_comes_after_some_seconds_and_the_others_at_their_own_pace(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_clock(monkeypatch)
+    monkeypatch.setattr(train, "FIRST_CHECKPOINT_S", 1.0)
+    first, last = of_kind(list(train_generator(run_path, sprites, steps=20)), CheckpointSaved)
+    assert 1 < first.step < last.step == 20
+    assert 1.0 <= checkpoints.find(run_path / "checkpoints")[0][1].elapsed_s < 2.0
+    resumed = of_kind(list(train_resumed(run_path, CPU, Control(), 1.0)), CheckpointSaved)
+    assert len(resumed) == 1  # at the end: a checkpoint was there
 
 
 def test_fault_19_a_damaged_checkpoint_falls_back_to_the_one_before(run_path: Path, sprites: Sprites) -> None:

@@ -22,6 +22,7 @@ from studio.engine.control import Control
 from studio.engine.quality.copies import Nearest, look_for_copies
 from studio.engine.ranks import ALONE, Ranks
 from studio.engine.runs import checkpoints
+from studio.engine.runs.folder import RECORD, RunDir
 from studio.engine.runs.split import Indices
 from studio.engine.train import train_new, train_resumed
 from studio.engine.types import Device
@@ -72,6 +73,13 @@ class SavingAlways(Control):
     """Asks for a checkpoint after every tick."""
 
     checkpoint_now = property(lambda self: True, lambda self, wanted: None)
+
+
+def bare_run(path: Path) -> RunDir:
+    """Make a run folder whose run.json is empty, for tests that read no record."""
+    path.mkdir(exist_ok=True)
+    (path / RECORD).touch()
+    return RunDir(path)
 
 
 def kept_run(factory: pytest.TempPathFactory, sprites: Sprites, **changes: Any) -> Path:

@@ -10,7 +10,7 @@ import msgspec
 from studio.core import files, records
 from studio.core.errors import DamagedError, RunError
 from studio.core.shell import command
-from studio.engine.runs.folder import ELSEWHERE, reading, writing
+from studio.engine.runs.folder import ELSEWHERE, RunDir, reading, writing
 
 
 class _Away(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ def place_of(run: Path) -> str:
 
 def mark(run: Path, place: str) -> None:
     """Note that the run is out. Raises UnwritableError."""
-    with writing(run):
+    with RunDir(run).writing():
         files.write_atomic(run / ELSEWHERE, json.dumps({"on": place}).encode())
 
 

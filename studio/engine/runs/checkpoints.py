@@ -33,12 +33,13 @@ from studio.core import files, records
 from studio.core.errors import DamagedError, RunError
 from studio.core.metrics import LOSS, Metric, Quality
 from studio.engine.runs import advice
+from studio.engine.runs.folder import CHECKPOINT
 
 Tensors = dict[str, Tensor]
 Found = list[tuple[Path, "CheckpointInfo"]]
 PARTS = ("model", "average", "optimizer")
 DISTILLED = "distilled"
-_NAME, _ASIDE, _RECORD = "step-", "damaged-", "checkpoint.json"
+_ASIDE, _RECORD = "damaged-", "checkpoint.json"
 _WRONG_KIND = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
@@ -71,7 +72,7 @@ def save(folder: Path, info: CheckpointInfo, parts: Mapping[str, Tensors]) -> Pa
 
 def path_of(folder: Path, step: int) -> Path:
     """Where the checkpoint of a step is, or would be."""
-    return folder / f"{_NAME}{step:08d}"
+    return folder / f"{CHECKPOINT}{step:08d}"
 
 
 def find(folder: Path) -> Found:
@@ -85,7 +86,7 @@ def look_over(folder: Path) -> tuple[Found, list[Path]]:
     That a record can't be read for now says nothing of a checkpoint, so that it is no damage.
     """
     try:
-        paths = [path for path in folder.iterdir() if path.name.startswith(_NAME)]
+        paths = [path for path in folder.iterdir() if path.name.startswith(CHECKPOINT)]
     except FileNotFoundError:
         return [], []
     found, damaged = Found(), []

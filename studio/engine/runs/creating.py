@@ -24,7 +24,7 @@ def new_run(run: RunDir) -> Iterator[contextlib.ExitStack]:
     with writing(run.path):
         is_new = not run.path.exists()
     _raise_unless_free(run.path)  # before there is a lock in what may be anybody's folder
-    with run.held_on_success() as on_error:
+    with run.held_on_success(is_new=True) as on_error:
         _raise_unless_free(run.path)
         with writing(run.path):
             _remove_start(run)

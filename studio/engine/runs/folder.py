@@ -22,9 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import errno
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +36,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from studio.core import file_systems, files, pictures, records
-from studio.core.errors import DamagedError, RunError, UnwritableError
+from studio.core.errors import DamagedError, RunError, RunGoneError, UnwritableError
 from studio.core.events import LossChunk, QualityMeasured, SamplesReady, Validated
 from studio.engine.runs.metrics import LayersSeen, line_of
 
@@ -62,6 +60,7 @@ Rollbacks = Annotated[int, msgspec.Meta(ge=0, le=MOST_ROLLBACKS)]  # after losse
 
 RECORD, PROGRESS, _LOCK = "run.json", "state.json", ".lock"
 LOCKS = (_LOCK, f"{_LOCK}-file")  # the second stands for one where the file system has none
+CHECKPOINT = "step-"  # in front of the step, the name of a checkpoint's folder
 START_MARK = ".run-being-made"  # is there while a new run's folder is filled: see creating.py
 _WAIT_S = 1.0  # for the lock: who lists runs holds it for a moment, who trains for good
 
@@ -143,10 +142,16 @@ class RunDir:
         with writing(self.path):
             self._write_json(RECORD, dataclasses.asdict(record))
 
-    def acquire(self, wait_s: float = _WAIT_S) -> None:
-        """Take the lock, which the system frees when the process ends. Raises RunError when another holds it."""
+    def acquire(self, wait_s: float = _WAIT_S, *, is_new: bool = False) -> None:
+        """Take the lock, which the system frees when the process ends.
+
+        is_new: create the folder if need be; otherwise the folder must hold a run. Raises RunError when another process
+        holds the lock, and RunGoneError when the run is gone.
+        """
         with writing(self.path), contextlib.ExitStack() as on_error:
-            if not self.path.exists():
+            if not is_new:
+                self._raise_if_gone()
+            elif not self.path.exists():
                 self.path.mkdir(parents=True)
                 on_error.callback(self.path.rmdir)
             lock = file_systems.take_lock(self.path / _LOCK, wait_s)
@@ -162,12 +167,12 @@ class RunDir:
             self._lock = None
 
     @contextlib.contextmanager
-    def held_on_success(self) -> Iterator[contextlib.ExitStack]:
+    def held_on_success(self, *, is_new: bool = False) -> Iterator[contextlib.ExitStack]:
         """Take the lock and keep it when the block ends well; an error gives it back. Raises RunError.
 
-        Gives what is unwound on an error, to which the block can add.
+        Gives what is unwound on an error, to which the block can add. is_new: as in `acquire`.
         """
-        self.acquire()
+        self.acquire(is_new=is_new)
         with contextlib.ExitStack() as on_error:
             on_error.callback(self.release)
             yield on_error
@@ -201,13 +206,12 @@ class RunDir:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Around what writes to this folder: turns what the disk says into an UnwritableError.
+        """Turn errors of the disk, while the block writes to this folder, into an UnwritableError.
 
-        The folder must be there: where its drive was unplugged, nothing is begun in its place.
+        Raises RunGoneError when the run is gone: nothing is written into a folder that no list of runs shows.
         """
         with writing(self.path):
-            if not self.path.is_dir():
-                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            self._raise_if_gone()
             yield
 
     def write_progress(self, progress: RunProgress) -> None:
@@ -265,6 +269,16 @@ class RunDir:
         found = {int(path.stem): path for path in paths if path.suffix == ".png" and path.stem.isdecimal()}
         return dict(sorted(found.items()))
 
+    def saved_step(self) -> int:
+        """Return the step of the newest checkpoint, by the names of the folders; 0 without a checkpoint."""
+        names = (path.name.removeprefix(CHECKPOINT) for path in self.checkpoints.glob(f"{CHECKPOINT}*"))
+        return max((int(name) for name in names if name.isdecimal()), default=0)
+
+    def _raise_if_gone(self) -> None:
+        """Raise RunGoneError unless the folder holds a run, or a run is being made there. Raises OSError."""
+        if not (is_there(self.path / RECORD) or is_there(self.path / START_MARK)):
+            raise RunGoneError(self.path)
+
     def _write_json(self, name: str, values: Mapping[str, Any]) -> None:
         files.write_atomic(self.path / name, json.dumps(values, indent=2).encode())
 
@@ -285,6 +299,15 @@ class RunDir:
             if name == PROGRESS:
                 hint += " Remove the file, and the run goes on from its newest checkpoint."
             raise DamagedError(f"{name} of {self.path.name} is damaged.", hint) from None
+
+
+def is_there(path: Path) -> bool:
+    """Return whether a file exists. Raises OSError when the drive can't tell."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def spread(steps: Sequence[int], most: int) -> list[int]:

@@ -13,7 +13,7 @@ from studio.core import file_systems, files, places, records, wording
 from studio.core.errors import RunError
 from studio.core.events import Event, Events
 from studio.core.names import composed
-from studio.engine.runs.folder import RunDir, RunProgress, RunRecord, reading
+from studio.engine.runs.folder import RECORD, RunDir, RunProgress, RunRecord, is_there, reading
 from studio.engine.runs.notes import RunNotes, called, read_notes
 
 _MOST_REMEMBERED = 1000
@@ -23,7 +23,10 @@ Standing = Literal["queued", "training", "interrupted", "finished", "stopped", "
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One row of the list of runs. `problem` says why a damaged run can't be read; `notes` is what people say of it."""
+    """One row of the list of runs. `problem` says why a damaged run can't be read; `notes` is what people say of it.
+
+    saved_step: the step of the newest checkpoint; 0 without a checkpoint.
+    """
 
     path: Path
     record: RunRecord | None
@@ -31,6 +34,7 @@ class RunSummary:
     standing: Standing
     problem: str = ""
     notes: RunNotes = field(default_factory=RunNotes)
+    saved_step: int = 0
 
     @property
     def title(self) -> str:
@@ -79,12 +83,9 @@ def run_folders(extra: Iterable[Path] = ()) -> list[Path]:
 def _may_be_run(path: Path) -> bool:
     """Whether there is a run.json, or something that keeps one from knowing."""
     try:
-        (path / "run.json").stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+        return is_there(path / RECORD)
     except OSError:
-        pass
-    return True
+        return True
 
 
 def summarise(path: Path) -> RunSummary:
@@ -100,7 +101,14 @@ def summarise(path: Path) -> RunSummary:
         standing = "training"
     elif progress.state == "training":
         standing = "training" if run.is_busy() else "interrupted"  # it may have begun just now
-    return RunSummary(path, record, progress, standing, notes=notes)
+    return RunSummary(path, record, progress, standing, notes=notes, saved_step=run.saved_step())
+
+
+def resume_words(saved_step: int) -> str:
+    """Return what resuming a run will do, in words for its user. saved_step: as in RunSummary."""
+    if saved_step:
+        return f"Resume continues from the checkpoint at step {wording.number(saved_step)}."
+    return "No checkpoint was saved: Resume starts again from step 0."
 
 
 def known_runs() -> list[Path]:

@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from studio.core import files, records
-from studio.engine.runs.folder import ASKED, LIVE, writing
+from studio.engine.runs.folder import ASKED, LIVE, RunDir
 
 T = TypeVar("T")
 
@@ -59,8 +59,9 @@ def read_live(run: Path) -> Live | None:
 
 
 def write_live(run: Path, live: Live) -> None:
-    """Say that a training goes on. Raises OSError."""
-    _write(run / LIVE, live)
+    """Say that a training goes on. Raises UnwritableError."""
+    with RunDir(run).writing():
+        _write(run / LIVE, live)
 
 
 def fall_silent(run: Path) -> None:
@@ -86,7 +87,7 @@ def ask(
         before.saves + save,
         before.samples + sample,
     )
-    with writing(run):
+    with RunDir(run).writing():
         _write(run / ASKED, asked)
 
 

@@ -28,6 +28,7 @@ from studio.engine.runs.advice import Adviser
 from studio.engine.runs.evaluation import read_evaluations
 from studio.engine.runs.folder import CONFUSION, RunDir, RunRecord
 from studio.engine.runs.history import CurveReader, History, HistoryRead, MetricsTail, SampleReader, read_confusion
+from studio.engine.runs.listing import resume_words
 from studio.engine.runs.live import Live, read_live
 from studio.engine.runs.metrics import Line, Measured, Resumed, Saved, Tick, Validation
 
@@ -180,5 +181,5 @@ class RunWatcher:
             case "failed":
                 return TrainingLost(f"{self._run.path.name} has failed.", progress.message)
         return TrainingLost(
-            f"Nothing is heard of {self._run.path.name} any more.", "Resume it from its last checkpoint."
+            f"Nothing is heard of {self._run.path.name} any more.", resume_words(self._run.saved_step())
         )

@@ -8,9 +8,8 @@ import pytest
 from studio.core.events import Advised, Event, QualityMeasured, RunFinished, Validated
 from studio.core.metrics import Quality
 from studio.engine.runs.advice import Adviser, Measurement, advice, advice_on, best_step, measurements
-from studio.engine.runs.folder import RunDir
 from studio.engine.runs.history import History, read_history
-from tests.engine.tools import of_kind
+from tests.engine.tools import bare_run, of_kind
 
 
 def measured(
@@ -89,7 +88,7 @@ def test_a_training_ends_only_on_advice_that_has_stood(
 
 def test_a_resumed_training_ends_on_what_was_measured_before_and_none_ends_by_its_loss(tmp_path: Path) -> None:
     for event in measured([0.3, 0.2, *[0.2] * 8]):
-        RunDir(tmp_path).append(event)
+        bare_run(tmp_path).append(event)
     found = Adviser(read_history(tmp_path)).to_end
     assert found is not None and (found.step, found.verdict) == (1000, "good enough")
     adviser = Adviser(History())
@@ -120,7 +119,7 @@ def test_news_is_told_once_and_events_are_handed_on() -> None:
 def test_a_resumed_run_remembers_what_was_measured(tmp_path: Path) -> None:
     *before, after = measured([0.5, 0.4, 0.3, 0.2])
     for event in before:
-        RunDir(tmp_path).append(event)
+        bare_run(tmp_path).append(event)
     past = read_history(tmp_path)
     assert measurements(past) == known(before)
     assert told([after], past) == [after]  # improving was said before
@@ -149,7 +148,7 @@ def test_a_figure_on_held_out_sprites_that_has_not_risen_for_long_is_good_enough
     events = [Validated(step, {"loss": 1.0, figure: value}) for step, value in values.items()]
     assert news(events) == expected
     for event in events:
-        RunDir(tmp_path).append(event)
+        bare_run(tmp_path).append(event)
     found = advice_on(read_history(tmp_path))
     assert found is not None and found.verdict == "good enough" and why in found.why
 
@@ -159,11 +158,11 @@ def test_a_loss_on_held_out_sprites_that_rises_makes_no_older_model_the_best(tmp
     events = [Validated(step, {"loss": loss}) for step, loss in losses.items()]
     assert news(events) == [(300, "improving", 300), (600, "good enough", 600)]
     for event in events:
-        RunDir(tmp_path).append(event)
+        bare_run(tmp_path).append(event)
     found = advice_on(read_history(tmp_path))
     assert found is not None and (found.verdict, found.best_step) == ("good enough", 700)
     after = measured([0.3, 0.2, 0.1])  # new sprites are looked at themselves: their figures count
     assert news([*events, *after])[-1] == (300, "improving", 300)
-    RunDir(tmp_path).append(after[0])  # a single one says nothing yet
+    bare_run(tmp_path).append(after[0])  # a single one says nothing yet
     assert advice_on(read_history(tmp_path)) == found and news([*events, after[0]])[-1] == (600, "good enough", 600)
     assert news([*after, *events]) == [(300, "improving", 300)]

@@ -19,21 +19,33 @@ import pytest
 from studio.cli.runs import _run_row
 from studio.core import files, places
 from studio.core.errors import DamagedError, RunError, StudioError
-from studio.core.events import Event, Halted, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
+from studio.core.events import CheckpointSaved, Event, Halted, LossChunk, Notice, RunFinished, RunStarted, SamplesReady
 from studio.core.metrics import ACCURACY
 from studio.data.sprites import Sprites
+from studio.engine import heeding
 from studio.engine.control import Control
 from studio.engine.loading import checkpoint_names, find_checkpoint, load_model
-from studio.engine.runs import checkpoints
+from studio.engine.runs import away, checkpoints, live, queue
 from studio.engine.runs.checkpoints import find
 from studio.engine.runs.creating import new_run, sweep_starts
+from studio.engine.runs.disk_use import Removable
 from studio.engine.runs.folder import RunDir
+from studio.engine.runs.free_space import free_space
 from studio.engine.runs.history import read_history, read_samples
-from studio.engine.runs.listing import RunsListed, RunSummary, known_runs, list_runs, remember
+from studio.engine.runs.listing import (
+    RunsListed,
+    RunSummary,
+    known_runs,
+    list_runs,
+    remember,
+    resume_words,
+    summarise,
+)
+from studio.engine.runs.notes import change_notes
 from studio.engine.streamed import StreamedSprites
 from studio.engine.train import train_resumed
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, bare_run, of_kind, train_classifier, train_generator
 
 ODD: tuple[Any, ...] = (None, 5, -5, 0, 10**30, "x", [None], {"a": []}, float("nan"), float("inf"))
 
@@ -409,20 +421,81 @@ def test_fault_22_a_runs_folder_that_can_not_be_made_is_said_before_training(run
         list(train_generator(run_path, sprites))
 
 
+def _freed(run: Path) -> None:
+    """Remove a checkpoint that was found in a run before the run was removed."""
+    list(free_space([Removable("checkpoints", run, run / "checkpoints" / "step-00000001", 7)]))
+
+
+def _resume(run: Path) -> None:
+    list(train_resumed(run, CPU, Control()))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda run: RunDir(run).acquire(),
+        lambda run: live.write_live(run, live.Live(0, 0, 0.0, 1, 1)),
+        lambda run: live.ask(run, save=True),
+        lambda run: away.mark(run, "a@b:c"),
+        lambda run: queue.give_up(run, "It could not be begun."),
+        lambda run: change_notes(run, starred=True),
+        _freed,
+        _resume,
+    ],
+    ids=["acquire", "live", "ask", "mark", "give up", "notes", "free space", "resume"],
+)
+def test_nothing_brings_the_folder_of_a_run_back_that_is_gone(tmp_path: Path, work: Callable[[Path], object]) -> None:
+    run = tmp_path / "gone"
+    with contextlib.suppress(RunError):
+        work(run)
+    assert not run.exists()
+
+
+def test_a_run_without_a_checkpoint_says_that_it_starts_again_and_one_with_a_checkpoint_where_it_goes_on(
+    run_path: Path, sprites: Sprites
+) -> None:
+    for event in train_classifier(run_path, sprites, steps=9):
+        if isinstance(event, LossChunk):
+            break  # as if it were killed
+    run = summarise(run_path)
+    assert (run.standing, run.saved_step) == ("interrupted", 0)
+    assert resume_words(run.saved_step) == "No checkpoint was saved: Resume starts again from step 0."
+    resumed, control = list[Event](), Control(checkpoint_now=True)
+    for event in train_resumed(run_path, CPU, control):
+        resumed.append(event)
+        if isinstance(event, CheckpointSaved):
+            break
+    assert [notice.title for notice in of_kind(resumed, Notice)] == [
+        "No checkpoint was saved: training starts again from step 0."
+    ]
+    run, saved = summarise(run_path), of_kind(resumed, CheckpointSaved)[0].step
+    assert run.saved_step == saved > 0
+    assert resume_words(saved) == f"Resume continues from the checkpoint at step {saved}."
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a folder with an open file in it can't be moved there")
-def test_fault_22_training_waits_for_a_folder_that_has_vanished(run_path: Path, sprites: Sprites) -> None:
-    away, halted, events = run_path.with_name("unplugged"), 0, list[Event]()
+@pytest.mark.parametrize("leftover", [False, True], ids=["nothing left", "an empty folder left"])
+def test_fault_22_training_waits_for_a_folder_that_has_vanished(
+    run_path: Path, sprites: Sprites, monkeypatch: pytest.MonkeyPatch, leftover: bool
+) -> None:
+    monkeypatch.setattr(heeding, "BEAT_S", 0.0)
+    unplugged, halted, events = run_path.with_name("unplugged"), 0, list[Event]()
     control = Control()
-    for event in train_classifier(run_path, sprites, control, steps=6):
+    for event in heeding.heeding(train_classifier(run_path, sprites, control, steps=6), control, can_pause=True):
         events.append(event)
         if isinstance(event, LossChunk) and not halted:
-            run_path.rename(away)
+            run_path.rename(unplugged)
+            if leftover:
+                run_path.mkdir()
             control.checkpoint_now = True
         elif isinstance(event, Halted):
-            assert not run_path.exists()  # nothing is written in its place
+            assert "moved or removed" in event.hint and "Put the folder back" in event.hint
+            assert not any(run_path.glob("*")) and run_path.exists() == leftover  # nothing is written in its place
             halted += 1
             if halted == 3:
-                away.rename(run_path)
+                if leftover:
+                    run_path.rmdir()
+                unplugged.rename(run_path)
     assert halted == 3 and of_kind(events, RunFinished)[0].reason == "finished"
     assert read_history(run_path).series["loss"].steps.tolist() == list(range(6)) and steps(run_path)[-1] == 6
 
@@ -463,5 +536,5 @@ def test_fault_27_a_run_waits_for_who_looks_whether_it_is_busy(tmp_path: Path, m
     held = Mock(return_value=None)
     monkeypatch.setattr("studio.engine.runs.folder.file_systems.take_lock", held)
     with pytest.raises(RunError, match="trained elsewhere"):
-        RunDir(tmp_path).acquire()
+        bare_run(tmp_path).acquire()
     held.assert_called_once_with(tmp_path / ".lock", 1.0)

@@ -12,10 +12,9 @@ from studio.core import files
 from studio.core.events import Notice
 from studio.engine.control import Control
 from studio.engine.runs.evaluation import Evaluation, forget_after, keep, read_evaluations
-from studio.engine.runs.folder import RunDir
 from studio.engine.train import train_resumed
 from tests.conftest import make_sprites
-from tests.engine.tools import CPU, train_generator
+from tests.engine.tools import CPU, bare_run, train_generator
 
 
 def _of(step: int, kid: float = 0.5) -> Evaluation:
@@ -23,16 +22,17 @@ def _of(step: int, kid: float = 0.5) -> Evaluation:
 
 
 def test_the_latest_of_each_checkpoint_is_kept(tmp_path: Path) -> None:
+    run = bare_run(tmp_path)
     for found in (_of(10), _of(20), _of(10, 0.25)):
         assert not list(keep(tmp_path, found))
     assert read_evaluations(tmp_path) == (_of(20), _of(10, 0.25))
-    forget_after(RunDir(tmp_path), 15)
+    forget_after(run, 15)
     assert read_evaluations(tmp_path) == (_of(10, 0.25),)
 
 
 @pytest.mark.parametrize("text", ["", "{", '[{"step": "x"}]', "[1]"])
 def test_a_damaged_file_holds_nothing_and_is_written_anew(tmp_path: Path, text: str) -> None:
-    (tmp_path / "evaluation.json").write_text(text)
+    (bare_run(tmp_path).path / "evaluation.json").write_text(text)
     assert read_evaluations(tmp_path) == ()
     assert not list(keep(tmp_path, _of(10))) and read_evaluations(tmp_path) == (_of(10),)
 
@@ -42,7 +42,7 @@ def test_figures_that_can_not_be_kept_are_no_failure(tmp_path: Path, monkeypatch
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(files, "write_atomic", full)
-    (notice,) = keep(tmp_path, _of(10))
+    (notice,) = keep(bare_run(tmp_path).path, _of(10))
     assert isinstance(notice, Notice) and "not kept" in notice.title
 
 

@@ -22,7 +22,7 @@ from studio.engine.runs.folder import RunDir, RunProgress, spread
 from studio.engine.runs.history import HistoryRead, RunReader, read_history, read_run, read_samples
 from studio.engine.runs.listing import RunsListed, list_runs, summarise
 from studio.engine.train import train_resumed
-from tests.engine.tools import CPU, of_kind, train_classifier, train_generator
+from tests.engine.tools import CPU, bare_run, of_kind, train_classifier, train_generator
 
 
 def _read(path: Path, reader: RunReader | None = None) -> HistoryRead:
@@ -89,7 +89,7 @@ def test_a_confusion_matrix_that_is_overtaken_or_damaged_is_left_out(tmp_path: P
 
 
 def test_of_very_many_samples_some_are_read_from_all_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _save_samples(RunDir(tmp_path), range(0, 120, 10), ("a", "b"))
+    _save_samples(bare_run(tmp_path), range(0, 120, 10), ("a", "b"))
     assert len(list(read_samples(tmp_path, 8))) == 12
     monkeypatch.setattr(history, "MOST_SAMPLES", 5)
     found = list(read_samples(tmp_path, 8))
@@ -103,7 +103,7 @@ def test_of_a_long_run_few_samples_are_kept_evenly_over_its_steps(
     monkeypatch.setattr("studio.engine.runs.folder.MOST_SAMPLES", 6)
     flushed = list[int]()
     monkeypatch.setattr("os.fsync", flushed.append)
-    run = RunDir(tmp_path)
+    run = bare_run(tmp_path)
     for step in range(0, 1000, 10):
         _save_samples(run, [step])
         assert len(list(run.samples.iterdir())) <= 6
@@ -183,7 +183,7 @@ def test_who_looks_again_reads_only_what_is_new(
     ids=lambda text: text[:9],
 )
 def test_samples_with_a_text_of_another_kind_have_no_captions(tmp_path: Path, text: str) -> None:
-    _save_samples(RunDir(tmp_path), [0], ("a", "b"))
+    _save_samples(bare_run(tmp_path), [0], ("a", "b"))
     path, chunk = RunDir(tmp_path).sample_paths()[0], PngInfo()
     chunk.add_text("Captions", text)
     with Image.open(path) as picture:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from studio.core.errors import DamagedError, UnwritableError, UsageError
-from studio.engine.runs.folder import RunDir
 from studio.engine.runs.listing import by_name, summarise
 from studio.engine.runs.notes import RunNotes, change_notes, read_notes, split_tags
+from tests.engine.tools import bare_run
 
 
 def test_what_is_said_stays_and_the_rest_as_it_is(tmp_path: Path) -> None:
-    assert read_notes(tmp_path) == RunNotes() and not list(tmp_path.iterdir())
+    assert read_notes(bare_run(tmp_path).path) == RunNotes()
     change_notes(tmp_path, name="  My \n bosses ", tags=["Boss", "dark, boss"])
     change_notes(tmp_path, note=" Width 64 was\ntoo slow. 剣\n", starred=True)
     assert read_notes(tmp_path) == RunNotes("My bosses", "Width 64 was\ntoo slow. 剣", True, ("Boss", "dark"))
@@ -24,7 +24,7 @@ def test_what_is_said_stays_and_the_rest_as_it_is(tmp_path: Path) -> None:
 
 
 def test_it_is_written_while_the_run_is_being_trained(tmp_path: Path) -> None:
-    training = RunDir(tmp_path)
+    training = bare_run(tmp_path)
     training.acquire()
     try:
         change_notes(tmp_path, starred=True)
@@ -51,8 +51,8 @@ def test_a_newer_file_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
 def test_what_is_too_long_is_refused(tmp_path: Path) -> None:
     for wrong in ({"name": "x" * 81}, {"note": "x" * 10_001}, {"tags": ["x" * 33]}, {"tags": map(str, range(17))}):
         with pytest.raises(UsageError, match="at most"):
-            change_notes(tmp_path, **wrong)
-    assert not list(tmp_path.iterdir())
+            change_notes(bare_run(tmp_path).path, **wrong)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
     change_notes(tmp_path, name="x" * 80, note="x" * 10_000, tags=map(str, range(16)))
     assert read_notes(tmp_path).name == "x" * 80
 
@@ -71,7 +71,7 @@ def test_tags_are_words_each_once() -> None:
 def test_runs_that_are_called_the_same_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     runs = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
     for run in runs:
-        run.mkdir()
+        bare_run(run)
     for run in runs[:2]:
         change_notes(run, name="bosses")
     change_notes(runs[2], name="dragons")
